@@ -1,0 +1,376 @@
+//! How a layer says no.
+//!
+//! A layer that refuses a request describes the refusal as a [`Rejection`]: a status, a short
+//! machine-readable code, a sentence for the client and the headers HTTP asks for. What it
+//! looks like on the wire is decided by a [`Render`], so one gateway answers in one format
+//! whichever of its layers refused.
+//!
+//! A `Rejection` is made from words that were written for the client. Nothing in this module
+//! accepts an error value, so a driver's message cannot become a body by accident.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::StatusCode;
+//! use ziggurat_layers::reject::{ErrorString, Problem, Rejection};
+//!
+//! let no = Rejection::new(StatusCode::FORBIDDEN, "wrong_door", "This door is closed");
+//!
+//! let response = no.clone().into_response::<Bytes>(&ErrorString);
+//! assert_eq!(response.status(), StatusCode::FORBIDDEN);
+//! assert_eq!(response.body(), r#"{"error":"This door is closed"}"#);
+//!
+//! let response = no.into_response::<Bytes>(&Problem);
+//! assert_eq!(response.headers()["content-type"], "application/problem+json");
+//! ```
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+
+/// A refusal: what the client may know about it, and nothing else.
+#[derive(Clone, Debug)]
+pub struct Rejection {
+    status: StatusCode,
+    code: &'static str,
+    message: Cow<'static, str>,
+    headers: HeaderMap,
+}
+
+/// Renders a [`Rejection`] with the body type of the wrapped service.
+///
+/// Implemented by the stock renderers of this module and by every
+/// `Fn(&Rejection) -> Response<B>`. The status and the headers of the rejection are put on
+/// the response afterwards, so a renderer only has to care about the body.
+pub trait Render<B> {
+    /// Makes the response that carries the refusal.
+    fn render(&self, rejection: &Rejection) -> Response<B>;
+}
+
+/// Renders `{"error": "<message>"}`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ErrorString;
+
+/// Renders `{"error": {"code": "<CODE>", "message": "<message>"}}`, the code in capitals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ErrorObject;
+
+/// Renders `{"success": false, "error": "<message>"}`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SuccessFalse;
+
+/// Renders an RFC 9457 problem document.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Problem;
+
+/// Renderer made by [`RenderExt::map_body`].
+#[derive(Clone, Copy, Debug)]
+pub struct MapBody<R, F> {
+    render: R,
+    map: F,
+}
+
+/// Says that a request failed to prove who sent it.
+///
+/// Put into the extensions of a response by whatever checked the credentials: the bearer
+/// layer, or a handler that checks a password. The failure policy of the rate limiter counts
+/// it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuthFailed;
+
+// === impl Rejection ===
+
+impl Rejection {
+    /// Describes a refusal.
+    ///
+    /// `code` is for programs, in snake case (`invalid_token`); `message` is for people and
+    /// must not carry anything the client is not meant to see.
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            headers: HeaderMap::new(),
+        }
+    }
+
+    /// Adds a header to the response, next to others of that name.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.append(name, value);
+        self
+    }
+
+    /// The status of the response.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The reason, for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The reason, for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The headers the refusal needs: a challenge, when to come back, which methods exist.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Renders the refusal and completes the response.
+    ///
+    /// The status and the headers of the rejection win over what the renderer set, and the
+    /// rejection itself goes into the extensions, where a layer further out can log it.
+    pub fn into_response<B>(self, render: &impl Render<B>) -> Response<B> {
+        let mut response = render.render(&self);
+        *response.status_mut() = self.status;
+        for name in self.headers.keys() {
+            response.headers_mut().remove(name);
+        }
+        for (name, value) in &self.headers {
+            response.headers_mut().append(name, value.clone());
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+// === impl Render ===
+
+impl<B, F> Render<B> for F
+where
+    F: Fn(&Rejection) -> Response<B>,
+{
+    fn render(&self, rejection: &Rejection) -> Response<B> {
+        self(rejection)
+    }
+}
+
+impl<B: From<Bytes>> Render<B> for ErrorString {
+    fn render(&self, rejection: &Rejection) -> Response<B> {
+        let mut body = String::from(r#"{"error":"#);
+        push_json_string(&mut body, rejection.message());
+        body.push('}');
+        json("application/json", body)
+    }
+}
+
+impl<B: From<Bytes>> Render<B> for ErrorObject {
+    fn render(&self, rejection: &Rejection) -> Response<B> {
+        let mut body = String::from(r#"{"error":{"code":"#);
+        push_json_string(&mut body, &rejection.code().to_ascii_uppercase());
+        body.push_str(r#","message":"#);
+        push_json_string(&mut body, rejection.message());
+        body.push_str("}}");
+        json("application/json", body)
+    }
+}
+
+impl<B: From<Bytes>> Render<B> for SuccessFalse {
+    fn render(&self, rejection: &Rejection) -> Response<B> {
+        let mut body = String::from(r#"{"success":false,"error":"#);
+        push_json_string(&mut body, rejection.message());
+        body.push('}');
+        json("application/json", body)
+    }
+}
+
+impl<B: From<Bytes>> Render<B> for Problem {
+    fn render(&self, rejection: &Rejection) -> Response<B> {
+        // RFC 9457, 4.2.1: without a type of its own the title is the status phrase.
+        let title = rejection.status().canonical_reason().unwrap_or("Error");
+        let mut body = String::from(r#"{"title":"#);
+        push_json_string(&mut body, title);
+        body.push_str(r#","status":"#);
+        body.push_str(rejection.status().as_str());
+        body.push_str(r#","detail":"#);
+        push_json_string(&mut body, rejection.message());
+        body.push_str(r#","code":"#);
+        push_json_string(&mut body, rejection.code());
+        body.push('}');
+        json("application/problem+json", body)
+    }
+}
+
+/// Adapts a renderer to a body that cannot be made from [`Bytes`] alone.
+pub trait RenderExt: Render<Bytes> + Sized {
+    /// Wraps the rendered bytes into another body type.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::StatusCode;
+    /// use http_body_util::{Either, Empty, Full};
+    /// use ziggurat_layers::reject::{ErrorString, Rejection, RenderExt as _};
+    ///
+    /// type Body = Either<Full<Bytes>, Empty<Bytes>>;
+    /// let render = ErrorString.map_body(|bytes| Body::Left(Full::new(bytes)));
+    /// let response = Rejection::new(StatusCode::GONE, "gone", "Gone").into_response(&render);
+    /// # let _: http::Response<Body> = response;
+    /// ```
+    fn map_body<F>(self, map: F) -> MapBody<Self, F> {
+        MapBody { render: self, map }
+    }
+}
+
+impl<R: Render<Bytes>> RenderExt for R {}
+
+impl<R, F, B> Render<B> for MapBody<R, F>
+where
+    R: Render<Bytes>,
+    F: Fn(Bytes) -> B,
+{
+    fn render(&self, rejection: &Rejection) -> Response<B> {
+        self.render.render(rejection).map(&self.map)
+    }
+}
+
+fn json<B: From<Bytes>>(content_type: &'static str, body: String) -> Response<B> {
+    let mut response = Response::new(B::from(Bytes::from(body)));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Appends `text` as a JSON string (RFC 8259, section 7), quotes included.
+fn push_json_string(out: &mut String, text: &str) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control < ' ' => {
+                let byte = control as usize;
+                out.push_str("\\u00");
+                out.push(HEX[byte >> 4].into());
+                out.push(HEX[byte & 15].into());
+            }
+            plain => out.push(plain),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn teapot() -> Rejection {
+        Rejection::new(StatusCode::IM_A_TEAPOT, "short_and_stout", "say \"tea\"\n")
+    }
+
+    #[test]
+    fn every_stock_renderer_writes_its_documented_body() {
+        let cases: [(&str, Response<Bytes>, &str); 4] = [
+            (
+                "ErrorString",
+                teapot().into_response(&ErrorString),
+                r#"{"error":"say \"tea\"\n"}"#,
+            ),
+            (
+                "ErrorObject",
+                teapot().into_response(&ErrorObject),
+                r#"{"error":{"code":"SHORT_AND_STOUT","message":"say \"tea\"\n"}}"#,
+            ),
+            (
+                "SuccessFalse",
+                teapot().into_response(&SuccessFalse),
+                r#"{"success":false,"error":"say \"tea\"\n"}"#,
+            ),
+            (
+                "Problem",
+                teapot().into_response(&Problem),
+                r#"{"title":"I'm a teapot","status":418,"detail":"say \"tea\"\n","code":"short_and_stout"}"#,
+            ),
+        ];
+        for (name, response, body) in cases {
+            assert_eq!(response.status(), StatusCode::IM_A_TEAPOT, "{name}");
+            assert_eq!(response.body(), body, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_headers_of_the_rejection_win_over_those_of_the_renderer() {
+        let render = |_: &Rejection| {
+            Response::builder()
+                .header("allow", "GET")
+                .header("x-kept", "yes")
+                .body(Bytes::new())
+                .expect("static parts")
+        };
+        let response = teapot()
+            .with_header(header::ALLOW, HeaderValue::from_static("POST"))
+            .with_header(header::ALLOW, HeaderValue::from_static("PUT"))
+            .into_response(&render);
+        let allow: Vec<_> = response.headers().get_all("allow").iter().collect();
+        assert_eq!(allow, ["POST", "PUT"]);
+        assert_eq!(response.headers()["x-kept"], "yes");
+        assert_eq!(response.status(), StatusCode::IM_A_TEAPOT);
+    }
+
+    #[test]
+    fn the_rejection_stays_readable_in_the_extensions() {
+        let response: Response<Bytes> = teapot().into_response(&ErrorString);
+        let kept = response.extensions().get::<Rejection>().expect("kept");
+        assert_eq!(kept.code(), "short_and_stout");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_becomes_a_json_string_that_reads_back(text: String) {
+            let mut out = String::new();
+            push_json_string(&mut out, &text);
+            prop_assert_eq!(read_back(&out), text);
+        }
+    }
+
+    /// Undoes the escapes, with no code shared with the writer.
+    fn read_back(json: &str) -> String {
+        let inner = json
+            .strip_prefix('"')
+            .and_then(|s| s.strip_suffix('"'))
+            .expect("quoted");
+        let mut out = String::new();
+        let mut rest = inner.chars();
+        while let Some(character) = rest.next() {
+            assert!(
+                character >= ' ' && character != '"',
+                "raw {character:?} inside a string"
+            );
+            if character != '\\' {
+                out.push(character);
+                continue;
+            }
+            match rest.next().expect("an escape is never last") {
+                'n' => out.push('\n'),
+                'r' => out.push('\r'),
+                't' => out.push('\t'),
+                'u' => {
+                    let digits: String = rest.by_ref().take(4).collect();
+                    let code = u32::from_str_radix(&digits, 16).expect("four hex digits");
+                    out.push(char::from_u32(code).expect("a control character"));
+                }
+                plain => out.push(plain),
+            }
+        }
+        out
+    }
+}
