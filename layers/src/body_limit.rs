@@ -1,1 +1,458 @@
-//! Not written yet.
+//! Refuse request bodies that are too large.
+//!
+//! A body whose size is announced is judged by its headers: the refusal goes out before a
+//! byte of it is read, so a client that sent `Expect: 100-continue` never starts sending. A
+//! body of unknown size is counted as it is read. When it overruns, the layer answers 413
+//! itself, whatever the handler was about to say, and drops the handler's future at once.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::{Request, Response, StatusCode};
+//! use http_body_util::{BodyExt as _, Full};
+//! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+//! use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
+//!
+//! # tokio_test::block_on(async {
+//! let service = ServiceBuilder::new().layer(BodyLimitLayer::new(5)).service(service_fn(
+//!     |request: Request<LimitedBody<Full<Bytes>>>| async move {
+//!         let body = request.into_body().collect().await?.to_bytes();
+//!         Ok::<_, ziggurat_layers::body_limit::BodyError>(Response::new(Full::new(body)))
+//!     },
+//! ));
+//!
+//! let response = service.clone().oneshot(Request::new(Full::from("12345"))).await?;
+//! assert_eq!(response.status(), StatusCode::OK);
+//!
+//! let response = service.oneshot(Request::new(Full::from("123456"))).await?;
+//! assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+//! # Ok::<_, ziggurat_layers::body_limit::BodyError>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # What it leaves alone
+//!
+//! Headers (a server bounds those), trailers, and responses. Once a handler has answered,
+//! a body that overruns afterwards can no longer become a 413: the handler, or the response
+//! body it streams, sees a [`BodyError`] instead.
+//!
+//! # Deployment
+//!
+//! A refusal closes an HTTP/1 connection (`Connection: close`), because the rest of the body
+//! would have to be read before the next request. A client that is still sending reads the
+//! answer only if the server does not close the socket on unread data: shut the writing side
+//! down first and read on, for a bounded time, before closing (RFC 9112 section 9.6). hyper
+//! does not do this by itself.
+//!
+//! # Cost
+//!
+//! A request of announced size passes without an allocation; one of unknown size costs one
+//! flag, shared between its body and its response future.
+
+use std::{
+    borrow::Cow,
+    error::Error,
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, Waker, ready},
+};
+
+use bytes::Buf;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::reject::{ErrorString, Rejection, Render};
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Refuses request bodies over a number of bytes.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct BodyLimitLayer<R = ErrorString> {
+    max_bytes: u64,
+    message: Cow<'static, str>,
+    render: R,
+}
+
+/// Service made by [`BodyLimitLayer`].
+#[derive(Clone, Debug)]
+pub struct BodyLimit<S, R = ErrorString> {
+    inner: S,
+    layer: BodyLimitLayer<R>,
+}
+
+pin_project! {
+    /// A request body that fails with [`BodyError`] when it grows too large.
+    #[derive(Debug)]
+    pub struct LimitedBody<B> {
+        #[pin]
+        inner: B,
+        remaining: u64,
+        overrun: Option<Arc<Overrun>>,
+        is_over: bool,
+    }
+}
+
+pin_project! {
+    /// Response future of [`BodyLimit`].
+    #[derive(Debug)]
+    pub struct ResponseFuture<F, R> {
+        #[pin]
+        state: State<F>,
+        overrun: Option<Arc<Overrun>>,
+        layer: BodyLimitLayer<R>,
+        version: Version,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    #[derive(Debug)]
+    enum State<F> {
+        Serving { #[pin] response: F },
+        Refused { fault: Fault },
+    }
+}
+
+/// Why a body could not be read.
+#[derive(Debug)]
+pub struct BodyError {
+    kind: ErrorKind,
+}
+
+#[derive(Debug)]
+enum ErrorKind {
+    TooLarge,
+    Inner(BoxError),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    TooLarge,
+    ContentLength,
+}
+
+/// Tells the response future, on whatever task, that the body has overrun.
+#[derive(Debug, Default)]
+struct Overrun {
+    state: Mutex<OverrunState>,
+}
+
+#[derive(Debug, Default)]
+struct OverrunState {
+    happened: bool,
+    waiting: Option<Waker>,
+}
+
+// === impl BodyLimitLayer ===
+
+impl BodyLimitLayer {
+    /// Lets bodies of up to `max_bytes` bytes through, that number included.
+    pub fn new(max_bytes: u64) -> Self {
+        Self {
+            max_bytes,
+            message: Cow::Borrowed("Request body too large"),
+            render: ErrorString,
+        }
+    }
+}
+
+impl<R> BodyLimitLayer<R> {
+    /// Replaces the body of the refusals.
+    pub fn with_render<T>(self, render: T) -> BodyLimitLayer<T> {
+        BodyLimitLayer {
+            max_bytes: self.max_bytes,
+            message: self.message,
+            render,
+        }
+    }
+
+    /// Replaces the text of the 413.
+    pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    fn refuse<B>(&self, fault: Fault, version: Version) -> Response<B>
+    where
+        R: Render<B>,
+    {
+        let mut rejection = match fault {
+            Fault::TooLarge => Rejection::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "request_too_large",
+                self.message.clone(),
+            ),
+            Fault::ContentLength => Rejection::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_content_length",
+                "Invalid Content-Length header: expected one decimal number",
+            ),
+        };
+        // HTTP/2 and later know no connection header (RFC 9113, section 8.2.2).
+        if version <= Version::HTTP_11 {
+            let close = HeaderValue::from_static("close");
+            rejection = rejection.with_header(header::CONNECTION, close);
+        }
+        rejection.into_response(&self.render)
+    }
+}
+
+impl<S, R: Clone> Layer<S> for BodyLimitLayer<R> {
+    type Service = BodyLimit<S, R>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        BodyLimit {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+// === impl BodyLimit ===
+
+impl<S, R, ReqBody, ResBody> Service<Request<ReqBody>> for BodyLimit<S, R>
+where
+    S: Service<Request<LimitedBody<ReqBody>>, Response = Response<ResBody>>,
+    R: Render<ResBody> + Clone,
+    ReqBody: Body,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let version = request.version();
+        let mut overrun = None;
+        let state = match self.layer.judge(&request) {
+            Err(fault) => State::Refused { fault },
+            Ok(size) => {
+                if size == Size::Unknown {
+                    overrun = Some(Arc::default());
+                }
+                let request = request.map(|inner| LimitedBody {
+                    inner,
+                    remaining: self.layer.max_bytes,
+                    overrun: overrun.clone(),
+                    is_over: false,
+                });
+                let response = self.inner.call(request);
+                State::Serving { response }
+            }
+        };
+        ResponseFuture {
+            state,
+            overrun,
+            layer: self.layer.clone(),
+            version,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    WithinLimit,
+    Unknown,
+}
+
+impl<R> BodyLimitLayer<R> {
+    /// Judges a request by what it says of its body, without touching the body.
+    fn judge<B: Body>(&self, request: &Request<B>) -> Result<Size, Fault> {
+        let announced = content_length(request.headers())?;
+        let hint = request.body().size_hint();
+        if announced.unwrap_or(0).max(hint.lower()) > self.max_bytes {
+            return Err(Fault::TooLarge);
+        }
+        // The header alone proves nothing: what counts is the body the server hands on.
+        match hint.upper() {
+            Some(upper) if upper <= self.max_bytes => Ok(Size::WithinLimit),
+            _ => Ok(Size::Unknown),
+        }
+    }
+}
+
+/// Reads `Content-Length` strictly (RFC 9110, section 8.6).
+///
+/// One field line of digits, and none beside `Transfer-Encoding`: whatever two readers could
+/// understand differently is how requests are smuggled (RFC 9112, section 11.2). A number
+/// too large for 64 bits is simply too large.
+fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
+    let mut values = headers.get_all(header::CONTENT_LENGTH).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() || headers.contains_key(header::TRANSFER_ENCODING) {
+        return Err(Fault::ContentLength);
+    }
+    let digits = value.as_bytes();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(Fault::ContentLength);
+    }
+    let length = digits.iter().fold(0_u64, |sum, digit| {
+        sum.saturating_mul(10)
+            .saturating_add(u64::from(digit - b'0'))
+    });
+    Ok(Some(length))
+}
+
+// === impl LimitedBody ===
+
+impl<B> Body for LimitedBody<B>
+where
+    B: Body<Error: Into<BoxError>>,
+{
+    type Data = B::Data;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, BodyError>>> {
+        let this = self.project();
+        if *this.is_over {
+            return Poll::Ready(None);
+        }
+        let frame = match ready!(this.inner.poll_frame(cx)) {
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => return Poll::Ready(Some(Err(BodyError::from_inner(error)))),
+            None => return Poll::Ready(None),
+        };
+        let size = frame.data_ref().map_or(0, |data| data.remaining() as u64);
+        if let Some(remaining) = this.remaining.checked_sub(size) {
+            *this.remaining = remaining;
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        *this.is_over = true;
+        if let Some(overrun) = this.overrun {
+            overrun.report();
+        }
+        Poll::Ready(Some(Err(BodyError {
+            kind: ErrorKind::TooLarge,
+        })))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over || self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.is_over {
+            return SizeHint::with_exact(0);
+        }
+        let inner = self.inner.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(inner.lower().min(self.remaining));
+        hint.set_upper(inner.upper().unwrap_or(u64::MAX).min(self.remaining));
+        hint
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, R, B, E> Future for ResponseFuture<F, R>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    R: Render<B>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let response = match this.state.as_mut().project() {
+            StateProj::Refused { fault } => {
+                return Poll::Ready(Ok(this.layer.refuse(*fault, *this.version)));
+            }
+            StateProj::Serving { response } => response.poll(cx),
+        };
+        let Some(overrun) = this.overrun else {
+            return response;
+        };
+        // The body may be read on another task, so a future that waits for its handler
+        // waits for the overrun as well.
+        let happened = match response {
+            Poll::Ready(_) => overrun.has_happened(),
+            Poll::Pending => overrun.has_happened_or_wake(cx.waker()),
+        };
+        if happened {
+            // Dropped before the answer is made: nothing of the handler runs on.
+            let fault = Fault::TooLarge;
+            this.state.set(State::Refused { fault });
+            return Poll::Ready(Ok(this.layer.refuse(fault, *this.version)));
+        }
+        response
+    }
+}
+
+// === impl Overrun ===
+
+impl Overrun {
+    fn report(&self) {
+        let waiting = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.happened = true;
+            state.waiting.take()
+        };
+        // Woken outside the lock: a waker may run anything.
+        if let Some(waker) = waiting {
+            waker.wake();
+        }
+    }
+
+    fn has_happened(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.happened
+    }
+
+    fn has_happened_or_wake(&self, waker: &Waker) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut state.waiting {
+            Some(waiting) => waiting.clone_from(waker),
+            empty => *empty = Some(waker.clone()),
+        }
+        state.happened
+    }
+}
+
+// === impl BodyError ===
+
+impl BodyError {
+    fn from_inner(error: impl Into<BoxError>) -> Self {
+        Self {
+            kind: ErrorKind::Inner(error.into()),
+        }
+    }
+
+    /// Says whether the body was too large, rather than broken in itself.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        matches!(self.kind, ErrorKind::TooLarge)
+    }
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            ErrorKind::TooLarge => "the request body is larger than the limit",
+            ErrorKind::Inner(_) => "the request body could not be read",
+        })
+    }
+}
+
+impl Error for BodyError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            ErrorKind::TooLarge => None,
+            ErrorKind::Inner(error) => Some(&**error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! What the `WWW-Authenticate` header says (RFC 6750 section 3, RFC 9728 section 5.1).
+
+use std::{error::Error, fmt};
+
+use bytes::Bytes;
+use http::HeaderValue;
+
+use super::Denied;
+
+/// What the `WWW-Authenticate` header of a refusal says besides `Bearer`.
+///
+/// ```
+/// use ziggurat_layers::bearer::{BearerLayer, Challenge, Hashed};
+///
+/// let challenge = Challenge::new()
+///     .with_realm("tools")?
+///     .with_scope("read write")?
+///     .with_resource_metadata("https://a.example/.well-known/oauth-protected-resource")?;
+/// let layer = BearerLayer::new(Hashed::<()>::default()).with_challenge(challenge);
+/// # let _ = layer;
+/// # Ok::<_, ziggurat_layers::bearer::InvalidChallenge>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Challenge {
+    realm: Option<String>,
+    scope: Option<String>,
+    resource_metadata: Option<String>,
+}
+
+/// A text that cannot stand in a challenge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidChallenge {
+    parameter: &'static str,
+    expected: &'static str,
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Missing,
+    OtherScheme,
+    Malformed,
+    Denied(Denied),
+}
+
+/// The header values, written once when the layer is built.
+#[derive(Clone, Debug)]
+pub(super) struct Challenges {
+    plain: HeaderValue,
+    invalid_request: HeaderValue,
+    invalid_token: HeaderValue,
+    insufficient_scope: HeaderValue,
+}
+
+// === impl Challenge ===
+
+impl Challenge {
+    /// Says nothing but `Bearer`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names the protection space, which clients may show to people.
+    ///
+    /// # Errors
+    /// Fails on anything but printable ASCII.
+    pub fn with_realm(mut self, realm: impl Into<String>) -> Result<Self, InvalidChallenge> {
+        let realm = realm.into();
+        if !realm.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err(InvalidChallenge {
+                parameter: "realm",
+                expected: "printable ASCII",
+            });
+        }
+        self.realm = Some(realm);
+        Ok(self)
+    }
+
+    /// Names the scopes a token needs, separated by single spaces.
+    ///
+    /// # Errors
+    /// Fails on an empty scope and on characters RFC 6749 section 3.3 leaves out.
+    pub fn with_scope(mut self, scope: impl Into<String>) -> Result<Self, InvalidChallenge> {
+        let scope = scope.into();
+        let is_token = |token: &str| {
+            !token.is_empty()
+                && token
+                    .bytes()
+                    .all(|byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'))
+        };
+        if !scope.split(' ').all(is_token) {
+            return Err(InvalidChallenge {
+                parameter: "scope",
+                expected: "scope names separated by single spaces",
+            });
+        }
+        self.scope = Some(scope);
+        Ok(self)
+    }
+
+    /// Points to the document that says where tokens come from (RFC 9728).
+    ///
+    /// # Errors
+    /// Fails on anything but an absolute `http` or `https` URL.
+    pub fn with_resource_metadata(
+        mut self,
+        url: impl Into<String>,
+    ) -> Result<Self, InvalidChallenge> {
+        let url = url.into();
+        let is_web = url
+            .parse::<http::Uri>()
+            .is_ok_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
+        if !is_web {
+            return Err(InvalidChallenge {
+                parameter: "resource_metadata",
+                expected: "an absolute http or https URL",
+            });
+        }
+        self.resource_metadata = Some(url);
+        Ok(self)
+    }
+
+    pub(super) fn complete(self) -> Challenges {
+        Challenges {
+            plain: self.value(None),
+            invalid_request: self.value(Some("invalid_request")),
+            invalid_token: self.value(Some("invalid_token")),
+            insufficient_scope: self.value(Some("insufficient_scope")),
+        }
+    }
+
+    fn value(&self, error: Option<&str>) -> HeaderValue {
+        let parameters = [
+            ("realm", self.realm.as_deref()),
+            ("error", error),
+            ("scope", self.scope.as_deref()),
+            ("resource_metadata", self.resource_metadata.as_deref()),
+        ];
+        let mut text = String::from("Bearer");
+        let mut separator = " ";
+        for (name, value) in parameters {
+            let Some(value) = value else { continue };
+            text.push_str(separator);
+            text.push_str(name);
+            text.push('=');
+            push_quoted(&mut text, value);
+            separator = ", ";
+        }
+        HeaderValue::from_maybe_shared(Bytes::from(text)).expect("every part was checked")
+    }
+}
+
+/// Appends a quoted-string (RFC 9110, section 5.6.4).
+fn push_quoted(out: &mut String, text: &str) {
+    out.push('"');
+    for character in text.chars() {
+        if matches!(character, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out.push('"');
+}
+
+// === impl Challenges ===
+
+impl Challenges {
+    /// The challenge that goes with a fault; none where a better token would not help.
+    ///
+    /// RFC 6750 section 3.1: a request that sent no token is not told of an error.
+    pub(super) fn answer_to(&self, fault: Fault) -> Option<HeaderValue> {
+        let value = match fault {
+            Fault::Missing | Fault::OtherScheme => &self.plain,
+            Fault::Malformed => &self.invalid_request,
+            Fault::Denied(Denied::Invalid) => &self.invalid_token,
+            Fault::Denied(Denied::InsufficientScope) => &self.insufficient_scope,
+            Fault::Denied(Denied::Unavailable) => return None,
+        };
+        Some(value.clone())
+    }
+}
+
+// === impl InvalidChallenge ===
+
+impl fmt::Display for InvalidChallenge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            parameter,
+            expected,
+        } = self;
+        write!(f, "{parameter} of a bearer challenge must be {expected}")
+    }
+}
+
+impl Error for InvalidChallenge {}

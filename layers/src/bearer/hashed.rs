@@ -1,0 +1,167 @@
+//! Tokens looked up by their SHA-256 digest.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    fmt,
+    future::{Ready, ready},
+    hash::{Hash, Hasher},
+    str::FromStr,
+    sync::Arc,
+};
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::{Denied, Verify};
+
+/// The SHA-256 digest of a token.
+///
+/// Digests are compared in constant time, and a file or a database that holds them instead
+/// of tokens gives nobody access. That a fast hash is enough rests on the tokens: 32 random
+/// bytes cannot be guessed, a password can. Use it for tokens only.
+///
+/// ```
+/// use ziggurat_layers::bearer::TokenHash;
+///
+/// let stored: TokenHash =
+///     "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".parse()?;
+/// assert_eq!(stored, TokenHash::of("test"));
+/// # Ok::<_, ziggurat_layers::bearer::InvalidTokenHash>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct TokenHash([u8; 32]);
+
+/// A text that is not a SHA-256 digest in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidTokenHash;
+
+/// Verifies tokens against a fixed set of digests.
+///
+/// Clones share the set. A set that changes while the server runs is better kept by a
+/// [`Verify`] of your own that looks [`TokenHash::of`] up in it.
+#[derive(Clone)]
+pub struct Hashed<I> {
+    identities: Arc<HashMap<TokenHash, I>>,
+}
+
+// === impl TokenHash ===
+
+impl TokenHash {
+    /// Hashes a token.
+    #[must_use]
+    pub fn of(token: &str) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+
+    /// Takes a digest that was computed before.
+    #[must_use]
+    pub const fn from_bytes(digest: [u8; 32]) -> Self {
+        Self(digest)
+    }
+
+    /// The digest.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl PartialEq for TokenHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for TokenHash {}
+
+impl Hash for TokenHash {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+/// Writes the digest in lower-case hexadecimal; `{:.12}` cuts it to the first 12 digits.
+impl fmt::Display for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(64).min(64);
+        for place in 0..digits {
+            let byte = self.0[place / 2];
+            let digit = if place % 2 == 0 { byte >> 4 } else { byte & 15 };
+            write!(f, "{digit:x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenHash({self:.12}…)")
+    }
+}
+
+impl FromStr for TokenHash {
+    type Err = InvalidTokenHash;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() != 64 {
+            return Err(InvalidTokenHash);
+        }
+        let mut digest = [0; 32];
+        for (place, digit) in text.chars().enumerate() {
+            let digit = digit.to_digit(16).ok_or(InvalidTokenHash)?;
+            let digit = u8::try_from(digit).map_err(|_| InvalidTokenHash)?;
+            digest[place / 2] = digest[place / 2] << 4 | digit;
+        }
+        Ok(Self(digest))
+    }
+}
+
+// === impl InvalidTokenHash ===
+
+impl fmt::Display for InvalidTokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a token hash must be 64 hexadecimal digits")
+    }
+}
+
+impl Error for InvalidTokenHash {}
+
+// === impl Hashed ===
+
+impl<I> Default for Hashed<I> {
+    fn default() -> Self {
+        Self {
+            identities: Arc::default(),
+        }
+    }
+}
+
+impl<I> FromIterator<(TokenHash, I)> for Hashed<I> {
+    fn from_iter<T: IntoIterator<Item = (TokenHash, I)>>(identities: T) -> Self {
+        Self {
+            identities: Arc::new(identities.into_iter().collect()),
+        }
+    }
+}
+
+impl<I> Verify for Hashed<I>
+where
+    I: Clone + Send + Sync + 'static,
+{
+    type Identity = I;
+    type Future = Ready<Result<I, Denied>>;
+
+    fn verify(&self, token: &str) -> Self::Future {
+        let identity = self.identities.get(&TokenHash::of(token));
+        ready(identity.cloned().ok_or(Denied::Invalid))
+    }
+}
+
+impl<I> fmt::Debug for Hashed<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hashed")
+            .field("tokens", &self.identities.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! Which request paths a rule speaks of.
+
+/// A set of exact paths and of subtrees (`/docs/*`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Paths {
+    exact: Vec<String>,
+    below: Vec<String>,
+}
+
+// === impl Paths ===
+
+impl Paths {
+    pub(super) fn extend<P: Into<String>>(&mut self, paths: impl IntoIterator<Item = P>) {
+        for path in paths {
+            let mut path = path.into();
+            if path.ends_with("/*") {
+                path.pop();
+                self.below.push(path);
+            } else {
+                self.exact.push(path);
+            }
+        }
+    }
+
+    pub(super) fn contain(&self, path: &str) -> bool {
+        self.exact.iter().any(|exact| exact == path)
+            || (self.below.iter().any(|root| path.starts_with(root)) && !has_dot_segment(path))
+    }
+}
+
+/// Says whether some segment is `.` or `..`, spelled out or percent-encoded.
+///
+/// An encoded slash or backslash counts as the end of a segment, because some routers
+/// decode before they split.
+fn has_dot_segment(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let mut dots = Some(0);
+    let mut at = 0;
+    while at < bytes.len() {
+        let (byte, width) = percent_decoded(&bytes[at..]);
+        at += width;
+        dots = match (byte, dots) {
+            (b'/' | b'\\', Some(1 | 2)) => return true,
+            (b'/' | b'\\', _) => Some(0),
+            (b'.', Some(count)) => Some(count + 1),
+            _ => None,
+        };
+    }
+    matches!(dots, Some(1 | 2))
+}
+
+/// The first byte of a path, decoded once, and how many bytes it took.
+fn percent_decoded(bytes: &[u8]) -> (u8, usize) {
+    let digit = |byte: u8| {
+        char::from(byte)
+            .to_digit(16)
+            .and_then(|d| u8::try_from(d).ok())
+    };
+    match *bytes {
+        [b'%', high, low, ..] => match (digit(high), digit(low)) {
+            (Some(high), Some(low)) => (high << 4 | low, 3),
+            _ => (b'%', 1),
+        },
+        _ => (bytes[0], 1),
+    }
+}
