@@ -1,1 +1,212 @@
-//! Not written yet.
+//! Find out who is calling, through the proxies you list and no others.
+//!
+//! The accept loop puts a [`ClientIp`] into the extensions of every request: the address of
+//! the socket, which cannot be forged. When the socket belongs to a proxy you listed, the
+//! layer reads the one header that proxy writes and corrects the [`ClientIp`] in place. All
+//! that follows (rate limits, logs, access rules) reads the extension and never a header.
+//!
+//! The header is read from its right end, because each proxy appends the address it was
+//! called from and only the entries of proxies you trust are worth anything. The walk steps
+//! over trusted addresses and stops at the first one that is not: that is the client. What
+//! stands further left was written by the client, and is never looked at. An entry that names
+//! no address (`unknown`, `_hidden`, or nonsense) ends the walk as well, and the trusted
+//! address to its right stays the answer.
+//!
+//! The layer leaves the headers as they are, refuses nothing and resolves no names. A request
+//! without the extension passes untouched: nobody knows its peer, so nobody can be believed.
+//!
+//! ```
+//! use http::{Request, Response};
+//! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+//! use ziggurat_layers::client_ip::{ClientIp, ClientIpLayer, HopHeader, TrustedProxies};
+//!
+//! # tokio_test::block_on(async {
+//! let trusted: TrustedProxies = "10.0.0.0/8, 2001:db8:1::/48".parse()?;
+//! let service = ServiceBuilder::new()
+//!     .layer(ClientIpLayer::new(trusted, HopHeader::XForwardedFor))
+//!     .service(service_fn(|request: Request<()>| async move {
+//!         let caller = request.extensions().get().map(ClientIp::client);
+//!         Ok::<_, std::convert::Infallible>(Response::new(caller))
+//!     }));
+//!
+//! // 10.0.0.7 is our proxy. The client itself claimed to be 192.0.2.1.
+//! let request = Request::get("/")
+//!     .header("x-forwarded-for", "192.0.2.1, 203.0.113.9")
+//!     .extension(ClientIp::from_peer("10.0.0.7:443".parse()?))
+//!     .body(())?;
+//! let response = service.oneshot(request).await?;
+//! assert_eq!(*response.body(), Some("203.0.113.9".parse()?));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Deployment
+//!
+//! - List the addresses your proxies call *from*. A network that also holds clients lets those
+//!   clients choose their address.
+//! - Name the header your proxy writes. A proxy that writes one of them usually passes the
+//!   others on from the client, so the layer reads one only.
+//! - The proxy has to append to the header or to replace it. One that forwards the client's
+//!   header as it came vouches for every lie in it.
+//! - [`HopHeader::Single`] headers have to be overwritten by the proxy.
+//!
+//! # Cost
+//!
+//! Nothing is allocated, and at most 32 addresses are read, however long the header is.
+
+mod hops;
+#[cfg(test)]
+mod tests;
+mod trusted;
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    task::{Context, Poll},
+};
+
+use http::{HeaderMap, HeaderName, Request};
+use tower_layer::Layer;
+use tower_service::Service;
+
+pub use self::trusted::{InvalidNetwork, TrustedProxies};
+
+/// How many addresses of the header are read before the walk gives up.
+///
+/// More proxies than that do not stand in a row, and the client decides how long the header is.
+const MAX_HOPS: usize = 32;
+
+/// Who is calling: the address of the socket, and the client behind the trusted proxies.
+///
+/// A request extension, inserted by the accept loop and corrected by [`ClientIpLayer`]. IPv4
+/// addresses in IPv6 clothes (`::ffff:192.0.2.1`), which a dual-stack socket reports, are
+/// folded to IPv4, so one client has one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientIp {
+    peer: SocketAddr,
+    client: IpAddr,
+}
+
+/// The header in which the proxies say who called them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HopHeader {
+    /// `Forwarded`, the standard one (RFC 7239).
+    Forwarded,
+    /// `X-Forwarded-For`, which most proxies write.
+    XForwardedFor,
+    /// A header that holds a single address, such as `X-Real-IP`.
+    ///
+    /// It is ignored when it occurs more than once or holds anything else.
+    Single(HeaderName),
+}
+
+/// Corrects the [`ClientIp`] of requests that come through a trusted proxy.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ClientIpLayer {
+    trusted: TrustedProxies,
+    header: HopHeader,
+}
+
+/// Service made by [`ClientIpLayer`].
+#[derive(Clone, Debug)]
+pub struct ClientIpService<S> {
+    inner: S,
+    trusted: TrustedProxies,
+    header: HopHeader,
+}
+
+// === impl ClientIp ===
+
+impl ClientIp {
+    /// Takes the address of the socket for the client, until the layer learns more.
+    #[must_use]
+    pub fn from_peer(peer: SocketAddr) -> Self {
+        let client = peer.ip().to_canonical();
+        Self {
+            peer: SocketAddr::new(client, peer.port()),
+            client,
+        }
+    }
+
+    /// The other end of the connection: the client, or the nearest proxy.
+    #[must_use]
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The client, as far as trusted proxies vouch for it.
+    #[must_use]
+    pub fn client(&self) -> IpAddr {
+        self.client
+    }
+}
+
+// === impl ClientIpLayer ===
+
+impl ClientIpLayer {
+    /// Believes `header`, and nothing else, when the peer is one of the `trusted` proxies.
+    pub fn new(trusted: TrustedProxies, header: HopHeader) -> Self {
+        Self { trusted, header }
+    }
+}
+
+impl<S> Layer<S> for ClientIpLayer {
+    type Service = ClientIpService<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        ClientIpService {
+            inner,
+            trusted: self.trusted.clone(),
+            header: self.header.clone(),
+        }
+    }
+}
+
+// === impl ClientIpService ===
+
+impl<S, B> Service<Request<B>> for ClientIpService<S>
+where
+    S: Service<Request<B>>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        if let Some(&ClientIp { peer, .. }) = request.extensions().get() {
+            let client = self.walk(peer.ip(), request.headers());
+            // In place: an insertion would allocate.
+            if let Some(caller) = request.extensions_mut().get_mut::<ClientIp>() {
+                caller.client = client;
+            }
+        }
+        self.inner.call(request)
+    }
+}
+
+impl<S> ClientIpService<S> {
+    fn walk(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        match &self.header {
+            HopHeader::Forwarded => self.step(peer, hops::forwarded(headers)),
+            HopHeader::XForwardedFor => self.step(peer, hops::x_forwarded_for(headers)),
+            HopHeader::Single(name) => self.step(peer, hops::single(headers, name)),
+        }
+    }
+
+    /// Steps from the peer over trusted addresses; a hop of `None` cannot be stepped on.
+    fn step(&self, peer: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
+        let mut client = peer;
+        let mut hops = hops.take(MAX_HOPS);
+        while self.trusted.contains(client)
+            && let Some(Some(hop)) = hops.next()
+        {
+            client = hop;
+        }
+        client
+    }
+}

@@ -1,1 +1,364 @@
-//! Not written yet.
+//! Turn HTTP requests, or lines, into JSON-RPC calls.
+//!
+//! [`JsonRpcLayer`] makes a `Service<Request<B>>` of a `Service<Call>`. It collects the body,
+//! checks the message, hands each [`Call`] to the service and wraps its [`Reply`]. The
+//! service sees methods and params; ids, batches, notifications and malformed messages are
+//! settled here. [`lines`] does the same for standard input and output.
+//!
+//! It leaves the meaning of methods alone, asks for no `Content-Type` or `Accept` header,
+//! compresses nothing, and sends no requests of its own.
+//!
+//! ```
+//! use std::convert::Infallible;
+//! use bytes::Bytes;
+//! use http::Request;
+//! use http_body_util::{BodyExt as _, Full};
+//! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+//! use ziggurat_layers::json_rpc::{Call, Error, Json, JsonRpcLayer, Reply};
+//!
+//! fn add(call: &Call) -> Result<Json, Error> {
+//!     let (a, b): (i64, i64) = call.params()?;
+//!     Json::new(&(a + b)).map_err(|_| Error::internal_error())
+//! }
+//!
+//! # tokio_test::block_on(async {
+//! let service = ServiceBuilder::new()
+//!     .layer(JsonRpcLayer::new())
+//!     .service(service_fn(|call: Call| async move {
+//!         let reply: Reply = match call.method() {
+//!             "add" => add(&call).into(),
+//!             _ => Error::method_not_found().into(),
+//!         };
+//!         Ok::<_, Infallible>(reply)
+//!     }));
+//!
+//! let message = r#"{"jsonrpc":"2.0","id":"a1","method":"add","params":[2,3]}"#;
+//! let request = Request::post("/").body(Full::<Bytes>::from(message))?;
+//! let response = service.oneshot(request).await?;
+//! let body = response.into_body().collect().await?.to_bytes();
+//! assert_eq!(body, r#"{"jsonrpc":"2.0","id":"a1","result":5}"#);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Answers
+//!
+//! | The request | Answer |
+//! | --- | --- |
+//! | is not a `POST` | 405 with `Allow: POST`, by the [`Render`] |
+//! | has a body larger than [`with_max_bytes`](JsonRpcLayer::with_max_bytes) | 413, by the [`Render`] |
+//! | has a body that breaks off | 400, by the [`Render`] |
+//! | is not JSON, is too deep, or has a key twice in an object | -32700 |
+//! | has no `"jsonrpc":"2.0"`, no `method`, or an `id` of the wrong type | -32600 |
+//! | is a batch where none is accepted, an empty or an oversized one | -32600 |
+//! | has `params` of the wrong type | -32602 |
+//! | is a notification, or a batch of nothing else | 202 without a body, once the service is done |
+//!
+//! An object with a key twice means different things to different readers, and so does not
+//! get past the one that checks. The `data` of these errors names the problem and the place,
+//! and quotes nothing of the message. Errors are sent with status 200 unless the
+//! [`Dialect`] or the [`Reply`] says otherwise.
+//!
+//! # Memory
+//!
+//! The body is held as one buffer: where it was, if it came in one frame, and gathered into a
+//! buffer of its own otherwise. Calls share it. Beyond that an ordinary call costs the buffer
+//! of its answer, and nothing while it is checked. Checking a message with more than 32 keys
+//! in the objects that are open costs up to 56 bytes for each of them; that of a batch, a
+//! note of some hundred bytes on every call. What the answers to a batch may take is set by
+//! [`Batches`].
+//!
+//! # Deployment
+//!
+//! - Put a body limit further out if large bodies should be refused for all routes alike;
+//!   the limit here is only for messages.
+//! - The answers to a batch leave together. Of what its replies say about HTTP only the
+//!   extensions are kept, and of several extensions of one type only one.
+//! - An error of a streamed result ends the response in the middle; only who streams knows
+//!   the cause, and has to log it. In a batch the call is answered with -32603 instead.
+
+mod answer;
+mod batch;
+mod body;
+mod call;
+mod collect;
+mod dialect;
+mod envelope;
+mod error;
+mod id;
+pub mod lines;
+mod reply;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::{
+    fmt, mem,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::{
+    json_rpc::collect::{Collect, Unreadable},
+    reject::{ErrorString, Rejection, Render},
+};
+
+pub use self::{
+    answer::{Answer, Answering},
+    batch::{Batch, Batches},
+    body::RpcBody,
+    call::Call,
+    dialect::{Dialect, Incoming, Refusal},
+    envelope::Envelope,
+    error::Error,
+    id::Id,
+    reply::{Json, NoStream, NotJson, Reply},
+};
+
+const DEFAULT_MAX_BYTES: usize = 10 << 20;
+
+/// Turns HTTP requests into JSON-RPC calls.
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct JsonRpcLayer<R = ErrorString> {
+    dialect: Dialect,
+    max_bytes: usize,
+    render: R,
+}
+
+/// Service made by [`JsonRpcLayer`].
+#[derive(Clone, Copy)]
+pub struct JsonRpc<S, R = ErrorString> {
+    inner: S,
+    dialect: Dialect,
+    max_bytes: usize,
+    render: R,
+}
+
+pin_project! {
+    /// Response future of [`JsonRpc`].
+    pub struct ResponseFuture<S, F, B, T, R> {
+        #[pin]
+        state: State<S, F, B, T>,
+        dialect: Dialect,
+        render: R,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<S, F, B, T> {
+        Refused { refused: Refused },
+        Collecting { #[pin] body: Collect<B>, rest: Option<(Parts, S)> },
+        Answering { #[pin] answering: Answering<S, F, T> },
+    }
+}
+
+/// Why a request is no message at all.
+#[derive(Clone, Copy, Debug)]
+enum Refused {
+    Method,
+    TooLarge,
+    Unreadable,
+}
+
+// === impl JsonRpcLayer ===
+
+impl JsonRpcLayer {
+    /// Accepts messages of up to 10 MiB in the default [`Dialect`].
+    pub fn new() -> Self {
+        Self {
+            dialect: Dialect::new(),
+            max_bytes: DEFAULT_MAX_BYTES,
+            render: ErrorString,
+        }
+    }
+}
+
+impl Default for JsonRpcLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R> JsonRpcLayer<R> {
+    /// Sets which messages are accepted.
+    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Sets how large the body of a request may be.
+    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Replaces the body of the refusals that are not JSON-RPC.
+    pub fn with_render<T>(self, render: T) -> JsonRpcLayer<T> {
+        JsonRpcLayer {
+            dialect: self.dialect,
+            max_bytes: self.max_bytes,
+            render,
+        }
+    }
+}
+
+impl<R> fmt::Debug for JsonRpcLayer<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonRpcLayer")
+            .field("dialect", &self.dialect)
+            .field("max_bytes", &self.max_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, R: Clone> Layer<S> for JsonRpcLayer<R> {
+    type Service = JsonRpc<S, R>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        JsonRpc {
+            inner,
+            dialect: self.dialect,
+            max_bytes: self.max_bytes,
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl JsonRpc ===
+
+impl<S: fmt::Debug, R> fmt::Debug for JsonRpc<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonRpc")
+            .field("inner", &self.inner)
+            .field("dialect", &self.dialect)
+            .field("max_bytes", &self.max_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, R, B, T> Service<Request<B>> for JsonRpc<S, R>
+where
+    S: Service<Call, Response = Reply<T>> + Clone,
+    R: Render<RpcBody<T>> + Clone,
+    B: Body,
+    T: Body<Data = Bytes>,
+{
+    type Response = Response<RpcBody<T>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S, S::Future, B, T, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let state = if request.method() == Method::POST {
+            // The clone was never polled ready: keep it, use up the service that was.
+            let clone = self.inner.clone();
+            let inner = mem::replace(&mut self.inner, clone);
+            let (head, body) = request.into_parts();
+            State::Collecting {
+                body: Collect::new(body, self.max_bytes),
+                rest: Some((head, inner)),
+            }
+        } else {
+            let refused = Refused::Method;
+            State::Refused { refused }
+        };
+        ResponseFuture {
+            state,
+            dialect: self.dialect,
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<S, B, T, R> Future for ResponseFuture<S, S::Future, B, T, R>
+where
+    S: Service<Call, Response = Reply<T>>,
+    B: Body,
+    T: Body<Data = Bytes>,
+    R: Render<RpcBody<T>>,
+{
+    type Output = Result<Response<RpcBody<T>>, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            let next = match this.state.as_mut().project() {
+                StateProj::Refused { refused } => {
+                    let rejection = refused.rejection();
+                    return Poll::Ready(Ok(rejection.into_response(this.render)));
+                }
+                StateProj::Collecting { body, rest } => match ready!(body.poll(cx)) {
+                    Ok(document) => {
+                        let (head, service) = rest.take().expect("a message is passed on once");
+                        let message = Request::from_parts(head, document);
+                        let answering = this.dialect.read(message).answer(service);
+                        State::Answering { answering }
+                    }
+                    Err(unreadable) => State::Refused {
+                        refused: unreadable.into(),
+                    },
+                },
+                StateProj::Answering { answering } => {
+                    let answer = ready!(answering.poll(cx))?;
+                    return Poll::Ready(Ok(answer.into_response()));
+                }
+            };
+            this.state.set(next);
+        }
+    }
+}
+
+impl<S, F, B, T, R> fmt::Debug for ResponseFuture<S, F, B, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+// === impl Refused ===
+
+impl From<Unreadable> for Refused {
+    fn from(unreadable: Unreadable) -> Self {
+        match unreadable {
+            Unreadable::TooLarge => Self::TooLarge,
+            Unreadable::Broken => Self::Unreadable,
+        }
+    }
+}
+
+impl Refused {
+    fn rejection(self) -> Rejection {
+        match self {
+            Self::Method => Rejection::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "Method not allowed",
+            )
+            .with_header(header::ALLOW, HeaderValue::from_static("POST")),
+            Self::TooLarge => Rejection::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "request_too_large",
+                "Request body too large",
+            ),
+            Self::Unreadable => Rejection::new(
+                StatusCode::BAD_REQUEST,
+                "body_unreadable",
+                "Failed to read request body",
+            ),
+        }
+    }
+}

@@ -1,1 +1,321 @@
-//! Not written yet.
+//! Add `Link` headers to responses (RFC 8288).
+//!
+//! The layer tells clients where to find what belongs to the response they hold: the
+//! description of the API, its documentation, its status page. RFC 8631 names the relations
+//! for these, and [`Link`] has a constructor for each.
+//!
+//! It leaves alone what the service says itself: its `Link` headers stay, and a link the
+//! response already carries is not added again.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::{Request, Response};
+//! use http_body_util::Full;
+//! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+//! use ziggurat_layers::link::{Link, LinkLayer};
+//!
+//! # tokio_test::block_on(async {
+//! let service = ServiceBuilder::new()
+//!     .layer(LinkLayer::new([Link::service_desc("/v1/openapi.json")?]))
+//!     .service(service_fn(|_: Request<Full<Bytes>>| async {
+//!         Response::builder()
+//!             .header("content-type", "application/json")
+//!             .body(Full::<Bytes>::from("[]"))
+//!     }));
+//!
+//! let request = Request::get("/v1/pipelines").body(Full::default())?;
+//! let response = service.oneshot(request).await?;
+//! assert_eq!(
+//!     response.headers()["link"],
+//!     r#"</v1/openapi.json>; rel="service-desc""#
+//! );
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Which responses
+//!
+//! By default those whose content type is `application/json` or `application/*+json`,
+//! whatever their status: a client that was just refused is the one that needs the
+//! description. Event streams, pages and empty answers get nothing.
+//! [`with_filter`](LinkLayer::with_filter) decides otherwise.
+//!
+//! Two kinds never get a link. An interim or upgrading response (1xx) does not describe a
+//! resource, and a 304 updates a stored response that has its links already (RFC 9110,
+//! section 15.4.5, asks to send no more than that needs).
+//!
+//! # When a link is already there
+//!
+//! A link counts as present when some `Link` line of the response has one with the same
+//! target, every one of its relations and the same anchor. Targets are compared as they are
+//! written: `/openapi.json` and `https://example.com/openapi.json` are two links, since the
+//! layer does not know under which name it is reached.
+//!
+//! # Cost
+//!
+//! Header values are made once, when the layer is built. A response that gets a link costs
+//! the space its header map needs for it; one that does not costs a look at its content type.
+//! Link lines that are already there are read in place, in time linear in their length.
+
+mod parse;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+pub use self::value::{InvalidLink, Link};
+
+/// Decides which responses get the links.
+///
+/// Implemented by [`JsonResponses`], [`EveryResponse`] and every
+/// `Fn(StatusCode, &HeaderMap) -> bool`.
+pub trait Select {
+    /// Whether the response with this head gets the links.
+    fn selects(&self, status: StatusCode, headers: &HeaderMap) -> bool;
+}
+
+/// Selects responses of the types `application/json` and `application/*+json`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JsonResponses;
+
+/// Selects every response.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EveryResponse;
+
+/// Adds `Link` headers to responses.
+#[derive(Clone)]
+#[must_use]
+pub struct LinkLayer<F = JsonResponses> {
+    links: Arc<[Prepared]>,
+    filter: F,
+}
+
+/// Service made by [`LinkLayer`].
+#[derive(Clone)]
+pub struct Linked<S, F = JsonResponses> {
+    inner: S,
+    links: Arc<[Prepared]>,
+    filter: F,
+}
+
+pin_project! {
+    /// Response future of [`Linked`].
+    pub struct ResponseFuture<T, F = JsonResponses> {
+        #[pin]
+        response: T,
+        links: Arc<[Prepared]>,
+        filter: F,
+    }
+}
+
+/// A link and the header value that says it.
+#[derive(Debug)]
+struct Prepared {
+    link: Link,
+    value: HeaderValue,
+}
+
+// === impl Select ===
+
+impl<T> Select for T
+where
+    T: Fn(StatusCode, &HeaderMap) -> bool,
+{
+    fn selects(&self, status: StatusCode, headers: &HeaderMap) -> bool {
+        self(status, headers)
+    }
+}
+
+impl Select for JsonResponses {
+    fn selects(&self, _: StatusCode, headers: &HeaderMap) -> bool {
+        headers.get(header::CONTENT_TYPE).is_some_and(is_json)
+    }
+}
+
+impl Select for EveryResponse {
+    fn selects(&self, _: StatusCode, _: &HeaderMap) -> bool {
+        true
+    }
+}
+
+// === impl LinkLayer ===
+
+impl LinkLayer {
+    /// Adds these links, in this order, to every JSON response.
+    ///
+    /// A link that is listed twice is added once.
+    pub fn new(links: impl IntoIterator<Item = Link>) -> Self {
+        let mut prepared: Vec<Prepared> = Vec::new();
+        for link in links {
+            if prepared.iter().all(|other| other.link != link) {
+                prepared.push(Prepared::new(link));
+            }
+        }
+        Self {
+            links: prepared.into(),
+            filter: JsonResponses,
+        }
+    }
+}
+
+impl<F> LinkLayer<F> {
+    /// Adds the links to the responses that `filter` selects instead.
+    ///
+    /// ```
+    /// use http::{HeaderMap, StatusCode};
+    /// use ziggurat_layers::link::{Link, LinkLayer};
+    ///
+    /// let found = |status: StatusCode, _: &HeaderMap| status.is_success();
+    /// let layer = LinkLayer::new([Link::status("/health")?]).with_filter(found);
+    /// # let _ = layer;
+    /// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+    /// ```
+    pub fn with_filter<T>(self, filter: T) -> LinkLayer<T> {
+        LinkLayer {
+            links: self.links,
+            filter,
+        }
+    }
+
+    /// Adds the links to responses of every type.
+    pub fn on_every_response(self) -> LinkLayer<EveryResponse> {
+        self.with_filter(EveryResponse)
+    }
+}
+
+impl<F> fmt::Debug for LinkLayer<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkLayer")
+            .field("links", &self.links)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, F: Clone> Layer<S> for LinkLayer<F> {
+    type Service = Linked<S, F>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Linked {
+            inner,
+            links: Arc::clone(&self.links),
+            filter: self.filter.clone(),
+        }
+    }
+}
+
+// === impl Linked ===
+
+impl<S: fmt::Debug, F> fmt::Debug for Linked<S, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Linked")
+            .field("inner", &self.inner)
+            .field("links", &self.links)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, F, ReqBody, ResBody> Service<Request<ReqBody>> for Linked<S, F>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    F: Select + Clone,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, F>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        ResponseFuture {
+            response: self.inner.call(request),
+            links: Arc::clone(&self.links),
+            filter: self.filter.clone(),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<T, F, B, E> Future for ResponseFuture<T, F>
+where
+    T: Future<Output = Result<Response<B>, E>>,
+    F: Select,
+{
+    type Output = T::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut response = ready!(this.response.poll(cx))?;
+        let status = response.status();
+        let never = status.is_informational() || status == StatusCode::NOT_MODIFIED;
+        if !never && this.filter.selects(status, response.headers()) {
+            append(response.headers_mut(), this.links);
+        }
+        Poll::Ready(Ok(response))
+    }
+}
+
+impl<T, F> fmt::Debug for ResponseFuture<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+// === impl Prepared ===
+
+impl Prepared {
+    fn new(link: Link) -> Self {
+        let value = HeaderValue::try_from(link.to_string()).expect("a link is printable ASCII");
+        // The first clone of bytes made from a `String` moves them behind a reference count,
+        // which allocates. Done here, no response has to pay for it.
+        drop(value.clone());
+        Self { link, value }
+    }
+}
+
+/// Appends the links that the response did not come with.
+fn append(headers: &mut HeaderMap, links: &[Prepared]) {
+    // What is appended here stands behind these, and is not compared with.
+    let own = headers.get_all(header::LINK).iter().count();
+    for Prepared { link, value } in links {
+        let present = headers
+            .get_all(header::LINK)
+            .iter()
+            .take(own)
+            .flat_map(|line| parse::links(line.as_bytes()))
+            .any(|written| written.says(link));
+        if !present {
+            headers.append(header::LINK, value.clone());
+        }
+    }
+}
+
+fn is_json(content_type: &HeaderValue) -> bool {
+    let media_type = content_type
+        .as_bytes()
+        .split(|&byte| byte == b';')
+        .next()
+        .unwrap_or_default()
+        .trim_ascii();
+    let Some((kind, subtype)) = media_type.split_at_checked(b"application/".len()) else {
+        return false;
+    };
+    kind.eq_ignore_ascii_case(b"application/")
+        && (subtype.eq_ignore_ascii_case(b"json")
+            || subtype
+                .last_chunk::<5>()
+                .is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json")))
+}

@@ -1,1 +1,464 @@
-//! Not written yet.
+//! Limit requests, or failures, per client address.
+//!
+//! A [`Policy`] decides who is admitted, and the layer answers 429 for it when somebody is not.
+//! There are two, and a trait for yours:
+//!
+//! | Policy | What counts | At the limit |
+//! | --- | --- | --- |
+//! | [`Steady`] | every admitted request | one more as soon as the rate allows it |
+//! | [`Failures`] | responses that carry [`AuthFailed`] | none until the window ends |
+//!
+//! Whose requests count together is a [`Key`]: the address in the
+//! [`ClientIp`] extension, IPv6 addresses by their /64. A refused request
+//! never reaches the wrapped service, which was ready for it, and its body is not read. The
+//! layer does not queue or delay anything, and it does not look at paths: wrap the route you
+//! mean.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::{Request, Response, StatusCode};
+//! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+//! use ziggurat_layers::{
+//!     client_ip::ClientIp,
+//!     rate_limit::{Failures, RateLimitLayer},
+//!     reject::AuthFailed,
+//! };
+//!
+//! # tokio_test::block_on(async {
+//! let failures = Failures::new("1 per 15 minutes".parse()?);
+//! let service = ServiceBuilder::new()
+//!     .layer(RateLimitLayer::new(failures))
+//!     .service(service_fn(|_: Request<()>| async {
+//!         // A login that never works.
+//!         let mut response = Response::new(Bytes::new());
+//!         response.extensions_mut().insert(AuthFailed);
+//!         Ok::<_, std::convert::Infallible>(response)
+//!     }));
+//!
+//! let caller = ClientIp::from_peer("192.0.2.1:4711".parse()?);
+//! let request = Request::post("/login").extension(caller).body(())?;
+//! let response = service.clone().oneshot(request.clone()).await?;
+//! assert_eq!(response.status(), StatusCode::OK);
+//!
+//! let response = service.oneshot(request).await?;
+//! assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+//! assert_eq!(response.headers()["retry-after"], "900");
+//! assert_eq!(response.headers()["ratelimit-policy"], r#""failures";q=1;w=900"#);
+//! assert_eq!(response.headers()["ratelimit"], r#""failures";r=0;t=900"#);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Deployment
+//!
+//! - Put [`ClientIpLayer`](crate::client_ip::ClientIpLayer) further out when there are proxies,
+//!   or everybody behind one shares one allowance. Requests without a [`ClientIp`] all share
+//!   [`Key::UNKNOWN`]: forgetting to insert it in the accept loop shows soon.
+//! - Put the layer outside of what it protects: password hashing, the bearer check.
+//! - [`Failures`] counts a failure when it is answered. On a login route add
+//!   [`with_in_flight_counted`](Failures::with_in_flight_counted), or guesses sent all at once
+//!   are all admitted.
+//! - The counts live in this process: with three replicas a caller has three allowances.
+//! - The layer shares its policy with every service it makes. A policy also works alone, where
+//!   an attempt is not a request: call [`admit`](Policy::admit) and
+//!   [`settle`](Policy::settle) yourself.
+//!
+//! # Memory
+//!
+//! A policy remembers 100,000 keys at most, at 100 to 200 bytes each, unless told otherwise.
+//! The cap holds for the whole store at any time; the store is divided into parts of equal
+//! size, so the first keys may be forgotten when it is nearly full. What is forgotten is the
+//! oldest, and being forgotten means a fresh start: too many callers never lock anybody out.
+//! It also means that someone who commands more addresses than the cap is not held by counting
+//! addresses. A `/48` has 65,536 keys; set the cap above what you expect to be attacked from.
+//!
+//! An admitted request of a known key allocates nothing, and [`Failures`] allocates nothing for
+//! callers who never fail.
+
+mod clock;
+mod failures;
+mod fields;
+mod key;
+mod quota;
+mod steady;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    borrow::Cow,
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use self::fields::Fields;
+use crate::{
+    client_ip::ClientIp,
+    reject::{AuthFailed, ErrorString, Rejection, Render},
+};
+
+pub use self::{
+    clock::{Clock, ManualClock, Monotonic},
+    failures::{Attempt, Failures},
+    fields::InvalidName,
+    key::Key,
+    quota::{InvalidQuota, Quota},
+    steady::Steady,
+};
+
+/// Decides who is admitted.
+///
+/// Called for every request, so an implementation neither blocks nor waits. Clones have to
+/// count together: every service made by a layer has its own.
+pub trait Policy {
+    /// What is kept of an admitted request until it is answered.
+    type Permit;
+
+    /// Admits a request, or says when to come back.
+    fn admit(&self, key: Key) -> Result<Self::Permit, Limited>;
+
+    /// Learns how an admitted request ended, and tells where its sender stands now.
+    ///
+    /// Not called when there is no response to learn from: the request was abandoned, or the
+    /// service returned an error. The permit is dropped then.
+    fn settle(&self, permit: Self::Permit, outcome: Outcome) -> Standing;
+
+    /// What the `RateLimit-Policy` field says.
+    fn quota(&self) -> Quota;
+
+    /// The name in the header fields, unless the layer is given another. Printable ASCII.
+    fn name(&self) -> &'static str {
+        "default"
+    }
+}
+
+/// How an admitted request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The response carries [`AuthFailed`].
+    Failed,
+    /// The response carries [`AuthSucceeded`], and no [`AuthFailed`].
+    Succeeded,
+    /// The response says nothing about credentials.
+    Neither,
+}
+
+/// Says that a request proved who sent it.
+///
+/// The counterpart of [`AuthFailed`]: put into the extensions of a response by a handler that
+/// checked a password. [`Failures`] forgives for it [if told so](Failures::with_forgiveness).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuthSucceeded;
+
+/// Why a request is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Limited {
+    retry_after: Duration,
+    message: &'static str,
+}
+
+/// How much of a quota is left to a caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    remaining: u32,
+    reset: Option<Duration>,
+}
+
+/// Answers 429 to requests its policy does not admit.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct RateLimitLayer<P, R = ErrorString> {
+    policy: P,
+    render: R,
+    rules: Arc<Rules>,
+}
+
+/// Service made by [`RateLimitLayer`].
+#[derive(Clone, Debug)]
+pub struct RateLimit<S, P, R = ErrorString> {
+    inner: S,
+    policy: P,
+    render: R,
+    rules: Arc<Rules>,
+}
+
+/// Everything that is settled when the layer is built.
+#[derive(Clone, Debug)]
+struct Rules {
+    fields: Fields,
+    fields_on_success: bool,
+    message: Option<Cow<'static, str>>,
+}
+
+pin_project! {
+    /// Response future of [`RateLimit`].
+    pub struct ResponseFuture<P, T, F, B> {
+        #[pin]
+        state: State<P, T, F, B>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<P, T, F, B> {
+        Refused { response: Option<Response<B>> },
+        Serving {
+            #[pin]
+            response: F,
+            admitted: Option<Admitted<P, T>>,
+        },
+    }
+}
+
+/// What is needed when the response is there.
+struct Admitted<P, T> {
+    policy: P,
+    permit: T,
+    /// Only when the response is to carry the fields.
+    rules: Option<Arc<Rules>>,
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    fn of<B>(response: &Response<B>) -> Self {
+        let said = response.extensions();
+        if said.get::<AuthFailed>().is_some() {
+            Self::Failed
+        } else if said.get::<AuthSucceeded>().is_some() {
+            Self::Succeeded
+        } else {
+            Self::Neither
+        }
+    }
+}
+
+// === impl Limited ===
+
+impl Limited {
+    /// Asks the caller to come back after this time, which the header rounds up to seconds.
+    pub fn new(retry_after: Duration) -> Self {
+        Self {
+            retry_after,
+            message: "Rate limit exceeded",
+        }
+    }
+
+    /// Replaces the sentence for the client, unless the layer is given another.
+    pub fn with_message(mut self, message: &'static str) -> Self {
+        self.message = message;
+        self
+    }
+
+    /// When the caller may come back.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        self.retry_after
+    }
+}
+
+// === impl Standing ===
+
+impl Standing {
+    /// Leaves this many requests, or failures, to the caller.
+    #[must_use]
+    pub fn new(remaining: u32) -> Self {
+        Self {
+            remaining,
+            reset: None,
+        }
+    }
+
+    /// Adds when the quota is whole again.
+    #[must_use]
+    pub fn with_reset(mut self, reset: Duration) -> Self {
+        self.reset = Some(reset);
+        self
+    }
+
+    /// How much is left.
+    #[must_use]
+    pub fn remaining(&self) -> u32 {
+        self.remaining
+    }
+
+    /// When the quota is whole again, if any of it is used.
+    #[must_use]
+    pub fn reset(&self) -> Option<Duration> {
+        self.reset
+    }
+}
+
+// === impl RateLimitLayer ===
+
+impl<P: Policy> RateLimitLayer<P> {
+    /// Admits what the policy admits.
+    ///
+    /// # Panics
+    /// Panics if the policy's own name is not printable ASCII.
+    pub fn new(policy: P) -> Self {
+        let fields = Fields::new(policy.name(), policy.quota());
+        Self {
+            render: ErrorString,
+            rules: Arc::new(Rules {
+                fields: fields.expect("a policy's own name is printable ASCII"),
+                fields_on_success: false,
+                message: None,
+            }),
+            policy,
+        }
+    }
+}
+
+impl<P, R> RateLimitLayer<P, R> {
+    /// Replaces the body of the refusal.
+    pub fn with_render<T>(self, render: T) -> RateLimitLayer<P, T> {
+        RateLimitLayer {
+            policy: self.policy,
+            render,
+            rules: self.rules,
+        }
+    }
+
+    /// Replaces the sentence for the client.
+    pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        Arc::make_mut(&mut self.rules).message = Some(message.into());
+        self
+    }
+
+    /// Names the limit in the `RateLimit` and `RateLimit-Policy` fields.
+    ///
+    /// # Errors
+    /// Fails on anything but printable ASCII.
+    pub fn with_name(mut self, name: &str) -> Result<Self, InvalidName>
+    where
+        P: Policy,
+    {
+        let fields = Fields::new(name, self.policy.quota())?;
+        Arc::make_mut(&mut self.rules).fields = fields;
+        Ok(self)
+    }
+
+    /// Tells admitted callers too where they stand.
+    ///
+    /// This allocates the value of `RateLimit` for every response, and room in its header map
+    /// where there is none left.
+    pub fn with_fields_on_success(mut self) -> Self {
+        Arc::make_mut(&mut self.rules).fields_on_success = true;
+        self
+    }
+}
+
+impl<S, P: Clone, R: Clone> Layer<S> for RateLimitLayer<P, R> {
+    type Service = RateLimit<S, P, R>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        RateLimit {
+            inner,
+            policy: self.policy.clone(),
+            render: self.render.clone(),
+            rules: Arc::clone(&self.rules),
+        }
+    }
+}
+
+// === impl RateLimit ===
+
+impl<S, P, R, ReqBody, ResBody> Service<Request<ReqBody>> for RateLimit<S, P, R>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    P: Policy + Clone,
+    R: Render<ResBody>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<P, P::Permit, S::Future, ResBody>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let caller = request.extensions().get().copied();
+        let key = caller.map_or(Key::UNKNOWN, |caller: ClientIp| caller.into());
+        let state = match self.policy.admit(key) {
+            Ok(permit) => State::Serving {
+                response: self.inner.call(request),
+                admitted: Some(Admitted {
+                    policy: self.policy.clone(),
+                    permit,
+                    rules: self
+                        .rules
+                        .fields_on_success
+                        .then(|| Arc::clone(&self.rules)),
+                }),
+            },
+            Err(limited) => State::Refused {
+                response: Some(self.rules.refuse(limited, &self.render)),
+            },
+        };
+        ResponseFuture { state }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<P, F, B, E> Future for ResponseFuture<P, P::Permit, F, B>
+where
+    P: Policy,
+    F: Future<Output = Result<Response<B>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().state.project() {
+            StateProj::Refused { response } => {
+                let response = response.take().expect("not polled after completion");
+                Poll::Ready(Ok(response))
+            }
+            StateProj::Serving { response, admitted } => {
+                let mut response = ready!(response.poll(cx))?;
+                let admitted = admitted.take().expect("not polled after completion");
+                let outcome = Outcome::of(&response);
+                let standing = admitted.policy.settle(admitted.permit, outcome);
+                if let Some(rules) = admitted.rules {
+                    rules.fields.append_to(response.headers_mut(), standing);
+                }
+                Poll::Ready(Ok(response))
+            }
+        }
+    }
+}
+
+impl<P, T, F, B> fmt::Debug for ResponseFuture<P, T, F, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+// === impl Rules ===
+
+impl Rules {
+    fn refuse<B>(&self, limited: Limited, render: &impl Render<B>) -> Response<B> {
+        // A client that is told to wait for nothing would be back at once.
+        let wait = limited.retry_after.max(Duration::from_secs(1));
+        let seconds = HeaderValue::from(fields::whole_seconds(wait));
+        let standing = Standing::new(0).with_reset(wait);
+        let message = self.message.clone();
+        let message = message.unwrap_or(Cow::Borrowed(limited.message));
+        Rejection::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
+            .with_header(header::RETRY_AFTER, seconds)
+            .with_header(fields::RATE_LIMIT_POLICY, self.fields.policy())
+            .with_header(fields::RATE_LIMIT, self.fields.limit(standing))
+            .into_response(render)
+    }
+}

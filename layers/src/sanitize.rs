@@ -1,1 +1,459 @@
-//! Not written yet.
+//! Keep the cause of a server fault out of its response.
+//!
+//! A response with a status of 500 or above, and a panic, become one fixed sentence and a
+//! request id. What really happened goes to the log, under the same id and with credentials
+//! removed.
+//!
+//! It leaves alone what is below 500: refusals were written for the client, and a success
+//! passes as it is, its body not looked at. It also leaves alone a fault whose body was
+//! written for the client, which the response says by carrying a [`Rejection`] or [`Public`]
+//! in its extensions.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::{Request, Response, StatusCode};
+//! use http_body_util::{BodyExt as _, Full};
+//! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+//! use ziggurat_layers::sanitize::SanitizeLayer;
+//!
+//! # tokio_test::block_on(async {
+//! let service = ServiceBuilder::new()
+//!     .layer(SanitizeLayer::new())
+//!     .service(service_fn(|_: Request<Full<Bytes>>| async {
+//!         Response::builder()
+//!             .status(StatusCode::BAD_GATEWAY)
+//!             .body(Full::<Bytes>::from("cannot reach postgres://app:hunter2@10.0.0.7"))
+//!     }));
+//!
+//! let response = service.oneshot(Request::new(Full::default())).await?;
+//! assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
+//! assert!(response.headers().contains_key("x-request-id"));
+//! let body = response.into_body().collect().await?.to_bytes();
+//! assert_eq!(body, r#"{"error":"Internal server error"}"#);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # What happens to a fault
+//!
+//! | Part of the response | Becomes |
+//! | --- | --- |
+//! | status | stays |
+//! | body | dropped unread, replaced through [`Render`], code `internal_error` |
+//! | headers about the body: length, type, coding, ranges, digests, validators, signatures | removed, then those of the new body are set |
+//! | `cache-control` and other lifetimes | `cache-control: no-store`: the new body belongs to one request |
+//! | other headers: `retry-after`, `set-cookie`, `link` | stay; a secret in one of them stays too |
+//! | `x-request-id` | the [`RequestId`] of the request or response extensions, else a new one |
+//!
+//! A body that was written for the client stays, with all of its headers; only the id is
+//! added.
+//!
+//! # The log
+//!
+//! One `error` event per fault: `request_id`, `status`, `method`, `path` (without the query)
+//! and `error`, the [`ErrorDetail`] that the service put into the extensions of the response,
+//! or what the panic said. The detail is taken out, so a second layer further out does not
+//! log it again. A fault that was written for the client and brings no detail, such as an
+//! overload or a failing health check, is a `debug` event.
+//!
+//! # Panics
+//!
+//! Panics are caught while the service makes its future and while the future runs, and the
+//! future is dropped. The service itself is used again: like every service that outlives a
+//! panic, one that keeps state outside the request must bring it back in order itself, as a
+//! poisoned `Mutex` reminds it to. Out of reach are
+//!
+//! - a panic in `poll_ready` or in a response body that is already being sent: the
+//!   connection breaks off, which is the honest answer,
+//! - every panic in a program built with `panic = "abort"`,
+//! - the panic hook, which runs first and by default writes the message to standard error as
+//!   it is.
+//!
+//! # Deployment
+//!
+//! Put it outside of everything that can fail and inside of what assigns request ids. A
+//! service error (`Err`) is not a response and passes. The layer holds the method, the path
+//! and the id of each request until its response is there, sharing them with the request; it
+//! allocates on a fault only. A detail takes up to 4096 bytes of log.
+
+mod detail;
+mod public;
+mod request_id;
+mod scrub;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    any::Any,
+    borrow::Cow,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use http::{
+    HeaderName, HeaderValue, Method, Request, Response, StatusCode, header, uri::PathAndQuery,
+};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::reject::{ErrorString, Rejection, Render};
+
+pub use self::{
+    detail::ErrorDetail,
+    public::{Public, Sanitizer},
+    request_id::{InvalidRequestId, RequestId},
+    scrub::{REDACTED, scrub},
+};
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Headers that say something about the body, or how long it may be kept.
+const ABOUT_BODY: [HeaderName; 24] = [
+    header::ACCEPT_RANGES,
+    header::AGE,
+    header::CACHE_CONTROL,
+    header::CDN_CACHE_CONTROL,
+    HeaderName::from_static("content-digest"),
+    header::CONTENT_DISPOSITION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LANGUAGE,
+    header::CONTENT_LENGTH,
+    header::CONTENT_LOCATION,
+    HeaderName::from_static("content-md5"),
+    header::CONTENT_RANGE,
+    header::CONTENT_TYPE,
+    HeaderName::from_static("digest"),
+    header::ETAG,
+    header::EXPIRES,
+    header::LAST_MODIFIED,
+    header::PRAGMA,
+    HeaderName::from_static("repr-digest"),
+    HeaderName::from_static("signature"),
+    HeaderName::from_static("signature-input"),
+    HeaderName::from_static("surrogate-control"),
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+];
+
+/// Keeps the cause of a server fault out of its response.
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct SanitizeLayer<R = ErrorString> {
+    rules: Rules<R>,
+}
+
+/// Service made by [`SanitizeLayer`].
+#[derive(Clone, Copy)]
+pub struct Sanitize<S, R = ErrorString> {
+    inner: S,
+    rules: Rules<R>,
+}
+
+pin_project! {
+    /// Response future of [`Sanitize`].
+    pub struct ResponseFuture<F, R = ErrorString> {
+        #[pin]
+        state: State<F>,
+        origin: Origin,
+        rules: Rules<R>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F> {
+        Serving { #[pin] response: F },
+        Panicked { detail: ErrorDetail },
+        Done,
+    }
+}
+
+/// Everything that is settled when the layer is built.
+#[derive(Clone, Copy)]
+struct Rules<R> {
+    render: R,
+    message: &'static str,
+    sanitizer: Sanitizer,
+}
+
+/// What the log says about the request.
+struct Origin {
+    method: Method,
+    path: Option<PathAndQuery>,
+    id: Option<RequestId>,
+}
+
+// === impl SanitizeLayer ===
+
+impl SanitizeLayer {
+    /// Answers faults with `Internal server error` and a request id.
+    pub fn new() -> Self {
+        Self {
+            rules: Rules {
+                render: ErrorString,
+                message: "Internal server error",
+                sanitizer: Sanitizer::production(),
+            },
+        }
+    }
+}
+
+impl Default for SanitizeLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R> SanitizeLayer<R> {
+    /// Replaces the body that stands in for that of a fault.
+    ///
+    /// The rejection that is rendered has the `x-request-id` among its headers, for a body
+    /// that names it.
+    pub fn with_render<T>(self, render: T) -> SanitizeLayer<T> {
+        SanitizeLayer {
+            rules: Rules {
+                render,
+                message: self.rules.message,
+                sanitizer: self.rules.sanitizer,
+            },
+        }
+    }
+
+    /// Replaces the sentence that clients read.
+    pub fn with_message(mut self, message: &'static str) -> Self {
+        self.rules.message = message;
+        self
+    }
+
+    /// Sets whether clients are shown what happened (they are not by default).
+    ///
+    /// When they are, the sentence is the scrubbed detail of the fault; a fault without a
+    /// detail keeps the body the service gave it. Scrubbing is not enough to make this safe
+    /// for strangers: turn it on for developers only.
+    pub fn with_detail(mut self, shown: bool) -> Self {
+        self.rules.sanitizer = Sanitizer {
+            shows_detail: shown,
+        };
+        self
+    }
+}
+
+impl<R> fmt::Debug for SanitizeLayer<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SanitizeLayer")
+            .field("rules", &self.rules)
+            .finish()
+    }
+}
+
+impl<S, R: Clone> Layer<S> for SanitizeLayer<R> {
+    type Service = Sanitize<S, R>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Sanitize {
+            inner,
+            rules: self.rules.clone(),
+        }
+    }
+}
+
+// === impl Sanitize ===
+
+impl<S: fmt::Debug, R> fmt::Debug for Sanitize<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sanitize")
+            .field("inner", &self.inner)
+            .field("rules", &self.rules)
+            .finish()
+    }
+}
+
+impl<S, R, ReqBody, ResBody> Service<Request<ReqBody>> for Sanitize<S, R>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    R: Render<ResBody> + Clone,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let origin = Origin::of(&request);
+        // The request is gone after a panic. The service is not; see the module docs.
+        let state = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
+            Ok(response) => State::Serving { response },
+            Err(payload) => State::panicked(&*payload),
+        };
+        ResponseFuture {
+            state,
+            origin,
+            rules: self.rules.clone(),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, R, B, E> Future for ResponseFuture<F, R>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    R: Render<B>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            match this.state.as_mut().project() {
+                StateProj::Serving { response } => {
+                    // Safe to unwind through, since the future is dropped below.
+                    match catch_unwind(AssertUnwindSafe(|| response.poll(cx))) {
+                        Ok(poll) => {
+                            let rules = &*this.rules;
+                            return poll.map_ok(|response| rules.answer(this.origin, response));
+                        }
+                        Err(payload) => this.state.set(State::panicked(&*payload)),
+                    }
+                }
+                StateProj::Panicked { detail } => {
+                    let response = this.rules.answer_to_panic(this.origin, detail);
+                    this.state.set(State::Done);
+                    return Poll::Ready(Ok(response));
+                }
+                StateProj::Done => panic!("`ResponseFuture` polled after completion"),
+            }
+        }
+    }
+}
+
+impl<F, R> fmt::Debug for ResponseFuture<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+impl<F> State<F> {
+    fn panicked(payload: &(dyn Any + Send)) -> Self {
+        Self::Panicked {
+            detail: ErrorDetail::of_panic(payload),
+        }
+    }
+}
+
+// === impl Rules ===
+
+impl<R> fmt::Debug for Rules<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules")
+            .field("message", &self.message)
+            .field("sanitizer", &self.sanitizer)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R> Rules<R> {
+    fn answer<B>(&self, origin: &Origin, mut response: Response<B>) -> Response<B>
+    where
+        R: Render<B>,
+    {
+        let status = response.status();
+        // RFC 9110, section 15: what is above 599 counts as a server error.
+        if status < StatusCode::INTERNAL_SERVER_ERROR {
+            return response;
+        }
+        let extensions = response.extensions_mut();
+        let detail = extensions.remove::<ErrorDetail>();
+        let is_public =
+            extensions.get::<Rejection>().is_some() || extensions.get::<Public>().is_some();
+        let id = origin.id.as_ref().or(extensions.get()).cloned();
+        let id = id.unwrap_or_else(RequestId::generate);
+        origin.log(&id, status, detail.as_ref(), is_public);
+
+        let message = match &detail {
+            _ if is_public => None,
+            Some(detail) => Some(self.sanitizer.public(detail, self.message)),
+            None if self.sanitizer.shows_detail => None,
+            None => Some(Cow::Borrowed(self.message)),
+        };
+        let Some(message) = message else {
+            response
+                .headers_mut()
+                .insert(X_REQUEST_ID, id.to_header_value());
+            response.extensions_mut().insert(id);
+            return response;
+        };
+        let (mut head, unread) = response.into_parts();
+        drop(unread);
+        for name in &ABOUT_BODY {
+            head.headers.remove(name);
+        }
+        let (new, body) = self.fault(status, message, id).into_parts();
+        head.headers.extend(new.headers);
+        head.extensions.extend(new.extensions);
+        Response::from_parts(head, body)
+    }
+
+    fn answer_to_panic<B>(&self, origin: &Origin, detail: &ErrorDetail) -> Response<B>
+    where
+        R: Render<B>,
+    {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        let id = origin.id.clone().unwrap_or_else(RequestId::generate);
+        origin.log(&id, status, Some(detail), false);
+        let message = self.sanitizer.public(detail, self.message);
+        self.fault(status, message, id)
+    }
+
+    fn fault<B>(&self, status: StatusCode, message: Cow<'static, str>, id: RequestId) -> Response<B>
+    where
+        R: Render<B>,
+    {
+        let mut response = Rejection::new(status, "internal_error", message)
+            .with_header(X_REQUEST_ID, id.to_header_value())
+            .with_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
+            .into_response(&self.render);
+        response.extensions_mut().insert(id);
+        response
+    }
+}
+
+// === impl Origin ===
+
+impl Origin {
+    fn of<B>(request: &Request<B>) -> Self {
+        Self {
+            method: request.method().clone(),
+            path: request.uri().path_and_query().cloned(),
+            id: request.extensions().get().cloned(),
+        }
+    }
+
+    fn log(
+        &self,
+        id: &RequestId,
+        status: StatusCode,
+        detail: Option<&ErrorDetail>,
+        is_public: bool,
+    ) {
+        let request_id = id.as_str();
+        let status = status.as_u16();
+        let method = self.method.as_str();
+        let path = detail::legible(self.path.as_ref().map_or("", PathAndQuery::path));
+        let path = path.as_str();
+        if is_public && detail.is_none() {
+            tracing::debug!(request_id, status, method, path, "refused");
+            return;
+        }
+        // As a string and not through `Display`, so that a subscriber escapes line breaks.
+        let error = detail.map(ToString::to_string);
+        let error = error.as_deref();
+        tracing::error!(request_id, status, method, path, error, "server fault");
+    }
+}

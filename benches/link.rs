@@ -1,0 +1,62 @@
+//! What adding a `Link` header costs.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+};
+
+use divan::{AllocProfiler, Bencher};
+use http::{HeaderValue, Request, Response, header};
+use tower::{Layer as _, ServiceBuilder, service_fn};
+use tower_http::set_header::SetResponseHeaderLayer;
+use ziggurat_benches::{Bare, Body, measure, request};
+use ziggurat_layers::link::{Link, LinkLayer};
+
+#[global_allocator]
+static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
+
+const LINK: &str = r#"</openapi.json>; rel="service-desc""#;
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench]
+fn baseline(bencher: Bencher<'_, '_>) {
+    measure(bencher, &Bare, request);
+}
+
+#[divan::bench]
+fn pass(bencher: Bencher<'_, '_>) {
+    measure(bencher, &layer().layer(Bare), request);
+}
+
+/// The response has the link already: it is read, and nothing is added.
+#[divan::bench]
+fn pass_already_there(bencher: Bencher<'_, '_>) {
+    let inner = ServiceBuilder::new().layer(peer()).service(Bare);
+    measure(bencher, &layer().layer(inner), request);
+}
+
+/// The response is not JSON, and left alone.
+#[divan::bench]
+fn pass_not_selected(bencher: Bencher<'_, '_>) {
+    let plain = |_: Request<Body>| -> Ready<Result<Response<Body>, Infallible>> {
+        ready(Ok(Response::new(Body::default())))
+    };
+    measure(bencher, &layer().layer(service_fn(plain)), request);
+}
+
+/// The nearest published layer: it appends without a look at what is there.
+#[divan::bench]
+fn peer_set_response_header(bencher: Bencher<'_, '_>) {
+    measure(bencher, &peer().layer(Bare), request);
+}
+
+fn layer() -> LinkLayer {
+    LinkLayer::new([Link::service_desc("/openapi.json").expect("a reference")])
+}
+
+fn peer() -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::appending(header::LINK, HeaderValue::from_static(LINK))
+}

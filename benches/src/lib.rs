@@ -1,0 +1,107 @@
+//! What every bench shares: the bare service, and a way to drive it without a runtime.
+//!
+//! A bench compares, in one run, the bare service (`baseline`), a request the layer admits
+//! (`pass`), one it refuses (`refuse`) and the nearest published layer (`peer`). Counts of
+//! allocations stand beside the times. Making the request is not measured, dropping it is.
+
+use std::{
+    convert::Infallible,
+    fmt::Debug,
+    future::{Ready, ready},
+    net::SocketAddr,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use divan::Bencher;
+use http::{Request, Response, header};
+use http_body_util::Full;
+use tower_service::Service;
+use ziggurat_layers::client_ip::ClientIp;
+
+/// The body of requests and responses.
+pub type Body = Full<Bytes>;
+
+/// The token in the requests.
+pub const TOKEN: &str = "O9ms9jqTfUdy-DIjvpFWeqd_yH_NEj7me0mgOnOjGdQ=";
+
+/// Answers every request with the same small JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Bare;
+
+impl<B> Service<Request<B>> for Bare {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<B>) -> Self::Future {
+        ready(Ok(json(r#"{"ok":true}"#)))
+    }
+}
+
+/// A JSON response.
+#[must_use]
+pub fn json(body: &'static str) -> Response<Body> {
+    let mut response = Response::new(Full::from(body));
+    let json = http::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+/// Measures one request through a service, from the call to the dropped answer.
+pub fn measure<S, B>(bencher: Bencher<'_, '_>, service: &S, request: fn() -> Request<B>)
+where
+    S: Service<Request<B>, Error: Debug> + Clone + Sync,
+{
+    bencher
+        .with_inputs(|| (service.clone(), request()))
+        .bench_values(|(mut service, request)| drop(send(&mut service, request)));
+}
+
+/// Runs a future that never has to wait.
+///
+/// # Panics
+/// Panics when it waits after all.
+pub fn now<F: Future>(future: F) -> F::Output {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("nothing in a bench has to wait"),
+    }
+}
+
+/// Sends one request and takes the answer.
+///
+/// # Panics
+/// Panics when the service is not ready or fails.
+pub fn send<S, B>(service: &mut S, request: Request<B>) -> S::Response
+where
+    S: Service<Request<B>, Error: Debug>,
+{
+    let ready = service.poll_ready(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(ready, Poll::Ready(Ok(()))), "always ready");
+    now(service.call(request)).expect("the services of a bench do not fail")
+}
+
+/// A request as a server hands it on: a few headers, and who is calling.
+///
+/// # Panics
+/// Never: its parts are constants.
+#[must_use]
+pub fn request() -> Request<Body> {
+    let peer = SocketAddr::from(([192, 0, 2, 7], 4711));
+    Request::post("/mcp/v1")
+        .header("host", "localhost:8080")
+        .header("user-agent", "bench")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
+        .header("content-length", "40")
+        .header("authorization", format!("Bearer {TOKEN}"))
+        .extension(ClientIp::from_peer(peer))
+        .body(Full::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
+        .expect("constant parts")
+}

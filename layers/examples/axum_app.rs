@@ -1,0 +1,75 @@
+//! The layers around an axum router: each is an ordinary `tower::Layer`.
+//!
+//! ```console
+//! $ APP_TOKEN=open-sesame cargo run -p ziggurat-layers --all-features --example axum_app
+//! $ curl -i -H 'Authorization: Bearer open-sesame' http://127.0.0.1:8080/hello
+//! $ curl -i http://127.0.0.1:8080/hello
+//! ```
+
+use std::{env, error::Error, net::SocketAddr};
+
+use axum::{
+    Extension, Json, Router,
+    extract::{ConnectInfo, Request},
+    routing::{get, post},
+};
+use tokio::net::TcpListener;
+use tower::ServiceBuilder;
+use ziggurat_layers::{
+    bearer::{BearerLayer, Challenge, Hashed, TokenHash},
+    body_limit::BodyLimitLayer,
+    client_ip::{ClientIp, ClientIpLayer, HopHeader, TrustedProxies},
+    link::{Link, LinkLayer},
+    rate_limit::{Failures, RateLimitLayer},
+    sanitize::SanitizeLayer,
+};
+
+/// What a token proves here: a name.
+#[derive(Clone)]
+struct Caller(&'static str);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let token = env::var("APP_TOKEN").map_err(|_| "set APP_TOKEN")?;
+    let tokens = Hashed::from_iter([(TokenHash::of(&token), Caller("ali"))]);
+    let trusted: TrustedProxies = "10.0.0.0/8".parse()?;
+
+    // The order of a request: the first layer sees it first.
+    let layers = ServiceBuilder::new()
+        .map_request(peer_from_axum)
+        .layer(SanitizeLayer::new())
+        .layer(LinkLayer::new([Link::service_desc("/openapi.json")?]))
+        .layer(BodyLimitLayer::new(64 * 1024))
+        .layer(ClientIpLayer::new(trusted, HopHeader::XForwardedFor))
+        .layer(RateLimitLayer::new(Failures::new(
+            "10 per 15 minutes".parse()?,
+        )))
+        .layer(
+            BearerLayer::new(tokens)
+                .with_challenge(Challenge::new().with_realm("axum app")?)
+                .with_exempt(["/health"]),
+        );
+    let app = Router::new()
+        .route("/health", get(async || "ok"))
+        .route("/hello", get(hello))
+        .route("/echo", post(async |body: String| body))
+        .layer(layers);
+
+    let listener = TcpListener::bind("127.0.0.1:8080").await?;
+    let service = app.into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).await?;
+    Ok(())
+}
+
+async fn hello(Extension(Caller(name)): Extension<Caller>) -> Json<String> {
+    Json(format!("hello {name}"))
+}
+
+/// axum keeps the peer address in an extension of its own.
+fn peer_from_axum(mut request: Request) -> Request {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    if let Some(&ConnectInfo(peer)) = peer {
+        request.extensions_mut().insert(ClientIp::from_peer(peer));
+    }
+    request
+}

@@ -1,0 +1,145 @@
+//! From a message to its answer.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, Response, StatusCode};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use crate::json_rpc::{Call, Envelope, Reply, RpcBody, batch::Run};
+
+/// The answer to a message; there is nothing to send if the message wants none.
+#[must_use]
+pub struct Answer<T> {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) extensions: Extensions,
+    pub(super) body: Option<RpcBody<T>>,
+}
+
+pin_project! {
+    /// Future of the [`Answer`] to a message.
+    ///
+    /// Fails only if the service does.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Answering<S, F, T> {
+        service: S,
+        #[pin]
+        state: State<F, T>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F, T> {
+        Called { call: Option<Call> },
+        Serving { envelope: Envelope, #[pin] reply: F },
+        Batched { run: Run<F, T> },
+        Answered { answer: Option<Answer<T>> },
+    }
+}
+
+// === impl Answer ===
+
+impl<T> Answer<T> {
+    /// No answer, which HTTP calls 202.
+    pub(super) fn none(extensions: Extensions) -> Self {
+        Self {
+            status: StatusCode::ACCEPTED,
+            headers: HeaderMap::new(),
+            extensions,
+            body: None,
+        }
+    }
+
+    /// What to write, if anything: one JSON document without a line feed behind it.
+    #[must_use]
+    pub fn into_body(self) -> Option<RpcBody<T>> {
+        self.body
+    }
+
+    /// The answer as HTTP sends it.
+    #[must_use]
+    pub fn into_response(self) -> Response<RpcBody<T>> {
+        let body = self.body.unwrap_or_else(|| RpcBody::from(Bytes::new()));
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        *response.extensions_mut() = self.extensions;
+        response
+    }
+}
+
+impl<T> fmt::Debug for Answer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("headers", &self.headers)
+            .field("body", &self.body)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Answering ===
+
+impl<S, F, T> Answering<S, F, T> {
+    pub(super) fn call(call: Call, service: S) -> Self {
+        let call = Some(call);
+        let state = State::Called { call };
+        Self { service, state }
+    }
+
+    pub(super) fn batch(run: Run<F, T>, service: S) -> Self {
+        let state = State::Batched { run };
+        Self { service, state }
+    }
+
+    pub(super) fn ready(answer: Answer<T>, service: S) -> Self {
+        let answer = Some(answer);
+        let state = State::Answered { answer };
+        Self { service, state }
+    }
+}
+
+impl<S, T> Future for Answering<S, S::Future, T>
+where
+    S: Service<Call, Response = Reply<T>>,
+    T: Body<Data = Bytes>,
+{
+    type Output = Result<Answer<T>, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            match this.state.as_mut().project() {
+                StateProj::Called { call } => {
+                    ready!(this.service.poll_ready(cx))?;
+                    let call = call.take().expect("a call is passed on once");
+                    let envelope = call.envelope();
+                    let reply = this.service.call(call);
+                    this.state.set(State::Serving { envelope, reply });
+                }
+                StateProj::Serving { envelope, reply } => {
+                    let reply = ready!(reply.poll(cx))?;
+                    return Poll::Ready(Ok(envelope.wrap(reply)));
+                }
+                StateProj::Batched { run } => return run.poll(this.service, cx),
+                StateProj::Answered { answer } => {
+                    return Poll::Ready(Ok(answer.take().expect("not polled after it is ready")));
+                }
+            }
+        }
+    }
+}
+
+impl<S, F, T> fmt::Debug for Answering<S, F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answering").finish_non_exhaustive()
+    }
+}

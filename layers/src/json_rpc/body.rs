@@ -1,0 +1,172 @@
+//! The body of an answer.
+
+use std::{
+    fmt, mem,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    vec,
+};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+pin_project! {
+    /// The body of an answer: the result, wrapped in its envelope.
+    ///
+    /// A streamed result passes through frame by frame and is not copied; its trailers, if it
+    /// has any, follow the end of the envelope. The size is exact whenever that of the result
+    /// is, so a server can send a `Content-Length`.
+    pub struct RpcBody<T> {
+        #[pin]
+        kind: Kind<T>,
+    }
+}
+
+pin_project! {
+    #[project = KindProj]
+    enum Kind<T> {
+        Buffered {
+            first: Bytes,
+            rest: vec::IntoIter<Bytes>,
+        },
+        Streamed {
+            opening: Bytes,
+            #[pin]
+            result: T,
+            trailers: Option<HeaderMap>,
+            progress: Progress,
+        },
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Opening,
+    Result,
+    Trailers,
+    Done,
+}
+
+// === impl RpcBody ===
+
+impl<T> RpcBody<T> {
+    /// A body of a first frame and some more; none of the latter is empty.
+    pub(super) fn buffered(first: Bytes, rest: Vec<Bytes>) -> Self {
+        let rest = rest.into_iter();
+        let kind = Kind::Buffered { first, rest };
+        Self { kind }
+    }
+
+    pub(super) fn streamed(opening: Bytes, result: T) -> Self {
+        let kind = Kind::Streamed {
+            opening,
+            result,
+            trailers: None,
+            progress: Progress::Opening,
+        };
+        Self { kind }
+    }
+}
+
+impl<T> From<Bytes> for RpcBody<T> {
+    fn from(whole: Bytes) -> Self {
+        Self::buffered(whole, Vec::new())
+    }
+}
+
+impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
+    type Data = Bytes;
+    type Error = T::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, T::Error>>> {
+        let (opening, mut result, trailers, progress) = match self.project().kind.project() {
+            KindProj::Buffered { first, rest } => {
+                let first = Some(mem::take(first)).filter(|first| !first.is_empty());
+                return Poll::Ready(first.or_else(|| rest.next()).map(Frame::data).map(Ok));
+            }
+            KindProj::Streamed {
+                opening,
+                result,
+                trailers,
+                progress,
+            } => (opening, result, trailers, progress),
+        };
+        let frame = match progress {
+            Progress::Opening => {
+                *progress = Progress::Result;
+                Some(Frame::data(mem::take(opening)))
+            }
+            Progress::Result => match ready!(result.as_mut().poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_trailers() {
+                    Ok(late) => {
+                        *trailers = Some(late);
+                        *progress = Progress::Trailers;
+                        Some(Frame::data(Bytes::from_static(b"}")))
+                    }
+                    Err(frame) => Some(frame),
+                },
+                Some(Err(error)) => {
+                    *progress = Progress::Done;
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => {
+                    *progress = Progress::Done;
+                    Some(Frame::data(Bytes::from_static(b"}")))
+                }
+            },
+            Progress::Trailers => {
+                *progress = Progress::Done;
+                trailers.take().map(Frame::trailers)
+            }
+            Progress::Done => None,
+        };
+        Poll::Ready(frame.map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Buffered { first, rest } => first.is_empty() && rest.len() == 0,
+            Kind::Streamed { progress, .. } => *progress == Progress::Done,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Buffered { first, rest } => {
+                let rest: usize = rest.as_slice().iter().map(Bytes::len).sum();
+                SizeHint::with_exact(length(first.len() + rest))
+            }
+            Kind::Streamed {
+                opening,
+                result,
+                progress: Progress::Opening | Progress::Result,
+                ..
+            } => {
+                let around = length(opening.len() + 1);
+                let result = result.size_hint();
+                let mut hint = SizeHint::new();
+                hint.set_lower(result.lower().saturating_add(around));
+                if let Some(upper) = result.upper().and_then(|upper| upper.checked_add(around)) {
+                    hint.set_upper(upper);
+                }
+                hint
+            }
+            Kind::Streamed { .. } => SizeHint::with_exact(0),
+        }
+    }
+}
+
+impl<T> fmt::Debug for RpcBody<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RpcBody").finish_non_exhaustive()
+    }
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,107 @@
+//! A body as one buffer.
+
+use std::{
+    mem,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf, BufMut as _, Bytes, BytesMut};
+use http_body::Body;
+use pin_project_lite::pin_project;
+
+pin_project! {
+    /// Future of a whole body; resolves before it would hold more than `max_bytes`.
+    pub(super) struct Collect<B> {
+        #[pin]
+        body: B,
+        gathered: Gathered,
+        max_bytes: usize,
+    }
+}
+
+/// Why a body could not be collected.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unreadable {
+    TooLarge,
+    Broken,
+}
+
+/// The data of several frames, in one buffer; that of a single frame stays where it is.
+#[derive(Default)]
+pub(super) struct Gathered {
+    first: Bytes,
+    joined: BytesMut,
+}
+
+// === impl Collect ===
+
+impl<B> Collect<B> {
+    pub(super) fn new(body: B, max_bytes: usize) -> Self {
+        Self {
+            body,
+            gathered: Gathered::default(),
+            max_bytes,
+        }
+    }
+}
+
+impl<B: Body> Future for Collect<B> {
+    type Output = Result<Bytes, Unreadable>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            let room = *this.max_bytes - this.gathered.len();
+            let announced = usize::try_from(this.body.size_hint().lower()).unwrap_or(usize::MAX);
+            if announced > room {
+                return Poll::Ready(Err(Unreadable::TooLarge));
+            }
+            match ready!(this.body.as_mut().poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    // Trailers say nothing about a message.
+                    let Ok(data) = frame.into_data() else {
+                        continue;
+                    };
+                    if data.remaining() > room {
+                        return Poll::Ready(Err(Unreadable::TooLarge));
+                    }
+                    this.gathered.push(data, announced);
+                }
+                Some(Err(_)) => return Poll::Ready(Err(Unreadable::Broken)),
+                None => return Poll::Ready(Ok(this.gathered.take())),
+            }
+        }
+    }
+}
+
+// === impl Gathered ===
+
+impl Gathered {
+    pub(super) fn len(&self) -> usize {
+        self.first.len() + self.joined.len()
+    }
+
+    /// Adds a frame; `announced` is how much was to come, this frame included.
+    pub(super) fn push(&mut self, mut data: impl Buf, announced: usize) {
+        let length = data.remaining();
+        if self.len() == 0 {
+            self.first = data.copy_to_bytes(length);
+            return;
+        }
+        if self.joined.is_empty() {
+            self.joined
+                .reserve(self.first.len() + announced.max(length));
+            self.joined.put(mem::take(&mut self.first));
+        }
+        self.joined.put(data);
+    }
+
+    pub(super) fn take(&mut self) -> Bytes {
+        if self.joined.is_empty() {
+            mem::take(&mut self.first)
+        } else {
+            mem::take(&mut self.joined).freeze()
+        }
+    }
+}

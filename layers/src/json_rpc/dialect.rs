@@ -1,0 +1,344 @@
+//! Which messages are accepted, and what becomes of one.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::{Extensions, Request, StatusCode, request::Parts};
+use tower_service::Service;
+
+use crate::json_rpc::{
+    Answer, Answering, Batch, Batches, Call, Envelope, Error, Id, Reply,
+    envelope::{Recipient, UnknownId},
+    scan::{Document, Limits, Message, Span, scan},
+    text::Text,
+};
+
+/// The JSON-RPC that is spoken here: which messages are accepted, and what refusals look like.
+///
+/// By default it is version 2.0 to the letter, without batches. The same dialect serves HTTP
+/// and [lines](crate::json_rpc::lines).
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Dialect {
+    batches: Option<Batches>,
+    max_depth: u8,
+    ids_are_strict: bool,
+    params_are_objects: bool,
+    responses_are_ignored: bool,
+    unknown_id: UnknownId,
+    error_status: fn(&Error) -> StatusCode,
+}
+
+/// What a message turned out to be.
+#[derive(Debug)]
+pub enum Incoming {
+    /// One request or notification.
+    Call(Call),
+    /// Several in an array.
+    Batch(Batch),
+    /// Something that is answered with an error by itself.
+    Refused(Refusal),
+    /// Something that wants no answer and is of no use: a response, if those are
+    /// [ignored](Dialect::with_responses_ignored), or a notification with unusable params.
+    Ignored,
+}
+
+/// The answer to a message that cannot be passed on.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Refusal {
+    envelope: Envelope,
+    error: Error,
+}
+
+/// What one message of a document turned out to be.
+pub(super) enum Checked {
+    Call(CheckedCall),
+    Refused(Refusal),
+    Ignored,
+}
+
+/// A call without its head.
+pub(super) struct CheckedCall {
+    method: Text,
+    params: Option<Text>,
+    envelope: Envelope,
+}
+
+// === impl Dialect ===
+
+impl Dialect {
+    /// Accepts requests and notifications as version 2.0 of the specification has them.
+    pub fn new() -> Self {
+        Self {
+            batches: None,
+            max_depth: 64,
+            ids_are_strict: false,
+            params_are_objects: false,
+            responses_are_ignored: false,
+            unknown_id: UnknownId::Null,
+            error_status: |_| StatusCode::OK,
+        }
+    }
+
+    /// Answers batches; they are refused otherwise.
+    pub fn with_batches(mut self, batches: Batches) -> Self {
+        self.batches = Some(batches);
+        self
+    }
+
+    /// Sets how many arrays and objects may be open at once in a message (64 by default).
+    ///
+    /// `serde_json` gives up at 128 levels below the params, whatever is set here.
+    pub fn with_max_depth(mut self, levels: u8) -> Self {
+        self.max_depth = levels;
+        self
+    }
+
+    /// Refuses ids other than strings and integers: no `null`, no fractions, no exponents.
+    pub fn with_strict_ids(mut self) -> Self {
+        self.ids_are_strict = true;
+        self
+    }
+
+    /// Refuses params by position: only an object will do.
+    pub fn with_object_params(mut self) -> Self {
+        self.params_are_objects = true;
+        self
+    }
+
+    /// Ignores messages that are responses; they are refused otherwise.
+    ///
+    /// A response is an object without a `method` that has a `result` or an `error`.
+    pub fn with_responses_ignored(mut self) -> Self {
+        self.responses_are_ignored = true;
+        self
+    }
+
+    /// Leaves the `id` out of an answer to nobody knows whom; it is `null` otherwise.
+    pub fn with_unknown_id_omitted(mut self) -> Self {
+        self.unknown_id = UnknownId::Omitted;
+        self
+    }
+
+    /// Sets the HTTP status of answers that are errors (200 by default).
+    ///
+    /// It applies to refused messages and to the errors of the service alike, unless a reply
+    /// [has a status](Reply::with_status) of its own. Batches are 200 whatever they hold.
+    pub fn with_error_status(mut self, status: fn(&Error) -> StatusCode) -> Self {
+        self.error_status = status;
+        self
+    }
+
+    /// Reads a message.
+    ///
+    /// The body of the request is the whole message; its head is handed to the calls in it.
+    /// Where there is no HTTP, `Request::new(line)` will do.
+    #[must_use]
+    pub fn read(&self, message: Request<Bytes>) -> Incoming {
+        let (head, document) = message.into_parts();
+        let limits = Limits {
+            max_depth: self.max_depth,
+            max_messages: self.batches.map_or(0, |batches| batches.max_calls),
+        };
+        match scan(&document, limits) {
+            Ok(Document::Single(message)) => match self.check(&message, &document) {
+                Checked::Call(call) => Incoming::Call(call.into_call(head, false)),
+                Checked::Refused(refusal) => Incoming::Refused(refusal),
+                Checked::Ignored => Incoming::Ignored,
+            },
+            Ok(Document::Array { kept, count }) => self.batch(kept, count, document, head),
+            Err(fault) => {
+                let error = Error::parse_error().with_data(fault.to_string());
+                Incoming::Refused(self.refuse(None, error))
+            }
+        }
+    }
+
+    fn batch(
+        &self,
+        messages: Vec<Message>,
+        count: usize,
+        document: Bytes,
+        head: Parts,
+    ) -> Incoming {
+        let refuse = |problem: &str| {
+            let error = Error::invalid_request().with_data(problem);
+            Incoming::Refused(self.refuse(None, error))
+        };
+        let Some(limits) = self.batches else {
+            return refuse("batches are not accepted");
+        };
+        if count == 0 {
+            return refuse("the batch is empty");
+        }
+        if count > messages.len() {
+            return refuse("the batch has too many messages");
+        }
+        Incoming::Batch(Batch {
+            dialect: *self,
+            limits,
+            document,
+            head,
+            messages,
+        })
+    }
+
+    /// Checks the members of an envelope.
+    pub(super) fn check(&self, message: &Message, document: &Bytes) -> Checked {
+        let id = match message.id.map(|span| self.id(document, span)) {
+            Some(Ok(id)) => Some(id),
+            Some(Err(problem)) if !message.is_response() => {
+                let error = Error::invalid_request().with_data(problem);
+                return Checked::Refused(self.refuse(None, error));
+            }
+            Some(Err(_)) | None => None,
+        };
+        let method = match method(message, document) {
+            Ok(method) => method,
+            Err(_) if message.is_response() && self.responses_are_ignored => {
+                return Checked::Ignored;
+            }
+            Err(problem) => {
+                let error = Error::invalid_request().with_data(problem);
+                return Checked::Refused(self.refuse(id, error));
+            }
+        };
+        let params = match self.params(message, document) {
+            Ok(params) => params,
+            // Nobody waits for the error.
+            Err(_) if id.is_none() => return Checked::Ignored,
+            Err(problem) => {
+                let error = Error::invalid_params().with_data(problem);
+                return Checked::Refused(self.refuse(id, error));
+            }
+        };
+        let recipient = id.map_or(Recipient::Nobody, Recipient::Caller);
+        Checked::Call(CheckedCall {
+            method,
+            params,
+            envelope: self.envelope(recipient),
+        })
+    }
+
+    fn id(&self, document: &Bytes, span: Span) -> Result<Id, &'static str> {
+        let id = Id::of_value(document, span);
+        if self.ids_are_strict {
+            id.filter(|id| id.is_integer() || id.as_str().is_some())
+                .ok_or("`id` must be a string or an integer")
+        } else {
+            id.ok_or("`id` must be a string, a number or null")
+        }
+    }
+
+    /// Takes `null` for absent.
+    fn params(&self, message: &Message, document: &Bytes) -> Result<Option<Text>, &'static str> {
+        let Some(span) = message.params else {
+            return Ok(None);
+        };
+        match document[span.start] {
+            b'{' => Ok(Some(Text::of_value(document, span))),
+            b'n' => Ok(None),
+            _ if self.params_are_objects => Err("`params` must be an object"),
+            b'[' => Ok(Some(Text::of_value(document, span))),
+            _ => Err("`params` must be an object or an array"),
+        }
+    }
+
+    pub(super) fn refuse(&self, id: Option<Id>, error: Error) -> Refusal {
+        let recipient = id.map_or(Recipient::Unknown(self.unknown_id), Recipient::Caller);
+        let envelope = self.envelope(recipient);
+        Refusal { envelope, error }
+    }
+
+    fn envelope(&self, recipient: Recipient) -> Envelope {
+        Envelope {
+            recipient,
+            error_status: self.error_status,
+        }
+    }
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The `method` of a message that is of version 2.0.
+fn method(message: &Message, document: &Bytes) -> Result<Text, &'static str> {
+    let string = |span: Span| {
+        let is_string = document[span.start] == b'"';
+        is_string.then(|| Text::of_string(document, span))
+    };
+    if !message.is_object {
+        return Err("a message must be an object");
+    }
+    let version = message.jsonrpc.ok_or("`jsonrpc` is missing")?;
+    if string(version).is_none_or(|version| version.as_str() != "2.0") {
+        return Err("`jsonrpc` must be \"2.0\"");
+    }
+    match (message.method, message.is_response()) {
+        (Some(span), _) => string(span).ok_or("`method` must be a string"),
+        (None, true) => Err("responses are not accepted"),
+        (None, false) => Err("`method` is missing"),
+    }
+}
+
+// === impl Incoming ===
+
+impl Incoming {
+    /// Answers the message, asking the service for what it takes.
+    ///
+    /// The service need not be ready.
+    pub fn answer<S, T>(self, service: S) -> Answering<S, S::Future, T>
+    where
+        S: Service<Call, Response = Reply<T>>,
+    {
+        match self {
+            Self::Call(call) => Answering::call(call, service),
+            Self::Batch(batch) => Answering::batch(batch.run(), service),
+            Self::Refused(refusal) => Answering::ready(refusal.into_answer(), service),
+            Self::Ignored => Answering::ready(Answer::none(Extensions::new()), service),
+        }
+    }
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// Why the message was refused.
+    #[must_use]
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// The answer, complete.
+    pub fn into_answer<T>(self) -> Answer<T> {
+        self.envelope.wrap(Reply::from(self.error))
+    }
+
+    pub(super) fn to_bytes(&self) -> Bytes {
+        self.envelope.wrap_error(&self.error)
+    }
+}
+
+// === impl CheckedCall ===
+
+impl CheckedCall {
+    pub(super) fn into_call(self, head: Parts, is_batched: bool) -> Call {
+        Call {
+            method: self.method,
+            params: self.params,
+            envelope: self.envelope,
+            is_batched,
+            head,
+        }
+    }
+}
+
+impl fmt::Debug for CheckedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckedCall").finish_non_exhaustive()
+    }
+}

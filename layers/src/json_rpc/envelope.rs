@@ -1,0 +1,126 @@
+//! What an answer is wrapped in.
+
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+
+use crate::json_rpc::{Answer, Error, Id, Reply, RpcBody, reply::Outcome};
+
+const RESULT: &str = r#","result":"#;
+const ERROR: &str = r#","error":"#;
+
+/// Wraps the reply to one call: remembers its id, or that nobody waits for an answer.
+///
+/// Whoever calls a service by hand takes it from the call first. Everybody else lets
+/// [`Incoming::answer`](crate::json_rpc::Incoming::answer) do both.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Envelope {
+    pub(super) recipient: Recipient,
+    pub(super) error_status: fn(&Error) -> StatusCode,
+}
+
+/// Who reads the answer.
+#[derive(Clone, Debug)]
+pub(super) enum Recipient {
+    /// Whoever sent this id.
+    Caller(Id),
+    /// Somebody whose id could not be read.
+    Unknown(UnknownId),
+    /// The call was a notification.
+    Nobody,
+}
+
+/// What stands in for an id that could not be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum UnknownId {
+    Null,
+    Omitted,
+}
+
+/// An answer up to its result or error, in pieces that only have to be joined.
+pub(super) struct Opening<'a>([&'a str; 4]);
+
+// === impl Envelope ===
+
+impl Envelope {
+    pub(super) fn id(&self) -> Option<&Id> {
+        match &self.recipient {
+            Recipient::Caller(id) => Some(id),
+            Recipient::Unknown(_) | Recipient::Nobody => None,
+        }
+    }
+
+    /// Makes the answer.
+    ///
+    /// Of the reply to a notification only the extensions are kept.
+    pub fn wrap<T>(&self, reply: Reply<T>) -> Answer<T> {
+        let Reply {
+            outcome,
+            status,
+            mut headers,
+            extensions,
+        } = reply;
+        if matches!(self.recipient, Recipient::Nobody) {
+            return Answer::none(extensions);
+        }
+        let (usual, body) = match outcome {
+            Outcome::Json(json) => (StatusCode::OK, json.into_body(&self.opening(RESULT))),
+            Outcome::Stream(result) => {
+                let opening = self.opening(RESULT).join(0).into();
+                (StatusCode::OK, RpcBody::streamed(opening, result))
+            }
+            Outcome::Error(error) => {
+                let body = self.wrap_error(&error).into();
+                ((self.error_status)(&error), body)
+            }
+        };
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(header::CONTENT_TYPE, json);
+        Answer {
+            status: status.unwrap_or(usual),
+            headers,
+            extensions,
+            body: Some(body),
+        }
+    }
+
+    pub(super) fn wrap_error(&self, error: &Error) -> Bytes {
+        let mut out = self.opening(ERROR).join(128);
+        error.write_to(&mut out);
+        out.push(b'}');
+        out.into()
+    }
+
+    fn opening(&self, member: &'static str) -> Opening<'_> {
+        let (name, id) = match &self.recipient {
+            Recipient::Caller(id) => (r#","id":"#, id.as_json()),
+            Recipient::Unknown(UnknownId::Null) | Recipient::Nobody => (r#","id":"#, "null"),
+            Recipient::Unknown(UnknownId::Omitted) => ("", ""),
+        };
+        Opening([r#"{"jsonrpc":"2.0""#, name, id, member])
+    }
+}
+
+// === impl Opening ===
+
+impl Opening<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.pieces().map(<[u8]>::len).sum()
+    }
+
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|piece| piece.as_bytes())
+    }
+
+    /// Joins the pieces in a buffer with room for `more` bytes behind them.
+    pub(super) fn join(&self, more: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.len() + more);
+        for piece in self.pieces() {
+            out.extend_from_slice(piece);
+        }
+        out
+    }
+}

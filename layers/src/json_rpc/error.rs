@@ -1,0 +1,143 @@
+//! What a client is told when a call fails.
+
+use std::{borrow::Cow, error, fmt};
+
+use serde::Serialize;
+
+/// The error object of an answer (JSON-RPC 2.0, section 5.1).
+///
+/// It is the client's view of a failure. Nothing makes one from an error value, so what a
+/// driver has to say is not sent by accident; log it where the call failed.
+///
+/// ```
+/// use ziggurat_layers::json_rpc::Error;
+///
+/// const TOOL_NOT_FOUND: i64 = -32002;
+///
+/// let error = Error::new(TOOL_NOT_FOUND, "Tool not found").with_data("launch_missiles");
+/// assert_eq!(error.data(), Some(r#""launch_missiles""#));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    code: i64,
+    message: Cow<'static, str>,
+    /// JSON.
+    data: Option<Box<str>>,
+}
+
+// === impl Error ===
+
+impl Error {
+    /// The message is not JSON.
+    pub const PARSE_ERROR: i64 = -32700;
+    /// The message is JSON, but not a request.
+    pub const INVALID_REQUEST: i64 = -32600;
+    /// There is no such method.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// The method cannot do anything with these parameters.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The server failed.
+    pub const INTERNAL_ERROR: i64 = -32603;
+
+    /// Makes an error with a code of your own.
+    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// `Parse error`, [`PARSE_ERROR`](Self::PARSE_ERROR).
+    #[must_use]
+    pub const fn parse_error() -> Self {
+        Self::standard(Self::PARSE_ERROR, "Parse error")
+    }
+
+    /// `Invalid Request`, [`INVALID_REQUEST`](Self::INVALID_REQUEST).
+    #[must_use]
+    pub const fn invalid_request() -> Self {
+        Self::standard(Self::INVALID_REQUEST, "Invalid Request")
+    }
+
+    /// `Method not found`, [`METHOD_NOT_FOUND`](Self::METHOD_NOT_FOUND).
+    #[must_use]
+    pub const fn method_not_found() -> Self {
+        Self::standard(Self::METHOD_NOT_FOUND, "Method not found")
+    }
+
+    /// `Invalid params`, [`INVALID_PARAMS`](Self::INVALID_PARAMS).
+    #[must_use]
+    pub const fn invalid_params() -> Self {
+        Self::standard(Self::INVALID_PARAMS, "Invalid params")
+    }
+
+    /// `Internal error`, [`INTERNAL_ERROR`](Self::INTERNAL_ERROR).
+    #[must_use]
+    pub const fn internal_error() -> Self {
+        Self::standard(Self::INTERNAL_ERROR, "Internal error")
+    }
+
+    const fn standard(code: i64, message: &'static str) -> Self {
+        Self {
+            code,
+            message: Cow::Borrowed(message),
+            data: None,
+        }
+    }
+
+    /// Adds the `data` member: anything that helps the client and was written for it.
+    ///
+    /// A value JSON has no words for, such as a map whose keys are not strings, leaves the
+    /// error without data.
+    #[must_use]
+    pub fn with_data(mut self, data: impl Serialize) -> Self {
+        self.data = serde_json::to_string(&data)
+            .ok()
+            .map(String::into_boxed_str);
+        self
+    }
+
+    /// The kind of failure, for programs.
+    #[must_use]
+    pub fn code(&self) -> i64 {
+        self.code
+    }
+
+    /// The kind of failure, for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The `data` member, as JSON.
+    #[must_use]
+    pub fn data(&self) -> Option<&str> {
+        self.data.as_deref()
+    }
+
+    /// Appends the error object.
+    pub(super) fn write_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#"{"code":"#);
+        out.extend_from_slice(self.code.to_string().as_bytes());
+        out.extend_from_slice(br#","message":"#);
+        serde_json::to_writer(&mut *out, &self.message).expect("text is written to memory");
+        if let Some(data) = &self.data {
+            out.extend_from_slice(br#","data":"#);
+            out.extend_from_slice(data.as_bytes());
+        }
+        out.push(b'}');
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)?;
+        match &self.data {
+            Some(data) => write!(f, ": {data}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl error::Error for Error {}

@@ -1,0 +1,277 @@
+//! JSON-RPC over lines: one message per line, as on standard input and output.
+//!
+//! [`LineDecoder`] cuts a stream of bytes into lines and does no input or output of its own;
+//! [`Dialect::read_line`] turns a line into an [`Incoming`], from where everything is as with
+//! HTTP. Messages may be answered concurrently and out of order: ids tie the answers to
+//! them. Only the writing has to be done by one at a time, body by body, each with a line
+//! feed behind it.
+//!
+//! ```
+//! use std::convert::Infallible;
+//! use http_body_util::BodyExt as _;
+//! use tower::service_fn;
+//! use ziggurat_layers::json_rpc::{Call, Dialect, Error, Json, Reply, lines::LineDecoder};
+//!
+//! # tokio_test::block_on(async {
+//! let service = service_fn(|call: Call| async move {
+//!     let reply: Reply = match call.method() {
+//!         "ping" => Json::new("pong").map_err(|_| Error::internal_error()).into(),
+//!         _ => Error::method_not_found().into(),
+//!     };
+//!     Ok::<_, Infallible>(reply)
+//! });
+//!
+//! let dialect = Dialect::new();
+//! let mut lines = LineDecoder::new();
+//! let mut output = Vec::new();
+//! // What one read brought. The last line is not complete yet: it stays in the decoder.
+//! let mut input: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}
+//! not json
+//! {"jsonrpc":"2."#;
+//! while let Some(line) = lines.decode(&mut input) {
+//!     // A server spawns this future, and sends the body to the task that writes.
+//!     let answer = dialect.read_line(line).answer(service).await?;
+//!     if let Some(body) = answer.into_body() {
+//!         output.extend(body.collect().await?.to_bytes());
+//!         output.push(b'\n');
+//!     }
+//! }
+//! let output = String::from_utf8(output)?;
+//! let mut answers = output.lines();
+//! assert_eq!(answers.next(), Some(r#"{"jsonrpc":"2.0","id":1,"result":"pong"}"#));
+//! assert!(answers.next().is_some_and(|answer| answer.contains("-32700")));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! To cancel a call, keep what stops it in a map by its [`Id`](crate::json_rpc::Id) while it
+//! runs: match on the [`Incoming`] before answering it. A body that was stopped half-way
+//! leaves half a line behind, so stop only what has not begun to write.
+
+use std::mem;
+
+use bytes::{Buf as _, Bytes};
+use http::Request;
+
+use crate::json_rpc::{DEFAULT_MAX_BYTES, Dialect, Error, Incoming};
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Cuts a stream of bytes into lines.
+///
+/// A line ends with a line feed, and a carriage return before that belongs to the end. Blank
+/// lines and a byte order mark in front of a line are skipped. It never holds more than one
+/// line, and never more of it than the limit: the rest of a line that is too long is thrown
+/// away as it comes.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LineDecoder {
+    max_bytes: usize,
+    /// The line so far.
+    partial: Vec<u8>,
+    /// Whether the line has been reported as too long already.
+    is_skipping: bool,
+}
+
+/// A line, or the lack of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A line that is not blank, without its end.
+    Message(Bytes),
+    /// A line longer than the limit; reported once, when it grows too long.
+    TooLong,
+}
+
+// === impl LineDecoder ===
+
+impl LineDecoder {
+    /// Accepts lines of up to 10 MiB.
+    pub fn new() -> Self {
+        Self {
+            max_bytes: DEFAULT_MAX_BYTES,
+            partial: Vec::new(),
+            is_skipping: false,
+        }
+    }
+
+    /// Sets how long a line may be, everything before its line feed counted.
+    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Takes bytes from the input up to the end of the next line.
+    ///
+    /// `None` says that the input is used up and the line is not complete.
+    pub fn decode(&mut self, input: &mut &[u8]) -> Option<Line> {
+        while !input.is_empty() {
+            let newline = input.iter().position(|&byte| byte == b'\n');
+            let (piece, rest) = input.split_at(newline.unwrap_or(input.len()));
+            *input = rest.get(1..).unwrap_or_default();
+            let is_complete = newline.is_some();
+
+            if self.is_skipping {
+                self.is_skipping = !is_complete;
+                continue;
+            }
+            if piece.len() > self.max_bytes - self.partial.len() {
+                self.partial = Vec::new();
+                self.is_skipping = !is_complete;
+                return Some(Line::TooLong);
+            }
+            self.extend(piece);
+            if is_complete && let Some(line) = self.take() {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// Takes what is left at the end of the input: a last line without a line feed.
+    #[must_use]
+    pub fn finish(mut self) -> Option<Line> {
+        self.take()
+    }
+
+    fn extend(&mut self, piece: &[u8]) {
+        let needed = self.partial.len() + piece.len();
+        if needed > self.partial.capacity() {
+            // Grows as a vector does, but not beyond the limit.
+            let doubled = (2 * self.partial.capacity()).min(self.max_bytes);
+            self.partial
+                .reserve_exact(needed.max(doubled) - self.partial.len());
+        }
+        self.partial.extend_from_slice(piece);
+    }
+
+    fn take(&mut self) -> Option<Line> {
+        let whole = mem::take(&mut self.partial);
+        let line = whole.strip_suffix(b"\r").unwrap_or(&whole);
+        let message = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        if message.trim_ascii().is_empty() {
+            return None;
+        }
+        let (start, end) = (line.len() - message.len(), line.len());
+        let mut message = Bytes::from(whole);
+        message.truncate(end);
+        message.advance(start);
+        Some(Line::Message(message))
+    }
+}
+
+impl Default for LineDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// === impl Dialect ===
+
+impl Dialect {
+    /// Reads the message on a line; one that is too long is refused as unreadable.
+    #[must_use]
+    pub fn read_line(&self, line: Line) -> Incoming {
+        match line {
+            Line::Message(message) => self.read(Request::new(message)),
+            Line::TooLong => {
+                let error = Error::parse_error().with_data("the line is too long");
+                Incoming::Refused(self.refuse(None, error))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn message(text: &'static str) -> Line {
+        Line::Message(Bytes::from_static(text.as_bytes()))
+    }
+
+    /// All lines of the pieces, the one without a line feed included.
+    fn decode(mut decoder: LineDecoder, pieces: &[&[u8]]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for mut piece in pieces.iter().copied() {
+            while let Some(line) = decoder.decode(&mut piece) {
+                lines.push(line);
+            }
+            assert!(piece.is_empty(), "the input is used up");
+            assert!(decoder.partial.capacity() <= decoder.max_bytes);
+        }
+        lines.extend(decoder.finish());
+        lines
+    }
+
+    #[test]
+    fn lines_are_cut_and_cleaned() {
+        let cases: [(&str, &[Line]); 9] = [
+            ("", &[]),
+            ("a\nb\n", &[message("a"), message("b")]),
+            ("a\r\nb", &[message("a"), message("b")]),
+            ("\n \t\n\r\n\r", &[]),
+            ("\u{feff}a\n\u{feff}\n", &[message("a")]),
+            ("a\rb\n", &[message("a\rb")]),
+            ("12345678\n1", &[message("12345678"), message("1")]),
+            ("123456789\n1\n", &[Line::TooLong, message("1")]),
+            (
+                "1234567890123\n\n123456789",
+                &[Line::TooLong, Line::TooLong],
+            ),
+        ];
+        for (input, lines) in cases {
+            let decoder = LineDecoder::new().with_max_bytes(8);
+            assert_eq!(decode(decoder, &[input.as_bytes()]), lines, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_reported_before_it_ends() {
+        let mut decoder = LineDecoder::new().with_max_bytes(2);
+        assert_eq!(decoder.decode(&mut &b"abc"[..]), Some(Line::TooLong));
+        assert_eq!(decoder.decode(&mut &b"def"[..]), None);
+        assert_eq!(decoder.decode(&mut &b"g\nok\n"[..]), Some(message("ok")));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_a_parse_error() {
+        let Incoming::Refused(refusal) = Dialect::new().read_line(Line::TooLong) else {
+            panic!("refused");
+        };
+        assert_eq!(refusal.error().code(), Error::PARSE_ERROR);
+    }
+
+    proptest! {
+        #[test]
+        fn the_lines_are_the_same_however_the_input_is_cut(
+            input in "[ab\r\n\u{feff} ]{0,64}",
+            cuts in prop::collection::vec(1_usize..8, 0..64),
+        ) {
+            let decoder = LineDecoder::new().with_max_bytes(6);
+            let whole = decode(decoder.clone(), &[input.as_bytes()]);
+            let mut rest = input.as_bytes();
+            let mut pieces = Vec::new();
+            for cut in cuts {
+                let (piece, behind) = rest.split_at(cut.min(rest.len()));
+                pieces.push(piece);
+                rest = behind;
+            }
+            pieces.push(rest);
+            prop_assert_eq!(decode(decoder, &pieces), whole);
+        }
+
+        #[test]
+        fn no_bytes_are_lost_or_made_up(input in "[ab\r\n ]{0,64}") {
+            let lines = decode(LineDecoder::new(), &[input.as_bytes()]);
+            let expected: Vec<_> = input
+                .split('\n')
+                .map(|line| line.strip_suffix('\r').unwrap_or(line))
+                .filter(|line| !line.trim().is_empty())
+                .map(|line| Line::Message(Bytes::copy_from_slice(line.as_bytes())))
+                .collect();
+            prop_assert_eq!(lines, expected);
+        }
+    }
+}

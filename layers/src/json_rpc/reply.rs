@@ -1,0 +1,255 @@
+//! What a service replies to a call.
+
+use std::{
+    convert::Infallible,
+    error, fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::{Buf as _, Bytes};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use serde::Serialize;
+
+use crate::json_rpc::{Error, RpcBody, envelope::Opening};
+
+/// Room in front of a ready result: the opening of an answer with an id of up to 40 bytes,
+/// which is a UUID in its quotes.
+const HEADROOM: usize = r#"{"jsonrpc":"2.0","id":,"result":"#.len() + 40;
+
+/// The reply to a [`Call`](crate::json_rpc::Call): a ready result, a streamed one, or an error.
+///
+/// `T` is the body of streamed results. What belongs to HTTP may go along: a status other
+/// than the usual, headers, and extensions that tell the layers further out what happened.
+///
+/// ```
+/// use http::StatusCode;
+/// use ziggurat_layers::{json_rpc::{Error, Json, NoStream, Reply}, reject::AuthFailed};
+///
+/// let ready: Reply = Json::new(&["a", "result"])?.into();
+/// let streamed = Reply::stream(String::from(r#"{"rows":[]}"#));
+/// let refused: Reply<NoStream> = Reply::from(Error::internal_error())
+///     .with_status(StatusCode::TOO_MANY_REQUESTS)
+///     .with_extension(AuthFailed);
+/// # let _ = (ready, streamed, refused);
+/// # Ok::<_, ziggurat_layers::json_rpc::NotJson>(())
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Reply<T = NoStream> {
+    pub(super) outcome: Outcome<T>,
+    pub(super) status: Option<StatusCode>,
+    pub(super) headers: HeaderMap,
+    pub(super) extensions: Extensions,
+}
+
+#[derive(Clone)]
+pub(super) enum Outcome<T> {
+    Json(Json),
+    Stream(T),
+    Error(Error),
+}
+
+/// A result that is ready, as JSON.
+///
+/// It is serialised once, behind room for the opening of its answer, and goes out as one
+/// frame without being copied. A result that is large, or already there as text, is better
+/// [streamed](Reply::stream).
+#[derive(Clone)]
+pub struct Json {
+    /// [`HEADROOM`] bytes to be written over, then the result.
+    buffer: Vec<u8>,
+}
+
+/// A value could not be written as JSON.
+#[derive(Debug)]
+pub struct NotJson(serde_json::Error);
+
+/// The body of a service that streams no results: there is none.
+#[derive(Clone, Copy, Debug)]
+pub enum NoStream {}
+
+// === impl Reply ===
+
+impl<T> Reply<T> {
+    /// Replies with a result that is sent as it comes.
+    ///
+    /// The data of the body is one JSON value, which is neither checked nor copied. On lines
+    /// it must not contain a line feed; JSON never needs one.
+    pub fn stream(result: T) -> Self {
+        Self::new(Outcome::Stream(result))
+    }
+
+    fn new(outcome: Outcome<T>) -> Self {
+        Self {
+            outcome,
+            status: None,
+            headers: HeaderMap::new(),
+            extensions: Extensions::new(),
+        }
+    }
+
+    /// Sets the HTTP status: otherwise it is 200, or what
+    /// [`with_error_status`](crate::json_rpc::Dialect::with_error_status) says.
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// Adds a header to the HTTP response, next to others of that name.
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.append(name, value);
+        self
+    }
+
+    /// Puts a value into the extensions of the HTTP response.
+    pub fn with_extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
+        self.extensions.insert(value);
+        self
+    }
+
+    /// Changes the type of streamed results.
+    pub fn map_stream<U>(self, map: impl FnOnce(T) -> U) -> Reply<U> {
+        Reply {
+            outcome: match self.outcome {
+                Outcome::Json(json) => Outcome::Json(json),
+                Outcome::Stream(result) => Outcome::Stream(map(result)),
+                Outcome::Error(error) => Outcome::Error(error),
+            },
+            status: self.status,
+            headers: self.headers,
+            extensions: self.extensions,
+        }
+    }
+
+    /// The error, if the call failed.
+    #[must_use]
+    pub fn error(&self) -> Option<&Error> {
+        match &self.outcome {
+            Outcome::Error(error) => Some(error),
+            Outcome::Json(_) | Outcome::Stream(_) => None,
+        }
+    }
+}
+
+impl<T> From<Json> for Reply<T> {
+    fn from(result: Json) -> Self {
+        Self::new(Outcome::Json(result))
+    }
+}
+
+impl<T> From<Error> for Reply<T> {
+    fn from(error: Error) -> Self {
+        Self::new(Outcome::Error(error))
+    }
+}
+
+impl<T> From<Result<Json, Error>> for Reply<T> {
+    fn from(outcome: Result<Json, Error>) -> Self {
+        outcome.map_or_else(Self::from, Self::from)
+    }
+}
+
+impl<T> fmt::Debug for Reply<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcome: &dyn fmt::Debug = match &self.outcome {
+            Outcome::Json(json) => json,
+            Outcome::Stream(_) => &"a stream",
+            Outcome::Error(error) => error,
+        };
+        f.debug_struct("Reply")
+            .field("outcome", outcome)
+            .field("status", &self.status)
+            .field("headers", &self.headers)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Json ===
+
+impl Json {
+    /// Serialises a result.
+    ///
+    /// # Errors
+    ///
+    /// If the value has no JSON, such as a map whose keys are not strings.
+    pub fn new<V: Serialize + ?Sized>(result: &V) -> Result<Self, NotJson> {
+        let mut buffer = Vec::with_capacity(HEADROOM + 128);
+        buffer.resize(HEADROOM, 0);
+        serde_json::to_writer(&mut buffer, result).map_err(NotJson)?;
+        Ok(Self { buffer })
+    }
+
+    /// The result.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.buffer[HEADROOM..]
+    }
+
+    /// Completes the answer around the result.
+    pub(super) fn into_body<T>(self, opening: &Opening<'_>) -> RpcBody<T> {
+        let mut buffer = self.buffer;
+        buffer.push(b'}');
+        let Some(start) = HEADROOM.checked_sub(opening.len()) else {
+            // The id is longer than most. It goes first, for the result may be large.
+            let mut rest = Bytes::from(buffer);
+            rest.advance(HEADROOM);
+            return RpcBody::buffered(opening.join(0).into(), vec![rest]);
+        };
+        let mut at = start;
+        for piece in opening.pieces() {
+            buffer[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        }
+        let mut whole = Bytes::from(buffer);
+        whole.advance(start);
+        RpcBody::from(whole)
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The text is left out: it may be long, and it is the caller's.
+        let length = self.as_bytes().len();
+        f.debug_struct("Json")
+            .field("length", &length)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl NotJson ===
+
+impl fmt::Display for NotJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a result could not be written as JSON")
+    }
+}
+
+impl error::Error for NotJson {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+// === impl NoStream ===
+
+impl Body for NoStream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match *self {}
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match *self {}
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match *self {}
+    }
+}

@@ -1,0 +1,119 @@
+//! The keys of the objects that are open.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::json_rpc::text::{Unescaped, unescape};
+
+/// How many keys are kept without an allocation, over all the objects that are open.
+const INLINE: usize = 32;
+
+/// Up to this many keys are compared each with each, if none has an escape.
+const FEW: usize = 16;
+
+/// What stands between the quotes of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key<'a> {
+    pub(super) raw: &'a str,
+    pub(super) is_escaped: bool,
+}
+
+/// A stack of keys: those of an inner object lie on top of those of the outer ones.
+pub(super) struct Keys<'a> {
+    inline: [&'a str; INLINE],
+    inline_len: usize,
+    /// Takes over all keys as soon as they are too many, until the stack is empty again.
+    spilled: Vec<&'a str>,
+    /// Whether any key so far has an escape; until then equal keys are equal bytes.
+    any_escaped: bool,
+}
+
+// === impl Key ===
+
+impl Key<'_> {
+    pub(super) fn is(self, name: &str) -> bool {
+        if self.is_escaped {
+            Unescaped::new(self.raw).eq(name.chars())
+        } else {
+            self.raw == name
+        }
+    }
+}
+
+// === impl Keys ===
+
+impl<'a> Keys<'a> {
+    pub(super) fn new() -> Self {
+        Self {
+            inline: [""; INLINE],
+            inline_len: 0,
+            spilled: Vec::new(),
+            any_escaped: false,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        if self.has_spilled() {
+            self.spilled.len()
+        } else {
+            self.inline_len
+        }
+    }
+
+    pub(super) fn push(&mut self, key: Key<'a>) {
+        self.any_escaped |= key.is_escaped;
+        if self.has_spilled() {
+            self.spilled.push(key.raw);
+        } else if let Some(place) = self.inline.get_mut(self.inline_len) {
+            *place = key.raw;
+            self.inline_len += 1;
+        } else {
+            self.spilled.extend_from_slice(&self.inline);
+            self.spilled.push(key.raw);
+        }
+    }
+
+    /// Takes off the keys above `opened`; says whether they are all different.
+    pub(super) fn close(&mut self, opened: usize) -> bool {
+        let keys = if self.has_spilled() {
+            &self.spilled[opened..]
+        } else {
+            &self.inline[opened..self.inline_len]
+        };
+        let are_different = match keys.len() {
+            0 | 1 => true,
+            2..=FEW if !self.any_escaped => each_with_each(keys, |a, b| a == b),
+            _ => by_hash(keys),
+        };
+        self.inline_len = self.inline_len.min(opened);
+        self.spilled.truncate(opened);
+        are_different
+    }
+
+    fn has_spilled(&self) -> bool {
+        !self.spilled.is_empty()
+    }
+}
+
+fn each_with_each<T>(keys: &[T], is_same: impl Fn(&T, &T) -> bool) -> bool {
+    let mut rest = keys.iter();
+    while let Some(key) = rest.next() {
+        if rest.clone().any(|other| is_same(key, other)) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Reads every key once, however many there are and however they are spelled. The hash is
+/// keyed at random, so that a client cannot aim at collisions.
+fn by_hash(keys: &[&str]) -> bool {
+    let state = RandomState::new();
+    let mut hashed: Vec<_> = keys
+        .iter()
+        .map(|key| (state.hash_one(unescape(key)), *key))
+        .collect();
+    hashed.sort_unstable_by_key(|(hash, _)| *hash);
+    hashed
+        .chunk_by(|(a, _), (b, _)| a == b)
+        .all(|alike| each_with_each(alike, |(_, a), (_, b)| unescape(a) == unescape(b)))
+}

@@ -1,0 +1,116 @@
+//! Pieces of a document the scanner has accepted.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    str::{self, Chars},
+};
+
+use bytes::Bytes;
+
+use crate::json_rpc::scan::Span;
+
+/// A piece of UTF-8 text that shares the buffer of its document.
+#[derive(Clone)]
+pub(super) struct Text(Bytes);
+
+/// The characters of a JSON string, its escapes undone.
+///
+/// Made from what stands between the quotes of a string the scanner has accepted.
+#[derive(Clone, Debug)]
+pub(super) struct Unescaped<'a>(Chars<'a>);
+
+// === impl Text ===
+
+impl Text {
+    /// The JSON value at `span`, as it was written.
+    pub(super) fn of_value(document: &Bytes, span: Span) -> Self {
+        Self(document.slice(span.start..span.end))
+    }
+
+    /// The text of the JSON string at `span`; copied only if it has escapes.
+    pub(super) fn of_string(document: &Bytes, span: Span) -> Self {
+        let raw = Self(document.slice(span.start + 1..span.end - 1));
+        match unescape(raw.as_str()) {
+            Cow::Borrowed(_) => raw,
+            Cow::Owned(text) => Self(Bytes::from(text)),
+        }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        str::from_utf8(&self.0).expect("cut from UTF-8 at ASCII characters")
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(Bytes::from(text))
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+// === impl Unescaped ===
+
+impl<'a> Unescaped<'a> {
+    pub(super) fn new(raw: &'a str) -> Self {
+        Self(raw.chars())
+    }
+
+    fn escape(&mut self) -> Option<char> {
+        Some(match self.0.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => return self.code_point(),
+            itself => itself,
+        })
+    }
+
+    fn code_point(&mut self) -> Option<char> {
+        let high = self.hex()?;
+        if !(0xD800..0xDC00).contains(&high) {
+            return char::from_u32(high);
+        }
+        // RFC 8259, section 7: the other half of the pair follows, as an escape of its own.
+        self.0.nth(1)?;
+        let low = self.hex()?;
+        char::from_u32(0x1_0000 + ((high - 0xD800) << 10) + low.checked_sub(0xDC00)?)
+    }
+
+    fn hex(&mut self) -> Option<u32> {
+        let digits = self.0.as_str().get(..4)?;
+        self.0.nth(3);
+        u32::from_str_radix(digits, 16).ok()
+    }
+}
+
+impl Iterator for Unescaped<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        match self.0.next()? {
+            '\\' => self.escape(),
+            plain => Some(plain),
+        }
+    }
+}
+
+/// Undoes the escapes of what stands between the quotes of a JSON string.
+pub(super) fn unescape(raw: &str) -> Cow<'_, str> {
+    if raw.contains('\\') {
+        Cow::Owned(Unescaped::new(raw).collect())
+    } else {
+        Cow::Borrowed(raw)
+    }
+}

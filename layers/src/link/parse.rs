@@ -1,0 +1,195 @@
+//! Reads the `Link` headers that a response came with.
+//!
+//! They may have been written by anybody, so reading never fails: what does not follow the
+//! grammar is skipped up to the next comma, as RFC 8288, appendix B, suggests.
+
+use std::iter;
+
+use super::Link;
+
+/// A link found in a header, its parts as they were written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written<'a> {
+    target: &'a [u8],
+    rel: Option<Text<'a>>,
+    anchor: Option<Text<'a>>,
+}
+
+/// The value of a parameter; a quoted one without its quotes, but with its escapes.
+#[derive(Clone, Copy, Debug)]
+struct Text<'a> {
+    raw: &'a [u8],
+    quoted: bool,
+}
+
+/// What of the line is still to be read.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+/// Finds the links in one header line.
+pub(super) fn links(line: &[u8]) -> impl Iterator<Item = Written<'_>> {
+    let mut reader = Reader { rest: line };
+    iter::from_fn(move || reader.link())
+}
+
+// === impl Written ===
+
+impl Written<'_> {
+    /// Whether it says what `link` says: same target, same anchor, no relation missing.
+    pub(super) fn says(&self, link: &Link) -> bool {
+        let same_anchor = match (self.anchor, link.param("anchor")) {
+            (None, None) => true,
+            (Some(written), Some(anchor)) => written.bytes().eq(anchor.bytes()),
+            _ => false,
+        };
+        self.target == link.target().as_bytes()
+            && same_anchor
+            && link
+                .relations()
+                .all(|rel| self.rel.is_some_and(|written| written.has_word(rel)))
+    }
+}
+
+// === impl Text ===
+
+impl<'a> Text<'a> {
+    /// The value with its escapes undone.
+    fn bytes(self) -> impl Iterator<Item = u8> + use<'a> {
+        let mut raw = self.raw.iter().copied();
+        iter::from_fn(move || match raw.next() {
+            Some(b'\\') if self.quoted => raw.next(),
+            other => other,
+        })
+    }
+
+    /// Whether `word` is one of the words of the value; relations have no case.
+    fn has_word(self, word: &str) -> bool {
+        let word = word.as_bytes();
+        // How much of `word` the current word has matched, until it differs.
+        let mut matched = Some(0);
+        for byte in self.bytes().chain([b' ']) {
+            if byte.is_ascii_whitespace() {
+                if matched == Some(word.len()) {
+                    return true;
+                }
+                matched = Some(0);
+            } else {
+                matched = matched
+                    .filter(|&at| word.get(at).is_some_and(|w| w.eq_ignore_ascii_case(&byte)))
+                    .map(|at| at + 1);
+            }
+        }
+        false
+    }
+}
+
+// === impl Reader ===
+
+impl<'a> Reader<'a> {
+    fn link(&mut self) -> Option<Written<'a>> {
+        loop {
+            self.skip(|byte| byte == b',' || byte.is_ascii_whitespace());
+            if self.rest.is_empty() {
+                return None;
+            }
+            if self.eat(b'<') {
+                break;
+            }
+            self.skip_member();
+        }
+        let target = self.take(|byte| byte != b'>');
+        if !self.eat(b'>') {
+            return None;
+        }
+        let mut link = Written {
+            target,
+            rel: None,
+            anchor: None,
+        };
+        while let Some((name, value)) = self.param() {
+            // RFC 8288, section 3.3: of several relation parameters the first counts.
+            if name.eq_ignore_ascii_case(b"rel") {
+                link.rel = link.rel.or(value);
+            } else if name.eq_ignore_ascii_case(b"anchor") {
+                link.anchor = link.anchor.or(value);
+            }
+        }
+        self.skip_member();
+        Some(link)
+    }
+
+    /// The next `; name=value`, or `; name`.
+    fn param(&mut self) -> Option<(&'a [u8], Option<Text<'a>>)> {
+        self.skip_blanks();
+        if !self.eat(b';') {
+            return None;
+        }
+        self.skip_blanks();
+        let name =
+            self.take(|byte| !matches!(byte, b'=' | b';' | b',') && !byte.is_ascii_whitespace());
+        self.skip_blanks();
+        let value = self.eat(b'=').then(|| self.value());
+        Some((name, value))
+    }
+
+    fn value(&mut self) -> Text<'a> {
+        self.skip_blanks();
+        if self.rest.first() == Some(&b'"') {
+            return Text {
+                raw: self.quoted_string(),
+                quoted: true,
+            };
+        }
+        let raw = self.take(|byte| !matches!(byte, b';' | b','));
+        Text {
+            raw: raw.trim_ascii_end(),
+            quoted: false,
+        }
+    }
+
+    /// The inside of a quoted string; one that is never closed ends with the line.
+    fn quoted_string(&mut self) -> &'a [u8] {
+        self.eat(b'"');
+        let mut escaped = false;
+        let inside = self.take(|byte| {
+            let goes_on = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            goes_on
+        });
+        self.eat(b'"');
+        inside
+    }
+
+    /// Skips to the comma that ends the member; one inside a quoted string does not.
+    fn skip_member(&mut self) {
+        loop {
+            self.skip(|byte| !matches!(byte, b',' | b'"'));
+            if self.rest.first() != Some(&b'"') {
+                return;
+            }
+            self.quoted_string();
+        }
+    }
+
+    fn skip_blanks(&mut self) {
+        self.skip(|byte| byte.is_ascii_whitespace());
+    }
+
+    fn skip(&mut self, belongs: impl FnMut(u8) -> bool) {
+        self.take(belongs);
+    }
+
+    fn take(&mut self, mut belongs: impl FnMut(u8) -> bool) -> &'a [u8] {
+        let end = self.rest.iter().position(|&byte| !belongs(byte));
+        let (taken, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.rest.first() == Some(&byte);
+        self.rest = &self.rest[usize::from(found)..];
+        found
+    }
+}

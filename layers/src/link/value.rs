@@ -1,0 +1,237 @@
+//! A link and the rules its parts obey.
+
+use std::{error::Error, fmt};
+
+/// A link to another resource, as a `Link` header says it.
+///
+/// Every part is checked when it is given, so a link always has a valid header value.
+///
+/// ```
+/// use ziggurat_layers::link::Link;
+///
+/// let link = Link::new("/v1/answers?page=2", "next")?.with_param("title", "page \"two\"")?;
+/// assert_eq!(
+///     link.to_string(),
+///     r#"</v1/answers?page=2>; rel="next"; title="page \"two\"""#
+/// );
+/// # Ok::<_, ziggurat_layers::link::InvalidLink>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Link {
+    target: String,
+    /// Relations with one space between them.
+    rel: String,
+    /// In the order they were given, names in lower case.
+    params: Vec<(String, String)>,
+}
+
+/// A part of a link that RFC 8288 does not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidLink {
+    reason: &'static str,
+    text: String,
+}
+
+// === impl Link ===
+
+impl Link {
+    /// Links to `target`, which stands in the relation `rel` to the response.
+    ///
+    /// The target is a URI or a reference relative to the request's, such as
+    /// `/v1/openapi.json`; what a URI does not allow has to be percent-encoded. An empty
+    /// target, which would mean the response itself, is refused: it is a forgotten setting
+    /// far more often.
+    pub fn new(target: impl Into<String>, rel: &str) -> Result<Self, InvalidLink> {
+        let target = target.into();
+        if target.is_empty() {
+            return Err(InvalidLink::because("a link needs a target", ""));
+        }
+        if !is_uri_reference(&target) {
+            let reason = "a link target may only hold what a URI allows, the rest percent-encoded";
+            return Err(InvalidLink::because(reason, &target));
+        }
+        let link = Self {
+            target,
+            rel: String::new(),
+            params: Vec::new(),
+        };
+        link.with_rel(rel)
+    }
+
+    /// Links to a description of the service for programs, such as an OpenAPI document
+    /// (RFC 8631, `service-desc`).
+    pub fn service_desc(target: impl Into<String>) -> Result<Self, InvalidLink> {
+        Self::new(target, "service-desc")
+    }
+
+    /// Links to documentation of the service for people (RFC 8631, `service-doc`).
+    pub fn service_doc(target: impl Into<String>) -> Result<Self, InvalidLink> {
+        Self::new(target, "service-doc")
+    }
+
+    /// Links to more about the service, for programs (RFC 8631, `service-meta`).
+    pub fn service_meta(target: impl Into<String>) -> Result<Self, InvalidLink> {
+        Self::new(target, "service-meta")
+    }
+
+    /// Links to the state the service is in (RFC 8631, `status`).
+    pub fn status(target: impl Into<String>) -> Result<Self, InvalidLink> {
+        Self::new(target, "status")
+    }
+
+    /// Adds a relation to the same target.
+    ///
+    /// A relation is a registered name in lower case (`next`) or an absolute URI.
+    pub fn with_rel(mut self, rel: &str) -> Result<Self, InvalidLink> {
+        if !is_relation(rel) {
+            let reason = "a relation is a name in lower case or an absolute URI";
+            return Err(InvalidLink::because(reason, rel));
+        }
+        if self.relations().all(|other| other != rel) {
+            if !self.rel.is_empty() {
+                self.rel.push(' ');
+            }
+            self.rel.push_str(rel);
+        }
+        Ok(self)
+    }
+
+    /// Adds a parameter, such as `type` or `title`.
+    ///
+    /// Refused are `rel`, which has [`with_rel`](Self::with_rel); `rev`, which RFC 8288
+    /// gave up; names that end in `*`, whose values need an encoding of their own
+    /// (RFC 8187); a second parameter of the same name, unless it is `hreflang`; a value
+    /// that is not printable ASCII; a `type` that is not a media type; and an `anchor` that
+    /// is not a URI reference.
+    pub fn with_param(mut self, name: &str, value: &str) -> Result<Self, InvalidLink> {
+        let name = name.to_ascii_lowercase();
+        let repeated = name != "hreflang" && self.param(&name).is_some();
+        let reason = match name.as_str() {
+            "rel" => Some("relations are added with `with_rel`"),
+            "rev" => Some("`rev` is obsolete, link the other way with a relation"),
+            encoded if encoded.ends_with('*') => Some("encoded parameters are not supported"),
+            name if !is_token(name) => Some("the name of a parameter is a token"),
+            _ if repeated => Some("a parameter is given once"),
+            "type" if !is_media_type(value) => Some("`type` is a media type without parameters"),
+            "anchor" if !is_uri_reference(value) => Some("`anchor` is a URI reference"),
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            return Err(InvalidLink::because(reason, &name));
+        }
+        if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            let reason = "the value of a parameter is printable ASCII";
+            return Err(InvalidLink::because(reason, value));
+        }
+        self.params.push((name, value.to_owned()));
+        Ok(self)
+    }
+
+    /// Where the link leads.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// What the target is to the response.
+    pub fn relations(&self) -> impl Iterator<Item = &str> {
+        self.rel.split_ascii_whitespace()
+    }
+
+    /// The first parameter of this name, which has to be in lower case.
+    pub(super) fn param(&self, name: &str) -> Option<&str> {
+        self.params
+            .iter()
+            .find(|(given, _)| given == name)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// Writes the link as one member of a `Link` header.
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{}>; rel=\"{}\"", self.target, self.rel)?;
+        for (name, value) in &self.params {
+            // Before RFC 8288 the grammar asked for quotes around these, token or not.
+            let quoted = matches!(name.as_str(), "anchor" | "media" | "title" | "type");
+            if is_token(value) && !quoted {
+                write!(f, "; {name}={value}")?;
+            } else {
+                let value = value.replace('\\', r"\\").replace('"', r#"\""#);
+                write!(f, "; {name}=\"{value}\"")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+// === impl InvalidLink ===
+
+impl InvalidLink {
+    fn because(reason: &'static str, text: &str) -> Self {
+        Self {
+            reason,
+            text: text.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for InvalidLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", self.reason, self.text)
+    }
+}
+
+impl Error for InvalidLink {}
+
+/// RFC 3986, appendix A, as far as characters go.
+fn is_uri_reference(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let allowed = match byte {
+            b'%' => {
+                let mut hex = || bytes.next().is_some_and(|digit| digit.is_ascii_hexdigit());
+                hex() && hex()
+            }
+            other => other.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=".contains(&other),
+        };
+        if !allowed {
+            return false;
+        }
+    }
+    true
+}
+
+/// RFC 8288, section 3.3: a registered name, or an absolute URI.
+fn is_relation(text: &str) -> bool {
+    let is_name = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_lowercase())
+            && text.bytes().all(|byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
+            })
+    };
+    match text.split_once(':') {
+        None => is_name(text),
+        Some((scheme, _)) => {
+            scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+                && !scheme.contains('/')
+                && is_uri_reference(text)
+        }
+    }
+}
+
+fn is_media_type(text: &str) -> bool {
+    text.split_once('/')
+        .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| {
+            byte.is_ascii_alphanumeric()
+                || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.')
+                || matches!(byte, b'^' | b'_' | b'`' | b'|' | b'~')
+        })
+}

@@ -1,0 +1,274 @@
+//! A fixed window that counts failures only.
+
+use std::{sync::Arc, time::Instant};
+
+use super::{
+    Clock, Key, Limited, Monotonic, Outcome, Policy, Quota, Standing,
+    store::{DEFAULT_MAX_KEYS, Shard, Slot, Store},
+};
+
+/// How many ended windows are dropped whenever a new one begins.
+///
+/// More than one, so that the store shrinks; a constant, so that nobody waits for a sweep.
+const DROPPED_PER_WINDOW: usize = 2;
+
+const MESSAGE: &str =
+    "too many failed authentication attempts from this IP address, please try again later";
+
+/// Stops callers who fail too often.
+///
+/// Counts the responses that carry [`AuthFailed`](crate::reject::AuthFailed). The first failure
+/// begins a window of the period of the quota; once the count is reached, nobody with that
+/// [`Key`] is admitted until the window ends, valid credentials or not. Refused requests are not
+/// counted again, so the end does not move.
+///
+/// ```
+/// use std::{net::IpAddr, time::Duration};
+/// use ziggurat_layers::rate_limit::{Failures, Key, ManualClock, Outcome, Policy as _};
+///
+/// let clock = ManualClock::new();
+/// let failures = Failures::new("2 per 15 minutes".parse()?).with_clock(clock.clone());
+///
+/// let caller = Key::from("192.0.2.1".parse::<IpAddr>()?);
+/// for _ in 0..2 {
+///     let attempt = failures.admit(caller).unwrap();
+///     failures.settle(attempt, Outcome::Failed);
+///     clock.advance(Duration::from_secs(60));
+/// }
+///
+/// let limited = failures.admit(caller).unwrap_err();
+/// assert_eq!(limited.retry_after(), Duration::from_secs(13 * 60));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Clones share their windows. Callers without failures take no memory. When too many callers
+/// have failed, the window that began first, which is the next to end, is forgotten.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Failures<C = Monotonic> {
+    quota: Quota,
+    counts_in_flight: bool,
+    forgives: bool,
+    clock: C,
+    windows: Arc<Store<Window>>,
+}
+
+/// An admitted request that may turn out to be a failure.
+#[derive(Debug)]
+#[must_use]
+pub struct Attempt {
+    key: Key,
+    standing: Standing,
+    /// The window that counts it already, by serial.
+    counted_in: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    ends: Instant,
+    failures: u32,
+}
+
+// === impl Failures ===
+
+impl Failures {
+    /// Permits as many failures as the quota says.
+    pub fn new(quota: Quota) -> Self {
+        Self {
+            quota,
+            counts_in_flight: false,
+            forgives: false,
+            clock: Monotonic,
+            windows: Arc::new(Store::new(DEFAULT_MAX_KEYS)),
+        }
+    }
+}
+
+impl<C> Failures<C> {
+    /// Takes every request for a failure until its response says otherwise.
+    ///
+    /// Without it a caller can send a thousand guesses at once and have them all admitted before
+    /// the first has failed. With it no more than the count of the quota are under way at a
+    /// time; one more is told to wait for the end of the window, though an answer may let it in
+    /// earlier. A request that is abandoned before it is answered, or ends in an error of the
+    /// service, has not said otherwise and stays counted.
+    ///
+    /// Meant for routes that do nothing but check credentials: elsewhere, a page that loads
+    /// twenty images at once would look like twenty guesses.
+    pub fn with_in_flight_counted(mut self) -> Self {
+        self.counts_in_flight = true;
+        self
+    }
+
+    /// Forgets a caller's failures when a response carries
+    /// [`AuthSucceeded`](super::AuthSucceeded).
+    ///
+    /// Kind to people who mistype, and to guessers who own one valid account: every success
+    /// gives them another count of failures. Lock accounts out as well.
+    pub fn with_forgiveness(mut self) -> Self {
+        self.forgives = true;
+        self
+    }
+
+    /// Sets how many callers are remembered (100,000 by default, at least one).
+    ///
+    /// This forgets all failures: set it before the policy is in use.
+    pub fn with_max_keys(mut self, max_keys: usize) -> Self {
+        self.windows = Arc::new(Store::new(max_keys));
+        self
+    }
+
+    /// Takes the time from another clock.
+    pub fn with_clock<T>(self, clock: T) -> Failures<T> {
+        Failures {
+            quota: self.quota,
+            counts_in_flight: self.counts_in_flight,
+            forgives: self.forgives,
+            clock,
+            windows: self.windows,
+        }
+    }
+
+    /// How many callers are remembered; the windows of some may have ended.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// Tells whether nobody's failures are remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<C: Clock> Policy for Failures<C> {
+    type Permit = Attempt;
+
+    fn admit(&self, key: Key) -> Result<Attempt, Limited> {
+        let now = self.clock.now();
+        let mut windows = self.windows.lock(&key);
+        let mut open = find_open(&mut windows, key, now);
+        if let Some(slot) = open {
+            let window = windows.value(slot);
+            if window.failures >= self.quota.count() {
+                let wait = window.ends.saturating_duration_since(now);
+                return Err(Limited::new(wait).with_message(MESSAGE));
+            }
+        }
+        if self.counts_in_flight {
+            open = Some(self.count(&mut windows, key, open, now));
+        }
+        Ok(Attempt {
+            key,
+            standing: self.standing(&windows, open, now),
+            counted_in: open
+                .filter(|_| self.counts_in_flight)
+                .map(|slot| windows.serial(slot)),
+        })
+    }
+
+    fn settle(&self, attempt: Attempt, outcome: Outcome) -> Standing {
+        let outcome = match outcome {
+            Outcome::Succeeded if !self.forgives => Outcome::Neither,
+            outcome => outcome,
+        };
+        if outcome == Outcome::Neither && attempt.counted_in.is_none() {
+            // By far the most frequent case has nothing to write down.
+            return attempt.standing;
+        }
+        let now = self.clock.now();
+        let mut windows = self.windows.lock(&attempt.key);
+        let open = find_open(&mut windows, attempt.key, now);
+        // The window may have ended, been forgiven or evicted since, and another begun.
+        let own = open.filter(|&slot| Some(windows.serial(slot)) == attempt.counted_in);
+        let open = match (outcome, open, own) {
+            (Outcome::Failed, _, Some(_)) | (Outcome::Neither, _, None) => open,
+            (Outcome::Failed, _, None) => Some(self.count(&mut windows, attempt.key, open, now)),
+            (Outcome::Succeeded, open, _) => {
+                open.inspect(|&slot| windows.remove(slot));
+                None
+            }
+            (Outcome::Neither, _, Some(slot)) => uncount(&mut windows, slot),
+        };
+        self.standing(&windows, open, now)
+    }
+
+    fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    fn name(&self) -> &'static str {
+        "failures"
+    }
+}
+
+impl<C> Failures<C> {
+    fn count(
+        &self,
+        windows: &mut Shard<Window>,
+        key: Key,
+        open: Option<Slot>,
+        now: Instant,
+    ) -> Slot {
+        if let Some(slot) = open {
+            let failures = &mut windows.value_mut(slot).failures;
+            *failures = failures.saturating_add(1);
+            return slot;
+        }
+        drop_ended(windows, now);
+        let window = Window {
+            ends: now + self.quota.period(),
+            failures: 1,
+        };
+        windows.insert(key, window)
+    }
+
+    fn standing(&self, windows: &Shard<Window>, open: Option<Slot>, now: Instant) -> Standing {
+        let Some(slot) = open else {
+            return Standing::new(self.quota.count());
+        };
+        let window = windows.value(slot);
+        let remaining = self.quota.count().saturating_sub(window.failures);
+        let reset = window.ends.saturating_duration_since(now);
+        Standing::new(remaining).with_reset(reset)
+    }
+}
+
+/// Finds the caller's window, and drops it if it has ended.
+fn find_open(windows: &mut Shard<Window>, key: Key, now: Instant) -> Option<Slot> {
+    let slot = windows.find(&key)?;
+    if windows.value(slot).has_ended(now) {
+        windows.remove(slot);
+        return None;
+    }
+    Some(slot)
+}
+
+fn uncount(windows: &mut Shard<Window>, slot: Slot) -> Option<Slot> {
+    let window = windows.value_mut(slot);
+    window.failures = window.failures.saturating_sub(1);
+    if window.failures > 0 {
+        return Some(slot);
+    }
+    windows.remove(slot);
+    None
+}
+
+/// The oldest window is the first to end, so those that have ended are found without a search.
+fn drop_ended(windows: &mut Shard<Window>, now: Instant) {
+    for _ in 0..DROPPED_PER_WINDOW {
+        match windows.oldest() {
+            Some(oldest) if windows.value(oldest).has_ended(now) => windows.remove(oldest),
+            _ => break,
+        }
+    }
+}
+
+// === impl Window ===
+
+impl Window {
+    fn has_ended(self, now: Instant) -> bool {
+        self.ends <= now
+    }
+}

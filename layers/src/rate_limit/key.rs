@@ -1,0 +1,94 @@
+//! Whose requests are counted together.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+use crate::client_ip::ClientIp;
+
+/// Whose requests are counted together: an IPv4 address or an IPv6 network of 64 bits.
+///
+/// A single customer is handed a whole /64 at least and can change address within it at will,
+/// so counting single IPv6 addresses would count nothing. IPv4 addresses in IPv6 clothes are
+/// IPv4 addresses.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use ziggurat_layers::rate_limit::Key;
+///
+/// let home = Key::from("2001:db8:0:7::1".parse::<IpAddr>()?);
+/// assert_eq!(home, Key::from("2001:db8:0:7:ffff::2".parse::<IpAddr>()?));
+/// assert_eq!(home.to_string(), "2001:db8:0:7::/64");
+/// # Ok::<_, std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key(Caller);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Caller {
+    V4(Ipv4Addr),
+    /// The upper 64 bits.
+    V6(u64),
+    Unknown,
+}
+
+// === impl Key ===
+
+impl Key {
+    /// The key of all requests without a [`ClientIp`], which share one allowance.
+    pub const UNKNOWN: Self = Self(Caller::Unknown);
+}
+
+impl From<IpAddr> for Key {
+    fn from(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V4(address) => Caller::V4(address),
+            IpAddr::V6(address) => {
+                let upper = u64::try_from(address.to_bits() >> 64);
+                Caller::V6(upper.expect("64 of 128 bits are left"))
+            }
+        })
+    }
+}
+
+impl From<ClientIp> for Key {
+    fn from(caller: ClientIp) -> Self {
+        caller.client().into()
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Caller::V4(address) => write!(f, "{address}"),
+            Caller::V6(upper) => write!(f, "{}/64", Ipv6Addr::from(u128::from(upper) << 64)),
+            Caller::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_customer_have_one_key() {
+        let cases = [
+            ("192.0.2.1", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+            ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
+            ("2001:db8:1:3::", "2001:db8:1:3::/64"),
+            ("::1", "::/64"),
+        ];
+        for (address, expected) in cases {
+            let key = Key::from(address.parse::<IpAddr>().expect(address));
+            assert_eq!(key.to_string(), expected, "{address}");
+        }
+        assert_eq!(Key::UNKNOWN.to_string(), "unknown");
+        // An address is never taken for nobody.
+        assert_ne!(Key::UNKNOWN, Key::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)));
+        assert_ne!(Key::UNKNOWN, Key::from(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
+    }
+}

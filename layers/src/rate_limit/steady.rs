@@ -1,0 +1,236 @@
+//! A steady rate, with room for a burst.
+
+use std::{
+    fmt,
+    num::NonZeroU32,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use governor::{
+    RateLimiter,
+    clock::Clock as _,
+    middleware::{StateInformationMiddleware, StateSnapshot},
+    nanos::Nanos,
+    state::StateStore,
+};
+
+use super::{
+    Clock, Key, Limited, Monotonic, Outcome, Policy, Quota, Standing,
+    store::{DEFAULT_MAX_KEYS, Store},
+};
+
+/// Permits requests at a steady rate.
+///
+/// Each caller has a bucket that holds a burst, by default the whole count of the quota, and
+/// fills up evenly: with `60 per minute` a caller may send sixty requests at once, and one per
+/// second from then on. Every admitted request counts, however it ends.
+///
+/// Clones share their buckets. When there are too many, the caller who was admitted longest
+/// ago is forgotten and starts with a full bucket.
+///
+/// ```
+/// use std::{net::IpAddr, num::NonZeroU32, time::Duration};
+/// use ziggurat_layers::rate_limit::{Key, ManualClock, Policy as _, Steady};
+///
+/// let clock = ManualClock::new();
+/// let steady = Steady::new("60 per minute".parse()?)
+///     .with_burst(NonZeroU32::new(2).unwrap())
+///     .with_clock(clock.clone());
+///
+/// let caller = Key::from("192.0.2.1".parse::<IpAddr>()?);
+/// assert_eq!(steady.admit(caller).unwrap().remaining(), 1);
+/// assert_eq!(steady.admit(caller).unwrap().remaining(), 0);
+/// assert_eq!(steady.admit(caller).unwrap_err().retry_after(), Duration::from_secs(1));
+///
+/// clock.advance(Duration::from_secs(1));
+/// assert!(steady.admit(caller).is_ok());
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[must_use]
+// The bound is here, and not on the impls alone, because governor has it on `RateLimiter`.
+pub struct Steady<C: Clock = Monotonic> {
+    quota: Quota,
+    burst: NonZeroU32,
+    max_keys: usize,
+    buckets: Buckets,
+    limiter: Arc<Limiter<C>>,
+}
+
+type Limiter<C> = RateLimiter<Key, Buckets, Ticks<C>, StateInformationMiddleware>;
+
+/// When each caller's bucket is full again.
+#[derive(Clone, Debug)]
+struct Buckets(Arc<Store<Nanos>>);
+
+/// Counts the nanoseconds since it was made.
+#[derive(Clone)]
+struct Ticks<C> {
+    clock: C,
+    start: Instant,
+}
+
+// === impl Steady ===
+
+impl Steady {
+    /// Permits what the quota says, all of it at once if it comes to that.
+    pub fn new(quota: Quota) -> Self {
+        let burst = NonZeroU32::new(quota.count()).unwrap_or(NonZeroU32::MIN);
+        Self::build(quota, burst, DEFAULT_MAX_KEYS, Monotonic)
+    }
+}
+
+impl<C: Clock> Steady<C> {
+    /// Sets how many requests may come at once after a pause.
+    ///
+    /// Like the other options this empties all buckets: set it before the policy is in use.
+    pub fn with_burst(self, burst: NonZeroU32) -> Self
+    where
+        C: Clone,
+    {
+        let clock = self.limiter.clock().clock.clone();
+        Self::build(self.quota, burst, self.max_keys, clock)
+    }
+
+    /// Sets how many callers are remembered (100,000 by default, at least one).
+    pub fn with_max_keys(self, max_keys: usize) -> Self
+    where
+        C: Clone,
+    {
+        let clock = self.limiter.clock().clock.clone();
+        Self::build(self.quota, self.burst, max_keys, clock)
+    }
+
+    /// Takes the time from another clock.
+    pub fn with_clock<T: Clock>(self, clock: T) -> Steady<T> {
+        Steady::build(self.quota, self.burst, self.max_keys, clock)
+    }
+
+    /// How many callers are remembered at the moment.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buckets.0.len()
+    }
+
+    /// Tells whether nobody has been admitted yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn build(quota: Quota, burst: NonZeroU32, max_keys: usize, clock: C) -> Self {
+        let start = clock.now();
+        let rate = rate(quota, burst);
+        let buckets = Buckets(Arc::new(Store::new(max_keys)));
+        Self {
+            quota,
+            burst: rate.burst_size(),
+            max_keys,
+            buckets: buckets.clone(),
+            limiter: Arc::new(RateLimiter::new(rate, buckets, Ticks { clock, start })),
+        }
+    }
+}
+
+impl<C: Clock> Policy for Steady<C> {
+    type Permit = Standing;
+
+    fn admit(&self, key: Key) -> Result<Standing, Limited> {
+        match self.limiter.check_key(&key) {
+            Ok(bucket) => Ok(self.standing(&bucket)),
+            Err(wait) => Err(Limited::new(
+                wait.wait_time_from(self.limiter.clock().now()),
+            )),
+        }
+    }
+
+    fn settle(&self, standing: Standing, _: Outcome) -> Standing {
+        standing
+    }
+
+    fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    fn name(&self) -> &'static str {
+        "requests"
+    }
+}
+
+impl<C: Clock> Steady<C> {
+    fn standing(&self, bucket: &StateSnapshot) -> Standing {
+        let remaining = bucket.remaining_burst_capacity();
+        let missing = self.burst.get().saturating_sub(remaining);
+        let interval = interval(self.quota);
+        Standing::new(remaining).with_reset(interval.saturating_mul(missing))
+    }
+}
+
+impl<C: Clock> fmt::Debug for Steady<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Steady")
+            .field("quota", &self.quota)
+            .field("burst", &self.burst)
+            .field("max_keys", &self.max_keys)
+            .field("buckets", &self.buckets)
+            .finish_non_exhaustive()
+    }
+}
+
+fn interval(quota: Quota) -> Duration {
+    // More than one per nanosecond is nothing anybody can tell apart.
+    (quota.period() / quota.count()).max(Duration::from_nanos(1))
+}
+
+/// The quota in governor's terms.
+fn rate(quota: Quota, burst: NonZeroU32) -> governor::Quota {
+    /// A century. Governor reckons in nanoseconds of 64 bits, which last for five.
+    const MAX_REFILL: Duration = Duration::from_secs(100 * 366 * 86_400);
+
+    let interval = interval(quota);
+    let max_burst = MAX_REFILL.as_nanos() / interval.as_nanos();
+    let max_burst = u32::try_from(max_burst).unwrap_or(u32::MAX);
+    let max_burst = NonZeroU32::new(max_burst).unwrap_or(NonZeroU32::MIN);
+    governor::Quota::with_period(interval)
+        .expect("the interval is at least a nanosecond")
+        .allow_burst(burst.min(max_burst))
+}
+
+// === impl Buckets ===
+
+impl StateStore for Buckets {
+    type Key = Key;
+
+    fn measure_and_replace<T, F, E>(&self, key: &Key, measure: F) -> Result<T, E>
+    where
+        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
+    {
+        let mut shard = self.0.lock(key);
+        let slot = shard.find(key);
+        let (outcome, full_at) = measure(slot.map(|slot| *shard.value(slot)))?;
+        match slot {
+            Some(slot) => {
+                *shard.value_mut(slot) = full_at;
+                shard.renew(slot);
+            }
+            None => {
+                shard.insert(*key, full_at);
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+// === impl Ticks ===
+
+impl<C: Clock> governor::clock::Clock for Ticks<C> {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        self.clock
+            .now()
+            .saturating_duration_since(self.start)
+            .into()
+    }
+}

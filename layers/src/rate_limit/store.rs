@@ -1,0 +1,334 @@
+//! A map that never holds more keys than it was told to.
+//!
+//! The keys are spread over shards, each behind a lock of its own and with its share of the
+//! cap. A shard is a slab whose entries are linked from the oldest to the newest, so finding,
+//! adding, renewing and evicting all take constant time. What a lock guards is a few memory
+//! accesses; no lock is ever held while anything else runs.
+
+use std::{
+    collections::{HashMap, hash_map::RandomState},
+    fmt,
+    hash::BuildHasher as _,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::Key;
+
+/// How many keys a store holds unless it is told otherwise.
+pub(super) const DEFAULT_MAX_KEYS: usize = 100_000;
+
+const MAX_SHARDS: usize = 16;
+
+/// Below this a share is too small for keys to spread evenly over the shards.
+const MIN_KEYS_PER_SHARD: usize = 64;
+
+pub(super) struct Store<V> {
+    shards: Box<[Mutex<Shard<V>>]>,
+    /// Seeded at random, so that nobody can choose addresses that meet in one shard.
+    hasher: RandomState,
+}
+
+/// A part of the store, with a cap of its own.
+#[derive(Debug)]
+pub(super) struct Shard<V> {
+    slots: HashMap<Key, Slot>,
+    entries: Vec<Entry<V>>,
+    max_keys: usize,
+    oldest: Option<Slot>,
+    newest: Option<Slot>,
+    /// The first unused entry; the others follow through `newer`.
+    vacant: Option<Slot>,
+    inserted: u64,
+}
+
+/// Where an entry is. Good until the shard is unlocked, or an entry inserted or removed.
+pub(super) type Slot = u32;
+
+#[derive(Debug)]
+struct Entry<V> {
+    key: Key,
+    value: V,
+    serial: u64,
+    older: Option<Slot>,
+    newer: Option<Slot>,
+}
+
+// === impl Store ===
+
+impl<V> Store<V> {
+    /// Makes an empty store for at least one key.
+    pub(super) fn new(max_keys: usize) -> Self {
+        let max_keys = max_keys.clamp(1, Slot::MAX as usize);
+        let shards = (max_keys / MIN_KEYS_PER_SHARD).clamp(1, MAX_SHARDS);
+        let (share, rest) = (max_keys / shards, max_keys % shards);
+        Self {
+            shards: (0..shards)
+                .map(|shard| Mutex::new(Shard::new(share + usize::from(shard < rest))))
+                .collect(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Locks the shard this key belongs to.
+    pub(super) fn lock(&self, key: &Key) -> MutexGuard<'_, Shard<V>> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "any bits of a hash will do"
+        )]
+        let hash = self.hasher.hash_one(key) as usize;
+        lock(&self.shards[hash % self.shards.len()])
+    }
+
+    /// Counts the keys, one shard after the other.
+    pub(super) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+}
+
+impl<V> fmt::Debug for Store<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The keys are left out: they are addresses of people, and there are many.
+        f.debug_struct("Store")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<V>(shard: &Mutex<Shard<V>>) -> MutexGuard<'_, Shard<V>> {
+    // Nothing in this crate panics half way through a change.
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// === impl Shard ===
+
+impl<V> Shard<V> {
+    fn new(max_keys: usize) -> Self {
+        Self {
+            slots: HashMap::new(),
+            entries: Vec::new(),
+            max_keys,
+            oldest: None,
+            newest: None,
+            vacant: None,
+            inserted: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn find(&self, key: &Key) -> Option<Slot> {
+        self.slots.get(key).copied()
+    }
+
+    /// The entry that was inserted, or renewed, before all others.
+    pub(super) fn oldest(&self) -> Option<Slot> {
+        self.oldest
+    }
+
+    pub(super) fn value(&self, slot: Slot) -> &V {
+        &self.entry(slot).value
+    }
+
+    pub(super) fn value_mut(&mut self, slot: Slot) -> &mut V {
+        &mut self.entry_mut(slot).value
+    }
+
+    /// Tells this entry from every other that ever was, under the same key too.
+    pub(super) fn serial(&self, slot: Slot) -> u64 {
+        self.entry(slot).serial
+    }
+
+    /// Adds a key that is not there yet, at the expense of the oldest if need be.
+    pub(super) fn insert(&mut self, key: Key, value: V) -> Slot {
+        debug_assert!(!self.slots.contains_key(&key), "{key} is there already");
+        if self.len() >= self.max_keys
+            && let Some(oldest) = self.oldest
+        {
+            self.remove(oldest);
+        }
+        self.inserted += 1;
+        let entry = Entry {
+            key,
+            value,
+            serial: self.inserted,
+            older: None,
+            newer: None,
+        };
+        let slot = if let Some(slot) = self.vacant {
+            self.vacant = self.entry(slot).newer;
+            *self.entry_mut(slot) = entry;
+            slot
+        } else {
+            let slot = Slot::try_from(self.entries.len()).expect("the cap fits into a slot");
+            self.entries.push(entry);
+            slot
+        };
+        self.slots.insert(key, slot);
+        self.link_newest(slot);
+        slot
+    }
+
+    /// Makes an entry the newest.
+    pub(super) fn renew(&mut self, slot: Slot) {
+        if self.newest != Some(slot) {
+            self.unlink(slot);
+            self.link_newest(slot);
+        }
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) {
+        self.unlink(slot);
+        let key = self.entry(slot).key;
+        self.slots.remove(&key);
+        self.entry_mut(slot).newer = self.vacant;
+        self.vacant = Some(slot);
+    }
+
+    fn link_newest(&mut self, slot: Slot) {
+        let older = self.newest.replace(slot);
+        match older {
+            Some(older) => self.entry_mut(older).newer = Some(slot),
+            None => self.oldest = Some(slot),
+        }
+        let entry = self.entry_mut(slot);
+        entry.older = older;
+        entry.newer = None;
+    }
+
+    fn unlink(&mut self, slot: Slot) {
+        let Entry { older, newer, .. } = *self.entry(slot);
+        match older {
+            Some(older) => self.entry_mut(older).newer = newer,
+            None => self.oldest = newer,
+        }
+        match newer {
+            Some(newer) => self.entry_mut(newer).older = older,
+            None => self.newest = older,
+        }
+    }
+
+    fn entry(&self, slot: Slot) -> &Entry<V> {
+        &self.entries[slot as usize]
+    }
+
+    fn entry_mut(&mut self, slot: Slot) -> &mut Entry<V> {
+        &mut self.entries[slot as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, net::IpAddr};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(n: u32) -> Key {
+        IpAddr::V4(n.into()).into()
+    }
+
+    #[test]
+    fn ten_thousand_keys_never_take_more_than_the_thousand_places() {
+        let store = Store::new(1000);
+        for n in 0..10_000 {
+            store.lock(&key(n)).insert(key(n), n);
+            assert!(store.len() <= 1000, "after {n}");
+        }
+        // Every shard is full by now, so not a place is wasted either.
+        assert_eq!(store.len(), 1000);
+    }
+
+    #[test]
+    fn the_shares_of_the_shards_add_up_to_the_cap() {
+        for (max_keys, expected) in [
+            (0, 1),
+            (1, 1),
+            (127, 127),
+            (128, 128),
+            (1000, 1000),
+            (10_007, 10_007),
+        ] {
+            let store = Store::<()>::new(max_keys);
+            let sum: usize = store.shards.iter().map(|shard| lock(shard).max_keys).sum();
+            assert_eq!(sum, expected, "{max_keys}");
+        }
+    }
+
+    #[test]
+    fn a_small_store_evicts_the_oldest_first() {
+        let store = Store::new(3);
+        let mut shard = store.lock(&key(0));
+        for n in 0..3 {
+            shard.insert(key(n), n);
+        }
+        let renewed = shard.find(&key(0)).expect("just inserted");
+        shard.renew(renewed);
+        shard.insert(key(3), 3);
+        let left: Vec<_> = (0..4).filter(|&n| shard.find(&key(n)).is_some()).collect();
+        assert_eq!(left, [0, 2, 3]);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u32),
+        Renew(u32),
+        Remove(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let n = 0..12_u32;
+        prop_oneof![
+            n.clone().prop_map(Step::Insert),
+            n.clone().prop_map(Step::Renew),
+            n.prop_map(Step::Remove),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_interleaving_of_keys_exceeds_the_cap_or_loses_the_order(
+            cap in 1..8_usize,
+            steps in prop::collection::vec(step(), 0..200),
+        ) {
+            let store = Store::new(cap);
+            let mut shard = store.lock(&key(0));
+            let mut model = VecDeque::new();
+            for step in steps {
+                let (Step::Insert(n) | Step::Renew(n) | Step::Remove(n)) = step;
+                let known = model.iter().position(|&other| other == n);
+                prop_assert_eq!(shard.find(&key(n)).is_some(), known.is_some());
+                match (step, shard.find(&key(n)), known) {
+                    (Step::Insert(_), None, None) => {
+                        if model.len() == cap {
+                            model.pop_front();
+                        }
+                        model.push_back(n);
+                        shard.insert(key(n), n);
+                    }
+                    (Step::Renew(_), Some(slot), Some(at)) => {
+                        model.remove(at);
+                        model.push_back(n);
+                        shard.renew(slot);
+                    }
+                    (Step::Remove(_), Some(slot), Some(at)) => {
+                        model.remove(at);
+                        shard.remove(slot);
+                    }
+                    _ => {}
+                }
+                let mut order = Vec::new();
+                let mut at = shard.oldest();
+                while let Some(slot) = at {
+                    order.push(*shard.value(slot));
+                    at = shard.entry(slot).newer;
+                }
+                prop_assert_eq!(&order, model.make_contiguous());
+                prop_assert!(shard.len() <= cap && shard.entries.len() <= cap);
+                prop_assert_eq!(shard.newest.map(|slot| *shard.value(slot)), order.last().copied());
+            }
+        }
+    }
+}

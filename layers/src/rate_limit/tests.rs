@@ -1,0 +1,698 @@
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    future::{Ready, ready},
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU32,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::Instant,
+};
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use tokio_test::{assert_pending, assert_ready_ok, block_on};
+use tower::{ServiceExt as _, service_fn, util::ServiceFn};
+use tower_test::mock;
+
+use super::*;
+use crate::reject::Problem;
+
+type Answer = Response<Bytes>;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+type Inner = ServiceFn<fn(Request<()>) -> Ready<Result<Answer, &'static str>>>;
+
+/// Answers as the extension of the request asks for, and fails when there is none.
+fn answer(request: &Request<()>) -> Result<Answer, &'static str> {
+    let mut response = Response::new(Bytes::from_static(b"done"));
+    let said = response.extensions_mut();
+    match request.extensions().get().ok_or("out of order")? {
+        Outcome::Failed => drop(said.insert(AuthFailed)),
+        Outcome::Succeeded => drop(said.insert(AuthSucceeded)),
+        Outcome::Neither => {}
+    }
+    Ok(response)
+}
+
+fn wrap<P: Clone, R: Clone>(layer: &RateLimitLayer<P, R>) -> RateLimit<Inner, P, R> {
+    layer.layer(service_fn(|request| ready(answer(&request))))
+}
+
+fn from(peer: &str, outcome: Outcome) -> Request<()> {
+    let peer: IpAddr = peer.parse().expect("an address");
+    let mut request = Request::new(());
+    let caller = ClientIp::from_peer(SocketAddr::new(peer, 4711));
+    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(outcome);
+    request
+}
+
+fn send<P, R>(layer: &RateLimitLayer<P, R>, request: Request<()>) -> Answer
+where
+    P: Policy + Clone,
+    R: Render<Bytes> + Clone,
+{
+    block_on(wrap(layer).oneshot(request)).expect("the request carries an outcome")
+}
+
+fn field<'a>(response: &'a Answer, name: &str) -> Option<&'a str> {
+    let value = response.headers().get(name)?;
+    Some(value.to_str().expect("ascii"))
+}
+
+fn quota(text: &str) -> Quota {
+    text.parse().expect(text)
+}
+
+fn key(n: u32) -> Key {
+    IpAddr::V4(n.into()).into()
+}
+
+fn failures(text: &str) -> (ManualClock, Failures<ManualClock>) {
+    let clock = ManualClock::new();
+    let policy = Failures::new(quota(text)).with_clock(clock.clone());
+    (clock, policy)
+}
+
+fn steady(text: &str) -> (ManualClock, Steady<ManualClock>) {
+    let clock = ManualClock::new();
+    let policy = Steady::new(quota(text)).with_clock(clock.clone());
+    (clock, policy)
+}
+
+/// Sends attempts, one after the other, until one is refused.
+fn admitted<P: Policy>(policy: &P, key: Key, outcome: Outcome) -> u32 {
+    let mut admitted = 0;
+    while let Ok(permit) = policy.admit(key) {
+        policy.settle(permit, outcome);
+        admitted += 1;
+        assert!(admitted < 1000, "never refused");
+    }
+    admitted
+}
+
+#[derive(Clone, Debug)]
+struct Closed(Duration);
+
+impl Policy for Closed {
+    type Permit = Infallible;
+
+    fn admit(&self, _: Key) -> Result<Infallible, Limited> {
+        Err(Limited::new(self.0))
+    }
+
+    fn settle(&self, permit: Infallible, _: Outcome) -> Standing {
+        match permit {}
+    }
+
+    fn quota(&self) -> Quota {
+        quota("5/m")
+    }
+}
+
+// === the layer ===
+
+#[test]
+fn layers_services_and_futures_are_send_sync_and_clone_where_it_matters() {
+    fn check<T: Send + Sync + Clone>(_: &T) {}
+    fn check_future<T: Send + Sync>(_: &T) {}
+    let layer = RateLimitLayer::new(Steady::new(quota("5/s")));
+    check(&layer);
+    check(&layer.layer(()));
+    let layer = RateLimitLayer::new(Failures::new(quota("5/s")));
+    check(&layer);
+    check(&layer.layer(()));
+    check_future(&wrap(&layer).call(from("192.0.2.1", Outcome::Neither)));
+}
+
+#[test]
+fn a_refusal_says_why_and_when_to_come_back() {
+    let response = send(
+        &RateLimitLayer::new(Closed(Duration::from_millis(872_100))),
+        from("192.0.2.1", Outcome::Neither),
+    );
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(response.body(), r#"{"error":"Rate limit exceeded"}"#);
+    assert_eq!(field(&response, "retry-after"), Some("873"));
+    assert_eq!(
+        field(&response, "ratelimit-policy"),
+        Some(r#""default";q=5;w=60"#)
+    );
+    assert_eq!(
+        field(&response, "ratelimit"),
+        Some(r#""default";r=0;t=873"#)
+    );
+    let rejection = response.extensions().get::<Rejection>().expect("kept");
+    assert_eq!(rejection.code(), "rate_limited");
+}
+
+#[test]
+fn the_refusal_can_be_dressed_and_named() {
+    let layer = RateLimitLayer::new(Closed(MINUTE))
+        .with_render(Problem)
+        .with_message("Slow down")
+        .with_name(r#"the "front\" door"#)
+        .expect("printable");
+    let response = send(&layer, from("192.0.2.1", Outcome::Neither));
+    assert_eq!(
+        field(&response, "content-type"),
+        Some("application/problem+json")
+    );
+    let body = std::str::from_utf8(response.body()).expect("json");
+    assert!(body.contains("Slow down"), "{body}");
+    assert_eq!(
+        field(&response, "ratelimit"),
+        Some(r#""the \"front\\\" door";r=0;t=60"#)
+    );
+
+    for name in ["line\nbreak", "caf\u{e9}", "\u{7f}"] {
+        let layer = RateLimitLayer::new(Closed(MINUTE));
+        assert!(layer.with_name(name).is_err(), "{name:?}");
+    }
+}
+
+#[test]
+fn retry_after_is_rounded_up_and_never_nothing() {
+    let cases = [
+        (Duration::ZERO, "1"),
+        (Duration::from_nanos(1), "1"),
+        (Duration::from_secs(1), "1"),
+        (Duration::from_nanos(1_000_000_001), "2"),
+        (Duration::from_millis(59_999), "60"),
+        (Duration::MAX, "999999999999999"),
+    ];
+    for (wait, expected) in cases {
+        let layer = RateLimitLayer::new(Closed(wait));
+        let response = send(&layer, from("192.0.2.1", Outcome::Neither));
+        assert_eq!(field(&response, "retry-after"), Some(expected), "{wait:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_service_has_to_be_ready_and_is_not_called_for_a_refused_request() {
+    let layer = RateLimitLayer::new(Closed(MINUTE));
+    let (mut service, mut handle) = mock::spawn_layer::<Request<()>, Answer, _>(layer);
+    handle.allow(0);
+    assert_pending!(service.poll_ready());
+    handle.allow(1);
+    assert_ready_ok!(service.poll_ready());
+    let response = service.call(from("192.0.2.1", Outcome::Neither)).await;
+    assert_eq!(
+        response.expect("refused").status(),
+        StatusCode::TOO_MANY_REQUESTS
+    );
+    drop(service);
+    assert!(
+        handle.next_request().await.is_none(),
+        "the service was called"
+    );
+}
+
+#[test]
+fn callers_are_told_apart_by_address_and_by_64() {
+    let cases = [
+        ("192.0.2.1", "192.0.2.1", true),
+        ("192.0.2.1", "::ffff:192.0.2.1", true),
+        ("192.0.2.1", "192.0.2.2", false),
+        ("2001:db8::1", "2001:db8::ffff:0:0:2", true),
+        ("2001:db8::1", "2001:db8:0:1::1", false),
+    ];
+    for (first, second, together) in cases {
+        let layer = RateLimitLayer::new(steady("1/m").1);
+        send(&layer, from(first, Outcome::Neither));
+        let refused = send(&layer, from(second, Outcome::Neither)).status() != StatusCode::OK;
+        assert_eq!(refused, together, "{first} and {second}");
+    }
+}
+
+#[test]
+fn requests_from_nobody_share_one_allowance() {
+    let layer = RateLimitLayer::new(steady("1/m").1);
+    let mut request = Request::new(());
+    request.extensions_mut().insert(Outcome::Neither);
+    assert_eq!(send(&layer, request.clone()).status(), StatusCode::OK);
+    assert_eq!(
+        send(&layer, request).status(),
+        StatusCode::TOO_MANY_REQUESTS
+    );
+    let known = from("192.0.2.1", Outcome::Neither);
+    assert_eq!(send(&layer, known).status(), StatusCode::OK);
+}
+
+#[test]
+fn admitted_responses_carry_the_fields_only_when_asked_to() {
+    let request = || from("192.0.2.1", Outcome::Failed);
+
+    let response = send(&RateLimitLayer::new(steady("60/m").1), request());
+    assert!(response.headers().is_empty());
+
+    let layer = RateLimitLayer::new(steady("60/m").1).with_fields_on_success();
+    send(&layer, request());
+    let response = send(&layer, request());
+    assert_eq!(response.body(), "done");
+    assert_eq!(
+        field(&response, "ratelimit-policy"),
+        Some(r#""requests";q=60;w=60"#)
+    );
+    assert_eq!(
+        field(&response, "ratelimit"),
+        Some(r#""requests";r=58;t=2"#)
+    );
+
+    let (clock, policy) = failures("3 per 15 minutes");
+    let layer = RateLimitLayer::new(policy).with_fields_on_success();
+    let response = send(&layer, from("192.0.2.1", Outcome::Neither));
+    assert_eq!(field(&response, "ratelimit"), Some(r#""failures";r=3"#));
+    send(&layer, request());
+    clock.advance(MINUTE);
+    let response = send(&layer, request());
+    assert_eq!(
+        field(&response, "ratelimit"),
+        Some(r#""failures";r=1;t=840"#)
+    );
+    let response = send(&layer, from("192.0.2.1", Outcome::Neither));
+    assert_eq!(
+        field(&response, "ratelimit"),
+        Some(r#""failures";r=1;t=840"#)
+    );
+}
+
+#[test]
+fn the_fields_of_several_limits_stand_side_by_side() {
+    let outer = RateLimitLayer::new(steady("60/m").1).with_fields_on_success();
+    let inner = RateLimitLayer::new(Closed(MINUTE));
+    let service = outer.layer(wrap(&inner));
+    let request = from("192.0.2.1", Outcome::Neither);
+    let response: Answer = block_on(service.oneshot(request)).expect("refused inside");
+    let limits: Vec<_> = response.headers().get_all("ratelimit").iter().collect();
+    assert_eq!(limits, [r#""default";r=0;t=60"#, r#""requests";r=59;t=1"#]);
+}
+
+#[test]
+fn a_failure_outweighs_a_success_in_one_response() {
+    let mut response = Response::new(());
+    assert_eq!(Outcome::of(&response), Outcome::Neither);
+    response.extensions_mut().insert(AuthSucceeded);
+    assert_eq!(Outcome::of(&response), Outcome::Succeeded);
+    response.extensions_mut().insert(AuthFailed);
+    assert_eq!(Outcome::of(&response), Outcome::Failed);
+}
+
+// === the steady policy ===
+
+#[test]
+fn a_steady_rate_admits_a_burst_and_then_one_at_a_time() {
+    let (clock, policy) = steady("10 per 15 minutes");
+    assert_eq!(admitted(&policy, key(1), Outcome::Neither), 10);
+    let limited = policy.admit(key(1)).expect_err("the burst is spent");
+    assert_eq!(limited.retry_after(), Duration::from_secs(90));
+
+    clock.advance(Duration::from_secs(89));
+    assert_eq!(admitted(&policy, key(1), Outcome::Neither), 0);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(admitted(&policy, key(1), Outcome::Neither), 1);
+    clock.advance(Duration::from_secs(100 * 900));
+    assert_eq!(admitted(&policy, key(1), Outcome::Neither), 10);
+}
+
+#[test]
+fn the_burst_is_set_apart_from_the_rate_and_capped_at_what_can_be_reckoned() {
+    let burst = |n| NonZeroU32::new(n).expect("not zero");
+    let (clock, policy) = steady("60/m");
+    let policy = policy.with_burst(burst(3));
+    assert_eq!(admitted(&policy, key(1), Outcome::Neither), 3);
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(admitted(&policy, key(1), Outcome::Neither), 2);
+
+    let (_, policy) = steady("1 per 366 days");
+    let policy = policy.with_burst(burst(u32::MAX));
+    assert_eq!(admitted(&policy, key(1), Outcome::Neither), 100);
+    let (_, policy) = steady("4294967295/s");
+    assert!(policy.admit(key(1)).is_ok());
+}
+
+#[test]
+fn the_options_of_the_steady_policy_keep_each_other() {
+    let clock = ManualClock::new();
+    let policy = Steady::new(quota("60/m"))
+        .with_burst(NonZeroU32::MIN)
+        .with_clock(clock.clone())
+        .with_max_keys(2);
+    for n in 0..5 {
+        assert_eq!(admitted(&policy, key(n), Outcome::Neither), 1, "{n}");
+        assert!(policy.len() <= 2, "{n}");
+    }
+    assert_eq!(admitted(&policy, key(3), Outcome::Neither), 0);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(admitted(&policy, key(3), Outcome::Neither), 1);
+    // Now 4 is the one who was admitted longest ago, and is forgotten for 0.
+    assert_eq!(admitted(&policy, key(0), Outcome::Neither), 1);
+    assert_eq!(admitted(&policy, key(3), Outcome::Neither), 0);
+}
+
+// === the failure policy ===
+
+#[test]
+fn after_the_last_permitted_failure_none_is_admitted_until_the_window_ends() {
+    let (clock, policy) = failures("3 per 15 minutes");
+    let layer = RateLimitLayer::new(policy);
+    let fail = || send(&layer, from("192.0.2.1", Outcome::Failed));
+    for _ in 0..3 {
+        assert_eq!(fail().status(), StatusCode::OK);
+        clock.advance(MINUTE);
+    }
+    let response = send(&layer, from("192.0.2.1", Outcome::Succeeded));
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(
+        response.body(),
+        r#"{"error":"too many failed authentication attempts from this IP address, please try again later"}"#
+    );
+    // The window began with the first failure.
+    assert_eq!(field(&response, "retry-after"), Some("720"));
+    let other = send(&layer, from("192.0.2.2", Outcome::Failed));
+    assert_eq!(other.status(), StatusCode::OK);
+
+    // Refusals do not move its end.
+    clock.advance(Duration::new(719, 999_999_999));
+    let response = fail();
+    assert_eq!(field(&response, "retry-after"), Some("1"));
+    clock.advance(Duration::from_nanos(1));
+    for attempt in 0..3 {
+        assert_eq!(fail().status(), StatusCode::OK, "{attempt}");
+    }
+    assert_eq!(fail().status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[test]
+fn requests_that_do_not_fail_are_neither_counted_nor_remembered() {
+    for policy in [
+        failures("2/m").1,
+        failures("2/m").1.with_in_flight_counted(),
+        failures("2/m").1.with_forgiveness(),
+    ] {
+        let layer = RateLimitLayer::new(policy.clone());
+        for outcome in [Outcome::Neither, Outcome::Succeeded] {
+            for n in 0..10 {
+                let response = send(&layer, from("192.0.2.1", outcome));
+                assert_eq!(
+                    response.status(),
+                    StatusCode::OK,
+                    "{policy:?}, {outcome:?}, {n}"
+                );
+            }
+        }
+        assert!(policy.is_empty(), "{policy:?}");
+    }
+}
+
+#[test]
+fn a_success_clears_failures_only_if_told_so() {
+    for counted in [false, true] {
+        for forgiving in [false, true] {
+            let (_, mut policy) = failures("3/m");
+            if counted {
+                policy = policy.with_in_flight_counted();
+            }
+            if forgiving {
+                policy = policy.with_forgiveness();
+            }
+            let layer = RateLimitLayer::new(policy.clone());
+            for outcome in [Outcome::Failed, Outcome::Failed, Outcome::Succeeded] {
+                send(&layer, from("192.0.2.1", outcome));
+            }
+            let caller = from("192.0.2.1", Outcome::Neither);
+            let key = Key::from(*caller.extensions().get::<ClientIp>().expect("inserted"));
+            let expected = if forgiving { 3 } else { 1 };
+            let left = admitted(&policy, key, Outcome::Failed);
+            assert_eq!(left, expected, "counted: {counted}, forgiving: {forgiving}");
+        }
+    }
+}
+
+#[test]
+fn guesses_sent_at_once_all_pass_unless_those_in_flight_are_counted() {
+    for (counted, expected) in [(false, 20), (true, 3)] {
+        let (clock, mut policy) = failures("3/m");
+        if counted {
+            policy = policy.with_in_flight_counted();
+        }
+        let guesses: Vec<_> = (0..20).filter_map(|_| policy.admit(key(1)).ok()).collect();
+        assert_eq!(guesses.len(), expected, "counted: {counted}");
+        for guess in guesses {
+            policy.settle(guess, Outcome::Failed);
+        }
+        assert!(policy.admit(key(1)).is_err(), "counted: {counted}");
+        clock.advance(MINUTE);
+        assert!(policy.admit(key(1)).is_ok(), "counted: {counted}");
+    }
+}
+
+#[test]
+fn an_abandoned_request_is_a_failure_where_those_in_flight_are_counted() {
+    for (counted, expected) in [(false, 3), (true, 1)] {
+        let (_, mut policy) = failures("3/m");
+        if counted {
+            policy = policy.with_in_flight_counted();
+        }
+        let mut service = wrap(&RateLimitLayer::new(policy.clone()));
+        drop(service.call(from("0.0.0.1", Outcome::Neither)));
+
+        let mut broken = from("0.0.0.1", Outcome::Neither);
+        broken.extensions_mut().remove::<Outcome>();
+        assert_eq!(
+            block_on(service.call(broken)).expect_err("broken"),
+            "out of order"
+        );
+
+        let left = admitted(&policy, key(1), Outcome::Failed);
+        assert_eq!(left, expected, "counted: {counted}");
+    }
+}
+
+#[test]
+fn an_answer_counts_in_the_window_of_its_request_or_begins_the_next() {
+    let (clock, policy) = failures("2/m");
+    let policy = policy.with_in_flight_counted();
+    let good = policy.admit(key(1)).expect("nothing counted yet");
+    let bad = policy.admit(key(1)).expect("one counted");
+    clock.advance(MINUTE);
+    let fresh = policy.admit(key(1)).expect("the window has ended");
+    // The old window is gone: nothing to take back from the new one.
+    let standing = policy.settle(good, Outcome::Neither);
+    assert_eq!(standing.remaining(), 1);
+    // A failure counts when it is known.
+    let standing = policy.settle(bad, Outcome::Failed);
+    assert_eq!(standing.remaining(), 0);
+    let standing = policy.settle(fresh, Outcome::Neither);
+    assert_eq!(standing.remaining(), 1);
+}
+
+#[test]
+fn a_failure_after_a_forgiving_success_is_counted_again() {
+    let (_, policy) = failures("3/m");
+    let policy = policy.with_in_flight_counted().with_forgiveness();
+    let guess = policy.admit(key(1)).expect("nothing counted yet");
+    let login = policy.admit(key(1)).expect("one counted");
+    assert_eq!(policy.settle(login, Outcome::Succeeded).remaining(), 3);
+    assert_eq!(policy.settle(guess, Outcome::Failed).remaining(), 2);
+}
+
+#[test]
+fn the_window_that_began_first_is_forgotten_first() {
+    let (clock, policy) = failures("2/m");
+    let policy = policy.with_max_keys(3);
+    let fail = |n| {
+        let attempt = policy.admit(key(n)).expect("below the limit");
+        policy.settle(attempt, Outcome::Failed);
+        clock.advance(Duration::from_secs(1));
+    };
+    for n in [1, 1, 2, 2, 3, 3] {
+        fail(n);
+    }
+    fail(4);
+    assert_eq!(policy.len(), 3);
+    let refused: Vec<_> = (1..=4).filter(|&n| policy.admit(key(n)).is_err()).collect();
+    assert_eq!(refused, [2, 3]);
+}
+
+#[test]
+fn ended_windows_make_room_by_themselves() {
+    let (clock, policy) = failures("2/m");
+    for n in 0..64 {
+        assert!(
+            policy
+                .admit(key(n))
+                .map(|it| policy.settle(it, Outcome::Failed))
+                .is_ok()
+        );
+    }
+    assert_eq!(policy.len(), 64);
+    clock.advance(MINUTE);
+    // Each new window drops two that have ended, in the shard where it begins.
+    for n in 1000..2000 {
+        assert!(
+            policy
+                .admit(key(n))
+                .map(|it| policy.settle(it, Outcome::Failed))
+                .is_ok()
+        );
+    }
+    assert_eq!(policy.len(), 1000);
+}
+
+// === both ===
+
+#[test]
+fn clones_and_services_count_together() {
+    let layer = RateLimitLayer::new(failures("1/m").1);
+    send(&layer.clone(), from("192.0.2.1", Outcome::Failed));
+    let response = send(&layer, from("192.0.2.1", Outcome::Failed));
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+/// Lets eight threads at a policy, each with a thousand turns.
+fn hammer(turn: impl Fn(u32) + Sync) {
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let turn = &turn;
+            scope.spawn(move || (0..1000).for_each(|n| turn(thread * 1000 + n)));
+        }
+    });
+}
+
+#[test]
+fn threads_on_one_key_get_one_allowance_between_them() {
+    let (_, steady) = steady("100/m");
+    let (_, failures) = failures("100/m");
+    let failures = failures.with_in_flight_counted();
+    let (by_rate, by_failures) = (AtomicU32::new(0), AtomicU32::new(0));
+    hammer(|n| {
+        if steady.admit(key(1)).is_ok() {
+            by_rate.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Ok(attempt) = failures.admit(key(1)) {
+            // One in three is abandoned, and stays counted.
+            if n % 3 > 0 {
+                failures.settle(attempt, Outcome::Failed);
+            }
+            by_failures.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    assert_eq!(by_rate.into_inner(), 100);
+    assert_eq!(by_failures.into_inner(), 100);
+}
+
+#[test]
+fn threads_on_many_keys_never_exceed_the_cap() {
+    let steady = steady("5/m").1.with_max_keys(1000);
+    let failures = failures("5/m").1.with_max_keys(1000);
+    hammer(|n| {
+        let _ = steady.admit(key(n));
+        if let Ok(attempt) = failures.admit(key(n)) {
+            failures.settle(attempt, Outcome::Failed);
+        }
+        assert!(steady.len() <= 1000, "after {n}");
+        assert!(failures.len() <= 1000, "after {n}");
+    });
+    assert_eq!((steady.len(), failures.len()), (1000, 1000));
+}
+
+proptest! {
+    #[test]
+    fn failures_admits_what_a_fixed_window_admits(
+        max in 1..5_u32,
+        attempts in prop::collection::vec((0..40_u64, 0..3_u32, any::<bool>()), 0..120),
+        counted: bool,
+    ) {
+        let (clock, policy) = failures(&format!("{max} per minute"));
+        let policy = if counted { policy.with_in_flight_counted() } else { policy };
+        let mut windows: HashMap<u32, (Instant, u32)> = HashMap::new();
+        for (pause, caller, fails) in attempts {
+            clock.advance(Duration::from_secs(pause));
+            let now = clock.now();
+            windows.retain(|_, (began, _)| now - *began < MINUTE);
+            let so_far = windows.get(&caller).map_or(0, |(_, failures)| *failures);
+            match policy.admit(key(caller)) {
+                Ok(attempt) => {
+                    prop_assert!(so_far < max, "{so_far} failures, and admitted");
+                    let outcome = if fails { Outcome::Failed } else { Outcome::Neither };
+                    let standing = policy.settle(attempt, outcome);
+                    if fails {
+                        windows.entry(caller).or_insert((now, 0)).1 += 1;
+                    }
+                    let so_far = windows.get(&caller).map_or(0, |(_, failures)| *failures);
+                    prop_assert_eq!(standing.remaining(), max - so_far);
+                }
+                Err(limited) => {
+                    prop_assert_eq!(so_far, max);
+                    let (began, _) = windows[&caller];
+                    prop_assert_eq!(limited.retry_after() + (now - began), MINUTE);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn steady_admits_no_more_than_the_burst_and_what_has_flowed_in_since(
+        count in 1..60_u32,
+        pauses in prop::collection::vec(0..5000_u64, 1..200),
+    ) {
+        let (clock, policy) = steady(&format!("{count} per minute"));
+        let start = clock.now();
+        let mut admitted = 0;
+        for pause in pauses {
+            clock.advance(Duration::from_millis(pause));
+            admitted += u32::from(policy.admit(key(1)).is_ok());
+            let flowed = (clock.now() - start).as_nanos() * u128::from(count) / MINUTE.as_nanos();
+            // The interval is cut off to nanoseconds, hence the one.
+            prop_assert!(u128::from(admitted) <= u128::from(count) + flowed + 1);
+        }
+    }
+
+    #[test]
+    fn every_printable_name_is_a_header_value(name in "[ -~]{0,40}") {
+        let layer = RateLimitLayer::new(Closed(MINUTE)).with_name(&name);
+        let response = send(&layer.expect("printable"), from("192.0.2.1", Outcome::Neither));
+        let limit = field(&response, "ratelimit").expect("a refusal has one").to_owned();
+        let quoted = limit.strip_suffix(";r=0;t=60").expect("the parameters follow");
+        let inside = &quoted[1..quoted.len() - 1];
+        prop_assert_eq!(unescape(inside), name);
+    }
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        out.push(match character {
+            '\\' => rest.next().expect("something is escaped"),
+            '"' => panic!("a bare quote in {text}"),
+            plain => plain,
+        });
+    }
+    out
+}
+
+#[test]
+fn the_response_body_keeps_its_type() {
+    fn body_of<S, B>(_: &S)
+    where
+        S: Service<Request<()>, Response = Response<B>>,
+    {
+    }
+    struct Opaque;
+    impl From<Bytes> for Opaque {
+        fn from(_: Bytes) -> Self {
+            Self
+        }
+    }
+    let inner = service_fn(
+        |_: Request<()>| -> Ready<Result<Response<Opaque>, Infallible>> {
+            ready(Ok(Response::new(Opaque)))
+        },
+    );
+    let layer = RateLimitLayer::new(Closed(MINUTE));
+    body_of::<_, Opaque>(&layer.layer(inner));
+}

@@ -1,0 +1,97 @@
+//! What a client may read.
+
+use std::{borrow::Cow, error::Error};
+
+use super::detail::with_sources;
+
+/// Says that the body of a response was written for the client.
+///
+/// A service puts it into the extensions of a response whose status is a server error but
+/// whose body holds nothing to hide, such as the report of a health check.
+///
+/// ```
+/// use http::{Response, StatusCode};
+/// use ziggurat_layers::sanitize::Public;
+///
+/// let mut response = Response::new(r#"{"status":"unhealthy"}"#);
+/// *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+/// response.extensions_mut().insert(Public);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Public;
+
+/// Decides what a client may read about an error.
+///
+/// [`SanitizeLayer`](super::SanitizeLayer) decides with it about responses. Where an error reaches the client on
+/// another way, ask it directly. In an event of a stream that has already begun:
+///
+/// ```
+/// use std::io;
+/// use ziggurat_layers::sanitize::Sanitizer;
+///
+/// fn error_event(sanitizer: Sanitizer, error: &io::Error) -> String {
+///     let data = sanitizer.public(error, "provider could not be reached");
+///     format!("event: error\ndata: {}\n\n", data.replace('\n', " "))
+/// }
+///
+/// let error = io::Error::other("401 for key sk-ant-0123456789");
+/// assert_eq!(
+///     error_event(Sanitizer::production(), &error),
+///     "event: error\ndata: provider could not be reached\n\n"
+/// );
+/// assert_eq!(
+///     error_event(Sanitizer::development(), &error),
+///     "event: error\ndata: 401 for key [redacted]\n\n"
+/// );
+/// ```
+///
+/// And in the `data` of a JSON-RPC error, here with the
+/// [`ErrorDetail`](super::ErrorDetail) that goes to the log:
+///
+/// ```
+/// use ziggurat_layers::sanitize::{ErrorDetail, Sanitizer};
+///
+/// let detail = ErrorDetail::new("relation \"orders\" does not exist");
+/// let data = Sanitizer::production().public(&detail, "the catalogue could not be read");
+/// assert_eq!(data, "the catalogue could not be read");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sanitizer {
+    pub(super) shows_detail: bool,
+}
+
+// === impl Sanitizer ===
+
+impl Sanitizer {
+    /// Lets nothing through but the fixed text.
+    #[must_use]
+    pub const fn production() -> Self {
+        Self {
+            shows_detail: false,
+        }
+    }
+
+    /// Shows the error and its sources, as [`ErrorDetail`](super::ErrorDetail) writes them: for
+    /// developers' own machines.
+    #[must_use]
+    pub const fn development() -> Self {
+        Self { shows_detail: true }
+    }
+
+    /// What the client may read: `fixed`, or the error itself in development.
+    #[must_use]
+    pub fn public(self, error: &dyn Error, fixed: &'static str) -> Cow<'static, str> {
+        if self.shows_detail {
+            Cow::Owned(with_sources(error))
+        } else {
+            Cow::Borrowed(fixed)
+        }
+    }
+}
+
+/// [`Sanitizer::production`].
+impl Default for Sanitizer {
+    fn default() -> Self {
+        Self::production()
+    }
+}

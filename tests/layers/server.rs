@@ -1,0 +1,102 @@
+//! A server on a free port, and a client that speaks in raw bytes.
+
+use std::{convert::Infallible, future::pending, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    task::JoinSet,
+    time::timeout,
+};
+use tower::Service;
+use ziggurat_services::serve::{Limits, Server};
+
+pub(crate) type Body = Full<Bytes>;
+
+/// A test that waits longer than this has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that runs until it is dropped.
+pub(crate) struct Running {
+    pub(crate) address: std::net::SocketAddr,
+    _tasks: JoinSet<()>,
+}
+
+/// One connection, spoken to in raw bytes.
+pub(crate) struct Wire {
+    pub(crate) reading: OwnedReadHalf,
+    pub(crate) writing: OwnedWriteHalf,
+}
+
+/// Serves `service` with limits short enough for a test to run into.
+pub(crate) async fn start<S, B>(service: S) -> Running
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send + 'static,
+    B: http_body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
+{
+    let mut limits = Limits::default();
+    limits.header_timeout = Duration::from_millis(300);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let serving = Server::new(limits).serve(listener, service, pending());
+        serving.await.expect("the listener lives");
+    });
+    Running {
+        address,
+        _tasks: tasks,
+    }
+}
+
+impl Running {
+    pub(crate) async fn connect(&self) -> Wire {
+        let stream = TcpStream::connect(self.address).await.expect("listening");
+        let (reading, writing) = stream.into_split();
+        Wire { reading, writing }
+    }
+
+    /// Sends bytes on a connection of their own and reads until the server closes it.
+    pub(crate) async fn exchange(&self, bytes: &str) -> String {
+        let mut wire = self.connect().await;
+        wire.say(bytes).await;
+        wire.rest().await
+    }
+}
+
+impl Wire {
+    pub(crate) async fn say(&mut self, bytes: &str) {
+        let written = self.writing.write_all(bytes.as_bytes());
+        written.await.expect("the server listens");
+    }
+
+    /// Reads until the server closes the connection.
+    pub(crate) async fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let read = timeout(PATIENCE, self.reading.read_to_end(&mut bytes)).await;
+        read.expect("the server closes").expect("without a reset");
+        String::from_utf8(bytes).expect("text")
+    }
+
+    /// Reads until the text so far ends as asked.
+    pub(crate) async fn until(&mut self, end: &str) -> String {
+        let mut text = String::new();
+        while !text.ends_with(end) {
+            let byte = timeout(PATIENCE, self.reading.read_u8()).await;
+            let byte = byte.unwrap_or_else(|_| panic!("no {end:?} after {text:?}"));
+            text.push(char::from(
+                byte.unwrap_or_else(|_| panic!("closed after {text:?}")),
+            ));
+        }
+        text
+    }
+}

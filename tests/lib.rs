@@ -1,0 +1,1 @@
+//! Nothing here: every test binary lists its own modules.
