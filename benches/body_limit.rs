@@ -12,54 +12,54 @@ use http::{Request, header};
 use http_body::{Body as HttpBody, Frame};
 use tower::Layer as _;
 use tower_http::limit::RequestBodyLimitLayer;
-use ziggurat_benches::{Bare, measure, request};
+use ziggurat_benches::{Bare, measure, request, run};
 use ziggurat_layers::body_limit::BodyLimitLayer;
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 
 fn main() {
-    divan::main();
+    run();
 }
 
 #[divan::bench]
 fn baseline(bencher: Bencher<'_, '_>) {
-    measure(bencher, &Bare, request);
+    measure(bencher, Bare, request);
 }
 
 #[divan::bench]
 fn pass(bencher: Bencher<'_, '_>) {
-    measure(bencher, &BodyLimitLayer::new(1 << 20).layer(Bare), request);
+    measure(bencher, BodyLimitLayer::new(1 << 20).layer(Bare), request);
 }
 
 /// The one flag is the allocation.
 #[divan::bench]
 fn pass_unknown_length(bencher: Bencher<'_, '_>) {
-    measure(bencher, &BodyLimitLayer::new(1 << 20).layer(Bare), chunked);
+    measure(bencher, BodyLimitLayer::new(1 << 20).layer(Bare), chunked);
 }
 
 #[divan::bench]
 fn refuse(bencher: Bencher<'_, '_>) {
-    measure(bencher, &BodyLimitLayer::new(8).layer(Bare), request);
+    measure(bencher, BodyLimitLayer::new(8).layer(Bare), request);
 }
 
 /// The nearest published layer.
 #[divan::bench]
 fn peer_request_body_limit(bencher: Bencher<'_, '_>) {
     let layer = RequestBodyLimitLayer::new(1 << 20);
-    measure(bencher, &layer.layer(Bare), request);
+    measure(bencher, layer.layer(Bare), request);
 }
 
 #[divan::bench]
 fn peer_request_body_limit_unknown_length(bencher: Bencher<'_, '_>) {
     let layer = RequestBodyLimitLayer::new(1 << 20);
-    measure(bencher, &layer.layer(Bare), chunked);
+    measure(bencher, layer.layer(Bare), chunked);
 }
 
 #[divan::bench]
 fn peer_request_body_limit_refuse(bencher: Bencher<'_, '_>) {
     let layer = RequestBodyLimitLayer::new(8);
-    measure(bencher, &layer.layer(Bare), request);
+    measure(bencher, layer.layer(Bare), request);
 }
 
 fn chunked() -> Request<Chunked> {

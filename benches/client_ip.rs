@@ -6,38 +6,38 @@
 use divan::{AllocProfiler, Bencher};
 use http::Request;
 use tower::Layer as _;
-use ziggurat_benches::{Bare, Body, measure, request};
+use ziggurat_benches::{Bare, Body, measure, request, run};
 use ziggurat_layers::client_ip::{ClientIpLayer, HopHeader};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 
 fn main() {
-    divan::main();
+    run();
 }
 
 #[divan::bench]
 fn baseline(bencher: Bencher<'_, '_>) {
-    measure(bencher, &Bare, request);
+    measure(bencher, Bare, request);
 }
 
 /// The peer is not listed, so no header is read.
 #[divan::bench]
 fn pass_unlisted_peer(bencher: Bencher<'_, '_>) {
     let layer = layer("10.0.0.0/8", HopHeader::XForwardedFor);
-    measure(bencher, &layer.layer(Bare), proxied);
+    measure(bencher, layer.layer(Bare), proxied);
 }
 
 #[divan::bench]
 fn pass_x_forwarded_for(bencher: Bencher<'_, '_>) {
     let layer = layer("10.0.0.0/8, 192.0.2.0/24", HopHeader::XForwardedFor);
-    measure(bencher, &layer.layer(Bare), proxied);
+    measure(bencher, layer.layer(Bare), proxied);
 }
 
 #[divan::bench]
 fn pass_forwarded(bencher: Bencher<'_, '_>) {
     let layer = layer("10.0.0.0/8, 192.0.2.0/24", HopHeader::Forwarded);
-    measure(bencher, &layer.layer(Bare), proxied);
+    measure(bencher, layer.layer(Bare), proxied);
 }
 
 fn layer(trusted: &str, header: HopHeader) -> ClientIpLayer {

@@ -9,7 +9,7 @@ use divan::{AllocProfiler, Bencher};
 use http::{HeaderValue, Request, Response, header};
 use tower::{Layer as _, ServiceBuilder, service_fn};
 use tower_http::set_header::SetResponseHeaderLayer;
-use ziggurat_benches::{Bare, Body, measure, request};
+use ziggurat_benches::{Bare, Body, measure, request, run};
 use ziggurat_layers::link::{Link, LinkLayer};
 
 #[global_allocator]
@@ -18,24 +18,24 @@ static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 const LINK: &str = r#"</openapi.json>; rel="service-desc""#;
 
 fn main() {
-    divan::main();
+    run();
 }
 
 #[divan::bench]
 fn baseline(bencher: Bencher<'_, '_>) {
-    measure(bencher, &Bare, request);
+    measure(bencher, Bare, request);
 }
 
 #[divan::bench]
 fn pass(bencher: Bencher<'_, '_>) {
-    measure(bencher, &layer().layer(Bare), request);
+    measure(bencher, layer().layer(Bare), request);
 }
 
 /// The response has the link already: it is read, and nothing is added.
 #[divan::bench]
 fn pass_already_there(bencher: Bencher<'_, '_>) {
     let inner = ServiceBuilder::new().layer(peer()).service(Bare);
-    measure(bencher, &layer().layer(inner), request);
+    measure(bencher, layer().layer(inner), request);
 }
 
 /// The response is not JSON, and left alone.
@@ -44,13 +44,13 @@ fn pass_not_selected(bencher: Bencher<'_, '_>) {
     let plain = |_: Request<Body>| -> Ready<Result<Response<Body>, Infallible>> {
         ready(Ok(Response::new(Body::default())))
     };
-    measure(bencher, &layer().layer(service_fn(plain)), request);
+    measure(bencher, layer().layer(service_fn(plain)), request);
 }
 
 /// The nearest published layer: it appends without a look at what is there.
 #[divan::bench]
 fn peer_set_response_header(bencher: Bencher<'_, '_>) {
-    measure(bencher, &peer().layer(Bare), request);
+    measure(bencher, peer().layer(Bare), request);
 }
 
 fn layer() -> LinkLayer {

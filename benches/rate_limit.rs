@@ -13,7 +13,7 @@ use tower::{Layer as _, service_fn};
 use tower_governor::{
     GovernorError, GovernorLayer, governor::GovernorConfigBuilder, key_extractor::KeyExtractor,
 };
-use ziggurat_benches::{Bare, Body, measure, request, send};
+use ziggurat_benches::{Bare, Body, measure, request, run, send};
 use ziggurat_layers::{
     client_ip::ClientIp,
     rate_limit::{Failures, RateLimitLayer, Steady},
@@ -23,19 +23,19 @@ use ziggurat_layers::{
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 
 fn main() {
-    divan::main();
+    run();
 }
 
 #[divan::bench]
 fn baseline(bencher: Bencher<'_, '_>) {
-    measure(bencher, &Bare, request);
+    measure(bencher, Bare, request);
 }
 
 #[divan::bench]
 fn pass_steady(bencher: Bencher<'_, '_>) {
     measure(
         bencher,
-        &steady("1000000000 per second").layer(Bare),
+        steady("1000000000 per second").layer(Bare),
         request,
     );
 }
@@ -43,7 +43,7 @@ fn pass_steady(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn pass_failures(bencher: Bencher<'_, '_>) {
     let failures = Failures::new("10 per 15 minutes".parse().expect("a quota"));
-    measure(bencher, &RateLimitLayer::new(failures).layer(Bare), request);
+    measure(bencher, RateLimitLayer::new(failures).layer(Bare), request);
 }
 
 #[divan::bench]
@@ -51,7 +51,7 @@ fn refuse_steady(bencher: Bencher<'_, '_>) {
     let layer = steady("1 per day");
     // The one request of the day.
     send(&mut layer.layer(Bare), request());
-    measure(bencher, &layer.layer(Bare), request);
+    measure(bencher, layer.layer(Bare), request);
 }
 
 fn steady(quota: &str) -> RateLimitLayer<Steady> {
@@ -61,14 +61,14 @@ fn steady(quota: &str) -> RateLimitLayer<Steady> {
 /// The bare service with the one body type the published layer can refuse with.
 #[divan::bench]
 fn baseline_axum_body(bencher: Bencher<'_, '_>) {
-    measure(bencher, &service_fn(bare_axum), request);
+    measure(bencher, service_fn(bare_axum), request);
 }
 
 /// The nearest published layer.
 #[divan::bench]
 fn peer_tower_governor(bencher: Bencher<'_, '_>) {
     let layer = peer(1_000_000_000);
-    measure(bencher, &layer.layer(service_fn(bare_axum)), request);
+    measure(bencher, layer.layer(service_fn(bare_axum)), request);
 }
 
 #[divan::bench]
@@ -76,7 +76,7 @@ fn peer_tower_governor_refuse(bencher: Bencher<'_, '_>) {
     let layer = peer(1);
     let service = layer.layer(service_fn(bare_axum));
     send(&mut service.clone(), request());
-    measure(bencher, &service, request);
+    measure(bencher, service, request);
 }
 
 fn peer(

@@ -63,6 +63,7 @@ mod hashed;
 mod paths;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::{
     fmt, mem,
@@ -71,7 +72,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -80,6 +81,7 @@ use crate::{
     bearer::{
         challenge::{Challenges, Fault},
         paths::Paths,
+        token::bearer_token,
     },
     reject::{AuthFailed, ErrorString, Rejection, Render},
 };
@@ -399,6 +401,7 @@ impl<S, R, Req, V, F> fmt::Debug for ResponseFuture<S, R, Req, V, F> {
 // === impl Rules ===
 
 impl Rules {
+    #[cold]
     fn refuse<B>(&self, fault: Fault, render: &impl Render<B>) -> Response<B> {
         let mut rejection = Rejection::new(fault.status(), fault.code(), fault.message());
         if let Some(challenge) = self.challenges.answer_to(fault) {
@@ -453,36 +456,4 @@ impl Fault {
             Self::Denied(Denied::Unavailable) => "Tokens cannot be checked now, try again later",
         }
     }
-}
-
-/// Takes the token out of `Authorization: Bearer <token>`.
-///
-/// The token is RFC 6750's `b64token` to the letter, so lists, quotes and inner blanks are
-/// refused and cannot be read differently by someone further in.
-fn bearer_token(headers: &HeaderMap) -> Result<&str, Fault> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = values.next().ok_or(Fault::Missing)?;
-    if values.next().is_some() {
-        return Err(Fault::Malformed);
-    }
-    let value = value.to_str().map_err(|_| Fault::Malformed)?;
-    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(Fault::OtherScheme);
-    }
-    let token = token.trim_start_matches(' ');
-    if is_b64token(token) {
-        Ok(token)
-    } else {
-        Err(Fault::Malformed)
-    }
-}
-
-/// RFC 6750, section 2.1: letters, digits and `-._~+/`, at least one, then any number of `=`.
-fn is_b64token(token: &str) -> bool {
-    let unpadded = token.trim_end_matches('=');
-    !unpadded.is_empty()
-        && unpadded.bytes().all(|byte| {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
-        })
 }

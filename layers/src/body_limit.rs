@@ -99,22 +99,29 @@ pin_project! {
 pin_project! {
     /// Response future of [`BodyLimit`].
     #[derive(Debug)]
-    pub struct ResponseFuture<F, R> {
+    pub struct ResponseFuture<F, B, R = ErrorString> {
         #[pin]
-        state: State<F>,
-        overrun: Option<Arc<Overrun>>,
-        layer: BodyLimitLayer<R>,
-        version: Version,
+        state: State<F, B>,
+        watch: Option<Watch<R>>,
     }
 }
 
 pin_project! {
     #[project = StateProj]
     #[derive(Debug)]
-    enum State<F> {
+    enum State<F, B> {
         Serving { #[pin] response: F },
-        Refused { fault: Fault },
+        Refused { response: Option<Response<B>> },
+        Done,
     }
+}
+
+/// What it takes to refuse a request while it is served: only when its body may overrun.
+#[derive(Debug)]
+struct Watch<R> {
+    overrun: Arc<Overrun>,
+    layer: BodyLimitLayer<R>,
+    version: Version,
 }
 
 /// Why a body could not be read.
@@ -176,6 +183,7 @@ impl<R> BodyLimitLayer<R> {
         self
     }
 
+    #[cold]
     fn refuse<B>(&self, fault: Fault, version: Version) -> Response<B>
     where
         R: Render<B>,
@@ -222,7 +230,7 @@ where
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future, R>;
+    type Future = ResponseFuture<S::Future, ResBody, R>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx)
@@ -230,28 +238,31 @@ where
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         let version = request.version();
-        let mut overrun = None;
-        let state = match self.layer.judge(&request) {
-            Err(fault) => State::Refused { fault },
-            Ok(size) => {
-                if size == Size::Unknown {
-                    overrun = Some(Arc::default());
-                }
-                let request = request.map(|inner| LimitedBody {
-                    inner,
-                    remaining: self.layer.max_bytes,
-                    overrun: overrun.clone(),
-                    is_over: false,
-                });
-                let response = self.inner.call(request);
-                State::Serving { response }
+        let size = match self.layer.judge(&request) {
+            Ok(size) => size,
+            Err(fault) => {
+                let response = Some(self.layer.refuse(fault, version));
+                return ResponseFuture {
+                    state: State::Refused { response },
+                    watch: None,
+                };
             }
         };
-        ResponseFuture {
-            state,
-            overrun,
+        let watch = (size == Size::Unknown).then(|| Watch {
+            overrun: Arc::default(),
             layer: self.layer.clone(),
             version,
+        });
+        let request = request.map(|inner| LimitedBody {
+            inner,
+            remaining: self.layer.max_bytes,
+            overrun: watch.as_ref().map(|watch| Arc::clone(&watch.overrun)),
+            is_over: false,
+        });
+        let response = self.inner.call(request);
+        ResponseFuture {
+            state: State::Serving { response },
+            watch,
         }
     }
 }
@@ -265,8 +276,8 @@ enum Size {
 impl<R> BodyLimitLayer<R> {
     /// Judges a request by what it says of its body, without touching the body.
     fn judge<B: Body>(&self, request: &Request<B>) -> Result<Size, Fault> {
-        let announced = content_length(request.headers())?;
         let hint = request.body().size_hint();
+        let announced = content_length(request.headers(), hint)?;
         if announced.unwrap_or(0).max(hint.lower()) > self.max_bytes {
             return Err(Fault::TooLarge);
         }
@@ -280,15 +291,15 @@ impl<R> BodyLimitLayer<R> {
 
 /// Reads `Content-Length` strictly (RFC 9110, section 8.6).
 ///
-/// One field line of digits, and none beside `Transfer-Encoding`: whatever two readers could
-/// understand differently is how requests are smuggled (RFC 9112, section 11.2). A number
-/// too large for 64 bits is simply too large.
-fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
+/// One field line of digits, and `Transfer-Encoding` beside it only where the server settled
+/// on just that length: whatever two readers could understand differently is how requests are
+/// smuggled (RFC 9112, section 11.2). A number too large for 64 bits is simply too large.
+fn content_length(headers: &HeaderMap, hint: SizeHint) -> Result<Option<u64>, Fault> {
     let mut values = headers.get_all(header::CONTENT_LENGTH).iter();
     let Some(value) = values.next() else {
         return Ok(None);
     };
-    if values.next().is_some() || headers.contains_key(header::TRANSFER_ENCODING) {
+    if values.next().is_some() {
         return Err(Fault::ContentLength);
     }
     let digits = value.as_bytes();
@@ -299,6 +310,9 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
         sum.saturating_mul(10)
             .saturating_add(u64::from(digit - b'0'))
     });
+    if hint.exact() != Some(length) && headers.contains_key(header::TRANSFER_ENCODING) {
+        return Err(Fault::ContentLength);
+    }
     Ok(Some(length))
 }
 
@@ -356,7 +370,7 @@ where
 
 // === impl ResponseFuture ===
 
-impl<F, R, B, E> Future for ResponseFuture<F, R>
+impl<F, R, B, E> Future for ResponseFuture<F, B, R>
 where
     F: Future<Output = Result<Response<B>, E>>,
     R: Render<B>,
@@ -366,27 +380,28 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let response = match this.state.as_mut().project() {
-            StateProj::Refused { fault } => {
-                return Poll::Ready(Ok(this.layer.refuse(*fault, *this.version)));
-            }
             StateProj::Serving { response } => response.poll(cx),
+            StateProj::Refused { response } => {
+                let response = response.take().expect("not polled after completion");
+                return Poll::Ready(Ok(response));
+            }
+            StateProj::Done => panic!("`ResponseFuture` polled after completion"),
         };
-        let Some(overrun) = this.overrun else {
+        let Some(watch) = this.watch else {
             return response;
         };
         // The body may be read on another task, so a future that waits for its handler
         // waits for the overrun as well.
         let happened = match response {
-            Poll::Ready(_) => overrun.has_happened(),
-            Poll::Pending => overrun.has_happened_or_wake(cx.waker()),
+            Poll::Ready(_) => watch.overrun.has_happened(),
+            Poll::Pending => watch.overrun.has_happened_or_wake(cx.waker()),
         };
-        if happened {
-            // Dropped before the answer is made: nothing of the handler runs on.
-            let fault = Fault::TooLarge;
-            this.state.set(State::Refused { fault });
-            return Poll::Ready(Ok(this.layer.refuse(fault, *this.version)));
+        if !happened {
+            return response;
         }
-        response
+        // The handler goes first: nothing of it runs on while the answer is made.
+        this.state.set(State::Done);
+        Poll::Ready(Ok(watch.layer.refuse(Fault::TooLarge, watch.version)))
     }
 }
 

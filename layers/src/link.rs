@@ -69,7 +69,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header, header::Entry};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -288,22 +288,30 @@ impl Prepared {
 
 /// Appends the links that the response did not come with.
 fn append(headers: &mut HeaderMap, links: &[Prepared]) {
-    // What is appended here stands behind these, and is not compared with.
-    let own = headers.get_all(header::LINK).iter().count();
-    for Prepared { link, value } in links {
-        let present = headers
-            .get_all(header::LINK)
-            .iter()
-            .take(own)
-            .flat_map(|line| parse::links(line.as_bytes()))
-            .any(|written| written.says(link));
-        if !present {
-            headers.append(header::LINK, value.clone());
+    match headers.entry(header::LINK) {
+        Entry::Vacant(vacant) => {
+            let mut values = links.iter().map(|Prepared { value, .. }| value.clone());
+            let Some(first) = values.next() else { return };
+            let mut entry = vacant.insert_entry(first);
+            values.for_each(|value| entry.append(value));
+        }
+        Entry::Occupied(mut entry) => {
+            // What is appended here stands behind these, and is not compared with.
+            let own = entry.iter().count();
+            for Prepared { link, value } in links {
+                let mut written = entry.iter().take(own).map(HeaderValue::as_bytes);
+                if !written.any(|line| parse::links(line).any(|written| written.says(link))) {
+                    entry.append(value.clone());
+                }
+            }
         }
     }
 }
 
 fn is_json(content_type: &HeaderValue) -> bool {
+    if content_type == "application/json" {
+        return true;
+    }
     let media_type = content_type
         .as_bytes()
         .split(|&byte| byte == b';')

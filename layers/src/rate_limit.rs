@@ -61,7 +61,7 @@
 //! - The counts live in this process: with three replicas a caller has three allowances.
 //! - The layer shares its policy with every service it makes. A policy also works alone, where
 //!   an attempt is not a request: call [`admit`](Policy::admit) and
-//!   [`settle`](Policy::settle) yourself.
+//!   [`settle`](Permit::settle) yourself.
 //!
 //! # Memory
 //!
@@ -120,16 +120,10 @@ pub use self::{
 /// count together: every service made by a layer has its own.
 pub trait Policy {
     /// What is kept of an admitted request until it is answered.
-    type Permit;
+    type Permit: Permit;
 
     /// Admits a request, or says when to come back.
     fn admit(&self, key: Key) -> Result<Self::Permit, Limited>;
-
-    /// Learns how an admitted request ended, and tells where its sender stands now.
-    ///
-    /// Not called when there is no response to learn from: the request was abandoned, or the
-    /// service returned an error. The permit is dropped then.
-    fn settle(&self, permit: Self::Permit, outcome: Outcome) -> Standing;
 
     /// What the `RateLimit-Policy` field says.
     fn quota(&self) -> Quota;
@@ -138,6 +132,15 @@ pub trait Policy {
     fn name(&self) -> &'static str {
         "default"
     }
+}
+
+/// An admitted request that is not answered yet.
+///
+/// Dropped unsettled when there is no response to learn from: the request was abandoned, or
+/// the service returned an error.
+pub trait Permit {
+    /// Learns how the request ended, and tells where its sender stands now.
+    fn settle(self, outcome: Outcome) -> Standing;
 }
 
 /// How an admitted request ended.
@@ -201,27 +204,26 @@ struct Rules {
 
 pin_project! {
     /// Response future of [`RateLimit`].
-    pub struct ResponseFuture<P, T, F, B> {
+    pub struct ResponseFuture<T, F, B> {
         #[pin]
-        state: State<P, T, F, B>,
+        state: State<T, F, B>,
     }
 }
 
 pin_project! {
     #[project = StateProj]
-    enum State<P, T, F, B> {
+    enum State<T, F, B> {
         Refused { response: Option<Response<B>> },
         Serving {
             #[pin]
             response: F,
-            admitted: Option<Admitted<P, T>>,
+            admitted: Option<Admitted<T>>,
         },
     }
 }
 
 /// What is needed when the response is there.
-struct Admitted<P, T> {
-    policy: P,
+struct Admitted<T> {
     permit: T,
     /// Only when the response is to carry the fields.
     rules: Option<Arc<Rules>>,
@@ -239,6 +241,15 @@ impl Outcome {
         } else {
             Self::Neither
         }
+    }
+}
+
+// === impl Permit ===
+
+/// A permit of a policy that learns nothing from answers.
+impl Permit for Standing {
+    fn settle(self, _: Outcome) -> Standing {
+        self
     }
 }
 
@@ -376,12 +387,12 @@ impl<S, P: Clone, R: Clone> Layer<S> for RateLimitLayer<P, R> {
 impl<S, P, R, ReqBody, ResBody> Service<Request<ReqBody>> for RateLimit<S, P, R>
 where
     S: Service<Request<ReqBody>, Response = Response<ResBody>>,
-    P: Policy + Clone,
+    P: Policy,
     R: Render<ResBody>,
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = ResponseFuture<P, P::Permit, S::Future, ResBody>;
+    type Future = ResponseFuture<P::Permit, S::Future, ResBody>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx)
@@ -394,7 +405,6 @@ where
             Ok(permit) => State::Serving {
                 response: self.inner.call(request),
                 admitted: Some(Admitted {
-                    policy: self.policy.clone(),
                     permit,
                     rules: self
                         .rules
@@ -412,9 +422,9 @@ where
 
 // === impl ResponseFuture ===
 
-impl<P, F, B, E> Future for ResponseFuture<P, P::Permit, F, B>
+impl<T, F, B, E> Future for ResponseFuture<T, F, B>
 where
-    P: Policy,
+    T: Permit,
     F: Future<Output = Result<Response<B>, E>>,
 {
     type Output = F::Output;
@@ -429,7 +439,7 @@ where
                 let mut response = ready!(response.poll(cx))?;
                 let admitted = admitted.take().expect("not polled after completion");
                 let outcome = Outcome::of(&response);
-                let standing = admitted.policy.settle(admitted.permit, outcome);
+                let standing = admitted.permit.settle(outcome);
                 if let Some(rules) = admitted.rules {
                     rules.fields.append_to(response.headers_mut(), standing);
                 }
@@ -439,7 +449,7 @@ where
     }
 }
 
-impl<P, T, F, B> fmt::Debug for ResponseFuture<P, T, F, B> {
+impl<T, F, B> fmt::Debug for ResponseFuture<T, F, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
@@ -448,6 +458,7 @@ impl<P, T, F, B> fmt::Debug for ResponseFuture<P, T, F, B> {
 // === impl Rules ===
 
 impl Rules {
+    #[cold]
     fn refuse<B>(&self, limited: Limited, render: &impl Render<B>) -> Response<B> {
         // A client that is told to wait for nothing would be back at once.
         let wait = limited.retry_after.max(Duration::from_secs(1));

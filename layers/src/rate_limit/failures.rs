@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    Clock, Key, Limited, Monotonic, Outcome, Policy, Quota, Standing,
-    store::{DEFAULT_MAX_KEYS, Shard, Slot, Store},
+    Clock, Key, Limited, Monotonic, Outcome, Permit, Policy, Quota, Standing,
+    store::{DEFAULT_MAX_KEYS, Hashed, Shard, Slot, Store},
 };
 
 /// How many ended windows are dropped whenever a new one begins.
@@ -24,7 +24,7 @@ const MESSAGE: &str =
 ///
 /// ```
 /// use std::{net::IpAddr, time::Duration};
-/// use ziggurat_layers::rate_limit::{Failures, Key, ManualClock, Outcome, Policy as _};
+/// use ziggurat_layers::rate_limit::{Failures, Key, ManualClock, Outcome, Permit as _, Policy as _};
 ///
 /// let clock = ManualClock::new();
 /// let failures = Failures::new("2 per 15 minutes".parse()?).with_clock(clock.clone());
@@ -32,7 +32,7 @@ const MESSAGE: &str =
 /// let caller = Key::from("192.0.2.1".parse::<IpAddr>()?);
 /// for _ in 0..2 {
 ///     let attempt = failures.admit(caller).unwrap();
-///     failures.settle(attempt, Outcome::Failed);
+///     attempt.settle(Outcome::Failed);
 ///     clock.advance(Duration::from_secs(60));
 /// }
 ///
@@ -56,8 +56,9 @@ pub struct Failures<C = Monotonic> {
 /// An admitted request that may turn out to be a failure.
 #[derive(Debug)]
 #[must_use]
-pub struct Attempt {
-    key: Key,
+pub struct Attempt<C = Monotonic> {
+    policy: Failures<C>,
+    key: Hashed,
     standing: Standing,
     /// The window that counts it already, by serial.
     counted_in: Option<u64>,
@@ -142,11 +143,12 @@ impl<C> Failures<C> {
     }
 }
 
-impl<C: Clock> Policy for Failures<C> {
-    type Permit = Attempt;
+impl<C: Clock + Clone> Policy for Failures<C> {
+    type Permit = Attempt<C>;
 
-    fn admit(&self, key: Key) -> Result<Attempt, Limited> {
+    fn admit(&self, key: Key) -> Result<Attempt<C>, Limited> {
         let now = self.clock.now();
+        let key = self.windows.hashed(key);
         let mut windows = self.windows.lock(&key);
         let mut open = find_open(&mut windows, key, now);
         if let Some(slot) = open {
@@ -160,38 +162,13 @@ impl<C: Clock> Policy for Failures<C> {
             open = Some(self.count(&mut windows, key, open, now));
         }
         Ok(Attempt {
+            policy: self.clone(),
             key,
             standing: self.standing(&windows, open, now),
             counted_in: open
                 .filter(|_| self.counts_in_flight)
                 .map(|slot| windows.serial(slot)),
         })
-    }
-
-    fn settle(&self, attempt: Attempt, outcome: Outcome) -> Standing {
-        let outcome = match outcome {
-            Outcome::Succeeded if !self.forgives => Outcome::Neither,
-            outcome => outcome,
-        };
-        if outcome == Outcome::Neither && attempt.counted_in.is_none() {
-            // By far the most frequent case has nothing to write down.
-            return attempt.standing;
-        }
-        let now = self.clock.now();
-        let mut windows = self.windows.lock(&attempt.key);
-        let open = find_open(&mut windows, attempt.key, now);
-        // The window may have ended, been forgiven or evicted since, and another begun.
-        let own = open.filter(|&slot| Some(windows.serial(slot)) == attempt.counted_in);
-        let open = match (outcome, open, own) {
-            (Outcome::Failed, _, Some(_)) | (Outcome::Neither, _, None) => open,
-            (Outcome::Failed, _, None) => Some(self.count(&mut windows, attempt.key, open, now)),
-            (Outcome::Succeeded, open, _) => {
-                open.inspect(|&slot| windows.remove(slot));
-                None
-            }
-            (Outcome::Neither, _, Some(slot)) => uncount(&mut windows, slot),
-        };
-        self.standing(&windows, open, now)
     }
 
     fn quota(&self) -> Quota {
@@ -207,7 +184,7 @@ impl<C> Failures<C> {
     fn count(
         &self,
         windows: &mut Shard<Window>,
-        key: Key,
+        key: Hashed,
         open: Option<Slot>,
         now: Instant,
     ) -> Slot {
@@ -235,8 +212,39 @@ impl<C> Failures<C> {
     }
 }
 
+// === impl Attempt ===
+
+impl<C: Clock> Permit for Attempt<C> {
+    fn settle(self, outcome: Outcome) -> Standing {
+        let outcome = match outcome {
+            Outcome::Succeeded if !self.policy.forgives => Outcome::Neither,
+            outcome => outcome,
+        };
+        if outcome == Outcome::Neither && self.counted_in.is_none() {
+            // By far the most frequent case has nothing to write down.
+            return self.standing;
+        }
+        let policy = &self.policy;
+        let now = policy.clock.now();
+        let mut windows = policy.windows.lock(&self.key);
+        let open = find_open(&mut windows, self.key, now);
+        // The window may have ended, been forgiven or evicted since, and another begun.
+        let own = open.filter(|&slot| Some(windows.serial(slot)) == self.counted_in);
+        let open = match (outcome, open, own) {
+            (Outcome::Failed, _, Some(_)) | (Outcome::Neither, _, None) => open,
+            (Outcome::Failed, _, None) => Some(policy.count(&mut windows, self.key, open, now)),
+            (Outcome::Succeeded, open, _) => {
+                open.inspect(|&slot| windows.remove(slot));
+                None
+            }
+            (Outcome::Neither, _, Some(slot)) => uncount(&mut windows, slot),
+        };
+        policy.standing(&windows, open, now)
+    }
+}
+
 /// Finds the caller's window, and drops it if it has ended.
-fn find_open(windows: &mut Shard<Window>, key: Key, now: Instant) -> Option<Slot> {
+fn find_open(windows: &mut Shard<Window>, key: Hashed, now: Instant) -> Option<Slot> {
     let slot = windows.find(&key)?;
     if windows.value(slot).has_ended(now) {
         windows.remove(slot);

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    hash::{Hash, Hasher},
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
@@ -22,10 +23,10 @@ use crate::client_ip::ClientIp;
 /// assert_eq!(home.to_string(), "2001:db8:0:7::/64");
 /// # Ok::<_, std::net::AddrParseError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(Caller);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
     V4(Ipv4Addr),
     /// The upper 64 bits.
@@ -38,6 +39,17 @@ enum Caller {
 impl Key {
     /// The key of all requests without a [`ClientIp`], which share one allowance.
     pub const UNKNOWN: Self = Self(Caller::Unknown);
+}
+
+impl Hash for Key {
+    /// One number: a key is hashed for every request.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(match self.0 {
+            Caller::V4(address) => address.to_bits().into(),
+            Caller::V6(upper) => upper,
+            Caller::Unknown => u64::MAX,
+        });
+    }
 }
 
 impl From<IpAddr> for Key {

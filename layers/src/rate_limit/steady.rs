@@ -16,7 +16,7 @@ use governor::{
 };
 
 use super::{
-    Clock, Key, Limited, Monotonic, Outcome, Policy, Quota, Standing,
+    Clock, Key, Limited, Monotonic, Policy, Quota, Standing,
     store::{DEFAULT_MAX_KEYS, Store},
 };
 
@@ -47,15 +47,20 @@ use super::{
 /// assert!(steady.admit(caller).is_ok());
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
 #[must_use]
 // The bound is here, and not on the impls alone, because governor has it on `RateLimiter`.
 pub struct Steady<C: Clock = Monotonic> {
+    shared: Arc<Shared<C>>,
+}
+
+struct Shared<C: Clock> {
     quota: Quota,
+    /// The time that fills one place of a bucket.
+    interval: Duration,
     burst: NonZeroU32,
     max_keys: usize,
     buckets: Buckets,
-    limiter: Arc<Limiter<C>>,
+    limiter: Limiter<C>,
 }
 
 type Limiter<C> = RateLimiter<Key, Buckets, Ticks<C>, StateInformationMiddleware>;
@@ -73,6 +78,14 @@ struct Ticks<C> {
 
 // === impl Steady ===
 
+impl<C: Clock> Clone for Steady<C> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
 impl Steady {
     /// Permits what the quota says, all of it at once if it comes to that.
     pub fn new(quota: Quota) -> Self {
@@ -89,8 +102,13 @@ impl<C: Clock> Steady<C> {
     where
         C: Clone,
     {
-        let clock = self.limiter.clock().clock.clone();
-        Self::build(self.quota, burst, self.max_keys, clock)
+        let Shared {
+            quota,
+            max_keys,
+            ref limiter,
+            ..
+        } = *self.shared;
+        Self::build(quota, burst, max_keys, limiter.clock().clock.clone())
     }
 
     /// Sets how many callers are remembered (100,000 by default, at least one).
@@ -98,19 +116,30 @@ impl<C: Clock> Steady<C> {
     where
         C: Clone,
     {
-        let clock = self.limiter.clock().clock.clone();
-        Self::build(self.quota, self.burst, max_keys, clock)
+        let Shared {
+            quota,
+            burst,
+            ref limiter,
+            ..
+        } = *self.shared;
+        Self::build(quota, burst, max_keys, limiter.clock().clock.clone())
     }
 
     /// Takes the time from another clock.
     pub fn with_clock<T: Clock>(self, clock: T) -> Steady<T> {
-        Steady::build(self.quota, self.burst, self.max_keys, clock)
+        let Shared {
+            quota,
+            burst,
+            max_keys,
+            ..
+        } = *self.shared;
+        Steady::build(quota, burst, max_keys, clock)
     }
 
     /// How many callers are remembered at the moment.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.buckets.0.len()
+        self.shared.buckets.0.len()
     }
 
     /// Tells whether nobody has been admitted yet.
@@ -123,12 +152,16 @@ impl<C: Clock> Steady<C> {
         let start = clock.now();
         let rate = rate(quota, burst);
         let buckets = Buckets(Arc::new(Store::new(max_keys)));
-        Self {
+        let shared = Shared {
             quota,
+            interval: interval(quota),
             burst: rate.burst_size(),
             max_keys,
             buckets: buckets.clone(),
-            limiter: Arc::new(RateLimiter::new(rate, buckets, Ticks { clock, start })),
+            limiter: RateLimiter::new(rate, buckets, Ticks { clock, start }),
+        };
+        Self {
+            shared: Arc::new(shared),
         }
     }
 }
@@ -137,20 +170,15 @@ impl<C: Clock> Policy for Steady<C> {
     type Permit = Standing;
 
     fn admit(&self, key: Key) -> Result<Standing, Limited> {
-        match self.limiter.check_key(&key) {
-            Ok(bucket) => Ok(self.standing(&bucket)),
-            Err(wait) => Err(Limited::new(
-                wait.wait_time_from(self.limiter.clock().now()),
-            )),
+        let limiter = &self.shared.limiter;
+        match limiter.check_key(&key) {
+            Ok(bucket) => Ok(self.shared.standing(&bucket)),
+            Err(wait) => Err(Limited::new(wait.wait_time_from(limiter.clock().now()))),
         }
     }
 
-    fn settle(&self, standing: Standing, _: Outcome) -> Standing {
-        standing
-    }
-
     fn quota(&self) -> Quota {
-        self.quota
+        self.shared.quota
     }
 
     fn name(&self) -> &'static str {
@@ -158,22 +186,21 @@ impl<C: Clock> Policy for Steady<C> {
     }
 }
 
-impl<C: Clock> Steady<C> {
+impl<C: Clock> Shared<C> {
     fn standing(&self, bucket: &StateSnapshot) -> Standing {
         let remaining = bucket.remaining_burst_capacity();
         let missing = self.burst.get().saturating_sub(remaining);
-        let interval = interval(self.quota);
-        Standing::new(remaining).with_reset(interval.saturating_mul(missing))
+        Standing::new(remaining).with_reset(self.interval.saturating_mul(missing))
     }
 }
 
 impl<C: Clock> fmt::Debug for Steady<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Steady")
-            .field("quota", &self.quota)
-            .field("burst", &self.burst)
-            .field("max_keys", &self.max_keys)
-            .field("buckets", &self.buckets)
+            .field("quota", &self.shared.quota)
+            .field("burst", &self.shared.burst)
+            .field("max_keys", &self.shared.max_keys)
+            .field("buckets", &self.shared.buckets)
             .finish_non_exhaustive()
     }
 }
@@ -206,8 +233,9 @@ impl StateStore for Buckets {
     where
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
-        let mut shard = self.0.lock(key);
-        let slot = shard.find(key);
+        let key = self.0.hashed(*key);
+        let mut shard = self.0.lock(&key);
+        let slot = shard.find(&key);
         let (outcome, full_at) = measure(slot.map(|slot| *shard.value(slot)))?;
         match slot {
             Some(slot) => {
@@ -215,7 +243,7 @@ impl StateStore for Buckets {
                 shard.renew(slot);
             }
             None => {
-                shard.insert(*key, full_at);
+                shard.insert(key, full_at);
             }
         }
         Ok(outcome)

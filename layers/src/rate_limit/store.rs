@@ -8,7 +8,7 @@
 use std::{
     collections::{HashMap, hash_map::RandomState},
     fmt,
-    hash::BuildHasher as _,
+    hash::{BuildHasher as _, BuildHasherDefault, Hash, Hasher},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -31,7 +31,7 @@ pub(super) struct Store<V> {
 /// A part of the store, with a cap of its own.
 #[derive(Debug)]
 pub(super) struct Shard<V> {
-    slots: HashMap<Key, Slot>,
+    slots: HashMap<Hashed, Slot, BuildHasherDefault<AsHashed>>,
     entries: Vec<Entry<V>>,
     max_keys: usize,
     oldest: Option<Slot>,
@@ -44,9 +44,21 @@ pub(super) struct Shard<V> {
 /// Where an entry is. Good until the shard is unlocked, or an entry inserted or removed.
 pub(super) type Slot = u32;
 
+/// A key with its hash, which chooses the shard and the place in it: hashing is most of the
+/// cost of a look-up, so it is done once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hashed {
+    key: Key,
+    hash: u64,
+}
+
+/// Hasher that passes on what was hashed before.
+#[derive(Default)]
+struct AsHashed(u64);
+
 #[derive(Debug)]
 struct Entry<V> {
-    key: Key,
+    key: Hashed,
     value: V,
     serial: u64,
     older: Option<Slot>,
@@ -69,14 +81,17 @@ impl<V> Store<V> {
         }
     }
 
-    /// Locks the shard this key belongs to.
-    pub(super) fn lock(&self, key: &Key) -> MutexGuard<'_, Shard<V>> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "any bits of a hash will do"
-        )]
-        let hash = self.hasher.hash_one(key) as usize;
-        lock(&self.shards[hash % self.shards.len()])
+    /// Hashes a key, once for all that is done with it.
+    pub(super) fn hashed(&self, key: Key) -> Hashed {
+        let hash = self.hasher.hash_one(key);
+        Hashed { key, hash }
+    }
+
+    /// Locks the shard a key belongs to.
+    pub(super) fn lock(&self, key: &Hashed) -> MutexGuard<'_, Shard<V>> {
+        // The map inside a shard places its keys by the lowest and the highest bits.
+        let place = usize::from(u16::try_from(key.hash >> 32 & 0xffff).expect("16 bits are left"));
+        lock(&self.shards[place % self.shards.len()])
     }
 
     /// Counts the keys, one shard after the other.
@@ -99,12 +114,44 @@ fn lock<V>(shard: &Mutex<Shard<V>>) -> MutexGuard<'_, Shard<V>> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+// === impl Hashed ===
+
+impl PartialEq for Hashed {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Hashed {}
+
+impl Hash for Hashed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+// === impl AsHashed ===
+
+impl Hasher for AsHashed {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a hashed key writes one number");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 // === impl Shard ===
 
 impl<V> Shard<V> {
     fn new(max_keys: usize) -> Self {
         Self {
-            slots: HashMap::new(),
+            slots: HashMap::default(),
             entries: Vec::new(),
             max_keys,
             oldest: None,
@@ -118,7 +165,7 @@ impl<V> Shard<V> {
         self.slots.len()
     }
 
-    pub(super) fn find(&self, key: &Key) -> Option<Slot> {
+    pub(super) fn find(&self, key: &Hashed) -> Option<Slot> {
         self.slots.get(key).copied()
     }
 
@@ -141,8 +188,8 @@ impl<V> Shard<V> {
     }
 
     /// Adds a key that is not there yet, at the expense of the oldest if need be.
-    pub(super) fn insert(&mut self, key: Key, value: V) -> Slot {
-        debug_assert!(!self.slots.contains_key(&key), "{key} is there already");
+    pub(super) fn insert(&mut self, key: Hashed, value: V) -> Slot {
+        debug_assert!(!self.slots.contains_key(&key), "{key:?} is there already");
         if self.len() >= self.max_keys
             && let Some(oldest) = self.oldest
         {
@@ -234,7 +281,8 @@ mod tests {
     fn ten_thousand_keys_never_take_more_than_the_thousand_places() {
         let store = Store::new(1000);
         for n in 0..10_000 {
-            store.lock(&key(n)).insert(key(n), n);
+            let key = store.hashed(key(n));
+            store.lock(&key).insert(key, n);
             assert!(store.len() <= 1000, "after {n}");
         }
         // Every shard is full by now, so not a place is wasted either.
@@ -260,14 +308,16 @@ mod tests {
     #[test]
     fn a_small_store_evicts_the_oldest_first() {
         let store = Store::new(3);
-        let mut shard = store.lock(&key(0));
+        let mut shard = store.lock(&store.hashed(key(0)));
         for n in 0..3 {
-            shard.insert(key(n), n);
+            shard.insert(store.hashed(key(n)), n);
         }
-        let renewed = shard.find(&key(0)).expect("just inserted");
+        let renewed = shard.find(&store.hashed(key(0))).expect("just inserted");
         shard.renew(renewed);
-        shard.insert(key(3), 3);
-        let left: Vec<_> = (0..4).filter(|&n| shard.find(&key(n)).is_some()).collect();
+        shard.insert(store.hashed(key(3)), 3);
+        let left: Vec<_> = (0..4)
+            .filter(|&n| shard.find(&store.hashed(key(n))).is_some())
+            .collect();
         assert_eq!(left, [0, 2, 3]);
     }
 
@@ -294,19 +344,19 @@ mod tests {
             steps in prop::collection::vec(step(), 0..200),
         ) {
             let store = Store::new(cap);
-            let mut shard = store.lock(&key(0));
+            let mut shard = store.lock(&store.hashed(key(0)));
             let mut model = VecDeque::new();
             for step in steps {
                 let (Step::Insert(n) | Step::Renew(n) | Step::Remove(n)) = step;
                 let known = model.iter().position(|&other| other == n);
-                prop_assert_eq!(shard.find(&key(n)).is_some(), known.is_some());
-                match (step, shard.find(&key(n)), known) {
+                prop_assert_eq!(shard.find(&store.hashed(key(n))).is_some(), known.is_some());
+                match (step, shard.find(&store.hashed(key(n))), known) {
                     (Step::Insert(_), None, None) => {
                         if model.len() == cap {
                             model.pop_front();
                         }
                         model.push_back(n);
-                        shard.insert(key(n), n);
+                        shard.insert(store.hashed(key(n)), n);
                     }
                     (Step::Renew(_), Some(slot), Some(at)) => {
                         model.remove(at);

@@ -86,7 +86,7 @@ fn steady(text: &str) -> (ManualClock, Steady<ManualClock>) {
 fn admitted<P: Policy>(policy: &P, key: Key, outcome: Outcome) -> u32 {
     let mut admitted = 0;
     while let Ok(permit) = policy.admit(key) {
-        policy.settle(permit, outcome);
+        permit.settle(outcome);
         admitted += 1;
         assert!(admitted < 1000, "never refused");
     }
@@ -97,14 +97,10 @@ fn admitted<P: Policy>(policy: &P, key: Key, outcome: Outcome) -> u32 {
 struct Closed(Duration);
 
 impl Policy for Closed {
-    type Permit = Infallible;
+    type Permit = Standing;
 
-    fn admit(&self, _: Key) -> Result<Infallible, Limited> {
+    fn admit(&self, _: Key) -> Result<Standing, Limited> {
         Err(Limited::new(self.0))
-    }
-
-    fn settle(&self, permit: Infallible, _: Outcome) -> Standing {
-        match permit {}
     }
 
     fn quota(&self) -> Quota {
@@ -441,7 +437,7 @@ fn guesses_sent_at_once_all_pass_unless_those_in_flight_are_counted() {
         let guesses: Vec<_> = (0..20).filter_map(|_| policy.admit(key(1)).ok()).collect();
         assert_eq!(guesses.len(), expected, "counted: {counted}");
         for guess in guesses {
-            policy.settle(guess, Outcome::Failed);
+            guess.settle(Outcome::Failed);
         }
         assert!(policy.admit(key(1)).is_err(), "counted: {counted}");
         clock.advance(MINUTE);
@@ -480,12 +476,12 @@ fn an_answer_counts_in_the_window_of_its_request_or_begins_the_next() {
     clock.advance(MINUTE);
     let fresh = policy.admit(key(1)).expect("the window has ended");
     // The old window is gone: nothing to take back from the new one.
-    let standing = policy.settle(good, Outcome::Neither);
+    let standing = good.settle(Outcome::Neither);
     assert_eq!(standing.remaining(), 1);
     // A failure counts when it is known.
-    let standing = policy.settle(bad, Outcome::Failed);
+    let standing = bad.settle(Outcome::Failed);
     assert_eq!(standing.remaining(), 0);
-    let standing = policy.settle(fresh, Outcome::Neither);
+    let standing = fresh.settle(Outcome::Neither);
     assert_eq!(standing.remaining(), 1);
 }
 
@@ -495,8 +491,8 @@ fn a_failure_after_a_forgiving_success_is_counted_again() {
     let policy = policy.with_in_flight_counted().with_forgiveness();
     let guess = policy.admit(key(1)).expect("nothing counted yet");
     let login = policy.admit(key(1)).expect("one counted");
-    assert_eq!(policy.settle(login, Outcome::Succeeded).remaining(), 3);
-    assert_eq!(policy.settle(guess, Outcome::Failed).remaining(), 2);
+    assert_eq!(login.settle(Outcome::Succeeded).remaining(), 3);
+    assert_eq!(guess.settle(Outcome::Failed).remaining(), 2);
 }
 
 #[test]
@@ -505,7 +501,7 @@ fn the_window_that_began_first_is_forgotten_first() {
     let policy = policy.with_max_keys(3);
     let fail = |n| {
         let attempt = policy.admit(key(n)).expect("below the limit");
-        policy.settle(attempt, Outcome::Failed);
+        attempt.settle(Outcome::Failed);
         clock.advance(Duration::from_secs(1));
     };
     for n in [1, 1, 2, 2, 3, 3] {
@@ -524,7 +520,7 @@ fn ended_windows_make_room_by_themselves() {
         assert!(
             policy
                 .admit(key(n))
-                .map(|it| policy.settle(it, Outcome::Failed))
+                .map(|it| it.settle(Outcome::Failed))
                 .is_ok()
         );
     }
@@ -535,7 +531,7 @@ fn ended_windows_make_room_by_themselves() {
         assert!(
             policy
                 .admit(key(n))
-                .map(|it| policy.settle(it, Outcome::Failed))
+                .map(|it| it.settle(Outcome::Failed))
                 .is_ok()
         );
     }
@@ -575,7 +571,7 @@ fn threads_on_one_key_get_one_allowance_between_them() {
         if let Ok(attempt) = failures.admit(key(1)) {
             // One in three is abandoned, and stays counted.
             if n % 3 > 0 {
-                failures.settle(attempt, Outcome::Failed);
+                attempt.settle(Outcome::Failed);
             }
             by_failures.fetch_add(1, Ordering::Relaxed);
         }
@@ -591,7 +587,7 @@ fn threads_on_many_keys_never_exceed_the_cap() {
     hammer(|n| {
         let _ = steady.admit(key(n));
         if let Ok(attempt) = failures.admit(key(n)) {
-            failures.settle(attempt, Outcome::Failed);
+            attempt.settle(Outcome::Failed);
         }
         assert!(steady.len() <= 1000, "after {n}");
         assert!(failures.len() <= 1000, "after {n}");
@@ -618,7 +614,7 @@ proptest! {
                 Ok(attempt) => {
                     prop_assert!(so_far < max, "{so_far} failures, and admitted");
                     let outcome = if fails { Outcome::Failed } else { Outcome::Neither };
-                    let standing = policy.settle(attempt, outcome);
+                    let standing = attempt.settle(outcome);
                     if fails {
                         windows.entry(caller).or_insert((now, 0)).1 += 1;
                     }
