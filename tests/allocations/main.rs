@@ -1,1 +1,177 @@
-fn main() {}
+//! What an admitted request may allocate: the budget of each layer, counted.
+//!
+//! One test, because the counter counts for the whole process.
+
+use std::{
+    convert::Infallible,
+    fmt::Debug,
+    future::{Ready, ready},
+    net::SocketAddr,
+    pin::{Pin, pin},
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, Uri, header};
+use http_body::Frame;
+use http_body_util::Full;
+use tower::{Layer, Service, ServiceBuilder, service_fn};
+use ziggurat_layers::{
+    bearer::{BearerLayer, Hashed, TokenHash},
+    body_limit::BodyLimitLayer,
+    client_ip::{ClientIp, ClientIpLayer, HopHeader},
+    json_rpc::{Call, Json, JsonRpcLayer, NoStream, Reply},
+    link::{Link, LinkLayer},
+    rate_limit::{Failures, RateLimitLayer, Steady},
+    sanitize::SanitizeLayer,
+};
+
+#[global_allocator]
+static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+
+const TOKEN: &str = "open-sesame";
+
+/// Answers with a response whose header map has room for one more.
+#[derive(Clone, Copy)]
+struct Bare;
+
+impl<B> Service<Request<B>> for Bare {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<B>) -> Self::Future {
+        let mut response = Response::new(Full::from("{}"));
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        ready(Ok(response))
+    }
+}
+
+/// An empty body that does not say so.
+struct Chunked;
+
+impl http_body::Body for Chunked {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(None)
+    }
+}
+
+/// A request as it comes from a server.
+fn request<B>(body: B) -> Request<B> {
+    let peer = SocketAddr::from(([10, 0, 0, 7], 4711));
+    Request::post(Uri::from_static("/mcp/v1"))
+        .header("host", "localhost")
+        .header("x-forwarded-for", "203.0.113.9")
+        .header("authorization", "Bearer open-sesame")
+        .extension(ClientIp::from_peer(peer))
+        .body(body)
+        .expect("constant parts")
+}
+
+fn small() -> Request<Full<Bytes>> {
+    request(Full::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
+}
+
+/// Counts the allocations of one request, after a first one that may fill caches.
+fn count<S, B>(mut service: S, request: fn() -> Request<B>) -> u64
+where
+    S: Service<Request<B>, Error: Debug>,
+{
+    let mut counted = 0;
+    for _ in 0..2 {
+        let request = request();
+        let before = dhat::HeapStats::get().total_blocks;
+        let response = pin!(service.call(request)).poll(&mut Context::from_waker(Waker::noop()));
+        counted = dhat::HeapStats::get().total_blocks - before;
+        let Poll::Ready(response) = response else {
+            panic!("nothing here has to wait")
+        };
+        drop(response.expect("nothing here fails"));
+    }
+    counted
+}
+
+/// What a layer allocates on top of the bare service.
+fn added<L, B>(layer: &L, request: fn() -> Request<B>) -> u64
+where
+    L: Layer<Bare, Service: Service<Request<B>, Error: Debug>>,
+{
+    count(layer.layer(Bare), request) - count(Bare, request)
+}
+
+fn bearer<I: Clone + Send + Sync + 'static>(identity: I) -> BearerLayer<Hashed<I>> {
+    BearerLayer::new(Hashed::from_iter([(TokenHash::of(TOKEN), identity)]))
+}
+
+fn behind_proxies() -> ClientIpLayer {
+    let trusted = "10.0.0.0/8".parse().expect("networks");
+    ClientIpLayer::new(trusted, HopHeader::XForwardedFor)
+}
+
+fn link() -> LinkLayer {
+    LinkLayer::new([Link::service_desc("/openapi.json").expect("a reference")])
+}
+
+#[test]
+fn an_admitted_request_allocates_no_more_than_its_budget() {
+    let _counting = dhat::Profiler::builder().testing().build();
+    let steady = Steady::new("1000 per second".parse().expect("a quota"));
+    let failures = Failures::new("10 per hour".parse().expect("a quota"));
+
+    let budgets = [
+        ("bearer", 0, added(&bearer(()), small)),
+        // The box that `http::Extensions` puts every value into.
+        ("bearer, with an identity", 1, added(&bearer(7_u64), small)),
+        ("client ip", 0, added(&behind_proxies(), small)),
+        ("steady rate", 0, added(&RateLimitLayer::new(steady), small)),
+        (
+            "failures",
+            0,
+            added(&RateLimitLayer::new(failures.clone()), small),
+        ),
+        ("body limit", 0, added(&BodyLimitLayer::new(100), small)),
+        // The flag that the body and the response share.
+        (
+            "body limit, length unknown",
+            1,
+            added(&BodyLimitLayer::new(100), || request(Chunked)),
+        ),
+        ("link", 0, added(&link(), small)),
+        ("sanitize", 0, added(&SanitizeLayer::new(), small)),
+    ];
+    for (layer, budget, counted) in budgets {
+        assert_eq!(counted, budget, "{layer}");
+    }
+
+    let stack = ServiceBuilder::new()
+        .layer(SanitizeLayer::new())
+        .layer(link())
+        .layer(BodyLimitLayer::new(100))
+        .layer(behind_proxies())
+        .layer(RateLimitLayer::new(failures))
+        .layer(bearer(7_u64))
+        .into_inner();
+    let counted = added(&stack, small);
+    assert!(counted <= 4, "the whole stack: {counted}");
+
+    // The answer's one buffer, the count its bytes share, and the two of its header map.
+    let pong = |_: Call| {
+        ready(Ok::<_, Infallible>(Reply::<NoStream>::from(
+            Json::new("pong").expect("a string"),
+        )))
+    };
+    let framing = JsonRpcLayer::new().layer(service_fn(pong));
+    let counted = count(framing, small);
+    assert!(counted <= 4, "a framed call: {counted}");
+}

@@ -14,7 +14,9 @@ const TOKEN: &str = "open-sesame";
 
 fuzz_target!(|input: (&[u8], &[u8])| {
     let (header, path) = input;
-    let Ok(value) = HeaderValue::from_bytes(header) else { return };
+    let Ok(value) = HeaderValue::from_bytes(header) else {
+        return;
+    };
     let Ok(uri) = Uri::try_from(path) else { return };
     let mut request = Request::new(());
     *request.uri_mut() = uri.clone();
@@ -22,7 +24,8 @@ fuzz_target!(|input: (&[u8], &[u8])| {
 
     let tokens = Hashed::from_iter([(TokenHash::of(TOKEN), ())]);
     let layer = BearerLayer::new(tokens).with_exempt(["/open/*"]);
-    let inner = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Bytes::new()))));
+    let inner =
+        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Bytes::new()))));
     let mut future = std::pin::pin!(layer.layer(inner).oneshot(request));
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     let std::task::Poll::Ready(Ok(response)) = future.as_mut().poll(&mut cx) else {

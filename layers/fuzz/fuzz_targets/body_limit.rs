@@ -39,7 +39,9 @@ fuzz_target!(|input: (Vec<Vec<u8>>, Vec<Vec<u8>>)| {
     let mut request = Request::new(Chunked(chunks.into_iter().map(Bytes::from).collect()));
     let mut strict = true;
     for length in &lengths {
-        let Ok(value) = HeaderValue::from_bytes(length) else { return };
+        let Ok(value) = HeaderValue::from_bytes(length) else {
+            return;
+        };
         strict &= length.iter().all(u8::is_ascii_digit) && !length.is_empty();
         request.headers_mut().append(header::CONTENT_LENGTH, value);
     }
@@ -52,7 +54,9 @@ fuzz_target!(|input: (Vec<Vec<u8>>, Vec<Vec<u8>>)| {
     });
     let service = BodyLimitLayer::new(LIMIT as u64).layer(inner);
     let mut future = pin!(service.oneshot(request));
-    let Poll::Ready(Ok(response)) = future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    let Poll::Ready(Ok(response)) = future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
     else {
         panic!("nothing here has to wait")
     };

@@ -40,7 +40,9 @@ fuzz_target!(|input: (Vec<Vec<u8>>, &str)| {
     let peer = "10.0.0.1:1".parse().expect("an address");
     let mut request = Request::builder().extension(ClientIp::from_peer(peer));
     for line in &lines {
-        let Ok(value) = HeaderValue::from_bytes(line) else { return };
+        let Ok(value) = HeaderValue::from_bytes(line) else {
+            return;
+        };
         request = request
             .header("forwarded", value.clone())
             .header("x-forwarded-for", value.clone())
