@@ -1,1 +1,2 @@
-//! Nothing here: every test binary lists its own modules.
+//! The examples of the README, which are tests as well.
+#![doc = include_str!("../README.md")]

@@ -4,7 +4,7 @@
 use std::{env, error::Error};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, Uri, header};
+use http::{Request, Response, StatusCode, Uri, Version, header};
 use http_body_util::{Either, Full};
 use hyper::{body::Incoming, server::conn::http1};
 use hyper_util::{
@@ -47,7 +47,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let answer: Result<Response<Incoming>, _> = answer.await;
             answer.map_or_else(
                 |_| Ok::<_, hyper::Error>(refusal.into_response(&render)),
-                |answer| Ok(answer.map(Body::Right)),
+                |mut answer| {
+                    *answer.version_mut() = Version::default();
+                    Ok(answer.map(Body::Right))
+                },
             )
         }
     });

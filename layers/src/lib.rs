@@ -18,6 +18,10 @@
 //! No feature is on by default; `full` turns on all of them.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(all(doctest, feature = "full"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod reject;
 
 #[cfg(feature = "bearer")]

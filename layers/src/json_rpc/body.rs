@@ -49,6 +49,9 @@ enum Progress {
     Done,
 }
 
+/// An answer up to its result or error, in pieces that only have to be joined.
+pub(super) struct Opening<'a>([&'a str; 4]);
+
 // === impl RpcBody ===
 
 impl<T> RpcBody<T> {
@@ -169,4 +172,29 @@ impl<T> fmt::Debug for RpcBody<T> {
 
 fn length(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+// === impl Opening ===
+
+impl<'a> Opening<'a> {
+    pub(super) fn new(pieces: [&'a str; 4]) -> Self {
+        Self(pieces)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.pieces().map(<[u8]>::len).sum()
+    }
+
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|piece| piece.as_bytes())
+    }
+
+    /// Joins the pieces in a buffer with room for `more` bytes behind them.
+    pub(super) fn join(&self, more: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.len() + more);
+        for piece in self.pieces() {
+            out.extend_from_slice(piece);
+        }
+        out
+    }
 }

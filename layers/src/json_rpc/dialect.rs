@@ -9,8 +9,8 @@ use tower_service::Service;
 use crate::json_rpc::{
     Answer, Answering, Batch, Batches, Call, Envelope, Error, Id, Reply,
     envelope::{Recipient, UnknownId},
-    scan::{Document, Limits, Message, Span, scan},
-    text::Text,
+    scan::{Document, Limits, Message, scan},
+    text::{Span, Text},
 };
 
 /// The JSON-RPC that is spoken here: which messages are accepted, and what refusals look like.

@@ -6,7 +6,7 @@ mod tests;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 
-use crate::json_rpc::{Answer, Error, Id, Reply, RpcBody, reply::Outcome};
+use crate::json_rpc::{Answer, Error, Id, Reply, RpcBody, body::Opening, reply::Outcome};
 
 const RESULT: &str = r#","result":"#;
 const ERROR: &str = r#","error":"#;
@@ -39,9 +39,6 @@ pub(super) enum UnknownId {
     Null,
     Omitted,
 }
-
-/// An answer up to its result or error, in pieces that only have to be joined.
-pub(super) struct Opening<'a>([&'a str; 4]);
 
 // === impl Envelope ===
 
@@ -100,27 +97,6 @@ impl Envelope {
             Recipient::Unknown(UnknownId::Null) | Recipient::Nobody => (r#","id":"#, "null"),
             Recipient::Unknown(UnknownId::Omitted) => ("", ""),
         };
-        Opening([r#"{"jsonrpc":"2.0""#, name, id, member])
-    }
-}
-
-// === impl Opening ===
-
-impl Opening<'_> {
-    pub(super) fn len(&self) -> usize {
-        self.pieces().map(<[u8]>::len).sum()
-    }
-
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        self.0.iter().map(|piece| piece.as_bytes())
-    }
-
-    /// Joins the pieces in a buffer with room for `more` bytes behind them.
-    pub(super) fn join(&self, more: usize) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.len() + more);
-        for piece in self.pieces() {
-            out.extend_from_slice(piece);
-        }
-        out
+        Opening::new([r#"{"jsonrpc":"2.0""#, name, id, member])
     }
 }

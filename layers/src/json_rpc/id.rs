@@ -9,10 +9,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-use crate::json_rpc::{
-    scan::Span,
-    text::{Text, unescape},
-};
+use crate::json_rpc::text::{Span, Text, unescape};
 
 /// The id of a call: a string, a number or `null`, as the client wrote it.
 ///

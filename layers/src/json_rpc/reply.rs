@@ -12,7 +12,7 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use serde::Serialize;
 
-use crate::json_rpc::{Error, RpcBody, envelope::Opening};
+use crate::json_rpc::{Error, RpcBody, body::Opening};
 
 /// Room in front of a ready result: the opening of an answer with an id of up to 40 bytes,
 /// which is a UUID in its quotes.

@@ -10,7 +10,10 @@ mod tests;
 
 use std::{fmt, str};
 
-use crate::json_rpc::scan::keys::{Key, Keys};
+use crate::json_rpc::{
+    scan::keys::{Key, Keys},
+    text::Span,
+};
 
 /// What the scanner is asked to put up with.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +22,6 @@ pub(super) struct Limits {
     pub(super) max_depth: u8,
     /// How many elements of an array at the top are kept; the others are only counted.
     pub(super) max_messages: usize,
-}
-
-/// Where a value is in its document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: usize,
-    pub(super) end: usize,
 }
 
 /// A document that is JSON.

@@ -8,7 +8,12 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::json_rpc::scan::Span;
+/// Where a value is in its document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
 
 /// A piece of UTF-8 text that shares the buffer of its document.
 #[derive(Clone)]
