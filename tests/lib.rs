@@ -1,2 +1,2 @@
 //! The examples of the README, which are tests as well.
-#![doc = include_str!("../README.md")]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]

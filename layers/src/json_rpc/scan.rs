@@ -4,6 +4,8 @@
 //! keys and notes where the members of the envelope are. It builds no tree and copies
 //! nothing: an ordinary document is scanned without an allocation.
 
+#[cfg(test)]
+mod corpus;
 mod keys;
 #[cfg(test)]
 mod tests;

@@ -246,6 +246,13 @@ fn agree(document: &[u8]) -> bool {
     }
 }
 
+#[test]
+fn what_a_fuzzer_found_worth_keeping_is_judged_as_serde_json_does() {
+    for input in corpus::INPUTS {
+        assert!(agree(input), "{}", input.escape_ascii());
+    }
+}
+
 proptest! {
     #[test]
     fn every_value_is_accepted(value in json()) {

@@ -1,0 +1,375 @@
+//! The methods of the Model Context Protocol, over a list of tools, resources and prompts.
+//!
+//! [`Mcp`] is a `Service<Call>`: [`JsonRpcLayer`](ziggurat_layers::json_rpc::JsonRpcLayer) puts
+//! it behind HTTP and [`Stdio`](crate::stdio::Stdio) on standard input and output, and it knows
+//! neither. It keeps nothing between two calls; who is calling stands in the extensions of the
+//! request, and tools find it in their [`Caller`].
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::Request;
+//! use http_body_util::{BodyExt as _, Full};
+//! use tower::{Layer as _, ServiceExt as _};
+//! use ziggurat_layers::json_rpc::JsonRpcLayer;
+//! use ziggurat_services::mcp::{
+//!     Mcp, Resources, ServerInfo, Tools, dialect, prompts, tools::ReadResource,
+//! };
+//!
+//! # tokio_test::block_on(async {
+//! let resources = Resources::new();
+//! let tools = Tools::new().with(ReadResource::new(resources.clone()));
+//! let about = ServerInfo::new("example", "1.0.0");
+//! let mcp = Mcp::new(&about, tools, resources, prompts::built_in())?;
+//!
+//! let server = JsonRpcLayer::new().with_dialect(dialect()).layer(mcp);
+//! let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call",
+//!     "params":{"name":"read_resource","arguments":{"uri":"pg://nothing"}}}"#;
+//! let response = server.oneshot(Request::post("/").body(Full::<Bytes>::from(call))?).await?;
+//! let body = response.into_body().collect().await?.to_bytes();
+//! assert_eq!(
+//!     body,
+//!     r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Error reading resource: Resource not found: pg://nothing"}],"isError":true}}"#
+//! );
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Methods
+//!
+//! | Method | Result | Errors of its own |
+//! | --- | --- | --- |
+//! | `initialize` | revision 2024-11-05, whichever one was asked for | |
+//! | `ping` | `{}` | |
+//! | `tools/list` | the tools that are advertised, by name | |
+//! | `tools/call` | the text of the tool; `isError` if it reported a failure or is switched off | -32002 unknown tool, -32001 database not ready, -32603 failed |
+//! | `resources/list`, `resources/templates/list` | the resources, by URI; no templates | |
+//! | `resources/read` | the text of the resource | -32003 unknown resource, -32603 failed |
+//! | `prompts/list` | the prompts, by name | |
+//! | `prompts/get` | the messages | -32603 unknown prompt |
+//! | `notifications/initialized` | `{}`, if it was sent as a request | |
+//! | any other | | -32601 |
+//!
+//! Params that are malformed are -32602, the data naming the member. A notification is never
+//! acted upon, whatever its method: nobody waits for the outcome, and a login nobody waits for
+//! is an attack. Cancelling is for whoever drives the calls: dropping the future of a call
+//! drops the future of its tool.
+//!
+//! # A result that fails half-way
+//!
+//! A tool may answer with a [stream](ToolResult::stream), sent while the database still reads.
+//! Nothing that has been sent can be taken back, so `isError` is the last member of a result:
+//! it is decided when the stream ends. The result is valid JSON in every case.
+//!
+//! # Cost
+//!
+//! The lists and the answer to `initialize` are rendered once; answering them copies nothing. A
+//! tool call allocates one future. The text of a stream is copied once, into [`Text`].
+
+mod body;
+mod caller;
+mod failure;
+mod params;
+mod prompt;
+pub mod prompts;
+mod register;
+mod resource;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tool;
+pub mod tools;
+mod wire;
+
+use std::{
+    borrow::Cow,
+    convert::Infallible,
+    fmt, mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use serde::Serialize;
+use tower_service::Service;
+use ziggurat_layers::{
+    json_rpc::{Call, Dialect, Reply},
+    sanitize::Sanitizer,
+};
+
+use crate::mcp::{
+    params::Named,
+    resource::ReadFuture,
+    tool::{Found, ToolFuture},
+    wire::Fault,
+};
+
+pub use self::{
+    body::ResultBody,
+    caller::Caller,
+    failure::Failure,
+    prompt::{
+        Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered,
+        Role, Template,
+    },
+    resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
+    text::Text,
+    tool::{
+        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+        ToolResult, Tools,
+    },
+};
+
+/// What a server calls itself.
+#[derive(Clone, Debug, Serialize)]
+#[must_use]
+pub struct ServerInfo {
+    name: Cow<'static, str>,
+    version: Cow<'static, str>,
+}
+
+/// Why a server cannot start with its lists.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// Two tools have one name.
+    #[error("there are two tools named `{0}`")]
+    DuplicateTool(String),
+    /// Two resources have one URI.
+    #[error("there are two resources at `{0}`")]
+    DuplicateResource(String),
+    /// Two prompts have one name.
+    #[error("there are two prompts named `{0}`")]
+    DuplicatePrompt(String),
+    /// Some clients refuse the whole list for such a name.
+    #[error("the tool name `{0}` is not made of 1 to 64 letters, digits, `_` and `-`")]
+    ToolName(String),
+    /// Some clients refuse the whole list for the lack of one.
+    #[error("the tool `{0}` has no description")]
+    ToolDescription(String),
+}
+
+/// Answers the methods of the protocol. Clones share their lists.
+#[derive(Clone, Debug)]
+pub struct Mcp {
+    room: Arc<Room>,
+    sanitizer: Sanitizer,
+}
+
+/// Everything that is settled when the service is built.
+#[derive(Debug)]
+struct Room {
+    tools: Tools,
+    resources: Resources,
+    prompts: Prompts,
+    rendered: RenderedLists,
+}
+
+/// Results that are the same for every caller.
+#[derive(Debug)]
+struct RenderedLists {
+    initialize: Bytes,
+    tools: Bytes,
+    resources: Bytes,
+    resource_templates: Bytes,
+    prompts: Bytes,
+}
+
+/// Response future of [`Mcp`].
+pub struct ResponseFuture {
+    state: State,
+    sanitizer: Sanitizer,
+}
+
+enum State {
+    Ready(Option<Result<Reply<ResultBody>, Fault>>),
+    Calling { name: String, result: ToolFuture },
+    Reading { uri: String, contents: ReadFuture },
+}
+
+/// The JSON-RPC of this revision: no batches, params are objects.
+pub fn dialect() -> Dialect {
+    Dialect::new().with_object_params()
+}
+
+// === impl ServerInfo ===
+
+impl ServerInfo {
+    /// Takes the name and the version of the build.
+    pub fn new(name: impl Into<Cow<'static, str>>, version: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+        }
+    }
+}
+
+// === impl Mcp ===
+
+impl Mcp {
+    /// Checks the lists and renders them, once.
+    ///
+    /// # Errors
+    ///
+    /// If two entries share a name, or one would make clients drop its list.
+    pub fn new(
+        server: &ServerInfo,
+        tools: Tools,
+        resources: Resources,
+        prompts: Prompts,
+    ) -> Result<Self, SetupError> {
+        tools.check()?;
+        resources.check()?;
+        prompts.check()?;
+        let rendered = RenderedLists {
+            initialize: wire::initialized(server),
+            tools: wire::tools(&tools),
+            resources: wire::resources(&resources),
+            resource_templates: wire::resource_templates(),
+            prompts: wire::prompts(&prompts),
+        };
+        let room = Arc::new(Room {
+            tools,
+            resources,
+            prompts,
+            rendered,
+        });
+        let sanitizer = Sanitizer::production();
+        Ok(Self { room, sanitizer })
+    }
+
+    /// Sets how much clients may read of what is behind a [`Failure`]; nothing by default.
+    #[must_use]
+    pub fn with_sanitizer(mut self, sanitizer: Sanitizer) -> Self {
+        self.sanitizer = sanitizer;
+        self
+    }
+}
+
+impl Service<Call> for Mcp {
+    type Response = Reply<ResultBody>;
+    type Error = Infallible;
+    type Future = ResponseFuture;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> ResponseFuture {
+        let state = self
+            .room
+            .answer(call)
+            .unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
+        ResponseFuture {
+            state,
+            sanitizer: self.sanitizer,
+        }
+    }
+}
+
+// === impl Room ===
+
+impl Room {
+    fn answer(&self, call: Call) -> Result<State, Fault> {
+        if call.is_notification() {
+            return Ok(State::result(wire::nothing()));
+        }
+        let lists = &self.rendered;
+        match call.method() {
+            "initialize" => {
+                params::check_initialize(&call)?;
+                Ok(State::result(lists.initialize.clone()))
+            }
+            "ping" | "notifications/initialized" => Ok(State::result(wire::nothing())),
+            "tools/list" => Ok(State::result(lists.tools.clone())),
+            "tools/call" => self.call_tool(call),
+            "resources/list" => Ok(State::result(lists.resources.clone())),
+            "resources/templates/list" => Ok(State::result(lists.resource_templates.clone())),
+            "resources/read" => self.read_resource(call),
+            "prompts/list" => Ok(State::result(lists.prompts.clone())),
+            "prompts/get" => self.get_prompt(&call),
+            _ => Err(Fault::UnknownMethod),
+        }
+    }
+
+    fn call_tool(&self, mut call: Call) -> Result<State, Fault> {
+        let Named { name, arguments } = Named::of(&call)?;
+        match self.tools.find(&name) {
+            Some(Found::Tool(tool)) => {
+                let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
+                let result = tool.start(ToolRequest::new(caller, call, arguments));
+                Ok(State::Calling { name, result })
+            }
+            Some(Found::Disabled) => Ok(State::ready(wire::disabled_tool(&name))),
+            None => Err(Fault::UnknownTool(name)),
+        }
+    }
+
+    fn read_resource(&self, mut call: Call) -> Result<State, Fault> {
+        let uri = params::uri(&call)?;
+        let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
+        match self.resources.read(&uri, caller) {
+            Some(contents) => Ok(State::Reading { uri, contents }),
+            None => Err(Fault::UnknownResource(uri)),
+        }
+    }
+
+    fn get_prompt(&self, call: &Call) -> Result<State, Fault> {
+        let Named { name, arguments } = Named::of(call)?;
+        let Some((descriptor, prompt)) = self.prompts.find(&name) else {
+            return Err(Fault::UnknownPrompt(self.prompts.unknown(&name)));
+        };
+        let json = arguments.and_then(|range| call.raw_params()?.get(range));
+        let arguments = PromptArguments::read(json.unwrap_or("{}"), &descriptor.arguments)?;
+        Ok(State::ready(wire::prompt(&prompt.render(&arguments))))
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn ready(reply: Reply<ResultBody>) -> Self {
+        Self::Ready(Some(Ok(reply)))
+    }
+
+    fn result(result: Bytes) -> Self {
+        // Streamed, though it is there: the bytes are shared and not copied.
+        Self::ready(Reply::stream(ResultBody::from(result)))
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl Future for ResponseFuture {
+    type Output = Result<Reply<ResultBody>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let outcome = match &mut this.state {
+            State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
+            State::Calling { name, result } => {
+                let result = ready!(result.as_mut().poll(cx));
+                if let Err(ToolError::Failed(failure)) = &result {
+                    failure.log("tools/call", name);
+                }
+                wire::tool_result(result)
+            }
+            State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
+                Ok(contents) => Ok(wire::contents(&contents)),
+                Err(failure) => {
+                    failure.log("resources/read", uri);
+                    Err(Fault::Resource(failure))
+                }
+            },
+        };
+        Poll::Ready(Ok(
+            outcome.unwrap_or_else(|fault| fault.into_reply(this.sanitizer))
+        ))
+    }
+}
+
+impl fmt::Debug for ResponseFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,151 @@
+//! The params of the methods, checked member by member.
+//!
+//! A member that is there has its type: `null` is neither a string nor an object. Every
+//! complaint names the member and quotes nothing of it.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer, de};
+use serde_json::value::RawValue;
+use ziggurat_layers::json_rpc::{Call, Error};
+
+/// A member of the params as it was written, if it is there.
+type Member<'a> = Option<&'a RawValue>;
+
+/// `tools/call` and `prompts/get`: something by its name, with arguments.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) name: String,
+    /// Where the arguments are in the params: an object, if there are any.
+    pub(super) arguments: Option<Range<usize>>,
+}
+
+// === impl Named ===
+
+impl Named {
+    pub(super) fn of(call: &Call) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Params<'a> {
+            #[serde(borrow, default, deserialize_with = "present")]
+            name: Member<'a>,
+            #[serde(borrow, default, deserialize_with = "present")]
+            arguments: Member<'a>,
+        }
+
+        let params: Params<'_> = call.params()?;
+        let name = params.name.and_then(string);
+        let name = name
+            .filter(|name| !name.is_empty())
+            .ok_or_else(|| invalid("`name` must be a non-empty string"))?;
+        if params.arguments.is_some_and(|raw| !is_object(raw)) {
+            return Err(invalid("`arguments` must be an object"));
+        }
+        let whole = call.raw_params().unwrap_or_default();
+        let arguments = params.arguments.map(|raw| place(whole, raw.get()));
+        Ok(Self { name, arguments })
+    }
+}
+
+/// `initialize`: nothing of it is used, but it has to be well-formed.
+pub(super) fn check_initialize(call: &Call) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        protocol_version: Member<'a>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        capabilities: Member<'a>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        client_info: Member<'a>,
+    }
+
+    #[derive(Deserialize)]
+    struct ClientInfo<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        name: Member<'a>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        version: Member<'a>,
+    }
+
+    let params: Params<'_> = call.params()?;
+    require(
+        params.protocol_version,
+        is_string,
+        "`protocolVersion` must be a string",
+    )?;
+    require(
+        params.capabilities,
+        is_object,
+        "`capabilities` must be an object",
+    )?;
+    require(
+        params.client_info,
+        is_object,
+        "`clientInfo` must be an object",
+    )?;
+    let Some(raw) = params.client_info else {
+        return Ok(());
+    };
+    let client: ClientInfo<'_> =
+        serde_json::from_str(raw.get()).map_err(|_| invalid("`clientInfo` must be an object"))?;
+    require(client.name, is_string, "`clientInfo.name` must be a string")?;
+    require(
+        client.version,
+        is_string,
+        "`clientInfo.version` must be a string",
+    )
+}
+
+/// `resources/read`: the URI.
+pub(super) fn uri(call: &Call) -> Result<String, Error> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        uri: Member<'a>,
+    }
+
+    let params: Params<'_> = call.params()?;
+    let uri = params.uri.and_then(string);
+    uri.ok_or_else(|| invalid("`uri` must be a string"))
+}
+
+pub(super) fn invalid(problem: &'static str) -> Error {
+    Error::invalid_params().with_data(problem)
+}
+
+/// Reads a member that is there, `null` included, which an `Option` takes for absent.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Member<'a>, D::Error> {
+    <&RawValue>::deserialize(deserializer)
+        .map(Some)
+        .map_err(de::Error::custom)
+}
+
+fn require(
+    member: Member<'_>,
+    is_right: impl FnOnce(&RawValue) -> bool,
+    problem: &'static str,
+) -> Result<(), Error> {
+    if member.is_none_or(is_right) {
+        Ok(())
+    } else {
+        Err(invalid(problem))
+    }
+}
+
+fn is_string(raw: &RawValue) -> bool {
+    raw.get().starts_with('"')
+}
+
+fn is_object(raw: &RawValue) -> bool {
+    raw.get().starts_with('{')
+}
+
+fn string(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// Where `part` is in the text it was borrowed from.
+fn place(whole: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - whole.as_ptr().addr();
+    start..start + part.len()
+}

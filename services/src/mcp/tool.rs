@@ -1,0 +1,284 @@
+//! What a tool is.
+
+mod arguments;
+mod list;
+mod schema;
+
+use std::{borrow::Cow, fmt, ops::Range, pin::Pin, sync::Arc};
+
+use futures_util::Stream;
+use serde::Deserialize;
+use ziggurat_layers::json_rpc::Call;
+
+use crate::mcp::{Caller, Failure, Text, body::Pieces};
+
+pub(super) use self::list::Found;
+pub use self::{
+    arguments::Given,
+    list::Tools,
+    schema::{Property, Schema},
+};
+
+/// Something a client can call by name.
+///
+/// A tool is a value: one file that implements this, and one line that adds it to [`Tools`].
+/// A call that is cancelled, or whose client is gone, is dropped at its next await; what the
+/// tool holds has to let go in its destructor.
+///
+/// ```
+/// use serde::Deserialize;
+/// use ziggurat_services::mcp::{
+///     Given, Property, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
+/// };
+///
+/// struct Shout;
+///
+/// #[derive(Deserialize)]
+/// struct Arguments {
+///     #[serde(default)]
+///     words: Given<String>,
+/// }
+///
+/// impl Tool for Shout {
+///     fn describe(&self) -> ToolDescriptor {
+///         let words = Property::string("What to say, loudly.");
+///         let schema = Schema::new().with_required("words", words);
+///         ToolDescriptor::new("shout", "Says the words in capitals.", schema)
+///     }
+///
+///     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+///         let arguments: Arguments = request.arguments()?;
+///         let words = arguments.words.or_report("Missing or invalid 'words' parameter")?;
+///         Ok(ToolResult::text(words.to_uppercase()))
+///     }
+/// }
+///
+/// let tools = Tools::new().with(Shout);
+/// # let _ = tools;
+/// ```
+pub trait Tool: Send + Sync + 'static {
+    /// Says what the tool is called and what it takes; asked once.
+    fn describe(&self) -> ToolDescriptor;
+
+    /// Runs the tool.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::Reported`] for all that a model can read and act upon; the others are for
+    /// the program around it.
+    fn call(
+        &self,
+        request: ToolRequest,
+    ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
+}
+
+/// What clients are told about a tool.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ToolDescriptor {
+    pub(super) name: Cow<'static, str>,
+    pub(super) description: Cow<'static, str>,
+    pub(super) schema: Schema,
+    pub(super) is_advertised: bool,
+}
+
+/// One call of a tool.
+pub struct ToolRequest {
+    caller: Caller,
+    call: Call,
+    /// Where the arguments are in the params of the call.
+    arguments: Option<Range<usize>>,
+}
+
+/// What a tool has to say when it succeeds: text, whole or as it comes.
+#[must_use]
+pub struct ToolResult {
+    pub(super) content: Content,
+}
+
+pub(super) enum Content {
+    Whole(String),
+    Streamed(Pieces),
+}
+
+/// A failure in words for the model: the text of a result that is an error.
+///
+/// A database says what is wrong with a statement, and the model that wrote the statement can
+/// write a better one. It is not an error of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reported(Cow<'static, str>);
+
+/// Why a tool gave no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// The client gets a result that is an error.
+    // The text is not for the log: it may quote the statement.
+    #[error("the tool reported an error to its caller")]
+    Reported(Reported),
+    /// The database is still being prepared.
+    #[error("the database is not ready")]
+    NotReady,
+    /// The client gets an error of the protocol.
+    #[error("the tool failed")]
+    Failed(#[source] Failure),
+}
+
+/// The future of a tool whose type is forgotten.
+// Boxed: tools differ in their futures, and one allocation per call is lost beside the query
+// it makes. In return the list stays open to tools this crate does not know.
+pub(super) type ToolFuture = Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>> + Send>>;
+
+/// A tool whose type is forgotten.
+pub(super) trait AnyTool: Send + Sync {
+    fn start(self: Arc<Self>, request: ToolRequest) -> ToolFuture;
+}
+
+// === impl AnyTool ===
+
+impl<T: Tool> AnyTool for T {
+    fn start(self: Arc<Self>, request: ToolRequest) -> ToolFuture {
+        Box::pin(async move { self.call(request).await })
+    }
+}
+
+// === impl ToolDescriptor ===
+
+impl ToolDescriptor {
+    /// Describes a tool that is listed.
+    ///
+    /// For all clients to accept it, the name has up to 64 letters, digits, `_` and `-`, and
+    /// the description is not empty.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        schema: Schema,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            schema,
+            is_advertised: true,
+        }
+    }
+
+    /// Leaves the tool out of the list: it can be called by those who know its name.
+    pub fn unlisted(mut self) -> Self {
+        self.is_advertised = false;
+        self
+    }
+}
+
+// === impl ToolRequest ===
+
+impl ToolRequest {
+    pub(super) fn new(caller: Caller, call: Call, arguments: Option<Range<usize>>) -> Self {
+        Self {
+            caller,
+            call,
+            arguments,
+        }
+    }
+
+    /// On whose behalf the tool is called.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Hands the caller on, once the arguments have been read.
+    #[must_use]
+    pub fn into_caller(self) -> Caller {
+        self.caller
+    }
+
+    /// The arguments as they were written: a JSON object.
+    #[must_use]
+    pub fn raw_arguments(&self) -> &str {
+        let range = self.arguments.clone();
+        range
+            .and_then(|range| self.call.raw_params()?.get(range))
+            .unwrap_or("{}")
+    }
+
+    /// Reads the arguments.
+    ///
+    /// A struct whose members are all [`Given`], with `#[serde(default)]`, can always be read:
+    /// what it makes of the missing ones is up to the tool.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::Reported`], if `A` asks for more than was given.
+    pub fn arguments<'a, A: Deserialize<'a>>(&'a self) -> Result<A, ToolError> {
+        serde_json::from_str(self.raw_arguments())
+            .map_err(|error| Reported::new(format!("Invalid arguments: {error}")).into())
+    }
+}
+
+impl fmt::Debug for ToolRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The arguments are left out: they may hold passwords.
+        f.debug_struct("ToolRequest")
+            .field("caller", &self.caller)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl ToolResult ===
+
+impl ToolResult {
+    /// A text that is there.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            content: Content::Whole(text.into()),
+        }
+    }
+
+    /// A text that is sent as it comes, one frame per piece; some kilobytes make a good one.
+    ///
+    /// A stream that fails before its first text makes a result that is an error and says what
+    /// it [`Reported`], like [`ToolError::Reported`]. One that fails later has that appended
+    /// to its text, behind a blank line, and the result is an error all the same: `isError` is
+    /// its last member. Either way the stream ends there, and the client reads valid JSON.
+    pub fn stream(pieces: impl Stream<Item = Result<Text, Reported>> + Send + 'static) -> Self {
+        Self {
+            content: Content::Streamed(Box::pin(pieces)),
+        }
+    }
+}
+
+impl fmt::Debug for ToolResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolResult").finish_non_exhaustive()
+    }
+}
+
+// === impl Reported ===
+
+impl Reported {
+    /// Takes the words; they are for the client.
+    #[must_use]
+    pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The words.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+// === impl ToolError ===
+
+impl From<Reported> for ToolError {
+    fn from(reported: Reported) -> Self {
+        Self::Reported(reported)
+    }
+}
+
+impl From<Failure> for ToolError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}

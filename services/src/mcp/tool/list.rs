@@ -1,0 +1,107 @@
+//! The tools of a server.
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use crate::mcp::{
+    SetupError, Tool, ToolDescriptor, register::Register, tool::AnyTool, tools::READ_RESOURCE,
+};
+
+/// The tools of a server: one line each.
+///
+/// ```
+/// use ziggurat_services::mcp::{Resources, Tools, tools::ReadResource};
+///
+/// let tools = Tools::new()
+///     .with(ReadResource::new(Resources::new()))
+///     .with_disabled(["count_rows"]);
+/// # let _ = tools;
+/// ```
+#[derive(Clone, Default)]
+#[must_use]
+pub struct Tools {
+    tools: Register<Entry>,
+    disabled: BTreeSet<String>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    descriptor: ToolDescriptor,
+    tool: Arc<dyn AnyTool>,
+}
+
+/// What became of a look-up.
+pub(in crate::mcp) enum Found {
+    Tool(Arc<dyn AnyTool>),
+    Disabled,
+}
+
+// === impl Tools ===
+
+impl Tools {
+    /// Makes an empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool.
+    pub fn with(mut self, tool: impl Tool) -> Self {
+        let descriptor = tool.describe();
+        let name = descriptor.name.clone();
+        let tool = Arc::new(tool);
+        self.tools.insert(name, Entry { descriptor, tool });
+        self
+    }
+
+    /// Switches tools off, whether they have been added or not.
+    ///
+    /// They are not listed, and a call says that they are not available. `read_resource` cannot
+    /// be switched off: clients without resources of their own depend on it.
+    pub fn with_disabled<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        let names = names.into_iter().map(Into::into);
+        self.disabled
+            .extend(names.filter(|name| name != READ_RESOURCE));
+        self
+    }
+
+    pub(in crate::mcp) fn find(&self, name: &str) -> Option<Found> {
+        if self.disabled.contains(name) {
+            return Some(Found::Disabled);
+        }
+        let entry = self.tools.find(name)?;
+        Some(Found::Tool(Arc::clone(&entry.tool)))
+    }
+
+    /// The tools that are listed, by name.
+    pub(in crate::mcp) fn advertised(&self) -> impl Iterator<Item = &ToolDescriptor> {
+        let all = self.tools.iter().map(|entry| &entry.descriptor);
+        all.filter(|tool| tool.is_advertised && !self.disabled.contains(&*tool.name))
+    }
+
+    /// Checks what some clients drop the whole list for.
+    pub(in crate::mcp) fn check(&self) -> Result<(), SetupError> {
+        for tool in self.tools.iter().map(|entry| &entry.descriptor) {
+            let name = &tool.name;
+            let is_short = (1..=64).contains(&name.len());
+            let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+            if !is_short || !name.bytes().all(is_word) {
+                return Err(SetupError::ToolName(name.clone().into_owned()));
+            }
+            if tool.description.trim().is_empty() {
+                return Err(SetupError::ToolDescription(name.clone().into_owned()));
+            }
+        }
+        match self.tools.duplicate() {
+            Some(name) => Err(SetupError::DuplicateTool(name.to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Tools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tools")
+            .field("tools", &self.tools)
+            .field("disabled", &self.disabled)
+            .finish()
+    }
+}

@@ -1,0 +1,7 @@
+//! The tools: one file each.
+
+mod query_database;
+mod read_resource;
+
+pub(super) use self::read_resource::READ_RESOURCE;
+pub use self::{query_database::QueryDatabase, read_resource::ReadResource};

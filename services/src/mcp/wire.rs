@@ -1,0 +1,313 @@
+//! What results and errors look like in revision 2024-11-05.
+//!
+//! The rest of the room speaks of tools, texts and faults. A later revision says the same with
+//! other members and other codes, and gets a file like this one.
+
+use bytes::Bytes;
+use serde::Serialize;
+use ziggurat_layers::{
+    json_rpc::{Error, Json, Reply},
+    sanitize::Sanitizer,
+};
+
+use crate::mcp::{
+    Failure, Prompts, Resources, ServerInfo, ToolError, ToolResult, Tools,
+    body::ResultBody,
+    prompt::{PromptArgument, Rendered},
+    resource::Contents,
+    tool::{Content, Schema},
+};
+
+/// The revision of the protocol, whichever one a client asks for.
+pub(super) const REVISION: &str = "2024-11-05";
+
+const DATABASE_NOT_READY: i64 = -32001;
+const TOOL_NOT_FOUND: i64 = -32002;
+const RESOURCE_NOT_FOUND: i64 = -32003;
+
+/// Why a call has no result.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Params(Error),
+    UnknownMethod,
+    UnknownTool(String),
+    UnknownResource(String),
+    UnknownPrompt(String),
+    NotReady,
+    Tool(Failure),
+    Resource(Failure),
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}
+
+// === results ===
+
+/// `{}`.
+pub(super) fn nothing() -> Bytes {
+    Bytes::from_static(b"{}")
+}
+
+pub(super) fn initialized(server: &ServerInfo) -> Bytes {
+    #[derive(Serialize)]
+    struct Nothing {}
+
+    #[derive(Serialize)]
+    struct Capabilities {
+        tools: Nothing,
+        resources: Nothing,
+        prompts: Nothing,
+    }
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialized<'a> {
+        protocol_version: &'static str,
+        capabilities: Capabilities,
+        server_info: &'a ServerInfo,
+    }
+
+    to_bytes(&Initialized {
+        protocol_version: REVISION,
+        capabilities: Capabilities {
+            tools: Nothing {},
+            resources: Nothing {},
+            prompts: Nothing {},
+        },
+        server_info: server,
+    })
+}
+
+pub(super) fn tools(tools: &Tools) -> Bytes {
+    #[derive(Serialize)]
+    struct List<'a> {
+        tools: Vec<Tool<'a>>,
+    }
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Tool<'a> {
+        name: &'a str,
+        description: &'a str,
+        input_schema: &'a Schema,
+    }
+
+    let tools = tools.advertised().map(|tool| Tool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.schema,
+    });
+    to_bytes(&List {
+        tools: tools.collect(),
+    })
+}
+
+pub(super) fn resources(resources: &Resources) -> Bytes {
+    #[derive(Serialize)]
+    struct List<'a> {
+        resources: Vec<Resource<'a>>,
+    }
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Resource<'a> {
+        uri: &'a str,
+        name: &'a str,
+        description: &'a str,
+        mime_type: &'a str,
+    }
+
+    let resources = resources.descriptors().map(|resource| Resource {
+        uri: &resource.uri,
+        name: &resource.name,
+        description: &resource.description,
+        mime_type: &resource.mime_type,
+    });
+    to_bytes(&List {
+        resources: resources.collect(),
+    })
+}
+
+/// There are none: every resource is listed.
+pub(super) fn resource_templates() -> Bytes {
+    Bytes::from_static(br#"{"resourceTemplates":[]}"#)
+}
+
+pub(super) fn prompts(prompts: &Prompts) -> Bytes {
+    #[derive(Serialize)]
+    struct List<'a> {
+        prompts: Vec<Prompt<'a>>,
+    }
+
+    #[derive(Serialize)]
+    struct Prompt<'a> {
+        name: &'a str,
+        description: &'a str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        arguments: Vec<Argument<'a>>,
+    }
+
+    #[derive(Serialize)]
+    struct Argument<'a> {
+        name: &'a str,
+        description: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        required: Option<bool>,
+        #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+        kind: Option<&'static str>,
+    }
+
+    fn argument(argument: &PromptArgument) -> Argument<'_> {
+        Argument {
+            name: &argument.name,
+            description: &argument.description,
+            required: argument.is_required.then_some(true),
+            kind: argument.is_boolean.then_some("boolean"),
+        }
+    }
+
+    let prompts = prompts.descriptors().map(|prompt| Prompt {
+        name: &prompt.name,
+        description: &prompt.description,
+        arguments: prompt.arguments.iter().map(argument).collect(),
+    });
+    to_bytes(&List {
+        prompts: prompts.collect(),
+    })
+}
+
+pub(super) fn tool_result(
+    result: Result<ToolResult, ToolError>,
+) -> Result<Reply<ResultBody>, Fault> {
+    match result.map(|result| result.content) {
+        Ok(Content::Whole(text)) => Ok(said(&text, false)),
+        Ok(Content::Streamed(pieces)) => Ok(Reply::stream(ResultBody::text(pieces))),
+        Err(ToolError::Reported(reported)) => Ok(said(reported.as_str(), true)),
+        Err(ToolError::NotReady) => Err(Fault::NotReady),
+        Err(ToolError::Failed(failure)) => Err(Fault::Tool(failure)),
+    }
+}
+
+pub(super) fn disabled_tool(name: &str) -> Reply<ResultBody> {
+    said(&format!("Tool '{name}' is not available"), true)
+}
+
+fn said(text: &str, is_error: bool) -> Reply<ResultBody> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct CallToolResult<'a> {
+        content: [Text<'a>; 1],
+        #[serde(skip_serializing_if = "is_false")]
+        is_error: bool,
+    }
+
+    ready(&CallToolResult {
+        content: [Text::new(text)],
+        is_error,
+    })
+}
+
+pub(super) fn contents(contents: &Contents) -> Reply<ResultBody> {
+    #[derive(Serialize)]
+    struct Read<'a> {
+        contents: [Item<'a>; 1],
+    }
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Item<'a> {
+        uri: &'a str,
+        mime_type: &'a str,
+        text: &'a str,
+    }
+
+    let item = Item {
+        uri: &contents.uri,
+        mime_type: &contents.mime_type,
+        text: &contents.text,
+    };
+    ready(&Read { contents: [item] })
+}
+
+pub(super) fn prompt(rendered: &Rendered) -> Reply<ResultBody> {
+    #[derive(Serialize)]
+    struct Prompt<'a> {
+        description: &'a str,
+        messages: Vec<Message<'a>>,
+    }
+
+    #[derive(Serialize)]
+    struct Message<'a> {
+        role: &'static str,
+        content: Text<'a>,
+    }
+
+    let messages = rendered.messages.iter().map(|message| Message {
+        role: message.role.as_str(),
+        content: Text::new(&message.text),
+    });
+    ready(&Prompt {
+        description: &rendered.description,
+        messages: messages.collect(),
+    })
+}
+
+// === impl Text ===
+
+impl<'a> Text<'a> {
+    fn new(text: &'a str) -> Self {
+        let kind = "text";
+        Self { kind, text }
+    }
+}
+
+// === impl Fault ===
+
+impl From<Error> for Fault {
+    /// Everything that is settled as an error so far is about the params.
+    fn from(error: Error) -> Self {
+        Self::Params(error)
+    }
+}
+
+impl Fault {
+    pub(super) fn into_reply(self, sanitizer: Sanitizer) -> Reply<ResultBody> {
+        let error = match self {
+            Self::Params(error) => error,
+            Self::UnknownMethod => Error::method_not_found(),
+            Self::UnknownTool(name) => Error::new(TOOL_NOT_FOUND, "Tool not found").with_data(name),
+            Self::UnknownResource(uri) => {
+                Error::new(RESOURCE_NOT_FOUND, "Resource not found").with_data(uri)
+            }
+            Self::UnknownPrompt(problem) => {
+                Error::new(Error::INTERNAL_ERROR, "Prompt execution error").with_data(problem)
+            }
+            Self::NotReady => Error::new(DATABASE_NOT_READY, "Database not ready"),
+            Self::Tool(failure) => return failed("Tool execution error", failure, sanitizer),
+            Self::Resource(failure) => return failed("Resource read error", failure, sanitizer),
+        };
+        Reply::from(error)
+    }
+}
+
+fn failed(message: &'static str, failure: Failure, sanitizer: Sanitizer) -> Reply<ResultBody> {
+    let error = Error::new(Error::INTERNAL_ERROR, message).with_data(failure.public(sanitizer));
+    failure.complete(Reply::from(error))
+}
+
+fn ready(result: &impl Serialize) -> Reply<ResultBody> {
+    Json::new(result).expect("text is JSON").into()
+}
+
+fn to_bytes(result: &impl Serialize) -> Bytes {
+    Bytes::from(serde_json::to_vec(result).expect("text is JSON"))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "asked for by serde")]
+fn is_false(value: &bool) -> bool {
+    !value
+}

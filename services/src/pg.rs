@@ -1,0 +1,51 @@
+//! The room that speaks SQL to a user's database.
+//!
+//! A [`Database`](database::Database) is what an operator has configured. Each caller leases
+//! connections to it from a [`Pool`](lease::Pool) of its own, and a
+//! [`Statement`](statement::Statement) runs the caller's text on one:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use futures_util::TryStreamExt as _;
+//! use ziggurat_services::pg::{
+//!     database::{Database, Settings},
+//!     lease::Pools,
+//!     statement::Statement,
+//! };
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let database = Arc::new(Database::try_from(Settings {
+//!     name: "main".into(),
+//!     user: "reader".into(),
+//!     ..Settings::default()
+//! })?);
+//! let (pools, reaper) = Pools::new();
+//! # let _ = reaper;
+//! // The program runs `reaper.run()` next to its server.
+//!
+//! let pool = pools.pool("a session key", &database);
+//! let statement = Statement::new(&database, "SELECT now()")?;
+//! let mut rows = statement.run(pool.lease().await?).await?;
+//! let mut line = String::new();
+//! while let Some(row) = rows.try_next().await? {
+//!     line.clear();
+//!     row.write_tsv(&mut line)?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! No other room sends SQL that it did not write itself.
+
+pub mod database;
+pub mod error;
+pub mod kind;
+pub mod lease;
+pub mod lexer;
+pub mod rows;
+pub mod statement;
+pub mod tsv;
+
+#[cfg(test)]
+pub(crate) mod fixture;

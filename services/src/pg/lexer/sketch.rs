@@ -1,0 +1,186 @@
+//! What can be said about a text without understanding it.
+
+use super::{Lexer, Token};
+
+/// What a text looks like from afar.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sketch<'a> {
+    first: Option<&'a str>,
+    verb: Option<&'a str>,
+    object: [Option<&'a str>; 2],
+    bounds: Bounds,
+    is_several: bool,
+    writes: bool,
+    copies: bool,
+}
+
+/// What a query says itself about how much of its result there is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bounds {
+    pub(crate) limits: bool,
+    pub(crate) offsets: bool,
+}
+
+// === impl Sketch ===
+
+impl<'a> Sketch<'a> {
+    /// Reads a text.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        let mut sketch = Self::default();
+        let mut depth = 0_usize;
+        let mut is_copy = false;
+        let mut ended = false;
+        for token in Lexer::new(text) {
+            if token == Token::Symbol(b';') {
+                ended = true;
+                is_copy = false;
+                continue;
+            }
+            sketch.is_several |= ended;
+            match token {
+                Token::Symbol(b'(') => depth += 1,
+                Token::Symbol(b')') => depth = depth.saturating_sub(1),
+                Token::Word(word) => {
+                    is_copy |= is(word, &["COPY"]);
+                    sketch.copies |= is_copy && is(word, &["STDIN", "STDOUT"]);
+                    sketch.note(word, depth);
+                }
+                _ => {}
+            }
+        }
+        sketch
+    }
+
+    fn note(&mut self, word: &'a str, depth: usize) {
+        self.first.get_or_insert(word);
+        self.writes |= is(word, &["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"]);
+        if depth > 0 {
+            return;
+        }
+        self.bounds.limits |= is(word, &["LIMIT", "FETCH"]);
+        self.bounds.offsets |= is(word, &["OFFSET"]);
+        if self.verb.is_none() {
+            // The statement that a WITH introduces is what it does.
+            let introduces = is(self.first.unwrap_or(word), &["WITH"]);
+            if !introduces || is(word, MAIN) {
+                self.verb = Some(word);
+            }
+        } else if !is(word, MODIFIERS) {
+            if self.object[0].is_none() {
+                self.object[0] = Some(word);
+            } else if self.object[1].is_none() {
+                self.object[1] = Some(word);
+            }
+        }
+    }
+
+    /// The first word, behind any parentheses.
+    #[must_use]
+    pub fn first_word(&self) -> Option<&'a str> {
+        self.first
+    }
+
+    /// Whether it starts like something that only has a result: SELECT, WITH, TABLE, VALUES.
+    #[must_use]
+    pub fn is_query(&self) -> bool {
+        self.first
+            .is_some_and(|word| is(word, &["SELECT", "WITH", "TABLE", "VALUES"]))
+    }
+
+    /// Whether something stands behind a `;`.
+    #[must_use]
+    pub fn is_several(&self) -> bool {
+        self.is_several
+    }
+
+    /// Whether LIMIT or FETCH stands outside parentheses.
+    #[must_use]
+    pub fn limits_itself(&self) -> bool {
+        self.bounds.limits
+    }
+
+    /// Whether OFFSET stands outside parentheses.
+    #[must_use]
+    pub fn offsets_itself(&self) -> bool {
+        self.bounds.offsets
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// Whether a word that changes data stands anywhere.
+    pub(crate) fn mentions_a_write(&self) -> bool {
+        self.writes
+    }
+
+    /// Whether it copies to or from whoever sent it.
+    pub(crate) fn copies_through_the_client(&self) -> bool {
+        self.copies
+    }
+
+    /// The command tag PostgreSQL gives such a statement, without its row count.
+    ///
+    /// Of several statements it is the first one's.
+    #[must_use]
+    pub fn command(&self) -> String {
+        let Some(verb) = self.verb.or(self.first) else {
+            return String::new();
+        };
+        let mut tag = verb.to_ascii_uppercase();
+        let objects = if is(verb, &["CREATE", "ALTER", "DROP"]) {
+            match self.object[0] {
+                Some(word) if is(word, TWO_WORDS) => 2,
+                Some(_) => 1,
+                None => 0,
+            }
+        } else if is(verb, &["REFRESH"]) {
+            2
+        } else if is(verb, &["TRUNCATE", "LOCK"]) {
+            tag.push_str(" TABLE");
+            0
+        } else {
+            0
+        };
+        for word in self.object.iter().flatten().take(objects) {
+            tag.push(' ');
+            tag.push_str(&word.to_ascii_uppercase());
+        }
+        tag
+    }
+}
+
+/// What may follow WITH.
+const MAIN: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES"];
+
+/// Words between a verb and its object that the command tag leaves out.
+const MODIFIERS: &[&str] = &[
+    "OR",
+    "REPLACE",
+    "TEMP",
+    "TEMPORARY",
+    "UNLOGGED",
+    "GLOBAL",
+    "LOCAL",
+    "UNIQUE",
+    "RECURSIVE",
+    "CONSTRAINT",
+    "TRUSTED",
+    "PROCEDURAL",
+];
+
+/// First words of objects whose names have two.
+const TWO_WORDS: &[&str] = &[
+    "MATERIALIZED",
+    "FOREIGN",
+    "TEXT",
+    "EVENT",
+    "ACCESS",
+    "OPERATOR",
+    "DEFAULT",
+];
+
+pub(super) fn is(word: &str, any_of: &[&str]) -> bool {
+    any_of.iter().any(|known| word.eq_ignore_ascii_case(known))
+}

@@ -1,0 +1,267 @@
+//! The result of a statement, row by row.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, ready},
+};
+
+use futures_util::Stream;
+use sqlx::{
+    Column as _, Row as _, ValueRef as _,
+    postgres::{PgColumn, PgRow},
+};
+
+use super::{error::QueryError, kind::Kind, tsv};
+
+/// A column of a result.
+#[derive(Clone, Debug)]
+pub struct Column {
+    name: String,
+    type_oid: u32,
+    kind: Kind,
+}
+
+/// The columns of a result, and its rows as they arrive.
+///
+/// It holds one row at a time and lets the server wait meanwhile. It owns its connection: when
+/// it comes to its end the connection goes back to its pool, and when it is dropped before that
+/// the statement is cancelled.
+#[must_use = "a statement runs only while its rows are asked for"]
+pub struct Rows {
+    columns: Arc<[Column]>,
+    is_command: bool,
+    desk: Desk,
+    /// `None` when it has come to its end.
+    driver: Option<Driver>,
+    summary: Option<Summary>,
+}
+
+/// A row of a result.
+#[derive(Debug)]
+pub struct Row {
+    values: PgRow,
+    columns: Arc<[Column]>,
+}
+
+/// What is known when all rows have been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// How many rows there were.
+    pub rows: u32,
+    /// Whether there are more than were asked for.
+    pub has_more: bool,
+    /// The command tag of a statement without columns, such as `INSERT 0 2` or `CREATE TABLE`.
+    pub command: String,
+    /// How many rows a statement without columns changed.
+    pub affected: u64,
+}
+
+/// Runs the statement to its end, and leaves what it finds on a [`Desk`].
+///
+/// Boxed: one per statement, and its stream borrows the connection it holds.
+pub(super) type Driver = Pin<Box<dyn Future<Output = Result<Summary, QueryError>> + Send>>;
+
+/// Where a driver leaves one thing, and waits until it is taken.
+///
+/// The driver is polled by whoever takes it, so neither needs to be woken.
+#[derive(Clone, Default)]
+pub(super) struct Desk {
+    found: Arc<Mutex<Option<Found>>>,
+}
+
+/// What a driver finds: always a head, then rows.
+pub(super) enum Found {
+    Head {
+        columns: Arc<[Column]>,
+        is_command: bool,
+    },
+    Row(PgRow),
+}
+
+// === impl Column ===
+
+impl Column {
+    pub(super) fn new(column: &PgColumn, kind: impl Fn(u32) -> Option<Kind>) -> Self {
+        let type_oid = type_oid(column);
+        Self {
+            name: column.name().to_owned(),
+            type_oid,
+            kind: kind(type_oid).unwrap_or(Kind::Text),
+        }
+    }
+
+    /// Its name, which other columns may have too.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of its type in `pg_type`; of a domain, of what it is made of.
+    #[must_use]
+    pub fn type_oid(&self) -> u32 {
+        self.type_oid
+    }
+
+    /// How its values are written.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+/// Zero, which is no type, if PostgreSQL did not say.
+pub(super) fn type_oid(column: &PgColumn) -> u32 {
+    column.type_info().oid().map_or(0, |oid| oid.0)
+}
+
+// === impl Rows ===
+
+impl Rows {
+    /// Runs until it is known what the result looks like.
+    pub(super) async fn start(mut driver: Driver, desk: Desk) -> Result<Self, QueryError> {
+        let head = poll_fn(|cx| match driver.as_mut().poll(cx) {
+            Poll::Ready(end) => Poll::Ready(end.map(|_| None)),
+            Poll::Pending => match desk.take() {
+                Some(found) => Poll::Ready(Ok(Some(found))),
+                None => Poll::Pending,
+            },
+        });
+        match head.await? {
+            Some(Found::Head {
+                columns,
+                is_command,
+            }) => Ok(Self {
+                columns,
+                is_command,
+                desk,
+                driver: Some(driver),
+                summary: None,
+            }),
+            Some(Found::Row(_)) | None => unreachable!("a driver finds a head first"),
+        }
+    }
+
+    /// The columns; a query may have none.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Whether the statement returns no rows by its nature, as INSERT does.
+    #[must_use]
+    pub fn is_command(&self) -> bool {
+        self.is_command
+    }
+
+    /// What there is to say in the end, once the last row was read.
+    #[must_use]
+    pub fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    /// Writes the names of the columns, with tabs between them.
+    pub fn write_header(&self, out: &mut String) {
+        for (index, column) in self.columns.iter().enumerate() {
+            if index > 0 {
+                out.push('\t');
+            }
+            tsv::write_text(out, &column.name);
+        }
+    }
+}
+
+impl Stream for Rows {
+    type Item = Result<Row, QueryError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(driver) = &mut this.driver else {
+            return Poll::Ready(None);
+        };
+        let polled = driver.as_mut().poll(cx);
+        if let Some(Found::Row(values)) = this.desk.take() {
+            let columns = Arc::clone(&this.columns);
+            return Poll::Ready(Some(Ok(Row { values, columns })));
+        }
+        let end = ready!(polled);
+        this.driver = None;
+        match end {
+            Ok(summary) => {
+                this.summary = Some(summary);
+                Poll::Ready(None)
+            }
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }
+    }
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows")
+            .field("columns", &self.columns)
+            .field("is_command", &self.is_command)
+            .field("summary", &self.summary)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    /// The text of a value, or `None` if it is NULL.
+    ///
+    /// # Errors
+    /// When there is no such column, and when the text is not UTF-8, which a database whose
+    /// encoding is `SQL_ASCII` may send.
+    pub fn text(&self, column: usize) -> Result<Option<&str>, QueryError> {
+        let value = self.values.try_get_raw(column).map_err(QueryError::Row)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let text = value.as_str();
+        text.map(Some)
+            .map_err(|error| QueryError::Row(sqlx::Error::Decode(error)))
+    }
+
+    /// Writes the values as a line of tab-separated text, without a line break.
+    ///
+    /// # Errors
+    /// As [`text`](Self::text) does. What was written by then is not taken back.
+    pub fn write_tsv(&self, out: &mut String) -> Result<(), QueryError> {
+        for (index, column) in self.columns.iter().enumerate() {
+            if index > 0 {
+                out.push('\t');
+            }
+            if let Some(text) = self.text(index)? {
+                tsv::write_value(out, column.kind, text);
+            }
+        }
+        Ok(())
+    }
+}
+
+// === impl Desk ===
+
+impl Desk {
+    /// Leaves something, and waits until it is taken.
+    pub(super) async fn leave(&self, found: Found) {
+        *self.lock() = Some(found);
+        poll_fn(|_| match *self.lock() {
+            Some(_) => Poll::Pending,
+            None => Poll::Ready(()),
+        })
+        .await;
+    }
+
+    fn take(&self) -> Option<Found> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Found>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,231 @@
+//! Runs one caller's text.
+//!
+//! ```no_run
+//! use futures_util::TryStreamExt as _;
+//! use ziggurat_services::pg::{error::QueryError, lease::Pool, statement::Statement};
+//!
+//! # async fn example(pool: Pool) -> Result<(), QueryError> {
+//! let statement = Statement::new(pool.database(), "SELECT id, name FROM book;")?;
+//! let mut rows = statement.run(pool.lease().await?).await?;
+//! let mut tsv = String::new();
+//! rows.write_header(&mut tsv);
+//! while let Some(row) = rows.try_next().await? {
+//!     tsv.push('\n');
+//!     row.write_tsv(&mut tsv)?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The short way
+//!
+//! A query whose text holds no `;` goes out as one message and takes one round trip: begin a
+//! transaction, declare a cursor for the text, fetch as many rows as are wanted and one more,
+//! commit. Without a `;` PostgreSQL can see only one statement there, whatever quotes and
+//! comments it has, and `DECLARE` takes nothing but a query. PostgreSQL parses the message
+//! before it runs any of it, so a broken text does not even open the transaction. An offset is
+//! a `MOVE` of that cursor: the text stays as its author wrote it, and nobody has to find out
+//! where in it a clause would go.
+//!
+//! # The long way
+//!
+//! Everything else, and whatever the short way does not take, goes in steps: begin, have
+//! PostgreSQL parse the text as a prepared statement, which it does for one statement only,
+//! run, commit. That also tells a text that was not understood from one that failed while
+//! running, and in terms of the caller's text alone. On a database that allows writes the text
+//! may hold several statements; the rows are those of the first that returns any.
+//!
+//! A cursor stops after the last row that is wanted, and PostgreSQL gathers what a FETCH returns
+//! before it sends any of it: a query that fails sends no rows. Without a cursor
+//! (EXPLAIN, SHOW, RETURNING) it sends them all, and those beyond the limit are dropped as they
+//! arrive.
+
+mod drive;
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    database::{Database, MAX_ROWS},
+    error::QueryError,
+    lease::Lease,
+    lexer::{Bounds, Refusal, Sketch, guard},
+    rows::{Desk, Rows},
+};
+
+/// A text that may be run.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Statement {
+    text: Arc<str>,
+    access: Access,
+    timeout: Option<Duration>,
+    window: Window,
+    route: Route,
+    bounds: Bounds,
+    command: String,
+}
+
+/// Which rows of a result are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// How many are passed over.
+    pub offset: u64,
+    /// How many are returned.
+    pub rows: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    ReadOnly,
+    ReadWrite,
+}
+
+/// How a text gets to PostgreSQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    /// All at once, with a cursor.
+    Flight,
+    /// In steps, with a cursor.
+    Cursor,
+    /// In steps, as it is.
+    Plain,
+    /// In steps, as it is, and without asking whether it is one statement.
+    Script,
+}
+
+// === impl Statement ===
+
+impl Statement {
+    /// Prepares a text for a database, with the access and the limits its operator allows.
+    ///
+    /// # Errors
+    /// When there is nothing in it, and when it is refused before it is sent (see
+    /// [`guard()`]).
+    pub fn new(database: &Database, text: &str) -> Result<Self, QueryError> {
+        let access = if database.allows_writes() {
+            Access::ReadWrite
+        } else {
+            Access::ReadOnly
+        };
+        Self::prepare(database, text, access)
+    }
+
+    /// Prepares a text that must not change anything, whatever the operator allows.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn read_only(database: &Database, text: &str) -> Result<Self, QueryError> {
+        Self::prepare(database, text, Access::ReadOnly)
+    }
+
+    fn prepare(database: &Database, text: &str, access: Access) -> Result<Self, QueryError> {
+        let text = text
+            .trim()
+            .trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+        let sketch = Sketch::new(text);
+        if text.is_empty() {
+            return Err(QueryError::Empty);
+        }
+        if text.contains('\0') {
+            return Err(Refusal::Nul.into());
+        }
+        if access == Access::ReadOnly {
+            guard(text)?;
+        }
+        if sketch.copies_through_the_client() {
+            return Err(Refusal::Copy.into());
+        }
+        let bounds = if sketch.is_query() {
+            sketch.bounds()
+        } else {
+            Bounds::default()
+        };
+        Ok(Self {
+            access,
+            timeout: database.query_timeout(),
+            window: narrowed(
+                bounds,
+                Window {
+                    offset: 0,
+                    rows: database.row_limit(),
+                },
+            ),
+            route: Route::of(text, &sketch, access),
+            bounds,
+            command: sketch.command(),
+            text: text.into(),
+        })
+    }
+
+    /// Replaces the rows that are wanted: the first ones, as many as the operator says.
+    ///
+    /// There are always between 1 and [`MAX_ROWS`]. A text with a LIMIT of its own gets no
+    /// other, so its rows are bounded by `MAX_ROWS` and start at the first; one with an OFFSET of
+    /// its own gets no other. What remains is [`window`](Self::window).
+    pub fn with_window(mut self, window: Window) -> Self {
+        self.window = narrowed(self.bounds, window);
+        self
+    }
+
+    /// The text as PostgreSQL gets it, without the `;` at its end.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The rows that will be returned.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Runs it, and returns when it is known what its result looks like.
+    ///
+    /// # Errors
+    /// When PostgreSQL refuses it, or it fails before its first row. What fails later comes
+    /// after the rows before it. The connection is good for another statement then, unless it
+    /// broke.
+    pub async fn run(self, lease: Lease) -> Result<Rows, QueryError> {
+        let desk = Desk::default();
+        let driver = Box::pin(drive::drive(lease, self, desk.clone()));
+        Rows::start(driver, desk).await
+    }
+}
+
+// === impl Route ===
+
+impl Route {
+    fn of(text: &str, sketch: &Sketch<'_>, access: Access) -> Self {
+        // A write cannot be in a cursor, and one that sounds like it would be tried in vain.
+        let takes_a_cursor =
+            sketch.is_query() && (access == Access::ReadOnly || !sketch.mentions_a_write());
+        if takes_a_cursor && !text.contains(';') {
+            Self::Flight
+        } else if sketch.is_several() && access == Access::ReadWrite {
+            Self::Script
+        } else if takes_a_cursor {
+            Self::Cursor
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// Leaves to a text what it says itself.
+fn narrowed(bounds: Bounds, window: Window) -> Window {
+    Window {
+        offset: if bounds.limits || bounds.offsets {
+            0
+        } else {
+            // PostgreSQL moves cursors by an int8.
+            window.offset.min(i64::MAX.unsigned_abs())
+        },
+        rows: if bounds.limits {
+            MAX_ROWS
+        } else {
+            window.rows.clamp(1, MAX_ROWS)
+        },
+    }
+}

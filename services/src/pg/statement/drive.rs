@@ -1,0 +1,363 @@
+//! The conversation with PostgreSQL about one statement.
+
+use std::{error::Error, fmt::Write as _, sync::Arc};
+
+use futures_util::TryStreamExt as _;
+use sqlx::{
+    AssertSqlSafe, Connection as _, Either, Executor as _, Row as _, SqlSafeStr as _,
+    Statement as _, postgres::PgRow,
+};
+use tokio::time;
+use tracing::warn;
+
+use super::{Access, Route, Statement};
+use crate::pg::{
+    error::{Phase, QueryError},
+    lease::{Lease, Pool, milliseconds},
+    rows::{Column, Desk, Found, Summary, type_oid},
+};
+
+/// The cursor of a transaction. Its name only has to differ from those callers declare.
+const CURSOR: &str = "ziggurat_cursor";
+
+/// Runs a statement to its end.
+pub(super) async fn drive(
+    lease: Lease,
+    statement: Statement,
+    desk: Desk,
+) -> Result<Summary, QueryError> {
+    let mut run = Run {
+        lease,
+        desk,
+        tally: Tally::default(),
+        columns: None,
+        statement,
+    };
+    match run.statement.route {
+        Route::Flight => match run.flight().await {
+            Err(Stop::Unfit) => run.steps(Route::Plain).await,
+            done => done,
+        },
+        Route::Cursor => match run.steps(Route::Cursor).await {
+            Err(Stop::Unfit) => run.steps(Route::Plain).await,
+            done => done,
+        },
+        route => run.steps(route).await,
+    }
+    .map_err(|stop| match stop {
+        Stop::Failed(error) => error,
+        Stop::Unfit => unreachable!("only a cursor can be unfit"),
+    })
+}
+
+struct Run {
+    lease: Lease,
+    statement: Statement,
+    desk: Desk,
+    tally: Tally,
+    /// What PostgreSQL said when it parsed the text.
+    columns: Option<Arc<[Column]>>,
+}
+
+/// Why a way was not gone to its end.
+enum Stop {
+    /// The text is nothing a cursor takes. None of it has run.
+    Unfit,
+    Failed(QueryError),
+}
+
+/// What has come in of one message.
+#[derive(Default)]
+struct Tally {
+    /// Commands that have completed.
+    completed: u32,
+    set: Set,
+    skipped: u64,
+    rows: u32,
+    has_more: bool,
+    affected: u64,
+}
+
+/// The rows of one command: those of a second one are not part of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Set {
+    #[default]
+    Awaited,
+    Arriving,
+    Over,
+}
+
+/// A message, and where in it the caller's text begins.
+struct Message {
+    sql: String,
+    lead: usize,
+}
+
+impl Run {
+    /// All in one message.
+    async fn flight(&mut self) -> Result<Summary, Stop> {
+        let cursor = self.cursor();
+        let opening = format!("{}; ", self.opening());
+        let message = Message {
+            lead: opening.len() + cursor.lead,
+            sql: opening + &cursor.sql + "; COMMIT",
+        };
+        let lead = message.lead;
+        if let Err(error) = self.read(message, 0).await {
+            // BEGIN, SET and DECLARE: the text runs only after these.
+            let is_running = self.tally.completed > 2;
+            let error = QueryError::new(error, Phase::Run, lead);
+            return Err(self
+                .stop(error, !is_running, self.tally.completed > 0)
+                .await);
+        }
+        self.lease.settle();
+        if self.tally.set == Set::Awaited {
+            // PostgreSQL names the columns of no rows too, and the driver keeps it to itself.
+            self.prove().await.map_err(Stop::Failed)?;
+            self.lease.settle();
+        }
+        self.finish(false).await
+    }
+
+    /// One thing after another.
+    async fn steps(&mut self, route: Route) -> Result<Summary, Stop> {
+        self.tally = Tally::default();
+        let opening = self.opening();
+        if let Err(error) = self.execute(opening).await {
+            let error = QueryError::new(error, Phase::Begin, 0);
+            return Err(self.stop(error, false, false).await);
+        }
+        if route != Route::Script
+            && let Err(error) = self.prove().await
+        {
+            return Err(self.stop(error, false, true).await);
+        }
+        let (message, skip) = if route == Route::Cursor {
+            (self.cursor(), 0)
+        } else {
+            let sql = self.statement.text.to_string();
+            (Message { sql, lead: 0 }, self.statement.window.offset)
+        };
+        let lead = message.lead;
+        if let Err(error) = self.read(message, skip).await {
+            let is_unfit = route == Route::Cursor && self.tally.completed == 0;
+            let error = QueryError::new(error, Phase::Run, lead);
+            return Err(self.stop(error, is_unfit, true).await);
+        }
+        if let Err(error) = self.execute("COMMIT".to_owned()).await {
+            // It has ended, one way or the other.
+            let error = QueryError::new(error, Phase::Commit, 0);
+            return Err(self.stop(error, false, false).await);
+        }
+        self.lease.settle();
+        self.finish(route != Route::Cursor).await
+    }
+
+    fn opening(&self) -> String {
+        let begin = match self.statement.access {
+            Access::ReadOnly => "BEGIN READ ONLY",
+            Access::ReadWrite => "BEGIN READ WRITE",
+        };
+        let timeout = milliseconds(self.statement.timeout);
+        format!("{begin}; SET LOCAL statement_timeout = {timeout}")
+    }
+
+    fn cursor(&self) -> Message {
+        let mut sql = format!("DECLARE {CURSOR} NO SCROLL CURSOR FOR ");
+        let lead = sql.len();
+        sql.push_str(&self.statement.text);
+        // On a line of its own, behind whatever comment the text ends with.
+        sql.push('\n');
+        let window = self.statement.window;
+        if window.offset > 0 {
+            let offset = window.offset;
+            write!(sql, "; MOVE FORWARD {offset} IN {CURSOR}").expect("a string takes everything");
+        }
+        let rows = window.rows + 1;
+        write!(sql, "; FETCH FORWARD {rows} FROM {CURSOR}").expect("a string takes everything");
+        Message { sql, lead }
+    }
+
+    async fn execute(&mut self, sql: String) -> sqlx::Result<()> {
+        let connection = self.lease.begin();
+        connection
+            .execute(sqlx::raw_sql(AssertSqlSafe(sql)))
+            .await?;
+        Ok(())
+    }
+
+    /// Has PostgreSQL parse the text, which proves that it is one statement.
+    async fn prove(&mut self) -> Result<(), QueryError> {
+        let pool = self.lease.pool();
+        let text = AssertSqlSafe(Arc::clone(&self.statement.text)).into_sql_str();
+        let connection = self.lease.begin();
+        let proof = connection
+            .prepare(text)
+            .await
+            .map_err(|error| QueryError::new(error, Phase::Parse, 0))?;
+        // Forgotten at once, here and in PostgreSQL: a proof holds for now only, since settings
+        // of the session decide what ends a string.
+        connection
+            .clear_cached_statements()
+            .await
+            .map_err(|error| QueryError::new(error, Phase::Parse, 0))?;
+        self.columns = Some(
+            proof
+                .columns()
+                .iter()
+                .map(|column| Column::new(column, |oid| pool.catalogue().kind(oid)))
+                .collect(),
+        );
+        Ok(())
+    }
+
+    /// Sends a message, and hands on the rows that are wanted.
+    async fn read(&mut self, message: Message, skip: u64) -> sqlx::Result<()> {
+        let pool = self.lease.pool();
+        let wanted = self.statement.window.rows;
+        let tally = &mut self.tally;
+        let mut results = sqlx::raw_sql(AssertSqlSafe(message.sql)).fetch_many(self.lease.begin());
+        while let Some(result) = results.try_next().await? {
+            let row = match result {
+                Either::Left(done) => {
+                    tally.complete(done.rows_affected());
+                    continue;
+                }
+                Either::Right(row) => row,
+            };
+            if tally.set == Set::Over {
+                continue;
+            }
+            if tally.set == Set::Awaited {
+                tally.set = Set::Arriving;
+                let columns = columns(&row, &pool).await;
+                self.desk
+                    .leave(Found::Head {
+                        columns,
+                        is_command: false,
+                    })
+                    .await;
+            }
+            if tally.skipped < skip {
+                tally.skipped += 1;
+            } else if tally.rows < wanted {
+                tally.rows += 1;
+                self.desk.leave(Found::Row(row)).await;
+            } else {
+                tally.has_more = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the connection as it was before the statement that failed, if that can be.
+    async fn stop(&mut self, error: QueryError, is_unfit: bool, has_begun: bool) -> Stop {
+        let QueryError::Failed { report, .. } = &error else {
+            if matches!(&error, QueryError::Connection(sqlx::Error::Io(_))) {
+                self.lease.give_up();
+            }
+            // Else it is not known what goes on at the other end: the lease stays busy, and
+            // is cancelled and closed.
+            return Stop::Failed(error);
+        };
+        let is_intervention = report.is_intervention();
+        if report.is_fatal() {
+            self.lease.give_up();
+            return Stop::Failed(error);
+        }
+        if has_begun && let Err(lost) = self.execute("ROLLBACK".to_owned()).await {
+            self.lease.give_up();
+            warn!(
+                error = &lost as &dyn Error,
+                "a transaction could not be rolled back"
+            );
+            return Stop::Failed(error);
+        }
+        self.lease.settle();
+        if is_unfit && !is_intervention {
+            Stop::Unfit
+        } else {
+            Stop::Failed(error)
+        }
+    }
+
+    /// Sums up, and says what the columns are if no row has.
+    async fn finish(&mut self, may_be_command: bool) -> Result<Summary, Stop> {
+        let tally = &self.tally;
+        let columns = self.columns.take().unwrap_or_default();
+        let is_command = may_be_command && tally.set == Set::Awaited && columns.is_empty();
+        if tally.set == Set::Awaited {
+            self.desk
+                .leave(Found::Head {
+                    columns,
+                    is_command,
+                })
+                .await;
+        }
+        Ok(Summary {
+            rows: tally.rows,
+            has_more: tally.has_more,
+            affected: if is_command { tally.affected } else { 0 },
+            command: if is_command {
+                tag(&self.statement.command, tally.affected)
+            } else {
+                String::new()
+            },
+        })
+    }
+}
+
+// === impl Tally ===
+
+impl Tally {
+    fn complete(&mut self, rows: u64) {
+        self.completed += 1;
+        if self.set == Set::Arriving {
+            self.set = Set::Over;
+        } else {
+            self.affected += rows;
+        }
+    }
+}
+
+/// The columns of a row. Types nobody has met before are asked about on another connection,
+/// since this one is in the middle of the result.
+async fn columns(row: &PgRow, pool: &Pool) -> Arc<[Column]> {
+    let unknown: Vec<u32> = row
+        .columns()
+        .iter()
+        .map(type_oid)
+        .filter(|&oid| pool.catalogue().kind(oid).is_none())
+        .collect();
+    if !unknown.is_empty()
+        && let Err(error) = learn(&unknown, pool).await
+    {
+        // Arrays of such types look the way PostgreSQL prints them, this once.
+        warn!(
+            error = &*error,
+            database = pool.database().name(),
+            "types could not be looked up"
+        );
+    }
+    row.columns()
+        .iter()
+        .map(|column| Column::new(column, |oid| pool.catalogue().kind(oid)))
+        .collect()
+}
+
+async fn learn(oids: &[u32], pool: &Pool) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut aside = pool.aside().await?;
+    let limit = pool.database().settings().connect_timeout;
+    time::timeout(limit, pool.catalogue().learn(oids, &mut aside)).await??;
+    Ok(())
+}
+
+/// The command tag, rebuilt: the driver keeps only the count.
+fn tag(command: &str, affected: u64) -> String {
+    match command {
+        "INSERT" => format!("INSERT 0 {affected}"),
+        "UPDATE" | "DELETE" | "MERGE" => format!("{command} {affected}"),
+        _ => command.to_owned(),
+    }
+}

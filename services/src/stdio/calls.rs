@@ -1,0 +1,139 @@
+//! The calls in flight.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use futures_util::{
+    StreamExt as _,
+    future::{AbortHandle, Abortable, Aborted},
+    stream::FuturesUnordered,
+};
+use pin_project_lite::pin_project;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use ziggurat_layers::json_rpc::{Call, Id, Incoming};
+
+use crate::stdio::output::Turn;
+
+/// The calls in flight: waiting for a place, at work, or waiting to be written.
+pub(super) struct Calls<F, T> {
+    flights: FuturesUnordered<Flight<F>>,
+    /// At most one for each flight, so a search is short.
+    cancellable: Vec<Cancellable>,
+    next_key: u64,
+    writer: mpsc::Sender<Turn<T>>,
+}
+
+struct Cancellable {
+    key: u64,
+    id: Id,
+    abort: AbortHandle,
+}
+
+pin_project! {
+    /// A call and the key it is known by.
+    struct Flight<F> {
+        key: u64,
+        #[pin]
+        call: Abortable<F>,
+    }
+}
+
+/// The params of `notifications/cancelled`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Cancelled {
+    request_id: Id,
+}
+
+/// The notification, if the message cancels a call.
+pub(super) fn as_cancellation(incoming: &Incoming) -> Option<&Call> {
+    match incoming {
+        Incoming::Call(call) if call.is_notification() => {
+            (call.method() == "notifications/cancelled").then_some(call)
+        }
+        _ => None,
+    }
+}
+
+/// The id that a cancellation can name.
+pub(super) fn cancellable_id(incoming: &Incoming) -> Option<Id> {
+    match incoming {
+        Incoming::Call(call) if call.method() != "initialize" => call.id().cloned(),
+        _ => None,
+    }
+}
+
+// === impl Calls ===
+
+impl<F, T> Calls<F, T>
+where
+    F: Future<Output = Option<Turn<T>>>,
+{
+    pub(super) fn new(writer: mpsc::Sender<Turn<T>>) -> Self {
+        Self {
+            flights: FuturesUnordered::new(),
+            cancellable: Vec::new(),
+            next_key: 0,
+            writer,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.flights.len()
+    }
+
+    pub(super) fn start(&mut self, id: Option<Id>, call: F) {
+        let key = self.next_key;
+        self.next_key += 1;
+        let (abort, registration) = AbortHandle::new_pair();
+        let call = Abortable::new(call, registration);
+        self.flights.push(Flight { key, call });
+        if let Some(id) = id {
+            self.cancellable.push(Cancellable { key, id, abort });
+        }
+        debug_assert!(self.cancellable.len() <= self.flights.len());
+    }
+
+    /// Drops the calls the notification names: it wakes them, and they end instead.
+    pub(super) fn cancel(&self, notification: &Call) {
+        let Ok(Cancelled { request_id }) = notification.params() else {
+            return;
+        };
+        for call in self.cancellable.iter().filter(|call| call.id == request_id) {
+            call.abort.abort();
+        }
+    }
+
+    /// Waits for a call to end and hands its answer to the writer; `None` if there is no call.
+    ///
+    /// Nothing is lost when the future is dropped.
+    pub(super) async fn land(&mut self) -> Option<()> {
+        let (key, landed) = self.flights.next().await?;
+        self.cancellable.retain(|call| call.key != key);
+        if let Ok(Some(turn)) = landed {
+            // There is room, for there is one pen. A writer that is gone has failed, and that
+            // ends everything.
+            self.writer.try_send(turn).ok();
+        }
+        Some(())
+    }
+
+    /// Waits for all calls to end, and tells the writer that there are no more.
+    pub(super) async fn finish(mut self) {
+        while self.land().await.is_some() {}
+    }
+}
+
+// === impl Flight ===
+
+impl<F: Future> Future for Flight<F> {
+    type Output = (u64, Result<F::Output, Aborted>);
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        this.call.poll(cx).map(|outcome| (*this.key, outcome))
+    }
+}

@@ -1,0 +1,44 @@
+//! The lines of the output.
+
+use std::{convert::Infallible, future::poll_fn, io, pin::pin};
+
+use bytes::Bytes;
+use http_body::Body;
+use tokio::{
+    io::{AsyncWrite, AsyncWriteExt as _, BufWriter},
+    sync::{OwnedSemaphorePermit, mpsc},
+};
+use ziggurat_layers::json_rpc::RpcBody;
+
+/// An answer whose turn it is to be written.
+pub(super) struct Turn<T> {
+    pub(super) body: RpcBody<T>,
+    /// There is one: it is passed on when the line is complete.
+    pub(super) _pen: OwnedSemaphorePermit,
+    /// Given back then too: a call takes its place until it is answered.
+    pub(super) _place: OwnedSemaphorePermit,
+}
+
+/// Writes answers until there are no more, each on a line of its own.
+pub(super) async fn write_lines<W, T>(
+    mut turns: mpsc::Receiver<Turn<T>>,
+    output: W,
+) -> io::Result<()>
+where
+    W: AsyncWrite + Unpin,
+    T: Body<Data = Bytes, Error = Infallible>,
+{
+    // Frames are gathered: a write to the standard output is a trip to another thread.
+    let mut output = BufWriter::new(output);
+    while let Some(turn) = turns.recv().await {
+        let mut body = pin!(turn.body);
+        while let Some(Ok(frame)) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            if let Ok(data) = frame.into_data() {
+                output.write_all(&data).await?;
+            }
+        }
+        output.write_all(b"\n").await?;
+        output.flush().await?;
+    }
+    output.shutdown().await
+}

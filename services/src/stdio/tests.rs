@@ -1,0 +1,187 @@
+mod cancelling;
+mod ending;
+mod reading;
+
+use std::{
+    future::pending,
+    task::{Context, Poll},
+};
+
+use futures_util::future::BoxFuture;
+use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream},
+    sync::oneshot,
+    task,
+};
+use ziggurat_layers::json_rpc::{Id, Json};
+
+use super::*;
+
+type TestBody = UnsyncBoxBody<Bytes, Infallible>;
+type TestReply = Reply<TestBody>;
+
+/// A service whose calls the test answers by hand.
+#[derive(Clone)]
+struct Desk(mpsc::UnboundedSender<Visit>);
+
+/// A call at the desk. It is gone when whoever waits for the reply is.
+struct Visit {
+    call: Call,
+    reply: oneshot::Sender<TestReply>,
+}
+
+/// The other ends of the pipes.
+struct Client {
+    input: DuplexStream,
+    output: BufReader<DuplexStream>,
+    visits: mpsc::UnboundedReceiver<Visit>,
+}
+
+// === impl Desk ===
+
+impl Service<Call> for Desk {
+    type Response = TestReply;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<TestReply, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let (reply, replied) = oneshot::channel();
+        // A test that does not look at its calls leaves them without a reply.
+        self.0.send(Visit { call, reply }).ok();
+        Box::pin(async {
+            match replied.await {
+                Ok(reply) => Ok(reply),
+                Err(_) => pending().await,
+            }
+        })
+    }
+}
+
+// === impl Visit ===
+
+impl Visit {
+    fn id(&self) -> &str {
+        self.call.id().map_or("none", Id::as_json)
+    }
+
+    fn reply(self, text: &str) {
+        let json = Json::new(text).expect("JSON");
+        self.reply.send(json.into()).expect("the call is running");
+    }
+
+    fn stream(self, body: TestBody) {
+        let reply = Reply::stream(body);
+        self.reply.send(reply).expect("the call is running");
+    }
+
+    /// Resolves when nobody waits for the reply any more.
+    async fn dropped(mut self) {
+        self.reply.closed().await;
+    }
+}
+
+// === impl Client ===
+
+impl Client {
+    async fn send(&mut self, lines: &str) {
+        self.input.write_all(lines.as_bytes()).await.expect("sent");
+    }
+
+    async fn request(&mut self, id: u32) {
+        self.send(&request(id)).await;
+    }
+
+    async fn cancel(&mut self, id: &str) {
+        let method = "notifications/cancelled";
+        self.send(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"requestId\":{id}}}}}\n"
+        ))
+        .await;
+    }
+
+    /// The next call to reach the service.
+    async fn visit(&mut self, id: u32) -> Visit {
+        let visit = self.visits.recv().await.expect("a server");
+        assert_eq!(visit.id(), id.to_string());
+        visit
+    }
+
+    /// The next line, or nothing at the end.
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).await.expect("text");
+        line
+    }
+
+    /// Ends the input and reads on to the end of the output.
+    async fn rest(self) -> String {
+        drop(self.input);
+        let (mut output, mut rest) = (self.output, String::new());
+        output.read_to_string(&mut rest).await.expect("text");
+        rest
+    }
+}
+
+fn request(id: u32) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"wait\"}}\n")
+}
+
+fn answer(id: u32, result: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"{result}\"}}\n")
+}
+
+/// Room for so many bytes in each pipe.
+const PIPE: usize = 1 << 10;
+
+/// When a test that hangs is over; the others do not wait for it.
+const STUCK: Duration = Duration::from_secs(10);
+
+/// Runs a server and its client, until both are done.
+async fn converse<O>(stdio: Stdio, client: impl AsyncFnOnce(Client) -> O) -> (io::Result<()>, O) {
+    let (input, server_input) = tokio::io::duplex(PIPE);
+    let (server_output, output) = tokio::io::duplex(PIPE);
+    let (visit, visits) = mpsc::unbounded_channel();
+    let output = BufReader::new(output);
+    let server = stdio.serve(Desk(visit), server_input, server_output, pending());
+    let client = client(Client {
+        input,
+        output,
+        visits,
+    });
+    let both = async { tokio::join!(server, client) };
+    time::timeout(STUCK, both).await.expect("nothing is stuck")
+}
+
+/// Lets the server do all it can.
+async fn settle() {
+    for _ in 0..64 {
+        task::yield_now().await;
+    }
+}
+
+fn limits(max_calls: usize, max_waiting: usize) -> Limits {
+    Limits {
+        max_calls,
+        max_waiting,
+        ..Limits::default()
+    }
+}
+
+/// A JSON string in frames, longer than what a pipe has room for.
+fn long_text() -> (TestBody, String) {
+    let frame = Bytes::from(vec![b'x'; PIPE]);
+    let quote = Bytes::from_static(b"\"");
+    let frames = [quote.clone(), frame.clone(), frame, quote];
+    let frames = frames.map(|data| Ok(http_body::Frame::data(data)));
+    let body = StreamBody::new(futures_util::stream::iter(frames));
+    (body.boxed_unsync(), "x".repeat(2 * PIPE))
+}
+
+fn short_text() -> TestBody {
+    Full::new(Bytes::from_static(b"\"short\"")).boxed_unsync()
+}
