@@ -2,8 +2,8 @@
 //!
 //! HTTP/1.1 and HTTP/2 are told apart by their first bytes. Every request carries a
 //! [`ClientIp`] that names the peer of its connection. What one client can hold is bounded by
-//! [`Limits`]: connections, the time to send a request head, the time a connection may take
-//! to end.
+//! [`Limits`]: connections, the time to send a request head, to take some of a response, and
+//! for a connection to end.
 //!
 //! A connection that ends while its client is still sending is closed in stages (RFC 9112
 //! section 9.6), so that the client can read why it was refused.
@@ -52,6 +52,8 @@ pub struct Limits {
     pub max_connections: usize,
     /// Time for the head of a request, and for an idle connection to send one.
     pub header_timeout: Duration,
+    /// Time a client may take nothing of what is sent to it.
+    pub write_timeout: Duration,
     /// Streams open at once on one HTTP/2 connection.
     pub max_streams: u32,
     /// Time for the requests in flight when the server shuts down.
@@ -83,6 +85,7 @@ impl Default for Limits {
         Self {
             max_connections: 1024,
             header_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_mins(1),
             max_streams: 128,
             shutdown_grace: Duration::from_secs(10),
             linger: Duration::from_secs(5),

@@ -1,6 +1,9 @@
 //! Connections that are slow, hasty or broken, in front of the whole stack.
 
-use std::{convert::Infallible, time::Instant};
+use std::{
+    convert::Infallible,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -15,10 +18,16 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 
-use crate::server::{Body, Running, start};
+use ziggurat_services::serve::Limits;
+
+use crate::server::{Body, Running, start_with};
 
 /// The layers a gateway has, in front of a handler that answers with its path.
 async fn gateway() -> Running {
+    gateway_with(Limits::default()).await
+}
+
+async fn gateway_with(limits: Limits) -> Running {
     let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), ())]);
     let handler = service_fn(|request: Request<LimitedBody<Incoming>>| async move {
         let path = request.uri().path().to_owned();
@@ -34,14 +43,16 @@ async fn gateway() -> Running {
         .layer(BodyLimitLayer::new(100))
         .layer(BearerLayer::new(tokens).with_exempt(["/health"]))
         .service(handler);
-    start(service).await
+    start_with(limits, service).await
 }
 
 const AUTH: &str = "authorization: Bearer open-sesame\r\n";
 
 #[tokio::test]
 async fn a_client_that_dribbles_its_headers_is_cut_off() {
-    let server = gateway().await;
+    let mut limits = Limits::default();
+    limits.header_timeout = Duration::from_millis(300);
+    let server = gateway_with(limits).await;
     let begun = Instant::now();
     for beginning in ["", "P", "GET / HTTP/1.1\r\nhost: t\r\nx-slow: "] {
         let mut wire = server.connect().await;

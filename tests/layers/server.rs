@@ -35,7 +35,7 @@ pub(crate) struct Wire {
     pub(crate) writing: OwnedWriteHalf,
 }
 
-/// Serves `service` with limits short enough for a test to run into.
+/// Serves `service` with the limits of the product.
 pub(crate) async fn start<S, B>(service: S) -> Running
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
@@ -43,8 +43,17 @@ where
     S::Future: Send + 'static,
     B: http_body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
-    let mut limits = Limits::default();
-    limits.header_timeout = Duration::from_millis(300);
+    start_with(Limits::default(), service).await
+}
+
+/// Serves `service` with limits a test can run into.
+pub(crate) async fn start_with<S, B>(limits: Limits, service: S) -> Running
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send + 'static,
+    B: http_body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
+{
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     let mut tasks = JoinSet::new();

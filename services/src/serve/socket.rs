@@ -20,18 +20,27 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes read and dropped at a time while a connection lingers.
 const DRAIN_BUFFER: usize = 4096;
 
-/// Guards the start and the end of a connection.
+/// How long a client that is still sending may pause. One that has nothing to say, and does
+/// not close either, need not be waited for.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Guards the start and the end of a connection, and its writes.
 ///
 /// At the start hyper waits without a limit of time until it knows the protocol: a client
 /// that sends nothing, or the beginning of the HTTP/2 preface, would hold its connection
 /// for ever. At the end a close while unread bytes wait makes the system send a reset,
-/// and the client may lose the response that told it why.
+/// and the client may lose the response that told it why. And in between, a client that takes
+/// nothing of its response would keep it waiting.
 #[derive(Debug)]
 pub(super) struct Socket<T> {
     inner: T,
     // Boxed: one per connection, and hyper wants to move its socket.
     deadline: Pin<Box<Sleep>>,
     phase: Phase,
+    /// When to give up on a client that takes nothing; only while it does not.
+    // Boxed: one per pause of a client, not per write.
+    stall: Option<Pin<Box<Sleep>>>,
+    write_timeout: Duration,
     linger: Duration,
     linger_bytes: u64,
 }
@@ -45,9 +54,10 @@ enum Phase {
     Open,
     /// The writing side is being shut down.
     Closing,
-    /// So many bytes may still be read and dropped.
+    /// So many bytes may still be read and dropped, until then.
     Lingering {
         bytes: u64,
+        until: Instant,
     },
 }
 
@@ -59,9 +69,35 @@ impl<T> Socket<T> {
             inner,
             deadline: Box::pin(sleep(limits.header_timeout)),
             phase: Phase::Opening { matched: 0 },
+            stall: None,
+            write_timeout: limits.write_timeout,
             linger: limits.linger,
             linger_bytes: limits.linger_bytes,
         }
+    }
+}
+
+impl<T> Socket<T> {
+    /// Lets a write wait, but not for ever: what waits for it holds memory, and perhaps a
+    /// statement in a database.
+    fn progress<W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<W>>,
+    ) -> Poll<io::Result<W>> {
+        if written.is_ready() {
+            self.stall = None;
+            return written;
+        }
+        let timeout = self.write_timeout;
+        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        ready!(stall.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn wait_for_more(&mut self, until: Instant) {
+        let pause = Instant::now() + LONGEST_PAUSE;
+        self.deadline.as_mut().reset(pause.min(until));
     }
 }
 
@@ -111,15 +147,19 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().inner).poll_write(cx, bytes)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.inner).poll_write(cx, bytes);
+        this.progress(cx, written)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_flush(cx)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.inner).poll_flush(cx);
+        this.progress(cx, written)
     }
 
-    /// Shuts the writing side down, then reads on until the client closes or has had enough
-    /// time or bytes.
+    /// Shuts the writing side down, then reads on until the client closes, pauses, or has had
+    /// enough time or bytes.
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
@@ -129,11 +169,17 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
                     this.phase = Phase::Closing;
                 }
                 Phase::Closing => {
-                    ready!(Pin::new(&mut this.inner).poll_shutdown(cx))?;
+                    if Pin::new(&mut this.inner).poll_shutdown(cx)?.is_pending() {
+                        // A client that reads nothing is waited for no longer than the others.
+                        ready!(this.deadline.as_mut().poll(cx));
+                        return Poll::Ready(Ok(()));
+                    }
+                    let until = this.deadline.deadline();
                     let bytes = this.linger_bytes;
-                    this.phase = Phase::Lingering { bytes };
+                    this.phase = Phase::Lingering { bytes, until };
+                    this.wait_for_more(until);
                 }
-                Phase::Lingering { bytes } => {
+                Phase::Lingering { bytes, until } => {
                     if this.deadline.as_mut().poll(cx).is_ready() || *bytes == 0 {
                         return Poll::Ready(Ok(()));
                     }
@@ -146,6 +192,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
                         return Poll::Ready(Ok(()));
                     }
                     *bytes = bytes.saturating_sub(dropped);
+                    let until = *until;
+                    this.wait_for_more(until);
                 }
             }
         }
@@ -156,7 +204,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().inner).poll_write_vectored(cx, slices)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.inner).poll_write_vectored(cx, slices);
+        this.progress(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -211,6 +261,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_given_up_but_a_slow_one_is_not() {
+        let (server, mut client) = duplex(10);
+        let mut socket = Box::pin(Socket::new(server, &limits()));
+        let slowly = async {
+            let mut taken = [0; 10];
+            for _ in 0..5 {
+                sleep(limits().write_timeout / 2).await;
+                client.read_exact(&mut taken).await.expect("open");
+            }
+            std::future::pending::<()>().await;
+        };
+        let begun = Instant::now();
+        let error = tokio::select! {
+            written = socket.write_all(&[7; 100]) => written.expect_err("given up"),
+            () = slowly => unreachable!("it never ends"),
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(begun.elapsed(), limits().write_timeout / 2 * 7);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_close_reads_on_until_the_client_closes_too() {
         let (socket, mut client) = guarded(&limits());
         let mut socket = Box::pin(socket);
@@ -232,14 +303,37 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_close_gives_up_after_the_time_or_the_bytes_allowed() {
+    async fn a_close_does_not_wait_for_a_client_that_is_silent() {
         let (socket, client) = guarded(&limits());
         let begun = Instant::now();
         Box::pin(socket).shutdown().await.expect("given up");
-        assert!(begun.elapsed() >= limits().linger);
-        assert!(begun.elapsed() < limits().linger + Duration::from_secs(1));
+        assert!(begun.elapsed() >= LONGEST_PAUSE);
+        assert!(begun.elapsed() < LONGEST_PAUSE * 2);
         drop(client);
+    }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_close_gives_up_on_a_client_that_goes_on_and_on() {
+        let (socket, mut client) = guarded(&limits());
+        let mut socket = Box::pin(socket);
+        let begun = Instant::now();
+        let dribbling = async {
+            let mut pause = tokio::time::interval(LONGEST_PAUSE / 2);
+            loop {
+                pause.tick().await;
+                client.write_all(b".").await.expect("open");
+            }
+        };
+        tokio::select! {
+            closed = socket.shutdown() => closed.expect("given up"),
+            () = dribbling => unreachable!("it never ends"),
+        }
+        assert!(begun.elapsed() >= limits().linger);
+        assert!(begun.elapsed() < limits().linger + LONGEST_PAUSE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_close_gives_up_after_the_bytes_allowed() {
         let (socket, mut client) = guarded(&limits());
         client.write_all(&vec![7; 20_000]).await.expect("open");
         let begun = Instant::now();
