@@ -54,6 +54,8 @@
 //!
 //! Nothing is allocated, and at most 32 addresses are read, however long the header is.
 
+#[cfg(test)]
+mod corpus;
 mod hops;
 #[cfg(test)]
 mod tests;

@@ -57,6 +57,8 @@
 //! the space its header map needs for it; one that does not costs a look at its content type.
 //! Link lines that are already there are read in place, in time linear in their length.
 
+#[cfg(test)]
+mod corpus;
 mod parse;
 #[cfg(test)]
 mod tests;

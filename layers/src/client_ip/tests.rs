@@ -384,6 +384,26 @@ fn networks_are_read_strictly() {
 }
 
 /// A node, and the address it names.
+#[test]
+fn what_a_fuzzer_found_worth_keeping_names_nobody() {
+    for line in corpus::LINES {
+        for header in [HopHeader::Forwarded, HopHeader::XForwardedFor] {
+            let case = line.escape_ascii();
+            let (left, right) = (&b"203.0.113.9"[..], *line);
+            assert_eq!(
+                client(header.clone(), &[right]),
+                address("10.0.0.1"),
+                "{case}"
+            );
+            assert_eq!(
+                client(header, &[left, right]),
+                address("10.0.0.1"),
+                "{case}"
+            );
+        }
+    }
+}
+
 fn any_node() -> impl Strategy<Value = (String, Option<IpAddr>)> {
     let v4 = any::<Ipv4Addr>();
     let v6 = any::<Ipv6Addr>();

@@ -329,6 +329,30 @@ fn layer_service_and_future_are_send_sync_and_clone() {
 }
 
 /// Pieces that `Link` lines are made of, sensible or not.
+#[test]
+fn what_a_fuzzer_found_worth_keeping_stays_as_it_is_and_hides_no_link() {
+    for line in corpus::LINES {
+        let case = line.escape_ascii();
+        let value = HeaderValue::from_bytes(line).expect("a header value");
+        let once = through(
+            LinkLayer::new([desc()]),
+            json().header(header::LINK, value.clone()),
+        );
+        let written: Vec<_> = once.headers().get_all(header::LINK).iter().collect();
+        assert_eq!(written, [&value, &HeaderValue::from_static(DESC)], "{case}");
+        let mut again = json();
+        for value in written {
+            again = again.header(header::LINK, value);
+        }
+        let twice = through(LinkLayer::new([desc()]), again);
+        assert_eq!(
+            twice.headers().get_all(header::LINK).iter().count(),
+            2,
+            "{case}"
+        );
+    }
+}
+
 fn soup() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         prop::sample::select(vec![

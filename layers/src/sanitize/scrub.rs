@@ -10,6 +10,8 @@
 //! afterwards, which is why scrubbing twice is scrubbing once.
 
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod tests;
 mod words;
 
