@@ -3,6 +3,8 @@
 //! Data flows one way: programs build these services, these services use
 //! [`ziggurat_layers`]. Nothing here reads a configuration file or composes a stack.
 
+pub mod accounts;
+pub mod databases;
 pub mod mcp;
 pub mod pg;
 pub mod serve;

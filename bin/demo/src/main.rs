@@ -17,6 +17,7 @@ use anyhow::Context as _;
 use tokio::{net::TcpListener, signal};
 use ziggurat_layers::bearer::TokenHash;
 use ziggurat_services::{
+    databases::{Configured, Databases},
     mcp::{
         Mcp, Resources, ServerInfo, Tools, prompts,
         tools::{QueryDatabase, ReadResource},
@@ -78,9 +79,10 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 fn mcp(pools: &Pools, shop: &Shop) -> anyhow::Result<Mcp> {
+    let databases = Databases::new(pools.clone(), [Configured::new(shop.database()?)]);
     let resources = Resources::new();
     let tools = Tools::new()
-        .with(QueryDatabase::new(pools.clone(), shop.database()?))
+        .with(QueryDatabase::new(databases))
         .with(ReadResource::new(resources.clone()));
     let about = ServerInfo::new("ziggurat-demo", env!("CARGO_PKG_VERSION"));
     Mcp::new(&about, tools, resources, prompts::built_in()).context("listing the tools")

@@ -1,5 +1,6 @@
 //! The tools: one file each.
 
+mod client;
 mod query_database;
 mod read_resource;
 

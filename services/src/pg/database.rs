@@ -248,6 +248,15 @@ impl Database {
         (!timeout.is_zero()).then_some(timeout)
     }
 
+    /// Whether the other one is described in the same words, the password included.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let (one, two) = (&self.settings, &other.settings);
+        // The password is not shown by `Debug`, so it is compared by itself.
+        one.password.expose_secret() == two.password.expose_secret()
+            && format!("{one:?}") == format!("{two:?}")
+    }
+
     pub(crate) fn options(&self) -> &PgConnectOptions {
         &self.options
     }

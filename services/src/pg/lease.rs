@@ -201,6 +201,16 @@ impl Pools {
         }
     }
 
+    /// Closes the pools of all callers for a database: it is not there any more, or not there
+    /// any more as it was described.
+    pub fn close_database(&self, database: &str) {
+        for pools in self.shared.lock().values_mut() {
+            if let Some(pool) = pools.remove(database) {
+                pool.close();
+            }
+        }
+    }
+
     /// Closes everything, so that the reaper can come to its end.
     pub fn close_all(&self) {
         let callers = mem::take(&mut *self.shared.lock());

@@ -3,22 +3,21 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
 use futures_util::TryStreamExt as _;
 use serde::Deserialize;
 use serde_json::Number;
-use ziggurat_layers::bearer::TokenHash;
 
 use crate::{
+    databases::{Current, Databases},
     mcp::{
-        Caller, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-        ToolResult,
+        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+        ToolResult, tools::client,
     },
     pg::{
         database::{Database, MAX_ROWS},
         error::{Phase, QueryError, Report},
-        lease::{Pool, Pools},
         rows::{Rows, Summary},
         statement::{Statement, Window},
     },
@@ -27,9 +26,6 @@ use crate::{
 /// How many bytes of rows one answer holds unless it is told otherwise.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
 
-/// Whose pool is used where nobody has to sign in.
-const ANYBODY: &str = "default";
-
 /// Runs a statement for its caller.
 ///
 /// The statement runs in a read-only transaction unless the database allows writes, on a
@@ -37,8 +33,7 @@ const ANYBODY: &str = "default";
 /// window and [`with_max_bytes`](Self::with_max_bytes) allow, and says how to ask for more.
 #[derive(Clone, Debug)]
 pub struct QueryDatabase {
-    pools: Pools,
-    database: Arc<Database>,
+    databases: Databases,
     max_bytes: usize,
 }
 
@@ -60,12 +55,11 @@ struct Page {
 // === impl QueryDatabase ===
 
 impl QueryDatabase {
-    /// Runs statements in this database, on connections from these pools.
+    /// Runs statements in the database the caller is using.
     #[must_use]
-    pub fn new(pools: Pools, database: Arc<Database>) -> Self {
+    pub fn new(databases: Databases) -> Self {
         Self {
-            pools,
-            database,
+            databases,
             max_bytes: DEFAULT_MAX_BYTES,
         }
     }
@@ -78,21 +72,16 @@ impl QueryDatabase {
         self
     }
 
-    fn pool(&self, caller: &Caller) -> Pool {
-        let key = caller.extension::<TokenHash>().map(TokenHash::to_string);
-        self.pools
-            .pool(key.as_deref().unwrap_or(ANYBODY), &self.database)
-    }
-
-    async fn run(&self, statement: Statement, pool: &Pool) -> Result<String, Reported> {
+    async fn run(&self, statement: Statement, current: &Current) -> Result<String, Reported> {
         let lead = format!(
             "Database: {}\n\nSQL Query:\n{}\n\n",
-            self.database.name(),
+            current.label(),
             statement.text()
         );
         let asked = format!("SQL Query:\n{}\n\n", statement.text());
         let window = statement.window();
-        let lease = pool
+        let lease = current
+            .pool()
             .lease()
             .await
             .map_err(|error| complaint(&asked, &error.into()))?;
@@ -143,7 +132,7 @@ impl QueryDatabase {
 impl Tool for QueryDatabase {
     fn describe(&self) -> ToolDescriptor {
         let limit = Property::integer("How many rows to return.")
-            .with_default(self.database.row_limit())
+            .with_default(100)
             .with_minimum(1)
             .with_maximum(MAX_ROWS.into());
         let offset = Property::integer("How many rows to pass over first, to page on.")
@@ -169,11 +158,12 @@ impl Tool for QueryDatabase {
         let query = arguments
             .query
             .or_report("Missing or invalid 'query' parameter")?;
-        let statement = Statement::new(&self.database, &query)
+        let current = client::current(&self.databases, request.caller())?;
+        let database = current.database();
+        let statement = Statement::new(database, &query)
             .map_err(|error| complaint("", &error))?
-            .with_window(window(&self.database, arguments.limit, arguments.offset));
-        let pool = self.pool(request.caller());
-        Ok(ToolResult::text(self.run(statement, &pool).await?))
+            .with_window(window(database, arguments.limit, arguments.offset));
+        Ok(ToolResult::text(self.run(statement, &current).await?))
     }
 }
 
@@ -232,9 +222,7 @@ fn complaint(asked: &str, error: &QueryError) -> Reported {
             _ => format!("Error iterating rows: {}", explained(report)),
         },
         QueryError::Row(_) => "Error reading row: the value is not text".to_owned(),
-        QueryError::Lease(error) => format!(
-            "Failed to get database client: {error}\nCheck the connection settings of the server."
-        ),
+        QueryError::Lease(error) => return client::unavailable(error),
         _ => "Error iterating rows: the connection to the database was lost".to_owned(),
     })
 }

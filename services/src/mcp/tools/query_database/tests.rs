@@ -7,6 +7,7 @@ use ziggurat_layers::json_rpc::JsonRpcLayer;
 
 use super::QueryDatabase;
 use crate::{
+    databases::{Configured, Databases},
     mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect},
     pg::fixture::Fixture,
 };
@@ -34,7 +35,8 @@ impl Bench {
         let database = self
             .fixture
             .describe(|settings| settings.allow_writes = self.writable);
-        let tool = QueryDatabase::new(self.fixture.pools.clone(), database);
+        let pools = self.fixture.pools.clone();
+        let tool = QueryDatabase::new(Databases::new(pools, [Configured::new(database)]));
         let tools = Tools::new().with(tool.with_max_bytes(self.max_bytes));
         let about = ServerInfo::new("test", "0");
         let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");

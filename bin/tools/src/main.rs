@@ -1,0 +1,3 @@
+//! `ziggurat-tools`: an MCP server for PostgreSQL.
+
+fn main() {}

@@ -1,0 +1,307 @@
+//! Which databases there are, who may use which, and which one a caller is using.
+//!
+//! What a caller sees depends on the token it came with (see [`Configured::is_open_to`]); where
+//! nobody has to sign in, on nothing. A selection belongs to a token and lasts as long as the
+//! token does, or until the database goes.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use ziggurat_services::{
+//!     accounts::{Holder, Identity},
+//!     databases::{Configured, Databases},
+//!     pg::{database::{Database, Settings}, lease::Pools},
+//! };
+//! use ziggurat_layers::bearer::TokenHash;
+//!
+//! let named = |name: &str| {
+//!     let settings = Settings { name: name.into(), user: "reader".into(), ..Settings::default() };
+//!     Database::try_from(settings).map(Configured::new)
+//! };
+//! let (pools, _reaper) = Pools::new();
+//! let databases = Databases::new(pools, [named("shop")?, named("docs")?]);
+//!
+//! let program = Identity::new(TokenHash::of("a token"), Holder::Program { database: None });
+//! let seen: Vec<_> = databases.visible(Some(&program));
+//! assert_eq!(seen.len(), 1, "an unbound token is bound to the first");
+//! assert_eq!(databases.visible(None).len(), 2);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use thiserror::Error;
+
+use crate::{
+    accounts::{Holder, Identity},
+    pg::{
+        database::Database,
+        lease::{Pool, Pools},
+    },
+};
+
+/// The session of everybody, where nobody has to sign in.
+const ANYBODY: &str = "default";
+
+/// A database, and the users it is there for.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Configured {
+    database: Arc<Database>,
+    users: Arc<[String]>,
+}
+
+/// The databases of a server. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Databases {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pools: Pools,
+    /// In the order of the configuration; the first is the default.
+    list: ArcSwap<Vec<Configured>>,
+    /// By session key. It grows with the sessions that select, and each is forgotten with its
+    /// token.
+    selections: Mutex<HashMap<String, String>>,
+}
+
+/// The database a caller is using, and its connections to it.
+#[derive(Clone, Debug)]
+pub struct Current {
+    pool: Pool,
+}
+
+/// Why a caller has no database. The words are for the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NoDatabase {
+    /// The server has none at all, or not the one a token is bound to.
+    #[error("no database connection configured for this token: {0}")]
+    ForToken(String),
+    /// No database is there for this user.
+    #[error("no databases are configured for user '{0}' - contact your administrator")]
+    ForUser(String),
+    /// Nothing is configured.
+    #[error("no databases are configured")]
+    AtAll,
+}
+
+/// Why a database cannot be selected. The words are for the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SelectError {
+    /// There is none of that name.
+    #[error("Database not found")]
+    NotFound,
+    /// The caller came with a token for another one.
+    #[error("API token is bound to a different database")]
+    Bound,
+    /// It is not there for this user.
+    #[error("Access denied to this database")]
+    Denied,
+}
+
+// === impl Configured ===
+
+impl Configured {
+    /// A database that is there for every user.
+    pub fn new(database: impl Into<Arc<Database>>) -> Self {
+        Self {
+            database: database.into(),
+            users: Arc::default(),
+        }
+    }
+
+    /// Restricts it to these users; nobody in the list is no restriction.
+    pub fn with_users<U: Into<String>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
+        self.users = users.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// Whether a caller may use it. `is_first` says whether it is the first of the list, which
+    /// is what an API token without a database is bound to.
+    #[must_use]
+    pub fn is_open_to(&self, identity: Option<&Identity>, is_first: bool) -> bool {
+        match identity.map(Identity::holder) {
+            None => true,
+            Some(Holder::Program { database: None }) => is_first,
+            Some(Holder::Program {
+                database: Some(bound),
+            }) => **bound == *self.database.name(),
+            Some(Holder::User { name, databases }) => {
+                let name_is = |listed: &String| **listed == **name;
+                (databases.is_empty() || databases.iter().any(|d| d == self.database.name()))
+                    && (self.users.is_empty() || self.users.iter().any(name_is))
+            }
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.users == other.users && self.database.is_same(&other.database)
+    }
+}
+
+// === impl Databases ===
+
+impl Databases {
+    /// Takes the databases in the order of the configuration.
+    #[must_use]
+    pub fn new(pools: Pools, list: impl IntoIterator<Item = Configured>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                pools,
+                list: ArcSwap::from_pointee(list.into_iter().collect()),
+                selections: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Takes another list. Databases that are described as before keep their connections; those
+    /// of the others close as their statements end.
+    pub fn replace(&self, list: impl IntoIterator<Item = Configured>) {
+        let before = self.shared.list.load();
+        let kept = |new: Configured| {
+            let old = before.iter().find(|old| old.is_same(&new));
+            old.cloned().unwrap_or(new)
+        };
+        let list: Vec<_> = list.into_iter().map(kept).collect();
+        for old in before.iter() {
+            let stays = |new: &Configured| Arc::ptr_eq(&new.database, &old.database);
+            if !list.iter().any(stays) {
+                self.shared.pools.close_database(old.database.name());
+            }
+        }
+        self.shared.list.store(Arc::new(list));
+    }
+
+    /// The databases a caller may use, in the order of the configuration.
+    #[must_use]
+    pub fn visible(&self, identity: Option<&Identity>) -> Vec<Configured> {
+        let list = self.shared.list.load();
+        seen(&list, identity).cloned().collect()
+    }
+
+    /// The database a caller is using: the one it selected, if it still may, else the first.
+    ///
+    /// # Errors
+    /// When there is none it may use.
+    pub fn current(&self, identity: Option<&Identity>) -> Result<Current, NoDatabase> {
+        let key = session_key(identity);
+        let list = self.shared.list.load();
+        let selected = self.shared.selections().get(&key).cloned();
+        let of_name = |name: String| {
+            seen(&list, identity).find(|configured| configured.database.name() == name)
+        };
+        let configured = selected
+            .and_then(of_name)
+            .or_else(|| seen(&list, identity).next())
+            .ok_or_else(|| NoDatabase::of(identity))?;
+        let pool = self.shared.pools.pool(&key, &configured.database);
+        Ok(Current { pool })
+    }
+
+    /// Makes a database the one a caller is using, and closes its connections to the others.
+    /// Connects to nothing.
+    ///
+    /// # Errors
+    /// When there is no such database, or the caller may not use it.
+    pub fn select(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
+        let list = self.shared.list.load();
+        if !list.iter().any(|known| known.database.name() == name) {
+            return Err(SelectError::NotFound);
+        }
+        if !seen(&list, identity).any(|open| open.database.name() == name) {
+            return Err(match identity.map(Identity::holder) {
+                Some(Holder::Program { .. }) => SelectError::Bound,
+                _ => SelectError::Denied,
+            });
+        }
+        let key = session_key(identity);
+        self.shared.pools.close_others(&key, name);
+        self.shared.selections().insert(key, name.to_owned());
+        Ok(())
+    }
+
+    /// Forgets a session: its token is no good any more. Its connections close.
+    pub fn forget(&self, session: &str) {
+        self.shared.selections().remove(session);
+        self.shared.pools.close(session);
+    }
+}
+
+impl Shared {
+    fn selections(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        // Nothing panics while holding it, and a map is whole at any time.
+        self.selections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The databases of a list that a caller may use.
+fn seen<'a>(
+    list: &'a [Configured],
+    identity: Option<&Identity>,
+) -> impl Iterator<Item = &'a Configured> {
+    list.iter()
+        .enumerate()
+        .filter(move |(at, configured)| configured.is_open_to(identity, *at == 0))
+        .map(|(_, configured)| configured)
+}
+
+/// What the pools and the selection of a caller are kept under.
+fn session_key(identity: Option<&Identity>) -> String {
+    identity.map_or_else(|| ANYBODY.to_owned(), |known| known.token().to_string())
+}
+
+// === impl NoDatabase ===
+
+impl NoDatabase {
+    fn of(identity: Option<&Identity>) -> Self {
+        match identity.map(Identity::holder) {
+            None => Self::AtAll,
+            Some(Holder::User { name, .. }) => Self::ForUser(name.to_string()),
+            Some(Holder::Program { database }) => Self::ForToken(match database {
+                Some(name) => format!("database '{name}' not configured"),
+                None => "no databases are configured".to_owned(),
+            }),
+        }
+    }
+}
+
+// === impl Current ===
+
+impl Current {
+    /// What the database is called in answers.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        self.pool.database().name()
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Arc<Database> {
+        self.pool.database()
+    }
+
+    /// The caller's connections to it.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+}

@@ -1,0 +1,127 @@
+//! Who sees which database, and what a selection does.
+
+use std::sync::Arc;
+
+use ziggurat_layers::bearer::TokenHash;
+
+use super::*;
+use crate::pg::database::Settings;
+
+fn configured(name: &str, host: &str) -> Configured {
+    let settings = Settings {
+        name: name.into(),
+        host: host.into(),
+        user: "reader".into(),
+        ..Settings::default()
+    };
+    Configured::new(Database::try_from(settings).expect("valid"))
+}
+
+fn databases(list: impl IntoIterator<Item = Configured>) -> Databases {
+    let (pools, _) = Pools::new();
+    Databases::new(pools, list)
+}
+
+fn program(bound: Option<&str>) -> Identity {
+    let database = bound.map(Arc::from);
+    Identity::new(TokenHash::of("program"), Holder::Program { database })
+}
+
+fn user(name: &str, restricted_to: &[&str]) -> Identity {
+    let databases = restricted_to.iter().map(ToString::to_string).collect();
+    let name = Arc::from(name);
+    Identity::new(TokenHash::of("user"), Holder::User { name, databases })
+}
+
+#[test]
+fn a_caller_sees_what_both_sides_allow() {
+    let databases = databases([
+        configured("first", "a"),
+        configured("second", "a").with_users(["alice"]),
+    ]);
+    let cases: [(Option<Identity>, &[&str]); 8] = [
+        (None, &["first", "second"]),
+        (Some(program(None)), &["first"]),
+        (Some(program(Some("second"))), &["second"]),
+        (Some(program(Some("gone"))), &[]),
+        (Some(user("alice", &[])), &["first", "second"]),
+        (Some(user("alice", &["second"])), &["second"]),
+        (Some(user("bob", &[])), &["first"]),
+        (Some(user("bob", &["second"])), &[]),
+    ];
+    for (identity, expected) in cases {
+        let visible = databases.visible(identity.as_ref());
+        let names: Vec<_> = visible.iter().map(|seen| seen.database().name()).collect();
+        assert_eq!(names, expected, "{identity:?}");
+        let current = databases.current(identity.as_ref());
+        let label = current.as_ref().ok().map(Current::label);
+        assert_eq!(label, expected.first().copied(), "{identity:?}");
+    }
+}
+
+#[test]
+fn a_selection_holds_until_the_database_or_the_token_goes() {
+    let databases = databases([configured("first", "a"), configured("second", "a")]);
+    let label = |who: Option<&Identity>| databases.current(who).expect("one").label().to_owned();
+    databases.select(None, "second").expect("there");
+    assert_eq!(label(None), "second");
+    assert_eq!(label(Some(&user("alice", &[]))), "first", "another session");
+
+    databases.replace([configured("first", "a")]);
+    assert_eq!(label(None), "first", "the selected one has gone");
+    databases.replace([configured("first", "a"), configured("second", "a")]);
+    databases.forget(ANYBODY);
+    assert_eq!(label(None), "first", "the session was forgotten");
+}
+
+#[test]
+fn what_cannot_be_selected_says_why() {
+    let databases = databases([
+        configured("first", "a"),
+        configured("second", "a").with_users(["alice"]),
+    ]);
+    let cases = [
+        (None, "third", SelectError::NotFound),
+        (Some(program(None)), "second", SelectError::Bound),
+        (Some(program(Some("second"))), "first", SelectError::Bound),
+        (Some(user("bob", &[])), "second", SelectError::Denied),
+        (Some(user("bob", &[])), "third", SelectError::NotFound),
+    ];
+    for (identity, name, expected) in cases {
+        let selected = databases.select(identity.as_ref(), name);
+        assert_eq!(selected, Err(expected), "{identity:?} {name}");
+    }
+}
+
+#[test]
+fn a_database_described_as_before_keeps_its_pools() {
+    let databases = databases([configured("first", "a"), configured("second", "a")]);
+    let before = databases.current(None).expect("one");
+    databases.replace([configured("first", "a"), configured("second", "b")]);
+    let after = databases.current(None).expect("one");
+    assert!(Arc::ptr_eq(before.database(), after.database()));
+
+    databases.replace([configured("first", "elsewhere")]);
+    let after = databases.current(None).expect("one");
+    assert_eq!(after.database().settings().host, "elsewhere");
+}
+
+#[test]
+fn having_no_database_is_said_in_words_for_the_caller() {
+    let none = databases([]);
+    let cases = [
+        (None, "no databases are configured"),
+        (
+            Some(program(Some("gone"))),
+            "no database connection configured for this token: database 'gone' not configured",
+        ),
+        (
+            Some(user("bob", &[])),
+            "no databases are configured for user 'bob' - contact your administrator",
+        ),
+    ];
+    for (identity, expected) in cases {
+        let error = none.current(identity.as_ref()).expect_err(expected);
+        assert_eq!(error.to_string(), expected);
+    }
+}
