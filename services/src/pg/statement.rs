@@ -39,6 +39,9 @@
 //! before it sends any of it: a query that fails sends no rows. Without a cursor
 //! (EXPLAIN, SHOW, RETURNING) it sends them all, and those beyond the limit are dropped as they
 //! arrive.
+//!
+//! A read-only EXPLAIN is rolled back. `EXPLAIN ANALYZE CREATE TABLE … AS` runs what it explains,
+//! and PostgreSQL does not ask there whether the transaction may write.
 
 mod drive;
 #[cfg(test)]
@@ -91,6 +94,8 @@ enum Route {
     Cursor,
     /// In steps, as it is.
     Plain,
+    /// In steps, as it is, and undone in the end.
+    Trial,
     /// In steps, as it is, and without asking whether it is one statement.
     Script,
 }
@@ -207,6 +212,8 @@ impl Route {
             Self::Script
         } else if takes_a_cursor {
             Self::Cursor
+        } else if access == Access::ReadOnly && sketch.explains() {
+            Self::Trial
         } else {
             Self::Plain
         }

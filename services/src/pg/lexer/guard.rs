@@ -107,6 +107,13 @@ impl<'a> Reader<'a> {
                 Some("SESSION AUTHORIZATION")
             }
             _ if is(word, &["ALL"]) && is(previous, &["RESET"]) => Some("RESET ALL"),
+            // With ANALYZE it would create the table, transaction or not.
+            _ if is(self.first, &["EXPLAIN"])
+                && (is(word, &["CREATE"])
+                    || is(word, &["INTO"]) && !is(previous, &["INSERT", "MERGE"])) =>
+            {
+                Some("EXPLAIN of a statement that creates a table")
+            }
             _ if is(word, &["PROGRAM"]) && is(self.first, &["COPY"]) => Some("COPY PROGRAM"),
             _ if self.words == 1 && is(word, &["TRANSACTION"]) && is(self.first, &["PREPARE"]) => {
                 return Err(Refusal::Transaction("PREPARE TRANSACTION"));

@@ -106,6 +106,11 @@ impl<'a> Sketch<'a> {
         self.bounds.offsets
     }
 
+    /// Whether it asks for a plan.
+    pub(crate) fn explains(&self) -> bool {
+        self.first.is_some_and(|word| is(word, &["EXPLAIN"]))
+    }
+
     pub(crate) fn bounds(&self) -> Bounds {
         self.bounds
     }

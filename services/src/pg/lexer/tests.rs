@@ -174,6 +174,7 @@ fn the_guard_lets_pass_what_the_server_judges() {
         "SHOW transaction_read_only",
         "SET search_path = a",
         "EXPLAIN SELECT 1",
+        "EXPLAIN INSERT INTO t VALUES (1)",
         "PREPARE a AS SELECT 1",
         "SELECT role, program FROM t",
         "WITH a AS (SELECT 1) SELECT commit FROM a",
@@ -234,6 +235,14 @@ const REFUSED: &[(&str, Refusal)] = &[
     ("ALTER USER a SUPERUSER", Forbidden("USER")),
     ("ALTER DATABASE a RENAME TO b", Forbidden("DATABASE")),
     ("COPY t TO PROGRAM 'sh'", Forbidden("COPY PROGRAM")),
+    (
+        "EXPLAIN (ANALYZE) CREATE TABLE t AS SELECT 1",
+        Forbidden("EXPLAIN of a statement that creates a table"),
+    ),
+    (
+        "EXPLAIN ANALYZE SELECT 1 INTO t",
+        Forbidden("EXPLAIN of a statement that creates a table"),
+    ),
     ("SELECT dblink('a', 'b')", Forbidden("dblink")),
     ("SELECT dblink_exec ('a')", Forbidden("dblink")),
     (

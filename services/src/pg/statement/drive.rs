@@ -145,7 +145,12 @@ impl Run {
             let error = QueryError::new(error, Phase::Run, lead);
             return Err(self.stop(error, is_unfit, true).await);
         }
-        if let Err(error) = self.execute("COMMIT".to_owned()).await {
+        let ending = if route == Route::Trial {
+            "ROLLBACK"
+        } else {
+            "COMMIT"
+        };
+        if let Err(error) = self.execute(ending.to_owned()).await {
             // It has ended, one way or the other.
             let error = QueryError::new(error, Phase::Commit, 0);
             return Err(self.stop(error, false, false).await);

@@ -403,6 +403,28 @@ const UNGUARDED: &[(Route, &str)] = &[
     (Route::Plain, "DO $$ BEGIN DELETE FROM t; END $$"),
 ];
 
+/// PostgreSQL lets `EXPLAIN ANALYZE` create a table in a read-only transaction.
+#[tokio::test]
+async fn what_an_explain_has_created_is_gone_when_it_ends() {
+    let mut fixture = Fixture::new().await;
+    let pool = fixture.readable();
+    let texts = [
+        "EXPLAIN ANALYZE CREATE TABLE hole AS SELECT 1",
+        "EXPLAIN ANALYZE SELECT 1 AS a INTO hole",
+        "EXPLAIN (ANALYZE) CREATE MATERIALIZED VIEW hole AS SELECT 1",
+    ];
+    for sql in texts {
+        let route = Route::of(sql, &Sketch::new(sql), Access::ReadOnly);
+        let statement = unguarded(pool.database(), sql, route);
+        let lease = pool.lease().await.expect("a lease");
+        let result = async { statement.run(lease).await?.try_collect::<Vec<_>>().await };
+        result.await.expect(sql);
+        let holes = "SELECT count(*) FROM pg_class WHERE relname = 'hole'";
+        assert_eq!(fixture.count(holes).await, 0, "{sql}");
+    }
+    assert_eq!(value(&pool, "SHOW transaction_read_only").await, "on");
+}
+
 #[tokio::test]
 async fn ending_the_transaction_oneself_gains_nothing() {
     let mut fixture = Fixture::new().await;
