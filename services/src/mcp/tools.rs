@@ -1,8 +1,15 @@
 //! The tools: one file each.
 
+#[cfg(test)]
+mod bench;
 mod client;
+mod count_rows;
+mod execute_explain;
 mod query_database;
 mod read_resource;
 
 pub(super) use self::read_resource::READ_RESOURCE;
-pub use self::{query_database::QueryDatabase, read_resource::ReadResource};
+pub use self::{
+    count_rows::CountRows, execute_explain::ExecuteExplain, query_database::QueryDatabase,
+    read_resource::ReadResource,
+};

@@ -62,6 +62,8 @@ use super::{
 #[must_use]
 pub struct Statement {
     text: Arc<str>,
+    /// How many characters of ours stand before the caller's.
+    lead: usize,
     access: Access,
     timeout: Option<Duration>,
     window: Window,
@@ -125,6 +127,28 @@ impl Statement {
         Self::prepare(database, text, Access::ReadOnly)
     }
 
+    /// Prepares a text of ours with one of the caller's in it, read-only like
+    /// [`read_only`](Self::read_only).
+    ///
+    /// The guard judges all of it, and a [`Report`](super::error::Report) says where in the
+    /// caller's text something is. That the caller's text does not reach beyond its place is for
+    /// whoever made the place to see to; it is one statement in any case.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn around(
+        database: &Database,
+        before: &str,
+        text: &str,
+        after: &str,
+    ) -> Result<Self, QueryError> {
+        let whole = format!("{before}{text}{after}");
+        Ok(Self {
+            lead: before.chars().count(),
+            ..Self::read_only(database, &whole)?
+        })
+    }
+
     fn prepare(database: &Database, text: &str, access: Access) -> Result<Self, QueryError> {
         let text = text
             .trim()
@@ -148,6 +172,7 @@ impl Statement {
             Bounds::default()
         };
         Ok(Self {
+            lead: 0,
             access,
             timeout: database.query_timeout(),
             window: narrowed(

@@ -1,11 +1,12 @@
-//! How a tool gets to the database of its caller, and what it says when it cannot.
+//! How a tool gets to the database of its caller, and what it says when something is wrong there.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 
 use crate::{
     accounts::Identity,
     databases::{Current, Databases},
     mcp::{Caller, Reported, ToolError},
+    pg::error::Report,
 };
 
 /// The database the caller is using.
@@ -20,4 +21,15 @@ pub(super) fn unavailable(cause: &impl Display) -> Reported {
     Reported::new(format!(
         "Failed to get database client: {cause}\nCheck the connection settings of the server."
     ))
+}
+
+/// What PostgreSQL says, with what it adds on lines of their own.
+pub(super) fn explained(report: &Report) -> String {
+    let mut text = report.to_string();
+    for (label, more) in [("DETAIL", &report.detail), ("HINT", &report.hint)] {
+        if let Some(more) = more {
+            write!(text, "\n{label}: {more}").expect("a string takes all that is written");
+        }
+    }
+    text
 }

@@ -17,7 +17,7 @@ use crate::{
     },
     pg::{
         database::{Database, MAX_ROWS},
-        error::{Phase, QueryError, Report},
+        error::{Phase, QueryError},
         rows::{Rows, Summary},
         statement::{Statement, Window},
     },
@@ -217,22 +217,15 @@ fn complaint(asked: &str, error: &QueryError) -> Reported {
         QueryError::Refused(refusal) => refusal.to_string(),
         QueryError::Failed { phase, report } => match phase {
             Phase::Begin => format!("Failed to begin transaction: {report}"),
-            Phase::Parse => format!("{asked}Error executing query: {}", explained(report)),
+            Phase::Parse => format!(
+                "{asked}Error executing query: {}",
+                client::explained(report)
+            ),
             Phase::Commit => format!("Failed to commit transaction: {report}"),
-            _ => format!("Error iterating rows: {}", explained(report)),
+            _ => format!("Error iterating rows: {}", client::explained(report)),
         },
         QueryError::Row(_) => "Error reading row: the value is not text".to_owned(),
         QueryError::Lease(error) => return client::unavailable(error),
         _ => "Error iterating rows: the connection to the database was lost".to_owned(),
     })
-}
-
-fn explained(report: &Report) -> String {
-    let mut text = report.to_string();
-    for (label, more) in [("DETAIL", &report.detail), ("HINT", &report.hint)] {
-        if let Some(more) = more {
-            write!(text, "\n{label}: {more}").expect("a string takes all that is written");
-        }
-    }
-    text
 }

@@ -137,7 +137,8 @@ impl Run {
             (self.cursor(), 0)
         } else {
             let sql = self.statement.text.to_string();
-            (Message { sql, lead: 0 }, self.statement.window.offset)
+            let lead = self.statement.lead;
+            (Message { sql, lead }, self.statement.window.offset)
         };
         let lead = message.lead;
         if let Err(error) = self.read(message, skip).await {
@@ -170,7 +171,7 @@ impl Run {
 
     fn cursor(&self) -> Message {
         let mut sql = format!("DECLARE {CURSOR} NO SCROLL CURSOR FOR ");
-        let lead = sql.len();
+        let lead = sql.len() + self.statement.lead;
         sql.push_str(&self.statement.text);
         // On a line of its own, behind whatever comment the text ends with.
         sql.push('\n');
@@ -200,7 +201,7 @@ impl Run {
         let proof = connection
             .prepare(text)
             .await
-            .map_err(|error| QueryError::new(error, Phase::Parse, 0))?;
+            .map_err(|error| QueryError::new(error, Phase::Parse, self.statement.lead))?;
         // Forgotten at once, here and in PostgreSQL: a proof holds for now only, since settings
         // of the session decide what ends a string.
         connection

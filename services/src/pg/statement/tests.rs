@@ -287,6 +287,26 @@ const FAILURES: &[(&str, Phase, &str, Option<usize>)] = &[
 ];
 
 #[tokio::test]
+async fn a_text_of_ours_around_the_callers_does_not_move_its_positions() {
+    let fixture = Fixture::new().await;
+    let pool = fixture.readable();
+    let cases = [
+        ("EXPLAIN ", "SELECT 'é', nope", "", 13),
+        ("SELECT 'é' WHERE (", "'é' = nope", "\n)", 7),
+        ("SELECT 'é' WHERE (", "';é' = nope", "\n)", 8),
+    ];
+    for (before, text, after, position) in cases {
+        let statement = Statement::around(pool.database(), before, text, after);
+        let lease = pool.lease().await.expect("a lease");
+        let error = statement.expect(text).run(lease).await.expect_err(text);
+        let QueryError::Failed { report, .. } = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(report.position, Some(position), "{text}: {report}");
+    }
+}
+
+#[tokio::test]
 async fn a_role_without_rights_fails_while_running() {
     let mut fixture = Fixture::new().await;
     let role = format!("r_{}", fixture.settings.database);
