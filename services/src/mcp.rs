@@ -67,6 +67,7 @@
 
 mod body;
 mod caller;
+pub mod custom;
 mod failure;
 mod params;
 mod prompt;

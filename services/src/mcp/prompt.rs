@@ -76,7 +76,23 @@ pub struct Rendered {
 #[must_use]
 pub struct Message {
     pub(super) role: Role,
-    pub(super) text: String,
+    pub(super) content: MessageContent,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum MessageContent {
+    Text(String),
+    /// Bytes in Base64.
+    Image {
+        data: String,
+        mime_type: String,
+    },
+    Resource {
+        uri: String,
+        mime_type: Option<String>,
+        text: String,
+    },
 }
 
 /// Who says a message.
@@ -188,8 +204,32 @@ impl Rendered {
 impl Message {
     /// Makes a message of text.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { role, text }
+        let content = MessageContent::Text(text.into());
+        Self { role, content }
+    }
+
+    /// Makes a message of an image, its bytes in Base64.
+    pub fn image(role: Role, data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        let content = MessageContent::Image {
+            data: data.into(),
+            mime_type: mime_type.into(),
+        };
+        Self { role, content }
+    }
+
+    /// Makes a message of a resource and its text.
+    pub fn resource(
+        role: Role,
+        uri: impl Into<String>,
+        mime_type: Option<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        let content = MessageContent::Resource {
+            uri: uri.into(),
+            mime_type,
+            text: text.into(),
+        };
+        Self { role, content }
     }
 }
 

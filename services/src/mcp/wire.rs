@@ -13,7 +13,7 @@ use ziggurat_layers::{
 use crate::mcp::{
     Failure, Prompts, Resources, ServerInfo, ToolError, ToolResult, Tools,
     body::ResultBody,
-    prompt::{PromptArgument, Rendered},
+    prompt::{MessageContent, PromptArgument, Rendered},
     resource::Contents,
     tool::{Content, Schema},
 };
@@ -42,6 +42,31 @@ pub(super) enum Fault {
 struct Text<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum PromptContent<'a> {
+    Text {
+        text: &'a str,
+    },
+    #[serde(rename_all = "camelCase")]
+    Image {
+        data: &'a str,
+        mime_type: &'a str,
+    },
+    Resource {
+        resource: Embedded<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Embedded<'a> {
+    uri: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
     text: &'a str,
 }
 
@@ -243,12 +268,12 @@ pub(super) fn prompt(rendered: &Rendered) -> Reply<ResultBody> {
     #[derive(Serialize)]
     struct Message<'a> {
         role: &'static str,
-        content: Text<'a>,
+        content: PromptContent<'a>,
     }
 
     let messages = rendered.messages.iter().map(|message| Message {
         role: message.role.as_str(),
-        content: Text::new(&message.text),
+        content: PromptContent::of(&message.content),
     });
     ready(&Prompt {
         description: &rendered.description,
@@ -262,6 +287,28 @@ impl<'a> Text<'a> {
     fn new(text: &'a str) -> Self {
         let kind = "text";
         Self { kind, text }
+    }
+}
+
+// === impl PromptContent ===
+
+impl<'a> PromptContent<'a> {
+    fn of(content: &'a MessageContent) -> Self {
+        match content {
+            MessageContent::Text(text) => Self::Text { text },
+            MessageContent::Image { data, mime_type } => Self::Image { data, mime_type },
+            MessageContent::Resource {
+                uri,
+                mime_type,
+                text,
+            } => Self::Resource {
+                resource: Embedded {
+                    uri,
+                    mime_type: mime_type.as_deref(),
+                    text,
+                },
+            },
+        }
     }
 }
 

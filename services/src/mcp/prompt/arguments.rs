@@ -31,6 +31,12 @@ impl PromptArguments {
             .map_err(|_| params::invalid("the values of `arguments` must be strings"))
     }
 
+    /// The argument as it was given, blank or not.
+    #[must_use]
+    pub fn given(&self, name: &str) -> Option<&str> {
+        self.texts.get(name).map(String::as_str)
+    }
+
     /// The argument, unless it is missing or blank.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {

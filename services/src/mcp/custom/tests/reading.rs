@@ -1,0 +1,206 @@
+//! What a file may say, and what is said about one that is wrong.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// An error and all that is behind it.
+fn problem(result: Result<Definitions, DefinitionsError>) -> String {
+    let error = result.expect_err("a problem");
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_told_with_its_place() {
+    for &(yaml, expected) in SENSELESS {
+        let found = problem(Definitions::read(yaml));
+        assert_eq!(found, format!("validation failed: {expected}"), "{yaml}");
+    }
+}
+
+const SENSELESS: &[(&str, &str)] = &[
+    ("prompts: [{}]", "prompt 0: name is required"),
+    ("prompts: [{name: ' '}]", "prompt 0: name is required"),
+    (
+        "prompts: [{name: a}]",
+        "prompt 0: at least one message is required",
+    ),
+    (
+        "prompts: [{name: a, messages: []}]",
+        "prompt 0: at least one message is required",
+    ),
+    (
+        "prompts: [&p {name: a, messages: [{role: user, content: {type: text, text: t}}]}, *p]",
+        "prompt 1: duplicate prompt name: a",
+    ),
+    (
+        "prompts: [{name: a, arguments: [{description: b}]}]",
+        "prompt 0: argument name is required",
+    ),
+    (
+        "prompts: [{name: a, arguments: [{name: b, type: int}]}]",
+        "prompt 0: argument b: invalid type \"int\" (must be string or boolean)",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: text, text: t}}, {role: bot}]}]",
+        "prompt 0: message 1: invalid role \"bot\" (must be user, assistant, or system)",
+    ),
+    (
+        "prompts: [{name: a, messages: [{}]}]",
+        "prompt 0: message 0: invalid role \"\" (must be user, assistant, or system)",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user}]}]",
+        "prompt 0: message 0: invalid content type \"\" (must be text, image, or resource)",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: video}}]}]",
+        "prompt 0: message 0: invalid content type \"video\" (must be text, image, or resource)",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: text}}]}]",
+        "prompt 0: text content requires 'text' field",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: text, text: '{{b}}'}}]}]",
+        "prompt 0: template references undefined argument: b",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: resource, uri: 'c://{{b}}'}}]}]",
+        "prompt 0: template references undefined argument: b",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: image, mimeType: m}}]}]",
+        "prompt 0: image content requires 'data' field",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: image, data: d}}]}]",
+        "prompt 0: image content requires 'mimeType' field",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: resource, text: t}}]}]",
+        "prompt 0: resource content requires 'uri' field",
+    ),
+    ("resources: [{}]", "resource 0: uri is required"),
+    ("resources: [{uri: u}]", "resource 0: name is required"),
+    (
+        "resources: [{uri: u, name: n}]",
+        "resource 0: type is required",
+    ),
+    (
+        "resources: [&r {uri: u, name: n, type: static, data: 1}, *r]",
+        "resource 1: duplicate resource URI: u",
+    ),
+    (
+        "resources: [{uri: u, name: n, type: file}]",
+        "resource 0: invalid type \"file\" (must be sql or static)",
+    ),
+    (
+        "resources: [{uri: u, name: n, type: sql, data: 1}]",
+        "resource 0: sql type requires 'sql' field",
+    ),
+    (
+        "resources: [{uri: u, name: n, type: static, sql: s}]",
+        "resource 0: static type requires 'data' field",
+    ),
+    (
+        "resources: [{uri: u, name: n, type: static, data: ~}]",
+        "resource 0: static type requires 'data' field",
+    ),
+];
+
+#[test]
+fn what_nobody_would_read_is_an_error() {
+    let cases = [
+        ("prompt: []", "unknown field `prompt`"),
+        ("tools: []", "unknown field `tools`"),
+        ("prompts: [{title: a}]", "unknown field `title`"),
+        ("resources: [{mimetype: a}]", "unknown field `mimetype`"),
+        ("prompts: 1", "invalid type: integer `1`"),
+        ("prompts: [", "did not find expected node content"),
+        ("resources: [{data: {a: 1, a: 2}}]", "duplicate entry `a`"),
+        (
+            "resources: [{data: {[a]: 1}}]",
+            "a list or a map names nothing",
+        ),
+        ("resources: [{data: .nan}]", "JSON has no such number"),
+        ("resources: [{data: !local a}]", "invalid type: enum"),
+        ("a: 1\n---\nb: 2", "more than one document"),
+    ];
+    for (yaml, expected) in cases {
+        let found = problem(Definitions::read(yaml));
+        assert!(found.starts_with("the file cannot be parsed: "), "{found}");
+        assert!(found.contains(expected), "{yaml}: {found}");
+    }
+}
+
+#[test]
+fn a_file_that_says_nothing_defines_nothing() {
+    for yaml in ["", "# later\n", "---\n", "{}", "prompts:\nresources:\n"] {
+        let definitions = Definitions::read(yaml).expect(yaml);
+        assert!(definitions.prompts.is_empty() && definitions.resources.is_empty());
+    }
+}
+
+#[test]
+fn a_few_lines_cannot_stand_for_gigabytes() {
+    let mut bomb = String::from("resources:\n- data:\n  - &a0 [lol, lol, lol, lol, lol, lol]\n");
+    for level in 1..12 {
+        let alias = format!("*a{}, ", level - 1).repeat(9);
+        bomb.extend(["  - &a", &level.to_string(), " [", &alias, "]\n"]);
+    }
+    let long = "x".repeat(500_000);
+    let texts = format!(
+        "prompts: [{{name: &a {long}}}, {}]",
+        "{name: *a}, ".repeat(50)
+    );
+    for (yaml, expected) in [(bomb, "repetition limit"), (texts, "repeats itself")] {
+        let found = problem(Definitions::read(&yaml));
+        assert!(found.contains(expected), "{found}");
+    }
+    let deep = format!("resources: [{{data: {}", "[".repeat(10_000));
+    let found = problem(Definitions::read(&deep));
+    assert!(found.starts_with("the file cannot be parsed: "), "{found}");
+}
+
+#[test]
+fn only_yaml_of_a_sensible_size_is_loaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("a file");
+        Definitions::load(&path)
+    };
+    let yaml = b"resources: [{uri: u, name: n, type: static, data: 1}]";
+    for name in ["a.yaml", "b.yml", "c.YML"] {
+        assert_eq!(file(name, yaml).expect(name).resources.len(), 1);
+    }
+    for (name, format) in [("a.json", ".json"), ("yaml", "none"), (".yaml", "none")] {
+        let found = problem(file(name, yaml));
+        let expected = format!("unsupported file format: {format} (must be .yaml or .yml)");
+        assert_eq!(found, expected);
+    }
+    let large = vec![b'#'; usize::try_from(MAX_BYTES).expect("small") + 1];
+    let found = problem(file("large.yaml", &large));
+    assert_eq!(found, "the file is larger than 1048576 bytes");
+    assert!(file("fits.yaml", &large[1..]).is_ok());
+    let found = problem(file("latin.yaml", b"# \xe9"));
+    assert!(found.contains("utf-8"), "{found}");
+    let missing = problem(Definitions::load(&folder.path().join("nope.yaml")));
+    assert!(
+        missing.starts_with("the file cannot be read: "),
+        "{missing}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_file_or_an_error(text in "[a-z:{}\\[\\]&*!|>'\"#, \n-]{0,80}") {
+        let _ = Definitions::read(&text);
+        let _ = Definitions::read(&format!("prompts: {text}"));
+        let _ = Definitions::read(&format!("resources: [{{data: {text}}}]"));
+    }
+}

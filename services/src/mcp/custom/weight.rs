@@ -1,0 +1,95 @@
+//! How much a file is once everything in it is written out.
+
+use std::{cell::Cell, fmt};
+
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
+
+/// How much it may be: every value counts as some bytes, a text as its length besides.
+const MAX_BYTES: usize = 4 << 20;
+
+const VALUE_BYTES: usize = 16;
+
+/// Reads a file without keeping any of it, and gives up when it is too much.
+///
+/// An alias stands for a value as long as the file, and there is room for many aliases.
+pub(super) fn check(yaml: &str) -> Result<(), serde_yaml::Error> {
+    let left = Cell::new(MAX_BYTES);
+    Weight(&left).deserialize(serde_yaml::Deserializer::from_str(yaml))
+}
+
+/// What may still come.
+#[derive(Clone, Copy)]
+struct Weight<'a>(&'a Cell<usize>);
+
+// === impl Weight ===
+
+impl Weight<'_> {
+    fn take<E: Error>(self, bytes: usize) -> Result<(), E> {
+        let left = self.0.get().checked_sub(bytes + VALUE_BYTES);
+        let left = left.ok_or_else(|| E::custom("the file repeats itself beyond measure"))?;
+        self.0.set(left);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Weight<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Weight<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a scalar, a list or a map")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.take(0)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<(), E> {
+        // An empty file.
+        self.take(0)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        self.take(0)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        self.take(0)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        self.take(0)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        self.take(0)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.take(text.len())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
+        self.take(0)?;
+        while values.next_element_seed(self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        self.take(0)?;
+        while entries.next_key_seed(self)?.is_some() {
+            entries.next_value_seed(self)?;
+        }
+        Ok(())
+    }
+}
