@@ -1,0 +1,208 @@
+//! Names and passwords become sessions.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use rand::rngs::SysError;
+use secrecy::{ExposeSecret as _, SecretString};
+use thiserror::Error;
+use tokio::task::{JoinError, spawn_blocking};
+use tracing::warn;
+use ziggurat_layers::{
+    bearer::TokenHash,
+    rate_limit::{Key, Limited, Outcome, Permit as _, Policy as _},
+};
+
+use super::{Accounts, Shared};
+use crate::accounts::{file::Change, secret, tokens::whole_seconds, users::Users};
+
+const SESSION: SignedDuration = SignedDuration::from_hours(24);
+
+/// When a login that found no room is worth another try.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A session that was opened.
+#[derive(Debug)]
+pub struct Session {
+    /// The token that proves it: given out once, kept nowhere.
+    pub token: SecretString,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+/// Why nobody was logged in. The words are for the client.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoginError {
+    /// Too many attempts from this address have failed. The password was not looked at.
+    #[error("too many failed authentication attempts from this IP address, please try again later")]
+    RateLimited {
+        /// When another attempt will be looked at.
+        retry_after: Duration,
+    },
+    /// Too many logins are waiting. The password was not looked at.
+    #[error("authentication failed: too many logins at the same time, please try again")]
+    Busy {
+        /// When another attempt is worth it.
+        retry_after: Duration,
+    },
+    /// There is no such user, or the password is another.
+    #[error("authentication failed: invalid username or password")]
+    Invalid,
+    /// The account is disabled, whatever the password.
+    #[error("authentication failed: user account is disabled")]
+    Disabled,
+    /// The server could not do it.
+    #[error("authentication failed: the server could not open a session")]
+    Internal(#[source] LoginFault),
+}
+
+/// What kept the server from opening a session.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoginFault {
+    /// The system has no random bytes.
+    #[error("no random bytes for a token")]
+    Random(#[from] SysError),
+    /// The check of the password did not come to its end.
+    #[error("the login was aborted")]
+    Aborted(#[from] JoinError),
+}
+
+// === impl Accounts ===
+
+impl Accounts {
+    /// Opens a session for whoever knows the password.
+    ///
+    /// An address that has failed too often is turned away at once. For everybody else one
+    /// password is checked, in the time it takes for one that is right, whether there is such a
+    /// user or not. Without an address nothing is counted, except for the account.
+    ///
+    /// # Errors
+    /// When no session was opened.
+    pub async fn login(
+        &self,
+        username: &str,
+        password: SecretString,
+        client: Option<IpAddr>,
+    ) -> Result<Session, LoginError> {
+        let failures = &self.shared.failures;
+        let key = client.map(Key::from);
+        if let Some(key) = key {
+            // Before the wait: a flood from one address must not fill the room.
+            let _ = failures.admit(key)?;
+        }
+        let busy = |_| LoginError::Busy { retry_after: BUSY };
+        let turn = self.shared.gate.enter().await.map_err(busy)?;
+        // Behind the wait each attempt counts until it succeeds, so that no more are made at
+        // once than may fail, and those who merely wait do not look like guessers.
+        let strict = failures.clone().with_in_flight_counted();
+        let attempt = key.map(|key| strict.admit(key)).transpose()?;
+
+        let shared = Arc::clone(&self.shared);
+        let username = username.to_owned();
+        let checked = spawn_blocking(move || {
+            let _turn = turn;
+            shared.log_in(&username, &password)
+        });
+        let result = checked
+            .await
+            .unwrap_or_else(|error| Err(LoginFault::from(error).into()));
+        if let Some(attempt) = attempt {
+            let _ = attempt.settle(match &result {
+                Ok(_) => Outcome::Succeeded,
+                Err(LoginError::Invalid | LoginError::Disabled) => Outcome::Failed,
+                Err(_) => Outcome::Neither,
+            });
+        }
+        result
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// Checks a password and does what follows from it. Takes its time.
+    fn log_in(&self, username: &str, password: &SecretString) -> Result<Session, LoginError> {
+        // Not held while the password is checked.
+        let user = self.state().users.table().find(username).cloned();
+        let hash = user.as_ref().map(|user| &*user.password_hash);
+        let is_right = self.passwords.is_right(password, hash);
+        match user {
+            None => Err(LoginError::Invalid),
+            Some(user) if !user.is_enabled => Err(LoginError::Disabled),
+            Some(user) if is_right => self.open_session(username, &user.password_hash),
+            Some(_) => {
+                self.count_failure(username);
+                Err(LoginError::Invalid)
+            }
+        }
+    }
+
+    fn open_session(&self, username: &str, checked: &str) -> Result<Session, LoginError> {
+        let now = self.clock.now();
+        let token = secret::new_token().map_err(LoginFault::from)?;
+        let expires_at = whole_seconds(now + SESSION);
+        let mut state = self.state();
+        let admitted = state
+            .users
+            .change(|users| admit(users, username, checked, now));
+        if admitted.is_ok() {
+            let state = &mut *state;
+            if let Some(user) = state.users.table().find(username) {
+                let hash = TokenHash::of(token.expose_secret());
+                state.sessions.open(hash, user, expires_at);
+            }
+        }
+        // Even if not: the file may have held other news.
+        self.publish(state);
+        admitted.map(|()| Session { token, expires_at })
+    }
+
+    fn count_failure(&self, username: &str) {
+        if self.max_failed_attempts == 0 {
+            return;
+        }
+        let mut state = self.state();
+        let limit = self.max_failed_attempts.into();
+        let is_locked = state
+            .users
+            .change(|users| users.note_failure(username, limit));
+        if is_locked {
+            warn!(username, "account disabled after too many failed logins");
+        }
+        self.publish(state);
+    }
+}
+
+/// Writes down a login, unless the account has changed while the password was checked.
+fn admit(
+    users: &mut Users,
+    username: &str,
+    checked: &str,
+    now: Timestamp,
+) -> Change<Result<(), LoginError>> {
+    match users.find(username) {
+        Some(user) if !user.is_enabled => Change::Leave(Err(LoginError::Disabled)),
+        Some(user) if user.password_hash == checked => {
+            users.note_success(username, now);
+            Change::Write(Ok(()))
+        }
+        _ => Change::Leave(Err(LoginError::Invalid)),
+    }
+}
+
+// === impl LoginError ===
+
+impl From<Limited> for LoginError {
+    fn from(limited: Limited) -> Self {
+        let retry_after = limited.retry_after();
+        Self::RateLimited { retry_after }
+    }
+}
+
+impl From<LoginFault> for LoginError {
+    fn from(fault: LoginFault) -> Self {
+        Self::Internal(fault)
+    }
+}

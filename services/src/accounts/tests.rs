@@ -1,0 +1,237 @@
+mod login;
+mod reload;
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use tempfile::TempDir;
+use tokio_test::{assert_ready, task};
+
+use super::*;
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// The accounts of a server, and what an administrator has of them.
+struct Bench {
+    folder: TempDir,
+    tokens: TokenFile,
+    users: UserFile,
+    clock: WallClock,
+    accounts: Accounts,
+    gone: Arc<Mutex<Vec<String>>>,
+}
+
+impl Bench {
+    /// With one token that is not returned, and the user alice.
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = Settings {
+            token_file: folder.path().join("tokens.yaml"),
+            user_file: folder.path().join("users.yaml"),
+            password_cost: 4,
+            clock: WallClock::manual("2026-11-21T10:00:00Z".parse().expect("a date")),
+            ..Settings::default()
+        };
+        change(&mut settings);
+        let clock = settings.clock.clone();
+        let tokens = TokenFile::new(&settings.token_file);
+        let users = UserFile::new(&settings.user_file).with_cost(4);
+        tokens
+            .add(NewToken::default(), clock.now())
+            .expect("a token");
+        users
+            .add("alice", &"right".into(), "", clock.now())
+            .expect("a user");
+        let gone = Arc::<Mutex<Vec<String>>>::default();
+        let accounts = open(settings, &gone).expect("good files");
+        Self {
+            folder,
+            tokens,
+            users,
+            clock,
+            accounts,
+            gone,
+        }
+    }
+
+    /// Makes a token that ends after so long. The server does not know it yet.
+    fn token(&self, lives: Option<Duration>) -> SecretString {
+        let expires_at = lives.map(|lives| self.clock.now() + lives);
+        let new = NewToken {
+            expires_at,
+            ..NewToken::default()
+        };
+        let made = self.tokens.add(new, self.clock.now()).expect("made");
+        made.token
+    }
+
+    fn whose(&self, token: &SecretString) -> Option<Identity> {
+        let verdict = self.accounts.verify(token.expose_secret());
+        assert_ready!(task::spawn(verdict).poll()).ok()
+    }
+
+    fn is_good(&self, token: &SecretString) -> bool {
+        self.whose(token).is_some()
+    }
+
+    async fn log_in(&self, password: &str) -> Result<Session, LoginError> {
+        self.accounts.login("alice", password.into(), None).await
+    }
+
+    async fn session(&self) -> SecretString {
+        self.log_in("right").await.expect("logged in").token
+    }
+
+    fn alice(&self) -> UserRecord {
+        self.users.list().expect("read").remove(0)
+    }
+
+    fn gone(&self) -> Vec<String> {
+        std::mem::take(&mut self.gone.lock().expect("nobody panicked"))
+    }
+
+    fn reload(&self) {
+        self.accounts.shared.reload();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+fn open(settings: Settings, gone: &Arc<Mutex<Vec<String>>>) -> Result<Accounts, OpenError> {
+    let gone = Arc::clone(gone);
+    Accounts::open(settings, move |key| {
+        gone.lock().expect("nobody panicked").push(key.to_owned());
+    })
+}
+
+fn key(token: &SecretString) -> String {
+    TokenHash::of(token.expose_secret()).to_string()
+}
+
+#[test]
+fn a_server_without_a_token_file_does_not_start() {
+    let settings = || Settings {
+        token_file: "/nowhere/tokens.yaml".into(),
+        user_file: "/nowhere/users.yaml".into(),
+        ..Settings::default()
+    };
+    let error = open(settings(), &Arc::default()).expect_err("nobody could come in");
+    assert_eq!(
+        error.to_string(),
+        "token file not found: /nowhere/tokens.yaml; create a token with -add-token, or switch \
+         authentication off with -no-auth"
+    );
+}
+
+#[test]
+fn a_server_without_a_user_file_has_no_users() {
+    let bench = Bench::new();
+    let settings = Settings {
+        token_file: bench.path("tokens.yaml"),
+        user_file: bench.path("none.yaml"),
+        ..Settings::default()
+    };
+    assert!(open(settings, &Arc::default()).is_ok());
+    assert!(!bench.path("none.yaml").exists(), "nor does it make one");
+}
+
+#[test]
+fn a_token_proves_what_it_is_bound_to_until_it_ends() {
+    let bench = Bench::new();
+    let made = bench.tokens.add(
+        NewToken {
+            database: Some("staging".into()),
+            expires_at: Some(bench.clock.now() + DAY),
+            ..NewToken::default()
+        },
+        bench.clock.now(),
+    );
+    let token = made.expect("made").token;
+    assert!(!bench.is_good(&token), "the server has not looked yet");
+    bench.reload();
+    let identity = bench.whose(&token).expect("good");
+    let database = Some("staging".into());
+    assert_eq!(*identity.holder(), Holder::Program { database });
+    assert_eq!(identity.token(), TokenHash::of(token.expose_secret()));
+    assert!(!bench.is_good(&"another".into()));
+
+    let second = Duration::from_secs(1);
+    bench.clock.advance(DAY.saturating_sub(second));
+    assert!(bench.is_good(&token));
+    bench.clock.advance(second);
+    assert!(!bench.is_good(&token), "on the second");
+}
+
+#[test]
+fn expired_tokens_leave_memory_and_file_and_their_connections_close() {
+    let bench = Bench::new();
+    let short = bench.token(Some(DAY));
+    let long = bench.token(Some(2 * DAY));
+    bench.reload();
+    bench.clock.advance(DAY);
+    bench.accounts.shared.sweep();
+    assert_eq!(bench.gone(), [key(&short)]);
+    assert_eq!(bench.tokens.list().expect("read").len(), 2);
+    assert!(bench.is_good(&long));
+    bench.accounts.shared.sweep();
+    assert_eq!(bench.gone(), [""; 0], "told once");
+}
+
+#[test]
+fn tokens_that_expired_while_the_server_was_down_are_dropped_at_its_start() {
+    let bench = Bench::new();
+    bench.token(Some(DAY));
+    bench.clock.advance(DAY);
+    let settings = Settings {
+        token_file: bench.path("tokens.yaml"),
+        user_file: bench.path("users.yaml"),
+        clock: bench.clock.clone(),
+        ..Settings::default()
+    };
+    open(settings, &Arc::default()).expect("good files");
+    assert_eq!(bench.tokens.list().expect("read").len(), 1);
+}
+
+#[test]
+fn what_the_file_lost_is_gone_and_what_it_kept_is_not() {
+    let bench = Bench::new();
+    let (removed, kept, moved) = (bench.token(None), bench.token(None), bench.token(None));
+    bench.reload();
+    bench.tokens.remove(&key(&removed)).expect("removed");
+    let text = fs::read_to_string(bench.tokens.path()).expect("a file");
+    let hash = key(&moved);
+    let moved_text = text.replace(&hash, &format!("{hash}\n  database: other"));
+    fs::write(bench.tokens.path(), moved_text).expect("written");
+    bench.reload();
+    let mut gone = bench.gone();
+    gone.sort();
+    let mut expected = [key(&removed), key(&moved)];
+    expected.sort();
+    assert_eq!(gone, expected);
+    assert!(!bench.is_good(&removed));
+    assert!(bench.is_good(&kept) && bench.is_good(&moved));
+}
+
+#[test]
+fn nothing_shows_a_secret() {
+    let bench = Bench::new();
+    let token = bench.token(None);
+    bench.reload();
+    let shown = format!("{:?} {:?} {:?}", bench.accounts, bench.users, bench.tokens);
+    assert!(
+        !shown.contains("$2b$") && !shown.contains(&key(&token)),
+        "{shown}"
+    );
+}

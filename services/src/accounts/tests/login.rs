@@ -1,0 +1,303 @@
+use super::*;
+
+fn said(result: Result<Session, LoginError>) -> String {
+    result.expect_err("refused").to_string()
+}
+
+type Step = fn(&UserFile) -> Result<(), UserError>;
+
+const INVALID: &str = "authentication failed: invalid username or password";
+const DISABLED: &str = "authentication failed: user account is disabled";
+
+#[tokio::test]
+async fn a_session_lasts_a_day_and_shows_in_the_file() {
+    let bench = Bench::new();
+    let session = bench.log_in("right").await.expect("logged in");
+    assert_eq!(session.expires_at.to_string(), "2026-11-22T10:00:00Z");
+    let token = session.token;
+    let identity = bench.whose(&token).expect("good");
+    assert_eq!(identity.user(), Some("alice"));
+    assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
+    assert!(!format!("{identity:?}").contains(token.expose_secret()));
+
+    bench.clock.advance(DAY);
+    assert!(!bench.is_good(&token));
+    bench.accounts.shared.sweep();
+    assert_eq!(bench.gone(), [key(&token)]);
+}
+
+#[tokio::test]
+async fn whoever_cannot_log_in_is_not_told_more_than_necessary() {
+    let bench = Bench::new();
+    let login = |name, password: &str| bench.accounts.login(name, password.into(), None);
+    assert_eq!(said(login("alice", "wrong").await), INVALID);
+    assert_eq!(said(login("bob", "right").await), INVALID);
+    assert_eq!(said(login("Alice", "right").await), INVALID);
+    bench.users.disable("alice").expect("disabled");
+    bench.reload();
+    assert_eq!(said(login("alice", "right").await), DISABLED);
+    assert_eq!(said(login("alice", "wrong").await), DISABLED);
+    // One check each: the time does not tell who has an account.
+    assert_eq!(bench.accounts.shared.passwords.checks(), 5);
+}
+
+#[tokio::test]
+async fn an_account_disabled_a_moment_ago_is_disabled() {
+    let bench = Bench::new();
+    bench.users.disable("alice").expect("disabled");
+    // The server has not seen it yet, but looks before it writes.
+    assert_eq!(said(bench.log_in("right").await), DISABLED);
+    bench.users.enable("alice").expect("enabled");
+    let new = "changed".into();
+    bench.users.update("alice", Some(&new), None).expect("set");
+    bench.reload();
+    bench
+        .users
+        .update("alice", Some(&"again".into()), None)
+        .expect("set");
+    assert_eq!(said(bench.log_in("changed").await), INVALID);
+}
+
+#[tokio::test]
+async fn sessions_end_with_their_user_and_never_come_back() {
+    let bench = Bench::new();
+    let steps: [(&str, Step, bool); 4] = [
+        (
+            "another password",
+            |users| users.update("alice", Some(&"right".into()), None),
+            true,
+        ),
+        (
+            "a note",
+            |users| users.update("alice", None, Some("x")),
+            true,
+        ),
+        ("disabled", |users| users.disable("alice"), false),
+        ("deleted", |users| users.delete("alice"), false),
+    ];
+    for (step, change, stays) in steps {
+        let session = bench.session().await;
+        let other = bench.session().await;
+        bench.gone();
+        change(&bench.users).expect(step);
+        bench.reload();
+        assert_eq!(bench.is_good(&session), stays, "{step}");
+        let gone = bench.gone();
+        assert_eq!(gone.contains(&key(&session)), !stays, "{step}");
+        assert_eq!(gone.contains(&key(&other)), !stays, "{step}");
+
+        let _ = bench.users.enable("alice");
+        bench.reload();
+        assert_eq!(bench.is_good(&session), stays, "{step}, and enabled");
+    }
+    // Another account of the same name.
+    bench
+        .users
+        .add("alice", &"right".into(), "", bench.clock.now())
+        .expect("added");
+    bench.reload();
+    let session = bench.session().await;
+    bench.users.delete("alice").expect("deleted");
+    bench.clock.advance(Duration::from_secs(1));
+    bench
+        .users
+        .add("alice", &"right".into(), "", bench.clock.now())
+        .expect("added");
+    bench.reload();
+    assert!(!bench.is_good(&session));
+}
+
+#[tokio::test]
+async fn a_session_is_of_the_user_as_the_file_has_it_now() {
+    let bench = Bench::new();
+    let session = bench.session().await;
+    let text = fs::read_to_string(bench.users.path()).expect("a file");
+    let line = "    available_databases: [shop]\n";
+    fs::write(bench.users.path(), text + line).expect("written");
+    bench.reload();
+    let identity = bench.whose(&session).expect("good");
+    let Holder::User { databases, .. } = identity.holder() else {
+        panic!("a user");
+    };
+    assert_eq!(**databases, ["shop"]);
+    assert_eq!(bench.gone(), [""; 0], "a selection is kept");
+}
+
+#[tokio::test]
+async fn a_user_has_so_many_sessions_and_the_oldest_goes_first() {
+    let bench = Bench::new();
+    let mut open = Vec::new();
+    for _ in 0..=sessions::MAX_PER_USER {
+        open.push(bench.session().await);
+    }
+    assert!(!bench.is_good(&open[0]));
+    assert_eq!(bench.gone(), [key(&open[0])]);
+    assert!(open[1..].iter().all(|session| bench.is_good(session)));
+}
+
+#[tokio::test]
+async fn too_many_failures_in_a_row_disable_the_account_until_it_is_enabled() {
+    let bench = Bench::with(|settings| settings.max_failed_attempts = 3);
+    for failed in [1, 2] {
+        assert_eq!(said(bench.log_in("wrong").await), INVALID);
+        assert_eq!(bench.alice().failed_attempts, failed);
+    }
+    let session = bench.session().await;
+    assert_eq!(bench.alice().failed_attempts, 0, "they were not in a row");
+
+    for _ in 0..3 {
+        assert_eq!(said(bench.log_in("wrong").await), INVALID);
+    }
+    assert!(!bench.alice().is_enabled);
+    assert!(!bench.is_good(&session));
+    assert_eq!(said(bench.log_in("right").await), DISABLED);
+    assert_eq!(bench.alice().failed_attempts, 3, "no more is counted");
+
+    bench.users.enable("alice").expect("enabled");
+    bench.reload();
+    assert_eq!(said(bench.log_in("wrong").await), INVALID);
+    bench.session().await;
+}
+
+#[tokio::test]
+async fn without_a_limit_nothing_is_counted_and_nothing_written() {
+    let bench = Bench::new();
+    let before = fs::read_to_string(bench.users.path()).expect("a file");
+    for _ in 0..20 {
+        assert_eq!(said(bench.log_in("wrong").await), INVALID);
+    }
+    assert_eq!(
+        fs::read_to_string(bench.users.path()).expect("a file"),
+        before
+    );
+}
+
+#[tokio::test]
+async fn two_servers_on_the_same_file_count_together() {
+    let bench = Bench::with(|settings| settings.max_failed_attempts = 10);
+    let settings = Settings {
+        token_file: bench.path("tokens.yaml"),
+        user_file: bench.path("users.yaml"),
+        max_failed_attempts: 10,
+        password_cost: 4,
+        ..Settings::default()
+    };
+    let other = open(settings, &Arc::default()).expect("good files");
+    for _ in 0..4 {
+        let (one, two) = tokio::join!(
+            bench.log_in("wrong"),
+            other.login("alice", "wrong".into(), None)
+        );
+        assert_eq!((said(one), said(two)), (INVALID.into(), INVALID.into()));
+        bench
+            .users
+            .update("alice", None, Some("noted"))
+            .expect("set");
+    }
+    let alice = bench.alice();
+    assert_eq!(alice.failed_attempts, 8);
+    assert_eq!(alice.note, "noted");
+}
+
+#[tokio::test]
+async fn a_login_works_although_it_cannot_be_written_down() {
+    let bench = Bench::with(|settings| settings.max_failed_attempts = 2);
+    fs::write(bench.users.path(), "users: [").expect("written");
+    bench.session().await;
+    // Nor does a broken file keep the limit from being kept.
+    for _ in 0..2 {
+        assert_eq!(said(bench.log_in("wrong").await), INVALID);
+    }
+    assert_eq!(said(bench.log_in("right").await), DISABLED);
+    let text = fs::read_to_string(bench.users.path());
+    assert_eq!(
+        text.expect("a file"),
+        "users: [",
+        "nobody's work is overwritten"
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_fails_too_often_waits_for_the_end_of_the_window() {
+    let bench = Bench::new();
+    let guess = |name: &'static str, password: &str, from: &str| {
+        let from = from.parse().expect("an address");
+        bench.accounts.login(name, password.into(), Some(from))
+    };
+    let guesser = "2001:db8:1:2::1";
+    for attempt in 0..10 {
+        let name = if attempt % 2 == 0 { "alice" } else { "nobody" };
+        assert_eq!(said(guess(name, "wrong", guesser).await), INVALID);
+    }
+    let checks = bench.accounts.shared.passwords.checks();
+    bench.clock.advance(Duration::from_mins(5));
+    for from in [guesser, "2001:db8:1:2:ffff::9"] {
+        let limited = guess("alice", "right", from).await.expect_err("refused");
+        let text = "too many failed authentication attempts from this IP address, please try \
+                    again later";
+        assert_eq!(limited.to_string(), text);
+        let ten = Duration::from_mins(10);
+        assert!(matches!(limited, LoginError::RateLimited { retry_after } if retry_after == ten));
+    }
+    assert_eq!(
+        bench.accounts.shared.passwords.checks(),
+        checks,
+        "not even looked at"
+    );
+    assert!(guess("alice", "right", "192.0.2.1").await.is_ok());
+
+    bench.clock.advance(Duration::from_mins(10));
+    assert!(guess("alice", "right", guesser).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_success_clears_the_address() {
+    let bench = Bench::new();
+    let from = Some("192.0.2.1".parse().expect("an address"));
+    for _ in 0..3 {
+        for _ in 0..9 {
+            let guess = bench.accounts.login("alice", "wrong".into(), from).await;
+            assert_eq!(said(guess), INVALID);
+        }
+        let right = bench.accounts.login("alice", "right".into(), from).await;
+        assert!(right.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn guesses_sent_all_at_once_are_no_more_than_may_fail() {
+    let bench = Bench::with(|settings| settings.concurrent_logins = 8);
+    let from = Some("192.0.2.1".parse().expect("an address"));
+    let guesses = (0..40).map(|_| bench.accounts.login("alice", "wrong".into(), from));
+    let answers = futures_util::future::join_all(guesses).await;
+    let looked_at = answers
+        .iter()
+        .filter(|answer| matches!(answer, Err(LoginError::Invalid)));
+    assert_eq!(looked_at.count(), 10);
+    assert_eq!(bench.accounts.shared.passwords.checks(), 10);
+}
+
+#[tokio::test]
+async fn people_behind_one_address_may_all_log_in_at_once() {
+    let bench = Bench::new();
+    let from = Some("192.0.2.1".parse().expect("an address"));
+    let logins = (0..30).map(|_| bench.accounts.login("alice", "right".into(), from));
+    for login in futures_util::future::join_all(logins).await {
+        assert!(login.is_ok(), "{login:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_is_sent_away_and_does_not_queue() {
+    let bench = Bench::with(|settings| {
+        settings.concurrent_logins = 1;
+        settings.waiting_logins = 2;
+    });
+    let logins = (0..10).map(|_| bench.log_in("right"));
+    let answers = futures_util::future::join_all(logins).await;
+    let busy = answers
+        .iter()
+        .filter(|answer| matches!(answer, Err(LoginError::Busy { .. })));
+    assert_eq!(busy.count(), 7);
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 3);
+}

@@ -1,0 +1,147 @@
+use super::*;
+
+/// Waits for the server to find out, if it does.
+async fn changed(accounts: &Accounts, change: impl FnOnce()) {
+    let mut changes = accounts.shared.changes.subscribe();
+    change();
+    let change = tokio::time::timeout(Duration::from_secs(20), changes.changed());
+    change.await.expect("noticed").expect("still there");
+}
+
+/// Does something while the files are watched.
+async fn watched(accounts: &Accounts, work: impl Future<Output = ()>) {
+    let watch = accounts.watch();
+    tokio::select! {
+        () = watch.run() => unreachable!("it never ends"),
+        () = work => {}
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_a_file_is_applied_while_the_server_runs() {
+    let bench = Bench::new();
+    let accounts = &bench.accounts;
+    watched(accounts, async {
+        let mut token = SecretString::default();
+        changed(accounts, || token = bench.token(None)).await;
+        assert!(bench.is_good(&token), "renamed into place");
+
+        let text = fs::read_to_string(bench.tokens.path()).expect("a file");
+        let other = "0".repeat(64);
+        let text = text.replace(&key(&token), &other);
+        changed(accounts, || {
+            fs::write(bench.tokens.path(), text).expect("written");
+        })
+        .await;
+        assert!(!bench.is_good(&token), "written in place");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_user_file_that_comes_to_be_is_noticed() {
+    let bench = Bench::new();
+    let settings = Settings {
+        token_file: bench.path("tokens.yaml"),
+        user_file: bench.path("later/users.yaml"),
+        password_cost: 4,
+        ..Settings::default()
+    };
+    let accounts = open(settings, &Arc::default()).expect("good files");
+    let users = UserFile::new(bench.path("later/users.yaml")).with_cost(4);
+    watched(&accounts, async {
+        let now = bench.clock.now();
+        changed(&accounts, || {
+            users.add("bob", &"secret".into(), "", now).expect("added");
+        })
+        .await;
+        let session = accounts.login("bob", "secret".into(), None).await;
+        assert!(session.is_ok(), "{session:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_link_that_leads_elsewhere_is_another_file() {
+    let bench = Bench::new();
+    // As container platforms mount secrets: the file is a link through a link to a folder.
+    let (one, two) = (bench.path("..1"), bench.path("..2"));
+    let tokens = [&one, &two].map(|folder| {
+        let file = TokenFile::new(folder.join("tokens.yaml"));
+        let made = file.add(NewToken::default(), bench.clock.now());
+        made.expect("made").token
+    });
+    let mount = bench.path("mount");
+    fs::create_dir(&mount).expect("a folder");
+    let swap = |to: &Path| {
+        let new = mount.join("..new");
+        symlink(to, &new).expect("linked");
+        fs::rename(new, mount.join("..data")).expect("swapped");
+    };
+    swap(&one);
+    symlink("..data/tokens.yaml", mount.join("tokens.yaml")).expect("linked");
+
+    let settings = Settings {
+        token_file: mount.join("tokens.yaml"),
+        user_file: bench.path("users.yaml"),
+        ..Settings::default()
+    };
+    let gone = Arc::default();
+    let accounts = open(settings, &gone).expect("good files");
+    watched(&accounts, async {
+        changed(&accounts, || swap(&two)).await;
+        assert_eq!(*gone.lock().expect("nobody panicked"), [key(&tokens[0])]);
+        assert!(accounts.verify(tokens[1].expose_secret()).await.is_ok());
+        changed(&accounts, || swap(&one)).await;
+        assert!(accounts.verify(tokens[0].expose_secret()).await.is_ok());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_ends_is_swept_without_waiting_for_the_next_round() {
+    let bench = Bench::new();
+    let token = bench.token(Some(Duration::from_secs(10)));
+    bench.reload();
+    let accounts = &bench.accounts;
+    watched(accounts, async {
+        changed(accounts, || bench.clock.advance(Duration::from_secs(10))).await;
+        assert_eq!(bench.gone(), [key(&token)]);
+    })
+    .await;
+}
+
+#[test]
+fn a_file_that_is_broken_or_gone_changes_nothing() {
+    let bench = Bench::new();
+    let token = bench.token(None);
+    bench.reload();
+    let text = fs::read_to_string(bench.tokens.path()).expect("a file");
+    let half = &text[..text.len() / 2 - 20];
+    for broken in ["tokens: [", "tokens: 7", half, "\u{0}"] {
+        fs::write(bench.tokens.path(), broken).expect("written");
+        bench.reload();
+        assert!(bench.is_good(&token), "{broken:?}");
+    }
+    fs::remove_file(bench.tokens.path()).expect("removed");
+    bench.reload();
+    bench.accounts.shared.sweep();
+    assert!(bench.is_good(&token), "gone");
+    assert!(!bench.tokens.path().exists(), "and stays so");
+
+    fs::write(bench.tokens.path(), "").expect("written");
+    bench.reload();
+    assert!(!bench.is_good(&token), "an empty file is a good one");
+}
+
+#[test]
+fn what_the_server_wrote_is_no_news_to_it() {
+    let bench = Bench::new();
+    bench.token(Some(DAY));
+    bench.reload();
+    bench.clock.advance(DAY);
+    bench.accounts.shared.sweep();
+    let mut state = bench.accounts.shared.state();
+    assert!(!state.tokens.reload());
+    assert!(!state.users.reload());
+}

@@ -1,0 +1,279 @@
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use tempfile::TempDir;
+
+use super::*;
+
+struct Bench {
+    folder: TempDir,
+    file: TokenFile,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = TokenFile::new(folder.path().join("tokens.yaml"));
+        Self { folder, file }
+    }
+
+    fn with(text: &str) -> Self {
+        let bench = Self::new();
+        fs::write(bench.file.path(), text).expect("written");
+        bench
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.file.path()).expect("a file")
+    }
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().expect(text)
+}
+
+fn now() -> Timestamp {
+    at("2024-10-30T10:15:30.9Z")
+}
+
+const HASH: &str = "b3f805a4c2e7d9f1a8b6c3e2d5f4a1b9c8e7d6f5a4b3c2e1d9f8a7b6c5e4d3f2";
+
+#[test]
+fn a_token_is_written_as_a_record_in_a_list() {
+    let bench = Bench::new();
+    let new = NewToken {
+        note: "Production API".into(),
+        database: Some("staging".into()),
+        expires_at: Some(at("2025-10-30T10:15:30.9Z")),
+    };
+    let made = bench.file.add(new, now()).expect("added");
+    assert_eq!(made.record.hash, TokenHash::of(made.token.expose_secret()));
+    assert_eq!(
+        bench.text(),
+        format!(
+            "tokens:\n- id: token-1730283330\n  hash: {}\n  note: Production API\n  \
+             created_at: 2024-10-30T10:15:30Z\n  expires_at: 2025-10-30T10:15:30Z\n  \
+             database: staging\n",
+            made.record.hash
+        )
+    );
+    assert!(!bench.text().contains(made.token.expose_secret()));
+    assert_eq!(bench.file.list().expect("read"), [made.record]);
+}
+
+#[test]
+fn a_second_token_of_the_same_second_takes_the_next_number() {
+    let bench = Bench::new();
+    let ids = [0; 3].map(|_| {
+        let made = bench.file.add(NewToken::default(), now()).expect("added");
+        made.record.id
+    });
+    assert_eq!(
+        ids,
+        ["token-1730283330", "token-1730283331", "token-1730283332"]
+    );
+}
+
+#[test]
+fn both_forms_are_read_and_unknown_members_are_kept() {
+    let record = format!("hash: {HASH}, owner: {{team: [a, 1]}}");
+    let list = format!(
+        "version: 2\ntokens:\n- {{id: token-1, note: n, {record}, created_at: \"2024-10-30T10:15:30Z\"}}\n"
+    );
+    let map = format!(
+        "version: 2\ntokens:\n  token-1: {{annotation: n, {record}, expires_at: null, \
+         created_at: 2024-10-30T10:15:30.123456789Z}}\n"
+    );
+    for text in [list, map] {
+        let bench = Bench::with(&text);
+        let found = bench.file.list().expect("read");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].id, "token-1");
+        assert_eq!(found[0].note, "n");
+        assert_eq!(found[0].hash.to_string(), HASH);
+        assert_eq!(found[0].expires_at, None);
+        assert_eq!(found[0].database, None);
+
+        bench.file.add(NewToken::default(), now()).expect("added");
+        let text = bench.text();
+        assert!(text.starts_with("version: 2\ntokens:\n- "), "{text}");
+        assert!(text.contains("  note: n\n"), "{text}");
+        assert!(
+            text.contains("owner:\n    team:\n    - a\n    - 1\n"),
+            "{text}"
+        );
+        assert_eq!(bench.file.list().expect("read").len(), 2);
+    }
+}
+
+#[test]
+fn tokens_are_listed_by_the_time_they_were_made() {
+    let bench = Bench::new();
+    for (note, made) in [("b", "2024-02-01T00:00:00Z"), ("a", "2024-01-01T00:00:00Z")] {
+        let note = note.to_owned();
+        let new = NewToken {
+            note,
+            ..NewToken::default()
+        };
+        bench.file.add(new, at(made)).expect("added");
+    }
+    let notes = bench
+        .file
+        .list()
+        .expect("read")
+        .into_iter()
+        .map(|found| found.note);
+    assert_eq!(notes.collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn a_token_is_removed_by_its_id_or_the_beginning_of_its_hash() {
+    let two = format!(
+        "tokens:\n- {{id: token-1, hash: {HASH}}}\n- {{id: token-2, hash: {}}}\n\
+         - {{id: b3f805a4c2e7, hash: {}}}\n",
+        HASH.replace("b9c8", "0000"),
+        "1".repeat(64)
+    );
+    let cases = [
+        ("token-1", Ok("token-1")),
+        // An id goes before a hash that begins like it.
+        ("b3f805a4c2e7", Ok("b3f805a4c2e7")),
+        ("11111111", Ok("b3f805a4c2e7")),
+        (HASH, Ok("token-1")),
+        (&HASH.to_uppercase(), Ok("token-1")),
+        ("b3f805a4", Err("several tokens match: b3f805a4")),
+        ("1111111", Err("token not found: 1111111")),
+        ("token-3", Err("token not found: token-3")),
+        ("", Err("token not found: ")),
+        (
+            &format!("{HASH}0"),
+            Err(&*format!("token not found: {HASH}0")),
+        ),
+    ];
+    for (identifier, expected) in cases {
+        let bench = Bench::with(&two);
+        let removed = bench.file.remove(identifier);
+        let removed = removed
+            .map(|record| record.id)
+            .map_err(|error| error.to_string());
+        let removed = removed.as_deref().map_err(|error| &**error);
+        assert_eq!(removed, expected, "{identifier}");
+        let left = 3 - usize::from(removed.is_ok());
+        assert_eq!(bench.file.list().expect("read").len(), left, "{identifier}");
+    }
+}
+
+#[test]
+fn what_is_no_token_file_is_refused_with_its_path_and_a_reason() {
+    let cases = [
+        ("tokens: [", "did not find expected node content"),
+        ("- a", ": document: expected a map with `tokens`"),
+        ("tokens: 5", ": tokens: expected a list"),
+        ("tokens: [5]", ": tokens[0]: expected a map"),
+        ("tokens: [{hash: x}]", ": tokens[0].id: expected a text"),
+        (
+            "tokens: {t: {hash: x}}",
+            ": tokens.t.hash: expected 64 hexadecimal digits",
+        ),
+        (
+            &format!("tokens: {{t: {{hash: {HASH}, expires_at: soon}}}}"),
+            ": tokens.t.expires_at: expected a date such as 2026-11-21T10:15:30Z",
+        ),
+        (
+            &format!("tokens: {{t: {{hash: {HASH}, database: [x]}}}}"),
+            ": tokens.t.database: expected a text",
+        ),
+        (&"#".repeat((1 << 20) + 1), ": larger than 1048576 bytes"),
+    ];
+    for (text, reason) in cases {
+        let bench = Bench::with(text);
+        let error = bench.file.list().expect_err("no token file").to_string();
+        let path = bench.file.path().display().to_string();
+        let what = &text[..text.len().min(60)];
+        assert!(
+            error.starts_with(&path) && error.contains(reason),
+            "{what}: {error}"
+        );
+        // Nor is it overwritten.
+        assert!(bench.file.add(NewToken::default(), now()).is_err());
+        assert_eq!(bench.text(), text);
+    }
+}
+
+#[test]
+fn only_the_owner_reads_what_is_written_and_nothing_is_left_beside_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let new = folder.path().join("etc/accounts");
+    let file = TokenFile::new(new.join("tokens.yaml"));
+    file.add(NewToken::default(), now()).expect("added");
+    fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644)).expect("opened up");
+    // What a killed writer left is in nobody's way.
+    fs::write(new.join(".tokens.yaml.new"), "tok").expect("written");
+    file.add(NewToken::default(), now()).expect("added");
+
+    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(&new), 0o700);
+    assert_eq!(mode(file.path()), 0o600);
+    let entries = fs::read_dir(&new).expect("a folder");
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, [".tokens.yaml.lock", "tokens.yaml"]);
+}
+
+#[test]
+fn a_link_still_leads_to_the_file_that_was_replaced() {
+    let bench = Bench::with("");
+    let link = bench.folder.path().join("link.yaml");
+    std::os::unix::fs::symlink("tokens.yaml", &link).expect("linked");
+    TokenFile::new(&link)
+        .add(NewToken::default(), now())
+        .expect("added");
+    assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+    assert_eq!(bench.file.list().expect("read").len(), 1);
+}
+
+#[test]
+fn no_writer_loses_what_another_wrote() {
+    const WRITERS: usize = 8;
+    const TOKENS: usize = 10;
+    let bench = Bench::new();
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let path = bench.file.path();
+            scope.spawn(move || {
+                // Of its own, as another process has.
+                let file = TokenFile::new(path);
+                for _ in 0..TOKENS {
+                    let note = writer.to_string();
+                    let new = NewToken {
+                        note,
+                        ..NewToken::default()
+                    };
+                    file.add(new, now()).expect("added");
+                    file.list().expect("whole at any time");
+                }
+            });
+        }
+    });
+    let found = bench.file.list().expect("read");
+    assert_eq!(found.len(), WRITERS * TOKENS);
+    let ids: std::collections::HashSet<_> = found.into_iter().map(|found| found.id).collect();
+    assert_eq!(ids.len(), WRITERS * TOKENS, "every id is taken once");
+}
+
+#[test]
+fn a_file_that_nobody_could_read_any_more_is_not_written() {
+    let bench = Bench::new();
+    let note = "x".repeat(1 << 20);
+    let new = NewToken {
+        note,
+        ..NewToken::default()
+    };
+    let error = bench.file.add(new, now()).expect_err("too large");
+    assert!(
+        error.to_string().ends_with("larger than 1048576 bytes"),
+        "{error}"
+    );
+    assert!(!bench.file.path().exists());
+}

@@ -1,0 +1,206 @@
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+
+struct Bench {
+    _folder: TempDir,
+    users: UserFile,
+}
+
+impl Bench {
+    fn with(text: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("users.yaml");
+        fs::write(&path, text).expect("written");
+        Self {
+            users: UserFile::new(path).with_cost(4),
+            _folder: folder,
+        }
+    }
+
+    fn one(&self) -> UserRecord {
+        let mut found = self.users.list().expect("read");
+        assert_eq!(found.len(), 1);
+        found.remove(0)
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.users.path()).expect("a file")
+    }
+}
+
+fn now() -> Timestamp {
+    "2024-10-30T10:15:30.5Z".parse().expect("a date")
+}
+
+const ALICE: &str = "users:
+  alice:
+    username: alice
+    password_hash: $2a$12$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZabcdu
+    created_at: 2024-10-30T10:15:30Z
+    last_login: null
+    enabled: true
+    annotation: Developer
+    failed_attempts: 3
+    available_databases:
+    - production
+    shoe_size: 42
+motto: hello
+";
+
+#[test]
+fn an_account_is_written_with_all_its_members() {
+    let bench = Bench::with("");
+    bench
+        .users
+        .add("alice", &"correct horse".into(), "Developer", now())
+        .expect("added");
+    let text = bench.text();
+    let hash = bench.one().password_hash;
+    assert_eq!(
+        text,
+        format!(
+            "users:\n  alice:\n    username: alice\n    password_hash: {hash}\n    \
+             created_at: 2024-10-30T10:15:30Z\n    last_login: null\n    enabled: true\n    \
+             annotation: Developer\n    failed_attempts: 0\n"
+        )
+    );
+    assert!(Passwords::with_cost(4).is_right(&"correct horse".into(), Some(&hash)));
+}
+
+#[test]
+fn changes_leave_the_rest_of_the_file_as_it_was() {
+    let bench = Bench::with(ALICE);
+    let alice = bench.one();
+    assert_eq!(alice.databases, ["production"]);
+    assert_eq!(alice.failed_attempts, 3);
+    bench.users.disable("alice").expect("disabled");
+    let expected = ALICE.replace("enabled: true", "enabled: false");
+    let rest = "motto: hello\n";
+    let expected = format!("{rest}{}", expected.replace(rest, ""));
+    assert_eq!(bench.text(), expected);
+}
+
+#[test]
+fn enabling_an_account_forgets_what_has_failed() {
+    let bench = Bench::with(&ALICE.replace("enabled: true", "enabled: false"));
+    assert!(!bench.one().is_enabled);
+    bench.users.enable("alice").expect("enabled");
+    let alice = bench.one();
+    assert!(alice.is_enabled);
+    assert_eq!(alice.failed_attempts, 0);
+}
+
+#[test]
+fn only_what_is_given_is_updated() {
+    let bench = Bench::with(ALICE);
+    let before = bench.one();
+    bench
+        .users
+        .update("alice", None, Some(""))
+        .expect("updated");
+    let after = bench.one();
+    assert_eq!(after.note, "");
+    assert_eq!(after.password_hash, before.password_hash);
+    bench
+        .users
+        .update("alice", Some(&"new".into()), None)
+        .expect("updated");
+    let hash = bench.one().password_hash;
+    assert!(Passwords::with_cost(4).is_right(&"new".into(), Some(&hash)));
+}
+
+#[test]
+fn an_account_that_is_deleted_is_gone() {
+    let bench = Bench::with(ALICE);
+    bench.users.delete("alice").expect("deleted");
+    assert!(bench.users.list().expect("read").is_empty());
+    assert_eq!(bench.text(), "motto: hello\nusers: {}\n");
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let bench = Bench::with(ALICE);
+    let users = &bench.users;
+    let password = "secret".into();
+    let long = "x".repeat(73).into();
+    let cases = [
+        (
+            users.add("alice", &password, "", now()),
+            "user 'alice' already exists",
+        ),
+        (users.add("", &password, "", now()), "username is required"),
+        (
+            users.add("bob", &"".into(), "", now()),
+            "password is required",
+        ),
+        (
+            users.add("bob", &long, "", now()),
+            "password must not be longer than 72 bytes",
+        ),
+        (users.update("bob", None, Some("x")), "user 'bob' not found"),
+        (users.enable("bob"), "user 'bob' not found"),
+        (users.disable("Alice"), "user 'Alice' not found"),
+        (users.delete("bob"), "user 'bob' not found"),
+    ];
+    for (result, expected) in cases {
+        assert_eq!(result.expect_err(expected).to_string(), expected);
+    }
+    assert_eq!(bench.text(), ALICE, "nothing was written");
+}
+
+#[test]
+fn what_is_no_user_file_is_refused_with_a_reason() {
+    let cases = [
+        ("[]", "document: expected a map with `users`"),
+        ("users: []", "users: expected a map"),
+        ("users: {alice: 1}", "users.alice: expected a map"),
+        (
+            "users: {alice: {}}",
+            "users.alice.password_hash: expected a text",
+        ),
+        (
+            "users: {alice: {password_hash: x, enabled: maybe}}",
+            "users.alice.enabled: expected true or false",
+        ),
+        (
+            "users: {alice: {password_hash: x, failed_attempts: -1}}",
+            "users.alice.failed_attempts: expected a number, not below zero",
+        ),
+        (
+            "users: {alice: {password_hash: x, available_databases: [[]]}}",
+            "users.alice.available_databases: expected a list of texts",
+        ),
+    ];
+    for (text, reason) in cases {
+        let error = Bench::with(text).users.list().expect_err(text).to_string();
+        assert!(error.ends_with(reason), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_record_does_not_show_its_hash() {
+    let alice = Bench::with(ALICE).one();
+    assert!(!format!("{alice:?}").contains("$2a$"));
+}
+
+#[test]
+fn failures_are_counted_up_to_the_limit_and_no_further() {
+    let bench = Bench::with(ALICE);
+    let mut users = bench.users.file.read().expect("read").table;
+    for (expected, failed) in [(false, 4), (true, 5)] {
+        let Change::Write(is_locked) = users.note_failure("alice", 5) else {
+            panic!("counted");
+        };
+        assert_eq!(is_locked, expected);
+        assert_eq!(users.find("alice").expect("there").failed_attempts, failed);
+    }
+    assert!(!users.find("alice").expect("there").is_enabled);
+    assert!(matches!(
+        users.note_failure("alice", 5),
+        Change::Leave(false)
+    ));
+    assert!(matches!(users.note_failure("bob", 5), Change::Leave(false)));
+}

@@ -1,0 +1,439 @@
+//! What stands in a YAML file, the parts nobody here knows included.
+//!
+//! A file is read into [`Node`]s, and a program changes those it understands; the others are
+//! written back as they were. The library's own free-form value cannot be used for that: its
+//! limit on aliases grows with the document, so a file of a megabyte takes all memory there is.
+//! Reading into [`Node`] has an absolute [`BUDGET`], which a document without aliases never
+//! uses up: every node costs one and every text its length, at each place an alias puts it.
+//! Depth is limited to 128 by the library. Comments and tags are not kept; a tag is an error.
+
+use std::{cell::Cell, collections::HashSet, fmt};
+
+use serde::{
+    Deserializer, Serialize, Serializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
+
+/// The largest file that is read, in bytes.
+pub(super) const MAX_BYTES: usize = 1 << 20;
+
+/// What a document may hold, in nodes and bytes of text together. There is no node without a
+/// byte that stands for it, except for the empty values of a map, whose keys have two.
+const BUDGET: usize = 2 * MAX_BYTES;
+
+/// A value of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    Null,
+    Bool(bool),
+    Whole(i64),
+    Large(u64),
+    Real(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Map),
+}
+
+/// The members of a map, in the order of the document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Map(Vec<(String, Node)>);
+
+/// A value that is not what it should be: where, and what was expected. The value itself is
+/// left out, it may be a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unexpected(pub(super) String);
+
+/// Reads a document; nothing is [`Node::Null`].
+pub(super) fn read(text: &str) -> Result<Node, serde_yaml::Error> {
+    let left = Cell::new(BUDGET);
+    Reader { left: &left }.deserialize(serde_yaml::Deserializer::from_str(text))
+}
+
+/// Writes a document that reads back the same.
+pub(super) fn write(node: &Node) -> Result<String, serde_yaml::Error> {
+    serde_yaml::to_string(node)
+}
+
+// === impl Node ===
+
+impl Node {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// The text of a scalar: who writes `note: 2024` means a text. Null is none.
+    fn as_text(&self) -> Result<Option<String>, &'static str> {
+        Ok(Some(match self {
+            Self::Null => return Ok(None),
+            Self::Text(text) => text.clone(),
+            Self::Bool(value) => value.to_string(),
+            Self::Whole(number) => number.to_string(),
+            Self::Large(number) => number.to_string(),
+            Self::Real(number) => number.to_string(),
+            Self::List(_) | Self::Map(_) => return Err("a text"),
+        }))
+    }
+
+    fn as_number(&self) -> Result<Option<u64>, &'static str> {
+        match self {
+            Self::Null => Ok(None),
+            Self::Whole(number) => (*number).try_into().map(Some).map_err(|_| COUNT),
+            Self::Large(number) => Ok(Some(*number)),
+            _ => Err(COUNT),
+        }
+    }
+
+    fn as_bool(&self) -> Result<Option<bool>, &'static str> {
+        match self {
+            Self::Null => Ok(None),
+            Self::Bool(value) => Ok(Some(*value)),
+            _ => Err("true or false"),
+        }
+    }
+
+    fn as_texts(&self) -> Result<Option<Vec<String>>, &'static str> {
+        const TEXTS: &str = "a list of texts";
+        match self {
+            Self::Null => Ok(None),
+            Self::List(list) => list
+                .iter()
+                .map(|node| node.as_text().ok().flatten().ok_or(TEXTS))
+                .collect::<Result<_, _>>()
+                .map(Some),
+            _ => Err(TEXTS),
+        }
+    }
+}
+
+const COUNT: &str = "a number, not below zero";
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Whole(number) => serializer.serialize_i64(*number),
+            Self::Large(number) => serializer.serialize_u64(*number),
+            Self::Real(number) => serializer.serialize_f64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(list) => serializer.collect_seq(list),
+            Self::Map(map) => serializer.collect_map(map.iter()),
+        }
+    }
+}
+
+// === impl Map ===
+
+impl Map {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
+        self.0.iter().map(|(name, node)| (&**name, node))
+    }
+
+    pub(super) fn into_members(self) -> impl Iterator<Item = (String, Node)> {
+        self.0.into_iter()
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&Node> {
+        let member = self.0.iter().find(|(known, _)| known == name);
+        member.map(|(_, node)| node)
+    }
+
+    /// Sets a member where it stands, or adds it at the end.
+    pub(super) fn set(&mut self, name: &str, node: Node) {
+        match self.0.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = node,
+            None => self.push(name.to_owned(), node),
+        }
+    }
+
+    /// Adds a member that is not there yet.
+    pub(super) fn push(&mut self, name: String, node: Node) {
+        self.0.push((name, node));
+    }
+
+    pub(super) fn take(&mut self, name: &str) -> Option<Node> {
+        let at = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    /// A member as text; nothing and null are none.
+    pub(super) fn find_text(&self, name: &str) -> Result<Option<String>, Unexpected> {
+        self.find_as(name, Node::as_text)
+    }
+
+    pub(super) fn find_number(&self, name: &str) -> Result<Option<u64>, Unexpected> {
+        self.find_as(name, Node::as_number)
+    }
+
+    pub(super) fn find_bool(&self, name: &str) -> Result<Option<bool>, Unexpected> {
+        self.find_as(name, Node::as_bool)
+    }
+
+    pub(super) fn find_texts(&self, name: &str) -> Result<Option<Vec<String>>, Unexpected> {
+        self.find_as(name, Node::as_texts)
+    }
+
+    /// A member as a moment.
+    pub(super) fn find_date(&self, name: &str) -> Result<Option<jiff::Timestamp>, Unexpected> {
+        // Without a zone a date may be hours off.
+        let expected = || Unexpected::new(name, "a date such as 2026-11-21T10:15:30Z");
+        self.find_text(name)?
+            .map(|text| text.parse().map_err(|_| expected()))
+            .transpose()
+    }
+
+    fn find_as<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Node) -> Result<Option<T>, &'static str>,
+    ) -> Result<Option<T>, Unexpected> {
+        let read = self.find(name).map(read);
+        read.unwrap_or(Ok(None))
+            .map_err(|expected| Unexpected::new(name, expected))
+    }
+}
+
+// === impl Unexpected ===
+
+impl Unexpected {
+    pub(super) fn new(place: &str, expected: &str) -> Self {
+        Self(format!("{place}: expected {expected}"))
+    }
+
+    /// Says in what the place is.
+    pub(super) fn within(self, place: &str) -> Self {
+        Self(format!("{place}.{}", self.0))
+    }
+}
+
+impl fmt::Display for Unexpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+// === impl Reader ===
+
+/// Reads one node, at the expense of all.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    left: &'a Cell<usize>,
+}
+
+impl Reader<'_> {
+    fn spend<E: Error>(self, bytes: usize) -> Result<(), E> {
+        let left = self.left.get().checked_sub(1 + bytes);
+        self.left.set(
+            left.ok_or_else(|| {
+                E::custom("the aliases make the document much larger than its text")
+            })?,
+        );
+        Ok(())
+    }
+
+    fn scalar<E: Error>(self, node: Node) -> Result<Node, E> {
+        self.spend(0)?;
+        Ok(node)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, a number, true, false, null, a list or a map")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        self.scalar(Node::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Node, E> {
+        self.scalar(Node::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
+        self.scalar(Node::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Node, E> {
+        self.scalar(Node::Whole(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Node, E> {
+        let whole = i64::try_from(number).map(Node::Whole);
+        self.scalar(whole.unwrap_or(Node::Large(number)))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Node, E> {
+        self.scalar(Node::Real(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
+        self.spend(text.len())?;
+        Ok(Node::text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        self.spend(0)?;
+        let mut nodes = Vec::new();
+        while let Some(node) = list.next_element_seed(self)? {
+            nodes.push(node);
+        }
+        Ok(Node::List(nodes))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        self.spend(0)?;
+        let mut members = Map::default();
+        let mut names = HashSet::new();
+        while let Some(Name(name)) = map.next_key()? {
+            self.spend(name.len())?;
+            if !names.insert(name.clone()) {
+                return Err(Error::custom(format_args!("duplicate entry {name:?}")));
+            }
+            members.push(name, map.next_value_seed(self)?);
+        }
+        Ok(Node::Map(members))
+    }
+}
+
+/// The name of a member: a text, whatever it looks like.
+#[derive(serde::Deserialize)]
+struct Name(String);
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_of_value_is_read_and_written() {
+        let text = "a: null\nb: true\nc: -5\nd: 18446744073709551615\ne: 1.5\nf: text\n\
+                    g:\n- 1\n- x: y\n'7': '7'\n";
+        let node = read(text).expect("YAML");
+        assert_eq!(write(&node).expect("YAML"), text);
+    }
+
+    #[test]
+    fn nothing_is_null() {
+        for text in ["", "\n", "# only words\n", "---\n", "null"] {
+            assert_eq!(read(text).ok(), Some(Node::Null), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_two_readers_would_read_the_same_is_refused() {
+        let cases = [
+            ("a: 1\nb: 2\na: 3", "duplicate entry \"a\""),
+            ("a: 1\n---\nb: 2", "more than one document"),
+            ("a:\n\t- 1", "at line 2"),
+            ("a: !secret x", "expected a text"),
+            ("a: [1", "at line"),
+        ];
+        for (text, reason) in cases {
+            let error = read(text).expect_err(text).to_string();
+            assert!(error.contains(reason), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn aliases_are_followed_but_not_without_end() {
+        let node = read("a: &x [1, 2]\nb: *x").expect("YAML");
+        assert_eq!(write(&node).expect("YAML"), "a:\n- 1\n- 2\nb:\n- 1\n- 2\n");
+
+        let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..12 {
+            let below = format!("*a{}, ", level - 1).repeat(9);
+            writeln!(bomb, "a{level}: &a{level} [{below}]").expect("a string takes it");
+        }
+        // Within the library's own limit, which counts aliases and not what they stand for.
+        let long = format!(
+            "a: &a {}\nb: [{}]",
+            "x".repeat(1 << 19),
+            "*a,".repeat(10_000)
+        );
+        for (text, reason) in [
+            (bomb, "repetition limit exceeded"),
+            (long, "the aliases make the document much larger"),
+        ] {
+            let error = read(&text).expect_err("a bomb").to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_most_crowded_file_without_aliases_fits() {
+        let crowded = ["- \n", "[],", "a,", "1,"].map(|unit| {
+            let units = unit.repeat((MAX_BYTES - 4) / unit.len());
+            if unit.starts_with('-') {
+                units
+            } else {
+                format!("[{units}]")
+            }
+        });
+        for text in crowded {
+            assert!(read(&text).is_ok(), "{}", &text[..8]);
+        }
+    }
+
+    #[test]
+    fn scalars_are_taken_for_text_where_text_is_meant() {
+        let Node::Map(map) = read("a: 2024\nb: true\nc: 'x'\nd: ~\ne: [1]").expect("YAML") else {
+            panic!("a map");
+        };
+        for (name, expected) in [("a", Some("2024")), ("b", Some("true")), ("c", Some("x"))] {
+            assert_eq!(map.find_text(name).expect(name).as_deref(), expected);
+        }
+        assert_eq!(map.find_text("d"), Ok(None));
+        assert_eq!(map.find_text("none"), Ok(None));
+        let error = map.find_text("e").expect_err("a list");
+        assert_eq!(
+            error.within("tokens.a").to_string(),
+            "tokens.a.e: expected a text"
+        );
+    }
+
+    fn node() -> impl Strategy<Value = Node> {
+        let text =
+            "\\PC*|[ -~\n\t\r]{0,30}|[0-9._+-]{1,12}|0x[0-9a-f]{1,4}|true|null|~|\\.inf|- a|#|";
+        let scalar = prop_oneof![
+            Just(Node::Null),
+            any::<bool>().prop_map(Node::Bool),
+            any::<i64>().prop_map(Node::Whole),
+            text.prop_map(Node::Text),
+        ];
+        scalar.prop_recursive(4, 30, 5, move |inner| {
+            let members = prop::collection::btree_map(text, inner.clone(), 0..5);
+            prop_oneof![
+                prop::collection::vec(inner, 0..5).prop_map(Node::List),
+                members.prop_map(|members| Node::Map(Map(members.into_iter().collect()))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_reads_back_the_same(node in node()) {
+            let text = write(&node).expect("YAML");
+            let back = read(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+            prop_assert_eq!(back, node, "{}", text);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC*|[-a&*:!,{}\\[\\] \n]{0,60}") {
+            let _ = read(&text);
+        }
+    }
+}
