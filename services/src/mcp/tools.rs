@@ -1,5 +1,6 @@
 //! The tools: one file each.
 
+mod authenticate_user;
 #[cfg(test)]
 mod bench;
 mod client;
@@ -10,6 +11,6 @@ mod read_resource;
 
 pub(super) use self::read_resource::READ_RESOURCE;
 pub use self::{
-    count_rows::CountRows, execute_explain::ExecuteExplain, query_database::QueryDatabase,
-    read_resource::ReadResource,
+    authenticate_user::AuthenticateUser, count_rows::CountRows, execute_explain::ExecuteExplain,
+    query_database::QueryDatabase, read_resource::ReadResource,
 };
