@@ -301,3 +301,20 @@ async fn a_flood_is_sent_away_and_does_not_queue() {
     assert_eq!(busy.count(), 7);
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 3);
 }
+
+#[tokio::test]
+async fn an_address_that_failed_too_often_does_not_wait_in_line() {
+    let bench = Bench::with(|settings| {
+        settings.concurrent_logins = 1;
+        settings.waiting_logins = 0;
+    });
+    let guesser = Some("192.0.2.1".parse().expect("an address"));
+    let guess = || bench.accounts.login("alice", "wrong".into(), guesser);
+    for _ in 0..10 {
+        assert_eq!(said(guess().await), INVALID);
+    }
+    let _turn = bench.accounts.shared.gate.enter().await.expect("empty");
+    assert!(matches!(guess().await, Err(LoginError::RateLimited { .. })));
+    let other = bench.log_in("right").await;
+    assert!(matches!(other, Err(LoginError::Busy { .. })));
+}

@@ -94,6 +94,14 @@ async fn a_link_that_leads_elsewhere_is_another_file() {
         assert!(accounts.verify(tokens[1].expose_secret()).await.is_ok());
         changed(&accounts, || swap(&one)).await;
         assert!(accounts.verify(tokens[0].expose_secret()).await.is_ok());
+
+        // And what changes at the end of the links.
+        let file = TokenFile::new(one.join("tokens.yaml"));
+        changed(&accounts, || {
+            file.remove(&key(&tokens[0])).expect("removed");
+        })
+        .await;
+        assert!(accounts.verify(tokens[0].expose_secret()).await.is_err());
     })
     .await;
 }
