@@ -1,57 +1,100 @@
 //! Accepts connections and serves a tower service on them: one loop for all servers.
 //!
-//! HTTP/1.1 and HTTP/2 are told apart by their first bytes. Every request carries a
-//! [`ClientIp`] that names the peer of its connection. What one client can hold is bounded by
-//! [`Limits`]: connections, the time to send a request head, to take some of a response, and
-//! for a connection to end.
+//! HTTP/1.1 and HTTP/2 are told apart by their first bytes, behind [TLS](Server::with_tls)
+//! too. Every request carries a [`ClientIp`] that names the peer of its connection.
+//!
+//! # What clients can hold
+//!
+//! It is bounded by [`Limits`]: connections, the time for a handshake, for the head of a
+//! request and for its body, to take some of a response, to say nothing between two requests,
+//! and for a connection to end. None of them counts the time a service takes over its answer.
+//!
+//! A new connection is let in even when as many are open as there may be: the one that has
+//! kept the server waiting longest goes. It is one between two requests, in the middle of
+//! one, or one that takes nothing of its response, never one that is worked for. So
+//! connections that were opened only to be there keep nobody out.
+//!
+//! On HTTP/2 the number of streams is a setting of ours. Against streams that are reset as
+//! soon as they are opened, and other floods of frames, the limits of the protocol library
+//! hold: it ends a connection with 20 streams that were reset before anybody looked at them,
+//! or with 1,024 it had to reset itself, and takes heads of up to 16 KiB.
+//!
+//! # How connections end
 //!
 //! A connection that ends while its client is still sending is closed in stages (RFC 9112
-//! section 9.6), so that the client can read why it was refused.
+//! section 9.6), so that the client can read why it was refused. One that has been idle is
+//! told so where the protocol has words for it.
 
+mod activity;
+mod body;
+mod connection;
+mod crowd;
 mod socket;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod tls;
 
 use std::{
-    convert::Infallible,
-    error::Error,
-    io,
-    net::SocketAddr,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll},
+    convert::Infallible, error::Error, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::conn::auto,
     service::TowerToHyperService,
 };
 use tokio::{
+    io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
-    task::JoinSet,
+    sync::watch,
     time,
 };
 use tower_service::Service;
 use tracing::{debug, warn};
 use ziggurat_layers::client_ip::ClientIp;
 
-use self::socket::Socket;
+use self::{
+    activity::Activity,
+    connection::{Watched, drive},
+    crowd::Crowd,
+    socket::Socket,
+    stream::Stream,
+    tls::Unsafe,
+};
+
+pub use self::{
+    body::{BodyError, RequestBody},
+    tls::{Tls, TlsError},
+};
 
 type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What a client gets that speaks HTTP where TLS is spoken.
+const SPEAK_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    content-type: application/json\r\n\
+    content-length: 44\r\n\
+    connection: close\r\n\r\n\
+    {\"error\":\"This port speaks HTTPS, not HTTP\"}";
 
 /// What clients may take of the server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections open at once; the next one waits in the system's queue.
+    /// Connections open at once.
     pub max_connections: usize,
-    /// Time for the head of a request, and for an idle connection to send one.
+    /// Time for a TLS handshake.
+    pub handshake_timeout: Duration,
+    /// Time for the head of a request, and for the first one to begin.
     pub header_timeout: Duration,
+    /// Time for the body of a request to come in, counted while it is waited for.
+    pub request_timeout: Duration,
+    /// Time between two requests on a connection.
+    pub idle_timeout: Duration,
     /// Time a client may take nothing of what is sent to it.
     pub write_timeout: Duration,
     /// Streams open at once on one HTTP/2 connection.
@@ -69,13 +112,7 @@ pub struct Limits {
 pub struct Server {
     http: auto::Builder<TokioExecutor>,
     limits: Limits,
-}
-
-/// Puts the peer's address into the requests of one connection.
-#[derive(Clone, Debug)]
-struct FromPeer<S> {
-    inner: S,
-    peer: ClientIp,
+    tls: Option<Tls>,
 }
 
 // === impl Limits ===
@@ -84,7 +121,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_connections: 1024,
+            handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_mins(1),
+            idle_timeout: Duration::from_mins(2),
             write_timeout: Duration::from_mins(1),
             max_streams: 128,
             shutdown_grace: Duration::from_secs(10),
@@ -101,14 +141,24 @@ impl Server {
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let mut http = auto::Builder::new(TokioExecutor::new());
-        http.http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.header_timeout);
+        // Its clock does not tell the head of a request from the time before it; ours does.
+        http.http1().header_read_timeout(None);
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(limits.max_streams)
             .keep_alive_interval(Duration::from_secs(30));
-        Self { http, limits }
+        Self {
+            http,
+            limits,
+            tls: None,
+        }
+    }
+
+    /// Speaks TLS on every connection.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
     }
 
     /// Serves `service` on `listener` until `shutdown` resolves, then lets the requests in
@@ -123,70 +173,107 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()>
     where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
         S: Clone + Send + 'static,
         S::Future: Send + 'static,
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         let mut shutdown = pin!(shutdown);
-        let graceful = GracefulShutdown::new();
-        let room = Arc::new(Semaphore::new(self.limits.max_connections));
-        let mut connections = JoinSet::new();
+        let (stop, stopped) = watch::channel(());
+        let mut crowd = Crowd::new(&self.limits);
         loop {
-            let (stream, peer, permit) = tokio::select! {
+            let (stream, peer) = tokio::select! {
                 () = &mut shutdown => break,
-                // Joined as they end, so the set holds no more than what is open.
-                Some(_) = connections.join_next() => continue,
-                accepted = accept(&listener, &room) => accepted?,
+                () = poll_fn(|cx| crowd.poll_forget(cx)) => continue,
+                accepted = accept(&listener) => accepted?,
             };
+            tokio::select! {
+                () = &mut shutdown => break,
+                () = crowd.make_room() => {}
+            }
+            let activity = crowd.activity(&self.limits);
             let peer = ClientIp::from_peer(peer);
-            let service = TowerToHyperService::new(FromPeer {
-                inner: service.clone(),
+            let connection = self.clone().connection(
+                stream,
                 peer,
-            });
-            let socket = Socket::new(stream, &self.limits);
-            let connection = self
-                .http
-                .serve_connection(TokioIo::new(socket), service)
-                .into_owned();
-            let connection = graceful.watch(connection);
-            connections.spawn(async move {
-                if let Err(error) = connection.await {
-                    debug!(error = &*error, peer = %peer.client(), "connection ended early");
-                }
-                drop(permit);
-            });
-        }
-        drop(listener);
-        if time::timeout(self.limits.shutdown_grace, graceful.shutdown())
-            .await
-            .is_err()
-        {
-            warn!(
-                connections = connections.len(),
-                "cut off after the grace period"
+                service.clone(),
+                Arc::clone(&activity),
+                stopped.clone(),
             );
+            crowd.join(activity, connection);
         }
-        connections.shutdown().await;
+        drop((listener, stop));
+        let grace = self.limits.shutdown_grace;
+        if time::timeout(grace, crowd.dissolve()).await.is_err() {
+            warn!(connections = crowd.len(), "cut off after the grace period");
+        }
+        crowd.shutdown().await;
         Ok(())
+    }
+
+    /// Serves one connection from its first byte to its last.
+    async fn connection<S, B>(
+        self,
+        stream: TcpStream,
+        peer: ClientIp,
+        service: S,
+        activity: Arc<Activity>,
+        mut stop: watch::Receiver<()>,
+    ) where
+        S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let opened = tokio::select! {
+            opened = self.open(stream, &activity) => opened,
+            () = activity.has_to_leave() => None,
+            _ = stop.changed() => None,
+        };
+        let Some(stream) = opened else { return };
+        activity.is_open();
+        let socket = Socket::new(stream, Arc::clone(&activity), &self.limits);
+        let timeout = self.limits.request_timeout;
+        let service = Watched::new(service, peer, Arc::clone(&activity), timeout);
+        let service = TowerToHyperService::new(service);
+        let connection = self.http.serve_connection(TokioIo::new(socket), service);
+        if let Err(error) = drive(connection, &activity, stop).await {
+            debug!(error = &*error, peer = %peer.client(), "connection ended early");
+        }
+    }
+
+    /// Shakes hands, if that is the custom here.
+    async fn open(&self, stream: TcpStream, activity: &Arc<Activity>) -> Option<Stream> {
+        let Some(tls) = &self.tls else {
+            return Some(Stream::Plain(stream));
+        };
+        let accepted = time::timeout(self.limits.handshake_timeout, tls.accept(stream)).await;
+        match accepted {
+            Ok(Ok(stream)) => return Some(Stream::Tls(Box::new(stream))),
+            Ok(Err(Unsafe::Http(stream))) => {
+                let mut socket = Socket::new(stream, Arc::clone(activity), &self.limits);
+                if socket.write_all(SPEAK_TLS).await.is_ok() {
+                    socket.shutdown().await.ok();
+                }
+                debug!("a client spoke HTTP without TLS");
+            }
+            Ok(Err(Unsafe::Handshake(error))) => {
+                debug!(error = &error as &dyn Error, "TLS handshake failed");
+            }
+            Err(_) => debug!("TLS handshake took too long"),
+        }
+        None
     }
 }
 
-/// Waits for room, then for a connection.
-async fn accept(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(room)
-        .acquire_owned()
-        .await
-        .expect("the semaphore is never closed");
+/// Waits for a connection.
+async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 // Answers are written whole; waiting for more only delays them.
                 stream.set_nodelay(true).ok();
-                return Ok((stream, peer, permit));
+                return Ok((stream, peer));
             }
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) if is_exhaustion(&error) => {
@@ -215,24 +302,4 @@ fn is_exhaustion(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
     matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
-}
-
-// === impl FromPeer ===
-
-impl<S, B> Service<Request<B>> for FromPeer<S>
-where
-    S: Service<Request<B>>,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        request.extensions_mut().insert(self.peer);
-        self.inner.call(request)
-    }
 }

@@ -3,7 +3,6 @@
 use std::{convert::Infallible, fmt::Write as _};
 
 use http::{Request, Response};
-use hyper::body::Incoming;
 use tower::{ServiceBuilder, service_fn};
 use ziggurat_layers::{
     client_ip::{ClientIp, ClientIpLayer, HopHeader},
@@ -11,11 +10,13 @@ use ziggurat_layers::{
     reject::AuthFailed,
 };
 
+use ziggurat_services::serve::RequestBody;
+
 use crate::server::{Body, Running, start};
 
 /// Answers with the client's address, behind a limit of `quota`.
 async fn whoami(trusted: &str, header: HopHeader, quota: &Steady) -> Running {
-    let handler = service_fn(|request: Request<Incoming>| async move {
+    let handler = service_fn(|request: Request<RequestBody>| async move {
         let caller = request
             .extensions()
             .get::<ClientIp>()
@@ -122,7 +123,7 @@ async fn ten_thousand_addresses_never_take_more_than_the_thousand_places() {
 #[tokio::test]
 async fn after_too_many_failures_nobody_from_there_gets_in() {
     let failures = Failures::new("3 per 15 minutes".parse().expect("a quota"));
-    let handler = service_fn(|request: Request<Incoming>| async move {
+    let handler = service_fn(|request: Request<RequestBody>| async move {
         let mut response = Response::new(Body::default());
         if request.uri().path() == "/wrong" {
             *response.status_mut() = http::StatusCode::UNAUTHORIZED;

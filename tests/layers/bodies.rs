@@ -2,10 +2,11 @@
 
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
 use tokio::io::AsyncWriteExt as _;
 use tower::{Layer as _, service_fn};
 use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
+
+use ziggurat_services::serve::RequestBody;
 
 use crate::server::{Body, Running, start};
 
@@ -13,7 +14,7 @@ const LIMIT: usize = 1000;
 
 /// Echoes bodies of up to `LIMIT` bytes; a body it cannot read is a 500 of its own.
 async fn echo() -> Running {
-    let handler = service_fn(|request: Request<LimitedBody<Incoming>>| async {
+    let handler = service_fn(|request: Request<LimitedBody<RequestBody>>| async {
         let read = request.into_body().collect().await;
         let mut response = Response::new(Body::default());
         match read {

@@ -8,7 +8,6 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use tower::{ServiceBuilder, service_fn};
 use ziggurat_layers::{
@@ -18,7 +17,7 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 
-use ziggurat_services::serve::Limits;
+use ziggurat_services::serve::{Limits, RequestBody};
 
 use crate::server::{Body, Running, start_with};
 
@@ -29,7 +28,7 @@ async fn gateway() -> Running {
 
 async fn gateway_with(limits: Limits) -> Running {
     let tokens = Hashed::from_iter([(TokenHash::of("open-sesame"), ())]);
-    let handler = service_fn(|request: Request<LimitedBody<Incoming>>| async move {
+    let handler = service_fn(|request: Request<LimitedBody<RequestBody>>| async move {
         let path = request.uri().path().to_owned();
         assert_ne!(path, "/panic", "password=hunter2");
         request.into_body().collect().await.expect("a small body");

@@ -5,7 +5,6 @@ use std::{convert::Infallible, future::pending, time::Duration};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{
@@ -16,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 use tower::Service;
-use ziggurat_services::serve::{Limits, Server};
+use ziggurat_services::serve::{Limits, RequestBody, Server};
 
 pub(crate) type Body = Full<Bytes>;
 
@@ -38,7 +37,7 @@ pub(crate) struct Wire {
 /// Serves `service` with the limits of the product.
 pub(crate) async fn start<S, B>(service: S) -> Running
 where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send + 'static,
     B: http_body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
@@ -49,7 +48,7 @@ where
 /// Serves `service` with limits a test can run into.
 pub(crate) async fn start_with<S, B>(limits: Limits, service: S) -> Running
 where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send + 'static,
     B: http_body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
-use hyper::body::Incoming;
 use tower::{Service, ServiceBuilder, service_fn};
 use ziggurat_layers::{
     bearer::{BearerLayer, Hashed, TokenHash},
@@ -15,7 +14,10 @@ use ziggurat_layers::{
     reject::{ErrorString, Rejection},
     sanitize::SanitizeLayer,
 };
-use ziggurat_services::mcp::{Mcp, ResultBody, dialect};
+use ziggurat_services::{
+    mcp::{Mcp, ResultBody, dialect},
+    serve::RequestBody,
+};
 
 pub(crate) type Body = RpcBody<ResultBody>;
 
@@ -27,7 +29,7 @@ pub(crate) fn build(
     token: TokenHash,
     mcp: Mcp,
 ) -> impl Service<
-    Request<Incoming>,
+    Request<RequestBody>,
     Response = Response<Body>,
     Error = Infallible,
     Future: Send + 'static,
@@ -55,7 +57,7 @@ pub(crate) fn build(
 fn routes(
     mcp: Mcp,
 ) -> impl Service<
-    Request<LimitedBody<Incoming>>,
+    Request<LimitedBody<RequestBody>>,
     Response = Response<Body>,
     Error = Infallible,
     Future: Send + 'static,
@@ -65,7 +67,7 @@ fn routes(
     let calls = ServiceBuilder::new()
         .layer(JsonRpcLayer::new().with_dialect(dialect()))
         .service(mcp);
-    service_fn(move |request: Request<LimitedBody<Incoming>>| {
+    service_fn(move |request: Request<LimitedBody<RequestBody>>| {
         let mut calls = calls.clone();
         async move {
             match request.uri().path() {

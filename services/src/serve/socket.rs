@@ -1,18 +1,19 @@
-//! A connection that neither waits for ever at its start nor slams the door at its end.
+//! A connection that tells what it hears and does not slam the door at its end.
 
 use std::{
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Sleep, sleep},
+    time::{Instant, Sleep, sleep, sleep_until},
 };
 
-use super::Limits;
+use super::{Limits, activity::Activity};
 
 /// What an HTTP/2 client says first (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -24,22 +25,22 @@ const DRAIN_BUFFER: usize = 4096;
 /// not close either, need not be waited for.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Guards the start and the end of a connection, and its writes.
+/// Guards the end of a connection and its writes, and tells [`Activity`] of its reads.
 ///
-/// At the start hyper waits without a limit of time until it knows the protocol: a client
-/// that sends nothing, or the beginning of the HTTP/2 preface, would hold its connection
-/// for ever. At the end a close while unread bytes wait makes the system send a reset,
-/// and the client may lose the response that told it why. And in between, a client that takes
-/// nothing of its response would keep it waiting.
+/// At the end a close while unread bytes wait makes the system send a reset, and the client
+/// may lose the response that told it why. Before, a client that takes nothing of its response
+/// would keep it waiting.
 #[derive(Debug)]
 pub(super) struct Socket<T> {
     inner: T,
-    // Boxed: one per connection, and hyper wants to move its socket.
-    deadline: Pin<Box<Sleep>>,
+    activity: Arc<Activity>,
     phase: Phase,
     /// When to give up on a client that takes nothing; only while it does not.
     // Boxed: one per pause of a client, not per write.
     stall: Option<Pin<Box<Sleep>>>,
+    /// When the closing has to be over.
+    // Boxed: one per connection, and hyper wants to move its socket.
+    farewell: Option<Pin<Box<Sleep>>>,
     write_timeout: Duration,
     linger: Duration,
     linger_bytes: u64,
@@ -51,9 +52,12 @@ enum Phase {
     Opening {
         matched: usize,
     },
-    Open,
-    /// The writing side is being shut down.
-    Closing,
+    Http1,
+    Http2,
+    /// The writing side is being shut down, until then at the latest.
+    Closing {
+        until: Instant,
+    },
     /// So many bytes may still be read and dropped, until then.
     Lingering {
         bytes: u64,
@@ -64,12 +68,13 @@ enum Phase {
 // === impl Socket ===
 
 impl<T> Socket<T> {
-    pub(super) fn new(inner: T, limits: &Limits) -> Self {
+    pub(super) fn new(inner: T, activity: Arc<Activity>, limits: &Limits) -> Self {
         Self {
             inner,
-            deadline: Box::pin(sleep(limits.header_timeout)),
+            activity,
             phase: Phase::Opening { matched: 0 },
             stall: None,
+            farewell: None,
             write_timeout: limits.write_timeout,
             linger: limits.linger,
             linger_bytes: limits.linger_bytes,
@@ -86,34 +91,58 @@ impl<T> Socket<T> {
         written: Poll<io::Result<W>>,
     ) -> Poll<io::Result<W>> {
         if written.is_ready() {
-            self.stall = None;
+            if self.stall.take().is_some() {
+                self.activity.stalls(false);
+            }
             return written;
         }
-        let timeout = self.write_timeout;
-        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        let stall = self.stall.get_or_insert_with(|| {
+            self.activity.stalls(true);
+            Box::pin(sleep(self.write_timeout))
+        });
         ready!(stall.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    fn wait_for_more(&mut self, until: Instant) {
-        let pause = Instant::now() + LONGEST_PAUSE;
-        self.deadline.as_mut().reset(pause.min(until));
+    /// What came in says something about the protocol, or of a request.
+    fn heard(&mut self, bytes: &[u8]) {
+        match self.phase {
+            Phase::Opening { matched } => {
+                self.phase = Phase::opened(matched, bytes);
+                if self.phase == Phase::Http2 {
+                    self.activity.speaks_http2();
+                }
+            }
+            Phase::Http1 => self.activity.heard(),
+            Phase::Http2 | Phase::Closing { .. } | Phase::Lingering { .. } => {}
+        }
+    }
+
+    fn part_by(&mut self, deadline: Instant) {
+        match &mut self.farewell {
+            Some(farewell) => farewell.as_mut().reset(deadline),
+            None => self.farewell = Some(Box::pin(sleep_until(deadline))),
+        }
+    }
+
+    /// Ready when the closing has taken as long as it may.
+    fn has_to_part(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let farewell = self.farewell.as_mut();
+        farewell.map_or(Poll::Ready(()), |farewell| farewell.as_mut().poll(cx))
     }
 }
 
 impl Phase {
-    /// The phase after `bytes` more came in.
-    fn after(self, bytes: &[u8]) -> Self {
-        match self {
-            Self::Opening { matched } => {
-                let end = matched + bytes.len();
-                if end < PREFACE.len() && bytes == &PREFACE[matched..end] {
-                    Self::Opening { matched: end }
-                } else {
-                    Self::Open
-                }
-            }
-            later => later,
+    /// The phase after `bytes` more, when so many have been those of the preface.
+    fn opened(matched: usize, bytes: &[u8]) -> Self {
+        let rest = &PREFACE[matched..];
+        if bytes.starts_with(rest) {
+            Self::Http2
+        } else if rest.starts_with(bytes) {
+            let matched = matched + bytes.len();
+            Self::Opening { matched }
+        } else {
+            Self::Http1
         }
     }
 }
@@ -126,17 +155,8 @@ impl<T: AsyncRead + Unpin> AsyncRead for Socket<T> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
-        if Pin::new(&mut this.inner)
-            .poll_read(cx, buffer)?
-            .is_pending()
-        {
-            if matches!(this.phase, Phase::Opening { .. }) {
-                ready!(this.deadline.as_mut().poll(cx));
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-            return Poll::Pending;
-        }
-        this.phase = this.phase.after(&buffer.filled()[before..]);
+        ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
+        this.heard(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -163,24 +183,24 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
-            match &mut this.phase {
-                Phase::Opening { .. } | Phase::Open => {
-                    this.deadline.as_mut().reset(Instant::now() + this.linger);
-                    this.phase = Phase::Closing;
+            match this.phase {
+                Phase::Opening { .. } | Phase::Http1 | Phase::Http2 => {
+                    let until = Instant::now() + this.linger;
+                    this.part_by(until);
+                    this.phase = Phase::Closing { until };
                 }
-                Phase::Closing => {
+                Phase::Closing { until } => {
                     if Pin::new(&mut this.inner).poll_shutdown(cx)?.is_pending() {
                         // A client that reads nothing is waited for no longer than the others.
-                        ready!(this.deadline.as_mut().poll(cx));
+                        ready!(this.has_to_part(cx));
                         return Poll::Ready(Ok(()));
                     }
-                    let until = this.deadline.deadline();
                     let bytes = this.linger_bytes;
                     this.phase = Phase::Lingering { bytes, until };
-                    this.wait_for_more(until);
+                    this.part_by(until.min(Instant::now() + LONGEST_PAUSE));
                 }
                 Phase::Lingering { bytes, until } => {
-                    if this.deadline.as_mut().poll(cx).is_ready() || *bytes == 0 {
+                    if this.has_to_part(cx).is_ready() || bytes == 0 {
                         return Poll::Ready(Ok(()));
                     }
                     let mut space = [0; DRAIN_BUFFER];
@@ -191,9 +211,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
                         // The client closed too, or is gone: nothing left to be polite to.
                         return Poll::Ready(Ok(()));
                     }
-                    *bytes = bytes.saturating_sub(dropped);
-                    let until = *until;
-                    this.wait_for_more(until);
+                    let bytes = bytes.saturating_sub(dropped);
+                    this.phase = Phase::Lingering { bytes, until };
+                    this.part_by(until.min(Instant::now() + LONGEST_PAUSE));
                 }
             }
         }
@@ -219,10 +239,15 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
     use super::*;
+    use crate::serve::activity::WornOut;
 
     fn guarded(limits: &Limits) -> (Socket<DuplexStream>, DuplexStream) {
         let (server, client) = duplex(1 << 20);
-        (Socket::new(server, limits), client)
+        (Socket::new(server, activity(limits), limits), client)
+    }
+
+    fn activity(limits: &Limits) -> Arc<Activity> {
+        Arc::new(Activity::new(Arc::default(), limits))
     }
 
     fn limits() -> Limits {
@@ -233,37 +258,40 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_never_says_which_protocol_it_speaks_is_cut_off() {
-        for beginning in [&b""[..], b"P", b"PRI * HTTP/2.0\r\n"] {
+    async fn a_client_that_never_says_which_protocol_it_speaks_is_not_borne() {
+        for beginning in [&b""[..], b"P", b"PRI * HTTP/2.0\r\n", b"GET / HTTP/1.1\r\n"] {
+            let begun = Instant::now();
             let (socket, mut client) = guarded(&limits());
+            let activity = Arc::clone(&socket.activity);
             let mut socket = Box::pin(socket);
             client.write_all(beginning).await.expect("open");
             let mut read = vec![0; beginning.len()];
             socket.read_exact(&mut read).await.expect("there");
-            let begun = Instant::now();
-            let error = socket.read_u8().await.expect_err("timed out");
-            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{beginning:?}");
-            assert!(begun.elapsed() <= limits().header_timeout, "{beginning:?}");
+            assert_eq!(activity.worn_out().await, WornOut::Slow, "{beginning:?}");
+            assert_eq!(begun.elapsed(), limits().header_timeout, "{beginning:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn once_the_protocol_is_known_reading_may_take_its_time() {
-        for beginning in [&b"POST"[..], PREFACE] {
+    async fn the_preface_is_known_in_pieces_and_with_more_behind_it() {
+        for piece in [1, 5, 23, 24, 30] {
             let (socket, mut client) = guarded(&limits());
             let mut socket = Box::pin(socket);
-            client.write_all(beginning).await.expect("open");
-            let mut read = vec![0; beginning.len()];
-            socket.read_exact(&mut read).await.expect("there");
-            let late = tokio::time::timeout(limits().header_timeout * 3, socket.read_u8());
-            late.await.expect_err("still waiting");
+            let sent = [PREFACE, &[0; 36]].concat();
+            for bytes in sent.chunks(piece) {
+                client.write_all(bytes).await.expect("open");
+                let mut read = vec![0; bytes.len()];
+                socket.read_exact(&mut read).await.expect("there");
+            }
+            assert_eq!(socket.phase, Phase::Http2, "{piece}");
+            assert_eq!(socket.activity.worn_out().await, WornOut::Idle, "{piece}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_given_up_but_a_slow_one_is_not() {
         let (server, mut client) = duplex(10);
-        let mut socket = Box::pin(Socket::new(server, &limits()));
+        let mut socket = Box::pin(Socket::new(server, activity(&limits()), &limits()));
         let slowly = async {
             let mut taken = [0; 10];
             for _ in 0..5 {

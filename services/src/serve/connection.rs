@@ -1,0 +1,137 @@
+//! One connection: from its first bytes to its last.
+
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::server::graceful::GracefulConnection;
+use pin_project_lite::pin_project;
+use tokio::sync::watch;
+use tower_service::Service;
+use tracing::debug;
+use ziggurat_layers::client_ip::ClientIp;
+
+use super::{
+    activity::{Activity, InFlight, WornOut},
+    body::{RequestBody, ResponseBody},
+};
+
+/// Tells the service who is calling, and the connection what goes on.
+#[derive(Clone, Debug)]
+pub(super) struct Watched<S> {
+    inner: S,
+    peer: ClientIp,
+    activity: Arc<Activity>,
+    request_timeout: Duration,
+}
+
+pin_project! {
+    /// Response future of [`Watched`].
+    pub(super) struct ResponseFuture<F> {
+        #[pin]
+        response: F,
+        request: Option<InFlight>,
+    }
+}
+
+/// Drives a connection until it ends, it has to, or its client is not to be borne any longer.
+pub(super) async fn drive<C>(
+    connection: C,
+    activity: &Activity,
+    mut stop: watch::Receiver<()>,
+) -> Result<(), C::Error>
+where
+    C: GracefulConnection,
+{
+    let mut connection = pin!(connection);
+    let mut is_ending = false;
+    let mut was_told = false;
+    loop {
+        tokio::select! {
+            biased;
+            ended = connection.as_mut() => return ended,
+            _ = stop.changed(), if !is_ending => {
+                is_ending = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = activity.has_to_leave() => {
+                debug!("connection closed to make room");
+                return Ok(());
+            }
+            why = activity.worn_out() => {
+                if was_told || why == WornOut::Slow {
+                    debug!(?why, "connection closed");
+                    return Ok(());
+                }
+                was_told = true;
+                activity.was_told();
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+// === impl Watched ===
+
+impl<S> Watched<S> {
+    pub(super) fn new(
+        inner: S,
+        peer: ClientIp,
+        activity: Arc<Activity>,
+        request_timeout: Duration,
+    ) -> Self {
+        Self {
+            inner,
+            peer,
+            activity,
+            request_timeout,
+        }
+    }
+}
+
+impl<S, B> Service<Request<Incoming>> for Watched<S>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>>,
+{
+    type Response = Response<ResponseBody<B>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let in_flight = self.activity.begin();
+        let mut request = request.map(|body| {
+            let activity = Arc::clone(&self.activity);
+            RequestBody::new(body, activity, self.request_timeout)
+        });
+        request.extensions_mut().insert(self.peer);
+        ResponseFuture {
+            response: self.inner.call(request),
+            request: Some(in_flight),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, B, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+{
+    type Output = Result<Response<ResponseBody<B>>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let response = ready!(this.response.poll(cx))?;
+        let request = this.request.take().expect("not polled after it is ready");
+        Poll::Ready(Ok(response.map(|body| ResponseBody::new(body, request))))
+    }
+}

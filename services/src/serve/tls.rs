@@ -1,0 +1,240 @@
+//! TLS: the certificate and its key, and the handshake.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use ziggurat_services::serve::{Limits, Server, Tls};
+//!
+//! let tls = Tls::from_files(Path::new("server.crt"), Path::new("server.key"), None)?;
+//! let server = Server::new(Limits::default()).with_tls(tls);
+//! # let _ = server;
+//! # Ok::<_, ziggurat_services::serve::TlsError>(())
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustls::{
+    ServerConfig,
+    crypto::{CryptoProvider, aws_lc_rs},
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{self, PemObject},
+    },
+    version::{TLS12, TLS13},
+};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+/// The type of a TLS record that begins a handshake (RFC 8446, section 5.1).
+const HANDSHAKE: u8 = 22;
+
+/// How a server proves who it is: its certificate and its key, read once.
+///
+/// TLS 1.2 and 1.3 are spoken, HTTP/2 and HTTP/1.1 are offered in this order. Sessions are
+/// resumed from a small store in memory; there is no early data.
+#[derive(Clone)]
+#[must_use]
+pub struct Tls {
+    acceptor: TlsAcceptor,
+}
+
+/// Why a server cannot prove who it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file has damaged PEM in it.
+    #[error("{} is not well-formed PEM", path.display())]
+    NotPem {
+        /// The file.
+        path: PathBuf,
+        /// What is damaged.
+        source: pem::Error,
+    },
+    /// A file that should hold certificates holds none.
+    #[error("there is no certificate in {}", path.display())]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The key file holds no private key.
+    #[error("there is no private key in {}", path.display())]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The private key is protected by a passphrase, which nobody is there to type.
+    #[error("the private key in {} is encrypted; it has to be stored decrypted", path.display())]
+    EncryptedKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The private key is of a kind that is not supported, or damaged.
+    #[error("the private key in {} cannot be used", path.display())]
+    UnusableKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls::Error,
+    },
+    /// The private key is that of another certificate.
+    #[error(
+        "the private key in {} does not belong to the first certificate in {}",
+        key.display(),
+        certificate.display()
+    )]
+    KeyMismatch {
+        /// The key file.
+        key: PathBuf,
+        /// The certificate file.
+        certificate: PathBuf,
+    },
+    /// The certificate is damaged.
+    #[error("the first certificate in {} cannot be used", path.display())]
+    UnusableCertificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls::Error,
+    },
+}
+
+/// Why a connection did not become an encrypted one.
+#[derive(Debug)]
+pub(super) enum Unsafe {
+    /// The client speaks HTTP without TLS.
+    Http(TcpStream),
+    /// The handshake failed; the client knows.
+    Handshake(io::Error),
+}
+
+// === impl Tls ===
+
+impl Tls {
+    /// Reads PEM files: the certificate of the server, which others may follow, its private
+    /// key, and the certificates that lead to a well-known one, each issued by the next.
+    ///
+    /// # Errors
+    ///
+    /// Names the file and what is wrong with it.
+    pub fn from_files(
+        certificate: &Path,
+        key: &Path,
+        chain: Option<&Path>,
+    ) -> Result<Self, TlsError> {
+        let mut certificates = read_certificates(certificate)?;
+        if let Some(chain) = chain {
+            for issuer in read_certificates(chain)? {
+                // A chain file often holds the certificate of the server once more.
+                if !certificates.contains(&issuer) {
+                    certificates.push(issuer);
+                }
+            }
+        }
+        let private = read_key(key)?;
+        let provider = aws_lc_rs::default_provider();
+        // Told apart here, for the configuration has one error for both.
+        let is_usable = provider.key_provider.load_private_key(private.clone_key());
+        is_usable.map_err(|source| TlsError::UnusableKey {
+            path: key.to_owned(),
+            source,
+        })?;
+        let config = configure(provider, certificates, private);
+        let mut config = config.map_err(|source| match source {
+            rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch {
+                key: key.to_owned(),
+                certificate: certificate.to_owned(),
+            },
+            source => TlsError::UnusableCertificate {
+                path: certificate.to_owned(),
+                source,
+            },
+        })?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        Ok(Self { acceptor })
+    }
+
+    /// Shakes hands with a client.
+    pub(super) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Unsafe> {
+        let mut first = [0];
+        let peeked = stream.peek(&mut first).await.map_err(Unsafe::Handshake)?;
+        if peeked == 1 && first[0] != HANDSHAKE && first[0].is_ascii_uppercase() {
+            return Err(Unsafe::Http(stream));
+        }
+        let accepted = self.acceptor.accept(stream).await;
+        accepted.map_err(Unsafe::Handshake)
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").finish_non_exhaustive()
+    }
+}
+
+fn configure(
+    provider: CryptoProvider,
+    certificates: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, rustls::Error> {
+    ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&TLS13, &TLS12])?
+        .with_no_client_auth()
+        .with_single_cert(certificates, key)
+}
+
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let text = read(path)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(|source| TlsError::NotPem {
+        path: path.to_owned(),
+        source,
+    })?;
+    if certificates.is_empty() {
+        let path = path.to_owned();
+        return Err(TlsError::NoCertificate { path });
+    }
+    Ok(certificates)
+}
+
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let text = read(path)?;
+    let path = path.to_owned();
+    match PrivateKeyDer::from_pem_slice(&text) {
+        Ok(key) => Ok(key),
+        Err(_) if is_encrypted(&text) => Err(TlsError::EncryptedKey { path }),
+        Err(pem::Error::NoItemsFound) => Err(TlsError::NoKey { path }),
+        Err(source) => Err(TlsError::NotPem { path, source }),
+    }
+}
+
+/// RFC 7468, section 11, and the older form of RFC 1421.
+fn is_encrypted(text: &[u8]) -> bool {
+    let marks = [
+        &b"-----BEGIN ENCRYPTED PRIVATE KEY-----"[..],
+        b"Proc-Type: 4,ENCRYPTED",
+    ];
+    text.split(|&byte| byte == b'\n')
+        .any(|line| marks.contains(&line.trim_ascii()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|source| TlsError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })
+}
