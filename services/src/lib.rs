@@ -5,7 +5,9 @@
 
 pub mod accounts;
 pub mod databases;
+pub mod edge;
 pub mod mcp;
 pub mod pg;
+pub mod rest;
 pub mod serve;
 pub mod stdio;

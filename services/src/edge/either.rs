@@ -1,0 +1,88 @@
+//! The body of a response of one service or of another.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+pin_project! {
+    /// The body of a response of one service or of another.
+    ///
+    /// It makes one type of two, so that services with different bodies may stand in the same
+    /// [`Routes`](super::Routes). What a layer renders by itself becomes the first kind.
+    #[derive(Debug)]
+    pub struct EitherBody<A, B> {
+        #[pin]
+        kind: Kind<A, B>,
+    }
+}
+
+pin_project! {
+    #[project = KindProj]
+    #[derive(Debug)]
+    enum Kind<A, B> {
+        First { #[pin] body: A },
+        Second { #[pin] body: B },
+    }
+}
+
+// === impl EitherBody ===
+
+impl<A, B> EitherBody<A, B> {
+    /// Takes the body of the one.
+    pub fn first(body: A) -> Self {
+        let kind = Kind::First { body };
+        Self { kind }
+    }
+
+    /// Takes the body of the other.
+    pub fn second(body: B) -> Self {
+        let kind = Kind::Second { body };
+        Self { kind }
+    }
+}
+
+impl<A: From<Bytes>, B> From<Bytes> for EitherBody<A, B> {
+    fn from(bytes: Bytes) -> Self {
+        Self::first(bytes.into())
+    }
+}
+
+impl<A, B> Body for EitherBody<A, B>
+where
+    A: Body,
+    B: Body<Data = A::Data, Error: Into<A::Error>>,
+{
+    type Data = A::Data;
+    type Error = A::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<A::Data>, A::Error>>> {
+        match self.project().kind.project() {
+            KindProj::First { body } => body.poll_frame(cx),
+            KindProj::Second { body } => body
+                .poll_frame(cx)
+                .map(|frame| frame.map(|frame| frame.map_err(Into::into))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::First { body } => body.is_end_stream(),
+            Kind::Second { body } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::First { body } => body.size_hint(),
+            Kind::Second { body } => body.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Refuses requests that were meant for another host.
+//!
+//! A web page can have a name of its own resolve to the address of this machine, and so make
+//! a browser talk to a server that only listens there. The `Host` gives it away.
+
+use std::{
+    fmt,
+    net::IpAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::{Request, Response, StatusCode, header, uri::Authority};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+use ziggurat_layers::reject::{ErrorString, Rejection, Render};
+
+/// What programs on this machine call it.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The hosts a server answers for.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Hosts(Option<Arc<[Named]>>);
+
+/// A host name is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a host, with or without a port")]
+pub struct InvalidHost(String);
+
+/// Refuses requests that were meant for another host.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct HostLayer<R = ErrorString> {
+    hosts: Hosts,
+    render: R,
+}
+
+/// Service made by [`HostLayer`].
+#[derive(Clone, Debug)]
+pub struct Host<S, R = ErrorString> {
+    inner: S,
+    hosts: Hosts,
+    render: R,
+}
+
+pin_project! {
+    /// Response future of [`Host`].
+    pub struct ResponseFuture<F, R> {
+        #[pin]
+        response: Option<F>,
+        render: R,
+    }
+}
+
+/// A host that is answered for, at one port or at any.
+#[derive(Clone, Debug)]
+struct Named {
+    name: String,
+    port: Option<u16>,
+}
+
+// === impl Hosts ===
+
+impl Hosts {
+    /// The hosts of a server that listens at `address`: `allowed`, and where it is a loopback
+    /// address the names of the machine itself. Without either, all of them.
+    ///
+    /// A host without a port is meant at every port.
+    ///
+    /// # Errors
+    ///
+    /// If an allowed host is none.
+    pub fn of(
+        address: IpAddr,
+        allowed: impl IntoIterator<Item: AsRef<str>>,
+    ) -> Result<Self, InvalidHost> {
+        let named = allowed.into_iter().map(|text| {
+            let text = text.as_ref();
+            Named::parse(text).ok_or_else(|| InvalidHost(text.to_owned()))
+        });
+        let mut hosts: Vec<_> = named.collect::<Result<_, _>>()?;
+        if address.is_loopback() {
+            hosts.extend(LOOPBACK.into_iter().filter_map(Named::parse));
+        }
+        Ok(Self((!hosts.is_empty()).then(|| hosts.into())))
+    }
+
+    /// Whether all that the request says about its host is allowed.
+    fn contain<B>(&self, request: &Request<B>) -> bool {
+        let Some(hosts) = &self.0 else { return true };
+        let is_known = |host: Option<Named>| {
+            host.is_some_and(|host| hosts.iter().any(|known| known.covers(&host)))
+        };
+        let authority = request.uri().authority();
+        let mut headers = request.headers().get_all(header::HOST).iter().peekable();
+        // HTTP/2 has no need of the header, HTTP/1.1 none of the authority.
+        (authority.is_some() || headers.peek().is_some())
+            && authority.is_none_or(|authority| is_known(Named::parse(authority.as_str())))
+            && headers.all(|host| is_known(host.to_str().ok().and_then(Named::parse)))
+    }
+}
+
+// === impl Named ===
+
+impl Named {
+    fn parse(text: &str) -> Option<Self> {
+        let authority: Authority = text.parse().ok()?;
+        let name = authority.host();
+        let rest = text.strip_prefix(name)?;
+        let port = match rest.strip_prefix(':') {
+            Some(port) => Some(port.parse().ok()?),
+            None if rest.is_empty() => None,
+            None => return None,
+        };
+        let name = name.to_ascii_lowercase();
+        (!name.is_empty()).then_some(Self { name, port })
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        self.name == other.name && (self.port.is_none() || self.port == other.port)
+    }
+}
+
+// === impl HostLayer ===
+
+impl HostLayer {
+    /// Answers only for these hosts.
+    pub fn new(hosts: Hosts) -> Self {
+        let render = ErrorString;
+        Self { hosts, render }
+    }
+}
+
+impl<R> HostLayer<R> {
+    /// Replaces the body of the refusal.
+    pub fn with_render<T>(self, render: T) -> HostLayer<T> {
+        let hosts = self.hosts;
+        HostLayer { hosts, render }
+    }
+}
+
+impl<S, R: Clone> Layer<S> for HostLayer<R> {
+    type Service = Host<S, R>;
+
+    fn layer(&self, inner: S) -> Host<S, R> {
+        Host {
+            inner,
+            hosts: self.hosts.clone(),
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl Host ===
+
+impl<S, R, ReqBody, ResBody> Service<Request<ReqBody>> for Host<S, R>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    R: Render<ResBody> + Clone,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let is_ours = self.hosts.contain(&request);
+        ResponseFuture {
+            response: is_ours.then(|| self.inner.call(request)),
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, R, B, E> Future for ResponseFuture<F, R>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    R: Render<B>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Some(response) = this.response.as_pin_mut() {
+            return response.poll(cx);
+        }
+        let refusal = Rejection::new(
+            StatusCode::FORBIDDEN,
+            "host_not_allowed",
+            "This server does not answer for that host",
+        );
+        Poll::Ready(Ok(refusal.into_response(this.render)))
+    }
+}
+
+impl<F, R> fmt::Debug for ResponseFuture<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use bytes::Bytes;
+    use tower::{ServiceExt as _, service_fn};
+
+    use super::*;
+
+    async fn status(hosts: &Hosts, uri: &str, sent: &[&str]) -> u16 {
+        let service = HostLayer::new(hosts.clone()).layer(service_fn(|_: Request<()>| async {
+            Ok::<_, Infallible>(Response::new(Bytes::new()))
+        }));
+        let mut request = Request::get(uri);
+        for host in sent {
+            request = request.header("host", *host);
+        }
+        let request = request.body(()).expect("valid parts");
+        let response = service.oneshot(request).await.expect("infallible");
+        response.status().as_u16()
+    }
+
+    fn of(address: &str, allowed: &[&str]) -> Hosts {
+        let address = address.parse().expect("an address");
+        Hosts::of(address, allowed).expect("hosts")
+    }
+
+    #[tokio::test]
+    async fn a_server_on_a_loopback_address_answers_only_for_this_machine() {
+        let hosts = of("127.0.0.1", &["mcp.example", "other.example:8443"]);
+        for (sent, expected) in [
+            (&["localhost"][..], 200),
+            (&["LocalHost:8080"], 200),
+            (&["127.0.0.1:1"], 200),
+            (&["[::1]"], 200),
+            (&["[::1]:9"], 200),
+            (&["mcp.example:1234"], 200),
+            (&["other.example:8443"], 200),
+            (&["other.example"], 403),
+            (&["evil.example"], 403),
+            (&["localhost.evil.example"], 403),
+            (&["localhost@evil.example"], 403),
+            (&["evil@localhost"], 403),
+            (&["localhost:99999"], 403),
+            (&["localhost:"], 403),
+            (&["::1"], 403),
+            (&[""], 403),
+            (&["localhost", "evil.example"], 403),
+            (&[], 403),
+        ] {
+            assert_eq!(status(&hosts, "/", sent).await, expected, "{sent:?}");
+        }
+        let status = async |uri, sent: &[&str]| status(&hosts, uri, sent).await;
+        assert_eq!(status("http://localhost:80/", &[]).await, 200);
+        assert_eq!(status("http://evil.example/", &["localhost"]).await, 403);
+        assert_eq!(status("http://localhost/", &["evil.example"]).await, 403);
+    }
+
+    #[tokio::test]
+    async fn elsewhere_hosts_are_checked_only_if_some_are_allowed() {
+        let open = of("0.0.0.0", &[]);
+        assert_eq!(status(&open, "/", &["anything"]).await, 200);
+        assert_eq!(status(&open, "/", &[]).await, 200);
+        let listed = of("::", &["mcp.example"]);
+        assert_eq!(status(&listed, "/", &["mcp.example"]).await, 200);
+        assert_eq!(status(&listed, "/", &["localhost"]).await, 403);
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused_at_once() {
+        let address = IpAddr::from([127, 0, 0, 1]);
+        for text in ["", "a b", "http://a", "a/b", "a:b", "user@a"] {
+            let refused = Hosts::of(address, [text]).expect_err(text);
+            assert_eq!(refused, InvalidHost(text.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Refuses requests of web pages that have no business here, and tells browsers about those
+//! that have (the CORS protocol of the Fetch standard).
+//!
+//! A request without an `Origin` comes from no web page and passes. Tokens are sent by
+//! scripts and not by the browser, so nothing here speaks of credentials.
+
+mod allowed;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+use ziggurat_layers::reject::{ErrorString, Rejection, Render};
+
+pub use self::allowed::{InvalidOrigin, Origins};
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
+
+/// The headers clients of ours send, whatever else they do.
+const HEADERS: &str = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID";
+
+/// The beginning of headers whose names depend on what is called.
+const PARAMETER: &str = "mcp-param-";
+
+/// How long a browser need not ask again, in seconds.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+const EXPOSED: HeaderValue = HeaderValue::from_static("WWW-Authenticate");
+const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
+
+/// Refuses requests of web pages that have no business here.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct OriginLayer<R = ErrorString> {
+    origins: Origins,
+    render: R,
+}
+
+/// Service made by [`OriginLayer`].
+#[derive(Clone, Debug)]
+pub struct Origin<S, R = ErrorString> {
+    inner: S,
+    origins: Origins,
+    render: R,
+}
+
+pin_project! {
+    /// Response future of [`Origin`].
+    pub struct ResponseFuture<F, R> {
+        #[pin]
+        state: State<F>,
+        render: R,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F> {
+        Refused,
+        Preflight { headers: HeaderMap },
+        Serving { #[pin] response: F, origin: Option<HeaderValue> },
+    }
+}
+
+// === impl OriginLayer ===
+
+impl OriginLayer {
+    /// Lets only pages of these origins in.
+    pub fn new(origins: Origins) -> Self {
+        let render = ErrorString;
+        Self { origins, render }
+    }
+}
+
+impl<R> OriginLayer<R> {
+    /// Replaces the body of the refusal.
+    pub fn with_render<T>(self, render: T) -> OriginLayer<T> {
+        let origins = self.origins;
+        OriginLayer { origins, render }
+    }
+}
+
+impl<S, R: Clone> Layer<S> for OriginLayer<R> {
+    type Service = Origin<S, R>;
+
+    fn layer(&self, inner: S) -> Origin<S, R> {
+        Origin {
+            inner,
+            origins: self.origins.clone(),
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl Origin ===
+
+impl<S, R, ReqBody, ResBody> Service<Request<ReqBody>> for Origin<S, R>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    R: Render<ResBody> + Clone,
+    ResBody: From<Bytes>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let headers = request.headers();
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let state = match (origins.next(), origins.next()) {
+            (None, _) => State::Serving {
+                response: self.inner.call(request),
+                origin: None,
+            },
+            (Some(origin), None) if self.origins.contain(origin) => {
+                let origin = origin.clone();
+                if is_preflight(&request) {
+                    let headers = preflight(headers, origin);
+                    State::Preflight { headers }
+                } else {
+                    let response = self.inner.call(request);
+                    let origin = Some(origin);
+                    State::Serving { response, origin }
+                }
+            }
+            (Some(_), _) => State::Refused,
+        };
+        ResponseFuture {
+            state,
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, R, B, E> Future for ResponseFuture<F, R>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    R: Render<B>,
+    B: From<Bytes>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut response = match this.state.project() {
+            StateProj::Refused => refusal().into_response(this.render),
+            StateProj::Preflight { headers } => {
+                let mut response = Response::new(B::from(Bytes::new()));
+                *response.status_mut() = StatusCode::NO_CONTENT;
+                *response.headers_mut() = std::mem::take(headers);
+                response
+            }
+            StateProj::Serving { response, origin } => {
+                let mut response = ready!(response.poll(cx))?;
+                if let Some(origin) = origin.take() {
+                    let headers = response.headers_mut();
+                    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+                    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+                }
+                response
+            }
+        };
+        // On those without one too: a cache must not take the one for the other.
+        response.headers_mut().append(header::VARY, ORIGIN);
+        Poll::Ready(Ok(response))
+    }
+}
+
+impl<F, R> fmt::Debug for ResponseFuture<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+fn refusal() -> Rejection {
+    Rejection::new(
+        StatusCode::FORBIDDEN,
+        "origin_not_allowed",
+        "Pages of this origin may not use this server",
+    )
+}
+
+fn is_preflight<B>(request: &Request<B>) -> bool {
+    let asked = header::ACCESS_CONTROL_REQUEST_METHOD;
+    request.method() == Method::OPTIONS && request.headers().contains_key(asked)
+}
+
+fn preflight(request: &HeaderMap, origin: HeaderValue) -> HeaderMap {
+    HeaderMap::from_iter([
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, origin),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            allowed_headers(request),
+        ),
+        (header::ACCESS_CONTROL_MAX_AGE, MAX_AGE),
+    ])
+}
+
+/// Those that are always allowed, and of those that were asked for the parameters.
+fn allowed_headers(request: &HeaderMap) -> HeaderValue {
+    let mut allowed = String::from(HEADERS);
+    let asked = request.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS);
+    for name in asked.iter().filter_map(|line| line.to_str().ok()) {
+        for name in name.split(',').map(str::trim) {
+            let start = name.get(..PARAMETER.len());
+            if start.is_some_and(|start| start.eq_ignore_ascii_case(PARAMETER)) && is_token(name) {
+                allowed.push_str(", ");
+                allowed.push_str(name);
+            }
+        }
+    }
+    HeaderValue::try_from(allowed).expect("tokens and commas")
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}

@@ -1,0 +1,351 @@
+//! Which service a path leads to.
+//!
+//! Routes are few, so they are tried one after another; their futures are kept by value,
+//! whichever one it is.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    convert::Infallible,
+    fmt,
+    marker::PhantomData,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use pin_project_lite::pin_project;
+use tower_service::Service;
+use ziggurat_layers::reject::{ErrorString, Rejection, Render};
+
+/// Leads requests to services by their path, and refuses those with another path (404) or
+/// another method (405).
+///
+/// The services have one type of response between them and cannot fail: what goes wrong in
+/// them is a response by the time it gets here. The routes are ready when all of them are, so
+/// a service that holds back work in `poll_ready` holds back all of it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Routes<T, R = ErrorString> {
+    table: T,
+    render: R,
+}
+
+/// A service with its place, and the routes that were there before it.
+#[derive(Clone, Debug)]
+pub struct Route<S, T> {
+    place: Arc<Place>,
+    service: S,
+    rest: T,
+}
+
+/// The end of a table, where no route leads.
+pub struct Nowhere<B>(PhantomData<fn() -> B>);
+
+/// A list of routes: [`Nowhere`], or a [`Route`] in front of others.
+pub trait Table<ReqBody> {
+    /// The body of the responses.
+    type Body;
+    /// Response future of the service that was found.
+    type Future: Future<Output = Result<Response<Self::Body>, Infallible>>;
+
+    /// Ready when all services are.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Calls the service the request leads to, or says why there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the path leads nowhere, or not with this method.
+    fn route(&mut self, request: Request<ReqBody>) -> Result<Self::Future, NoRoute>;
+}
+
+/// A request leads nowhere, or not with its method.
+#[derive(Clone, Debug)]
+pub struct NoRoute {
+    /// The methods there are, if there is something.
+    allow: Option<HeaderValue>,
+}
+
+pin_project! {
+    /// Response future of [`Routes`].
+    pub struct ResponseFuture<F, R> {
+        #[pin]
+        state: State<F>,
+        render: R,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F> {
+        Refused { no_route: NoRoute },
+        Serving { #[pin] response: F },
+    }
+}
+
+pin_project! {
+    /// Response future of the service a [`Table`] has found.
+    pub struct Found<F, G> {
+        #[pin]
+        place: Where<F, G>,
+    }
+}
+
+pin_project! {
+    #[project = WhereProj]
+    enum Where<F, G> {
+        Here { #[pin] response: F },
+        There { #[pin] response: G },
+    }
+}
+
+#[derive(Debug)]
+enum Place {
+    At {
+        path: &'static str,
+        methods: Vec<Method>,
+        allow: HeaderValue,
+    },
+    Under {
+        root: &'static str,
+    },
+}
+
+// === impl Routes ===
+
+impl<B> Routes<Nowhere<B>> {
+    /// Leads nowhere yet.
+    pub fn new() -> Self {
+        Self {
+            table: Nowhere(PhantomData),
+            render: ErrorString,
+        }
+    }
+}
+
+impl<B> Default for Routes<Nowhere<B>> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, R> Routes<T, R> {
+    /// Leads requests with exactly this path and one of these methods to `service`.
+    ///
+    /// Of two routes for one path the later counts.
+    pub fn at<S>(
+        self,
+        path: &'static str,
+        methods: impl IntoIterator<Item = Method>,
+        service: S,
+    ) -> Routes<Route<S, T>, R> {
+        self.with(Place::at(path, methods.into_iter().collect()), service)
+    }
+
+    /// Leads requests with a path that begins with `root`, `/api/` for example, to `service`,
+    /// which sees the whole path and all methods.
+    ///
+    /// Routes to paths below that are added later.
+    pub fn under<S>(self, root: &'static str, service: S) -> Routes<Route<S, T>, R> {
+        self.with(Place::Under { root }, service)
+    }
+
+    /// Replaces the body of the refusals.
+    pub fn with_render<U>(self, render: U) -> Routes<T, U> {
+        Routes {
+            table: self.table,
+            render,
+        }
+    }
+
+    fn with<S>(self, place: Place, service: S) -> Routes<Route<S, T>, R> {
+        Routes {
+            table: Route {
+                place: Arc::new(place),
+                service,
+                rest: self.table,
+            },
+            render: self.render,
+        }
+    }
+}
+
+impl<T, R, ReqBody> Service<Request<ReqBody>> for Routes<T, R>
+where
+    T: Table<ReqBody>,
+    R: Render<T::Body> + Clone,
+{
+    type Response = Response<T::Body>;
+    type Error = Infallible;
+    type Future = ResponseFuture<T::Future, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.table.poll_ready(cx).map(Ok)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let state = match self.table.route(request) {
+            Ok(response) => State::Serving { response },
+            Err(no_route) => State::Refused { no_route },
+        };
+        ResponseFuture {
+            state,
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, R, B> Future for ResponseFuture<F, R>
+where
+    F: Future<Output = Result<Response<B>, Infallible>>,
+    R: Render<B>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        match this.state.project() {
+            StateProj::Serving { response } => response.poll(cx),
+            StateProj::Refused { no_route } => {
+                Poll::Ready(Ok(no_route.rejection().into_response(this.render)))
+            }
+        }
+    }
+}
+
+impl<F, R> fmt::Debug for ResponseFuture<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+// === impl Route ===
+
+impl<S, T, ReqBody> Table<ReqBody> for Route<S, T>
+where
+    T: Table<ReqBody>,
+    S: Service<Request<ReqBody>, Response = Response<T::Body>, Error = Infallible>,
+{
+    type Body = T::Body;
+    type Future = Found<S::Future, T::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Ok(()) = ready!(self.service.poll_ready(cx));
+        self.rest.poll_ready(cx)
+    }
+
+    fn route(&mut self, request: Request<ReqBody>) -> Result<Self::Future, NoRoute> {
+        if self.place.has(request.uri().path()) {
+            self.place.admit(request.method())?;
+            let response = self.service.call(request);
+            let place = Where::Here { response };
+            Ok(Found { place })
+        } else {
+            let response = self.rest.route(request)?;
+            let place = Where::There { response };
+            Ok(Found { place })
+        }
+    }
+}
+
+// === impl Nowhere ===
+
+impl<B> Clone for Nowhere<B> {
+    fn clone(&self) -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<B> fmt::Debug for Nowhere<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Nowhere")
+    }
+}
+
+impl<B, ReqBody> Table<ReqBody> for Nowhere<B> {
+    type Body = B;
+    type Future = std::future::Pending<Result<Response<B>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
+    fn route(&mut self, _: Request<ReqBody>) -> Result<Self::Future, NoRoute> {
+        Err(NoRoute { allow: None })
+    }
+}
+
+// === impl NoRoute ===
+
+impl NoRoute {
+    fn rejection(&self) -> Rejection {
+        let Some(allow) = &self.allow else {
+            return Rejection::new(StatusCode::NOT_FOUND, "not_found", "Not found");
+        };
+        Rejection::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "Method not allowed",
+        )
+        .with_header(header::ALLOW, allow.clone())
+    }
+}
+
+// === impl Found ===
+
+impl<F, G> Future for Found<F, G>
+where
+    F: Future,
+    G: Future<Output = F::Output>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().place.project() {
+            WhereProj::Here { response } => response.poll(cx),
+            WhereProj::There { response } => response.poll(cx),
+        }
+    }
+}
+
+impl<F, G> fmt::Debug for Found<F, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Found").finish_non_exhaustive()
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    fn at(path: &'static str, methods: Vec<Method>) -> Self {
+        let names: Vec<_> = methods.iter().map(Method::as_str).collect();
+        let allow = HeaderValue::try_from(names.join(", ")).expect("methods are tokens");
+        Self::At {
+            path,
+            methods,
+            allow,
+        }
+    }
+
+    fn has(&self, wanted: &str) -> bool {
+        match self {
+            Self::At { path, .. } => *path == wanted,
+            Self::Under { root } => wanted.starts_with(root),
+        }
+    }
+
+    fn admit(&self, method: &Method) -> Result<(), NoRoute> {
+        match self {
+            Self::At { methods, allow, .. } if !methods.contains(method) => {
+                let allow = Some(allow.clone());
+                Err(NoRoute { allow })
+            }
+            Self::At { .. } | Self::Under { .. } => Ok(()),
+        }
+    }
+}
