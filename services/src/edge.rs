@@ -47,6 +47,8 @@ mod host;
 mod login;
 mod origin;
 mod routes;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     either::EitherBody,

@@ -48,6 +48,7 @@ pin_project! {
     pub(super) struct ResponseBody<B> {
         #[pin]
         inner: B,
+        is_withheld: bool,
         request: InFlight,
     }
 }
@@ -117,8 +118,13 @@ impl Drop for RequestBody {
 // === impl ResponseBody ===
 
 impl<B> ResponseBody<B> {
-    pub(super) fn new(inner: B, request: InFlight) -> Self {
-        Self { inner, request }
+    /// A body that is withheld is not sent.
+    pub(super) fn new(inner: B, is_withheld: bool, request: InFlight) -> Self {
+        Self {
+            inner,
+            is_withheld,
+            request,
+        }
     }
 }
 
@@ -130,14 +136,20 @@ impl<B: Body> Body for ResponseBody<B> {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        if self.is_withheld {
+            return Poll::Ready(None);
+        }
         self.project().inner.poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.is_withheld || self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
+        if self.is_withheld {
+            return SizeHint::with_exact(0);
+        }
         self.inner.size_hint()
     }
 }

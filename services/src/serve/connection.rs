@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Request, Response};
+use http::{Method, Request, Response, Version};
 use hyper::body::Incoming;
 use hyper_util::server::graceful::GracefulConnection;
 use pin_project_lite::pin_project;
@@ -35,6 +35,7 @@ pin_project! {
     pub(super) struct ResponseFuture<F> {
         #[pin]
         response: F,
+        is_withheld: bool,
         request: Option<InFlight>,
     }
 }
@@ -108,6 +109,8 @@ where
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let in_flight = self.activity.begin();
+        // hyper leaves the body of the answer to a HEAD out on HTTP/1 only.
+        let is_withheld = request.version() == Version::HTTP_2 && request.method() == Method::HEAD;
         let mut request = request.map(|body| {
             let activity = Arc::clone(&self.activity);
             RequestBody::new(body, activity, self.request_timeout)
@@ -115,6 +118,7 @@ where
         request.extensions_mut().insert(self.peer);
         ResponseFuture {
             response: self.inner.call(request),
+            is_withheld,
             request: Some(in_flight),
         }
     }
@@ -132,6 +136,9 @@ where
         let this = self.project();
         let response = ready!(this.response.poll(cx))?;
         let request = this.request.take().expect("not polled after it is ready");
-        Poll::Ready(Ok(response.map(|body| ResponseBody::new(body, request))))
+        let is_withheld = *this.is_withheld;
+        Poll::Ready(Ok(
+            response.map(|body| ResponseBody::new(body, is_withheld, request))
+        ))
     }
 }
