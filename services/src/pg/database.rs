@@ -16,20 +16,39 @@
 //! # Ok::<(), ziggurat_services::pg::database::InvalidDatabase>(())
 //! ```
 
-use std::{fmt, time::Duration};
+mod host;
+mod password;
+mod session;
+mod target;
+#[cfg(test)]
+mod tests;
 
-use secrecy::{ExposeSecret as _, SecretString};
-use sqlx::{
-    ConnectOptions as _,
-    postgres::{PgConnectOptions, PgSslMode},
-};
+use std::{fmt, io, path::PathBuf, sync::Arc, time::Duration};
+
+use sqlx::postgres::PgSslMode;
 use thiserror::Error;
 
-/// The most rows one call returns, whatever it asks for.
+use super::lease::Seats;
+
+use self::target::Certificates;
+pub use self::{
+    host::Host,
+    password::Password,
+    session::{TargetSessionAttrs, UnknownSessionAttrs},
+};
+pub(in crate::pg) use self::{
+    session::{Fit, Standing},
+    target::Target,
+};
+
+/// The most rows a call may ask for.
 pub const MAX_ROWS: u32 = 1000;
 
-/// What PostgreSQL lists the connections of this server as.
-const APPLICATION_NAME: &str = "ziggurat";
+/// The most rows an operator may have a call return that does not say how many it wants.
+const MAX_ROW_LIMIT: u32 = 10_000_000;
+
+/// The most hosts one description names.
+const MAX_HOSTS: usize = 32;
 
 /// What the operator says about a database, not checked yet. The defaults are the documented
 /// ones.
@@ -41,24 +60,42 @@ pub struct Settings {
     pub host: String,
     /// The port.
     pub port: u16,
+    /// Several hosts, tried in this order. If there are any, `host` and `port` mean nothing.
+    pub hosts: Vec<Host>,
+    /// Which of the hosts will do.
+    pub target_session_attrs: TargetSessionAttrs,
     /// The name of the database in PostgreSQL.
     pub database: String,
     /// The role to connect as.
     pub user: String,
-    /// Empty to look it up as libpq does: `PGPASSWORD`, then the password file.
-    pub password: SecretString,
+    /// Where its password comes from.
+    pub password: Password,
     /// How much the connection is to be trusted.
     pub ssl_mode: PgSslMode,
+    /// A file with certificates of authorities to trust, besides those browsers trust.
+    pub ssl_root_cert: Option<PathBuf>,
+    /// A file with the certificate to show to the server.
+    pub ssl_cert: Option<PathBuf>,
+    /// The file with its key.
+    pub ssl_key: Option<PathBuf>,
+    /// What PostgreSQL lists the connections as.
+    pub application_name: String,
     /// Whether statements may change data.
     pub allow_writes: bool,
     /// Rows returned by a call that does not say how many it wants.
     pub row_limit: u32,
     /// How long a statement may run; zero for no limit.
     pub query_timeout: Duration,
-    /// How long connecting may take.
+    /// How long connecting may take, over all hosts.
     pub connect_timeout: Duration,
+    /// How long a caller may wait for one of its own connections to be free.
+    pub lease_timeout: Duration,
+    /// Connections of one caller that stay open once it has had one.
+    pub min_connections: u32,
     /// Connections of one caller.
     pub max_connections: u32,
+    /// Connections of all callers.
+    pub max_total_connections: u32,
     /// How long a connection is kept unused.
     pub max_idle: Duration,
     /// How long a connection is kept at all.
@@ -69,7 +106,9 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Database {
     settings: Settings,
-    options: PgConnectOptions,
+    certificates: Certificates,
+    targets: Arc<[Target]>,
+    seats: Arc<Seats>,
 }
 
 /// Why a description is no good.
@@ -85,6 +124,12 @@ pub enum InvalidDatabase {
         /// Which one.
         name: String,
     },
+    /// One of its hosts has no name.
+    #[error("database '{name}': host is required")]
+    NoHost {
+        /// Which one.
+        name: String,
+    },
     /// A setting is out of its range.
     #[error("database '{name}': {setting} must be {range}")]
     OutOfRange {
@@ -95,13 +140,40 @@ pub enum InvalidDatabase {
         /// What it may be.
         range: &'static str,
     },
-    /// The connection settings make no sense together.
-    #[error("database '{name}': connection settings are not usable")]
-    Options {
+    /// There is a client certificate without its key, or a key without its certificate.
+    #[error("database '{name}': sslcert and sslkey must be set together")]
+    HalfCertificate {
         /// Which one.
         name: String,
-        /// What sqlx makes of them.
-        source: sqlx::Error,
+    },
+    /// A file it names cannot be read.
+    #[error("database '{name}': {setting} cannot be read")]
+    Unreadable {
+        /// Which one.
+        name: String,
+        /// The key of the file in the configuration file.
+        setting: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file it names holds something else.
+    #[error("database '{name}': {setting} is not what it should be, in PEM")]
+    NotPem {
+        /// Which one.
+        name: String,
+        /// The key of the file in the configuration file.
+        setting: &'static str,
+    },
+    /// The environment would have a say that the description does not give it.
+    #[error(
+        "database '{name}': {variable} is set in the environment and would change its connections; \
+         unset it, or say the same in the configuration if there is a key for it"
+    )]
+    Environment {
+        /// Which one.
+        name: String,
+        /// What is set.
+        variable: &'static str,
     },
 }
 
@@ -113,15 +185,24 @@ impl Default for Settings {
             name: String::new(),
             host: "localhost".to_owned(),
             port: 5432,
+            hosts: Vec::new(),
+            target_session_attrs: TargetSessionAttrs::Any,
             database: "postgres".to_owned(),
             user: String::new(),
-            password: SecretString::default(),
+            password: Password::PasswordFile,
             ssl_mode: PgSslMode::Prefer,
+            ssl_root_cert: None,
+            ssl_cert: None,
+            ssl_key: None,
+            application_name: "ziggurat".to_owned(),
             allow_writes: false,
             row_limit: 100,
             query_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),
+            lease_timeout: Duration::from_secs(30),
+            min_connections: 0,
             max_connections: 4,
+            max_total_connections: 100,
             max_idle: Duration::from_mins(30),
             max_lifetime: Duration::from_hours(1),
         }
@@ -129,22 +210,52 @@ impl Default for Settings {
 }
 
 impl Settings {
-    fn check(&self) -> Result<(), InvalidDatabase> {
+    /// The hosts in the order they are tried.
+    #[must_use]
+    pub fn all_hosts(&self) -> Vec<Host> {
+        if self.hosts.is_empty() {
+            vec![Host::new(&self.host, self.port)]
+        } else {
+            self.hosts.clone()
+        }
+    }
+
+    fn check(&self, hosts: &[Host]) -> Result<(), InvalidDatabase> {
         if self.name.is_empty() {
             return Err(InvalidDatabase::NoName);
         }
+        let name = || self.name.clone();
         if self.user.is_empty() {
-            return Err(InvalidDatabase::NoUser {
-                name: self.name.clone(),
+            return Err(InvalidDatabase::NoUser { name: name() });
+        }
+        if hosts.iter().any(|host| host.name.is_empty()) {
+            return Err(InvalidDatabase::NoHost { name: name() });
+        }
+        if let Some(variable) = target::intruder(self, hosts) {
+            return Err(InvalidDatabase::Environment {
+                name: name(),
+                variable,
             });
         }
+        match self.out_of_range() {
+            None => Ok(()),
+            Some((setting, range)) => Err(InvalidDatabase::OutOfRange {
+                name: name(),
+                setting,
+                range,
+            }),
+        }
+    }
+
+    /// The first setting that is out of its range, and the range.
+    fn out_of_range(&self) -> Option<(&'static str, &'static str)> {
         // PostgreSQL counts milliseconds in an int4.
         let longest = Duration::from_millis(i32::MAX.unsigned_abs().into());
         let ranges = [
             (
-                (1..=MAX_ROWS).contains(&self.row_limit),
+                (1..=MAX_ROW_LIMIT).contains(&self.row_limit),
                 "row_limit",
-                "between 1 and 1000",
+                "between 1 and 10000000",
             ),
             (
                 self.query_timeout <= longest,
@@ -157,44 +268,31 @@ impl Settings {
                 "longer than nothing",
             ),
             (
+                !self.lease_timeout.is_zero(),
+                "lease_timeout",
+                "longer than nothing",
+            ),
+            (
                 (1..=1000).contains(&self.max_connections),
                 "pool_max_conns",
                 "between 1 and 1000",
             ),
+            (
+                self.min_connections <= self.max_connections,
+                "pool_min_conns",
+                "pool_max_conns at most",
+            ),
+            (
+                (1..=10_000).contains(&self.max_total_connections),
+                "max_total_connections",
+                "between 1 and 10000",
+            ),
+            (self.hosts.len() <= MAX_HOSTS, "hosts", "32 at most"),
         ];
-        match ranges.into_iter().find(|(is_good, ..)| !is_good) {
-            None => Ok(()),
-            Some((_, setting, range)) => Err(InvalidDatabase::OutOfRange {
-                name: self.name.clone(),
-                setting,
-                range,
-            }),
-        }
-    }
-
-    fn options(&self) -> sqlx::Result<PgConnectOptions> {
-        let password = self.password.expose_secret();
-        let options = if password.is_empty() {
-            // Parsed, because sqlx consults the password file only for what comes from a URL.
-            let host = encode(&self.host);
-            let (port, user, database) = (self.port, encode(&self.user), encode(&self.database));
-            format!("postgres:///?host={host}&port={port}&user={user}&dbname={database}").parse()?
-        } else {
-            PgConnectOptions::new_without_pgpass().password(password)
-        };
-        Ok(options
-            .host(&self.host)
-            .port(self.port)
-            .username(&self.user)
-            .database(&self.database)
-            .ssl_mode(self.ssl_mode)
-            .application_name(APPLICATION_NAME)
-            // Poolers refuse start-up parameters they do not know, and the default is good.
-            .extra_float_digits(None)
-            // Proofs are not kept: what a text means depends on settings that may change.
-            .statement_cache_capacity(1)
-            // Statements hold what their authors know.
-            .disable_statement_logging())
+        let mut ranges = ranges.into_iter();
+        ranges
+            .find(|(is_good, ..)| !is_good)
+            .map(|(_, setting, range)| (setting, range))
     }
 }
 
@@ -203,16 +301,21 @@ impl Settings {
 impl TryFrom<Settings> for Database {
     type Error = InvalidDatabase;
 
-    /// Checks a description, and reads the password file if it has no password.
+    /// Checks a description, and reads the files it names: certificates, the password file.
     fn try_from(settings: Settings) -> Result<Self, InvalidDatabase> {
-        settings.check()?;
-        match settings.options() {
-            Ok(options) => Ok(Self { settings, options }),
-            Err(source) => Err(InvalidDatabase::Options {
-                name: settings.name,
-                source,
-            }),
-        }
+        let hosts = settings.all_hosts();
+        settings.check(&hosts)?;
+        let certificates = Certificates::read(&settings)?;
+        let targets = hosts
+            .iter()
+            .map(|host| Target::new(&settings, host, &certificates))
+            .collect();
+        Ok(Self {
+            seats: Arc::new(Seats::new(settings.max_total_connections)),
+            settings,
+            certificates,
+            targets,
+        })
     }
 }
 
@@ -248,17 +351,25 @@ impl Database {
         (!timeout.is_zero()).then_some(timeout)
     }
 
-    /// Whether the other one is described in the same words, the password included.
+    /// Whether the other one is described in the same words, and the files named in them hold
+    /// the same.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let (one, two) = (&self.settings, &other.settings);
-        // The password is not shown by `Debug`, so it is compared by itself.
-        one.password.expose_secret() == two.password.expose_secret()
+        let is_same_target = |(one, two): (&Target, &Target)| one.is_same(two);
+        // Passwords are not shown by `Debug`, so they are compared by themselves.
+        one.password.is_same(&two.password)
             && format!("{one:?}") == format!("{two:?}")
+            && self.certificates == other.certificates
+            && self.targets.iter().zip(&*other.targets).all(is_same_target)
     }
 
-    pub(crate) fn options(&self) -> &PgConnectOptions {
-        &self.options
+    pub(in crate::pg) fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    pub(in crate::pg) fn seats(&self) -> &Seats {
+        &self.seats
     }
 }
 
@@ -266,107 +377,5 @@ impl fmt::Debug for Database {
     /// Leaves out the options of the driver, which show the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Database").field(&self.settings).finish()
-    }
-}
-
-/// Percent-encodes everything but the unreserved characters (RFC 3986, section 2.3).
-fn encode(text: &str) -> String {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(byte.into());
-        } else {
-            out.push('%');
-            out.push(HEX[usize::from(byte >> 4)].into());
-            out.push(HEX[usize::from(byte & 15)].into());
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settings() -> Settings {
-        Settings {
-            name: "main".into(),
-            user: "reader".into(),
-            ..Settings::default()
-        }
-    }
-
-    #[test]
-    fn a_description_out_of_range_says_which_setting() {
-        type Break = fn(&mut Settings);
-        let cases: [(Break, &str); 7] = [
-            (|s| s.name.clear(), "name is required"),
-            (|s| s.user.clear(), "database 'main': user is required"),
-            (
-                |s| s.row_limit = 0,
-                "database 'main': row_limit must be between 1 and 1000",
-            ),
-            (
-                |s| s.row_limit = 1001,
-                "database 'main': row_limit must be between 1 and 1000",
-            ),
-            (
-                |s| s.max_connections = 0,
-                "database 'main': pool_max_conns must be between 1 and 1000",
-            ),
-            (
-                |s| s.connect_timeout = Duration::ZERO,
-                "database 'main': connect_timeout must be longer than nothing",
-            ),
-            (
-                |s| s.query_timeout = Duration::from_hours(600),
-                "database 'main': query_timeout must be 24 days at most",
-            ),
-        ];
-        for (spoil, expected) in cases {
-            let mut settings = settings();
-            spoil(&mut settings);
-            let error = Database::try_from(settings).expect_err(expected);
-            assert_eq!(error.to_string(), expected);
-        }
-    }
-
-    #[test]
-    fn the_password_shows_nowhere() {
-        let database = Database::try_from(Settings {
-            password: "s3cret/fish".to_owned().into(),
-            ..settings()
-        })
-        .expect("valid");
-        assert!(!format!("{database:?}").contains("s3cret"));
-        assert!(!format!("{:?}", database.settings()).contains("s3cret"));
-    }
-
-    #[test]
-    fn odd_names_reach_the_driver_unchanged() {
-        for password in ["", "p@ss:w/rd?"] {
-            let database = Database::try_from(Settings {
-                host: "/run/my sockets".into(),
-                user: "a@b&c=d".into(),
-                database: "my/db?x#y".into(),
-                password: password.to_owned().into(),
-                ..settings()
-            })
-            .expect("valid");
-            let options = database.options();
-            assert_eq!(options.get_username(), "a@b&c=d");
-            assert_eq!(options.get_database(), Some("my/db?x#y"));
-            assert_eq!(options.get_host(), "/run/my sockets");
-        }
-    }
-
-    #[test]
-    fn a_timeout_of_zero_is_none() {
-        let database = Database::try_from(Settings {
-            query_timeout: Duration::ZERO,
-            ..settings()
-        });
-        assert_eq!(database.expect("valid").query_timeout(), None);
     }
 }

@@ -13,32 +13,54 @@
 //! own, and closes the one that ran it. The room of a connection is free again only then, so
 //! that a client that keeps going away cannot use more of PostgreSQL than one that stays. The
 //! reaper also closes what has been idle for too long. It holds no more than the pools do.
+//!
+//! # Who may have how many
+//!
+//! A caller has as many connections to a database as its pool has room for, and all callers
+//! together as many as the description allows. When those are all taken, a connection that
+//! somebody keeps unused makes way for one that is wanted. Waiting is fair and ends: for room in
+//! a caller's own pool after the lease timeout, for the rest after the connect timeout. There
+//! are as many pools as callers that were admitted, times the databases they may use, and those
+//! without connections are forgotten.
 
+mod cause;
+mod connection;
+mod inner;
 mod reaper;
+mod seats;
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::HashMap,
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
+use sqlx::PgConnection;
 use thiserror::Error;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
-    time::{self, Instant},
+    sync::{Semaphore, mpsc},
+    time,
 };
 
 use super::{database::Database, kind::Catalogue};
 
-use self::reaper::Errand;
-pub use self::reaper::Reaper;
-
-/// How long an idle connection is lent without asking whether it is still there.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+use self::{
+    cause::Listed,
+    connection::Connection,
+    inner::{Held, Inner},
+    reaper::Errand,
+};
+pub use self::{
+    cause::{Cause, Tried},
+    reaper::Reaper,
+};
+pub(in crate::pg) use self::{connection::milliseconds, seats::Seats};
 
 /// The pools of all callers.
 #[derive(Clone, Debug)]
@@ -59,37 +81,6 @@ pub struct Pool {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
-struct Inner {
-    database: Arc<Database>,
-    room: Arc<Semaphore>,
-    idle: Mutex<Vec<Idle>>,
-    catalogue: Catalogue,
-    /// Unbounded, but each errand is a connection, and those are counted.
-    errands: mpsc::UnboundedSender<Errand>,
-}
-
-#[derive(Debug)]
-struct Idle {
-    connection: Connection,
-    since: Instant,
-}
-
-/// A connection, and what PostgreSQL knows it by.
-#[derive(Debug)]
-struct Connection {
-    inner: PgConnection,
-    process: i32,
-    since: Instant,
-}
-
-/// A connection and the room it takes.
-#[derive(Debug)]
-struct Held {
-    connection: Connection,
-    room: OwnedSemaphorePermit,
-}
-
 /// A connection that is its holder's until it is dropped.
 ///
 /// What becomes of it then depends on what it was doing. Between statements it goes back to its
@@ -101,6 +92,8 @@ pub struct Lease {
     held: Option<Held>,
     pool: Arc<Inner>,
     state: State,
+    /// Whether it was idle before, and nobody has heard from it since.
+    is_untested: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,28 +106,38 @@ enum State {
     Broken,
 }
 
-/// Why there is no connection.
+/// Why there is no connection. The words are for the caller.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LeaseError {
     /// The caller's pools were closed, because its token expired or the server is stopping.
-    #[error("the pool is closed")]
+    #[error("the connections to the database were closed")]
     Closed,
-    /// PostgreSQL did not answer in time.
-    #[error("connecting to database '{database}' took longer than {limit:?}")]
-    TimedOut {
+    /// The caller's own connections are all at work.
+    #[error("all connections to database '{database}' were busy for {limit:?}")]
+    Busy {
+        /// The configured name.
+        database: String,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// Other callers have all the connections there may be.
+    #[error("too many connections to database '{database}': none was free within {limit:?}")]
+    Full {
         /// The configured name.
         database: String,
         /// How long it was waited for.
         limit: Duration,
     },
     /// PostgreSQL cannot be reached, or lets nobody in.
-    #[error("failed to connect to database '{database}'")]
+    #[error("failed to connect to database '{database}': {}", Listed(tried))]
     Connect {
         /// The configured name.
         database: String,
-        /// What the driver says.
-        source: sqlx::Error,
+        /// The hosts, in the order they were tried.
+        tried: Vec<Tried>,
+        /// What the driver says about the last of them that it says something about.
+        source: Option<sqlx::Error>,
     },
 }
 
@@ -171,7 +174,7 @@ impl Pools {
             }
             pool.close();
         }
-        let pool = Pool::new(Arc::clone(database), self.shared.errands.clone());
+        let pool = Pool::new(Arc::clone(database), &self.shared);
         callers
             .entry(caller.to_owned())
             .or_default()
@@ -227,30 +230,55 @@ impl Shared {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes what has been idle for too long, and forgets pools nobody uses.
+    /// Closes what has been idle for too long, opens what is to be kept open, and forgets pools
+    /// nobody uses.
     fn sweep(&self) {
         self.lock().retain(|_, pools| {
             pools.retain(|_, pool| {
                 pool.inner.drop_stale();
+                // One at a time, so that callers find room meanwhile.
+                if pool.inner.is_short() {
+                    pool.inner.send(Errand::Open(Arc::clone(&pool.inner)));
+                }
                 pool.is_in_use()
             });
             !pools.is_empty()
         });
+    }
+
+    /// Closes the connection to a database that was unused for longest, whoever keeps it.
+    fn make_way(&self, database: &Arc<Database>) {
+        let pools = self.lock();
+        let oldest = pools
+            .values()
+            .flat_map(HashMap::values)
+            .filter(|pool| Arc::ptr_eq(&pool.inner.database, database))
+            .filter_map(|pool| Some((pool.inner.idle().first()?.since, pool)))
+            .min_by_key(|(since, _)| *since);
+        if let Some((_, pool)) = oldest {
+            let mut idle = pool.inner.idle();
+            // It may have been lent meanwhile; then it is not kept when it comes back.
+            if !idle.is_empty() {
+                pool.inner.send(Errand::Close(idle.remove(0).connection));
+            }
+        }
     }
 }
 
 // === impl Pool ===
 
 impl Pool {
-    fn new(database: Arc<Database>, errands: mpsc::UnboundedSender<Errand>) -> Self {
+    fn new(database: Arc<Database>, shared: &Arc<Shared>) -> Self {
         let room = database.settings().max_connections;
         Self {
             inner: Arc::new(Inner {
                 room: Arc::new(Semaphore::new(room.try_into().unwrap_or(usize::MAX))),
                 idle: Mutex::default(),
+                was_used: AtomicBool::new(false),
                 catalogue: Catalogue::default(),
                 database,
-                errands,
+                shared: Arc::downgrade(shared),
+                errands: shared.errands.clone(),
             }),
         }
     }
@@ -264,22 +292,33 @@ impl Pool {
     /// Waits for a connection; those who came first get theirs first.
     ///
     /// # Errors
-    /// When the pool is closed, also while waiting, and when PostgreSQL lets nobody in.
+    /// When the pool is closed, also while waiting, when there is no connection in time, and
+    /// when PostgreSQL lets nobody in.
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
-        let room = Arc::clone(&self.inner.room).acquire_owned().await;
-        let room = room.map_err(|_| LeaseError::Closed)?;
-        let connection = match self.inner.usable().await {
-            Some(connection) => connection,
-            None => Connection::open(&self.inner.database).await?,
+        let inner = &self.inner;
+        let limit = inner.database.settings().lease_timeout;
+        let room = Arc::clone(&inner.room).acquire_owned();
+        let room = time::timeout(limit, room)
+            .await
+            .map_err(|_| LeaseError::Busy {
+                database: inner.database.name().to_owned(),
+                limit,
+            })?
+            .map_err(|_| LeaseError::Closed)?;
+        let (connection, is_untested) = match inner.usable().await {
+            Some(usable) => usable,
+            None => (inner.open().await?, false),
         };
         if self.is_closed() {
-            self.inner.send(Errand::Close(connection));
+            inner.send(Errand::Close(connection));
             return Err(LeaseError::Closed);
         }
+        inner.was_used.store(true, Ordering::Relaxed);
         Ok(Lease {
             held: Some(Held { connection, room }),
-            pool: Arc::clone(&self.inner),
+            pool: Arc::clone(inner),
             state: State::Settled,
+            is_untested,
         })
     }
 
@@ -309,127 +348,6 @@ impl Pool {
             self.inner.send(Errand::Close(idle.connection));
         }
     }
-}
-
-// === impl Inner ===
-
-impl Inner {
-    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes the connection that was used last, so that the others can grow old.
-    async fn usable(&self) -> Option<Connection> {
-        loop {
-            let idle = self.idle().pop()?;
-            if self.is_stale(&idle) {
-                self.send(Errand::Close(idle.connection));
-                continue;
-            }
-            let mut connection = idle.connection;
-            if idle.since.elapsed() < TRUSTED_IDLE {
-                return Some(connection);
-            }
-            let limit = self.database.settings().connect_timeout;
-            if let Ok(Ok(())) = time::timeout(limit, connection.inner.ping()).await {
-                return Some(connection);
-            }
-        }
-    }
-
-    fn is_stale(&self, idle: &Idle) -> bool {
-        let settings = self.database.settings();
-        idle.since.elapsed() >= settings.max_idle
-            || idle.connection.since.elapsed() >= settings.max_lifetime
-    }
-
-    fn drop_stale(&self) {
-        for idle in self.idle().extract_if(.., |idle| self.is_stale(idle)) {
-            self.send(Errand::Close(idle.connection));
-        }
-    }
-
-    /// Keeps a connection for the next lease, then makes room for it.
-    fn take_back(&self, held: Held) {
-        let Held {
-            mut connection,
-            room,
-        } = held;
-        // One long row must not cost its length for as long as the connection lives.
-        connection.inner.shrink_buffers();
-        let idle = Idle {
-            connection,
-            since: Instant::now(),
-        };
-        let mut list = self.idle();
-        // Under the lock: whoever closes the pool empties the list after this, or did before.
-        if self.room.is_closed() || self.is_stale(&idle) {
-            self.send(Errand::Close(idle.connection));
-        } else {
-            list.push(idle);
-        }
-        drop(list);
-        drop(room);
-    }
-
-    /// Without a reaper the connection is dropped, which PostgreSQL notices when it next writes
-    /// to it.
-    fn send(&self, errand: Errand) {
-        self.errands.send(errand).ok();
-    }
-}
-
-// === impl Connection ===
-
-impl Connection {
-    /// Connects and settles what every statement relies on.
-    async fn open(database: &Database) -> Result<Self, LeaseError> {
-        let settings = database.settings();
-        let connect = async {
-            let mut inner = database.options().connect().await?;
-            let process = set_up(&mut inner, database).await?;
-            Ok(Self {
-                inner,
-                process,
-                since: Instant::now(),
-            })
-        };
-        match time::timeout(settings.connect_timeout, connect).await {
-            Ok(connected) => connected.map_err(|source| LeaseError::Connect {
-                database: settings.name.clone(),
-                source,
-            }),
-            Err(_) => Err(LeaseError::TimedOut {
-                database: settings.name.clone(),
-                limit: settings.connect_timeout,
-            }),
-        }
-    }
-}
-
-/// Settings travel as statements, since poolers refuse them as start-up parameters.
-async fn set_up(connection: &mut PgConnection, database: &Database) -> sqlx::Result<i32> {
-    let timeout = milliseconds(database.query_timeout());
-    let access = if database.allows_writes() {
-        "off"
-    } else {
-        "on"
-    };
-    let set_up = format!(
-        "SET statement_timeout = {timeout}; \
-         SET default_transaction_read_only = {access}; \
-         SELECT pg_backend_pid()"
-    );
-    let row = sqlx::raw_sql(AssertSqlSafe(set_up))
-        .fetch_one(connection)
-        .await?;
-    sqlx::Row::try_get(&row, 0)
-}
-
-/// A timeout as PostgreSQL takes it, where zero is none.
-pub(crate) fn milliseconds(timeout: Option<Duration>) -> u128 {
-    // Rounded up: less than a millisecond must not become forever.
-    timeout.map_or(0, |timeout| timeout.as_nanos().div_ceil(1_000_000))
 }
 
 // === impl Lease ===
@@ -464,6 +382,27 @@ impl Lease {
     /// Says that the connection is of no use, and nothing can be cancelled.
     pub(crate) fn give_up(&mut self) {
         self.state = State::Broken;
+    }
+
+    /// Says that the connection is alive.
+    pub(crate) fn has_answered(&mut self) {
+        self.is_untested = false;
+    }
+
+    /// Whether it was idle before, and nobody has heard from it since: it may have died.
+    pub(crate) fn is_untested(&self) -> bool {
+        self.is_untested
+    }
+
+    /// Replaces a connection that turned out to be dead.
+    pub(crate) async fn renew(&mut self) -> Result<(), LeaseError> {
+        let mut fresh = Connection::open(&self.pool.database).await?;
+        self.is_untested = false;
+        self.state = State::Settled;
+        let connection = &mut self.held_mut().connection;
+        fresh.seat = connection.seat.take();
+        *connection = fresh;
+        Ok(())
     }
 
     /// The database it is connected to.

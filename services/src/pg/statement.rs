@@ -69,6 +69,8 @@ pub struct Statement {
     window: Window,
     route: Route,
     bounds: Bounds,
+    /// Rows that a result may have at most.
+    most: u32,
     command: String,
 }
 
@@ -171,12 +173,16 @@ impl Statement {
         } else {
             Bounds::default()
         };
+        // Who set the limit of the database meant it.
+        let most = database.row_limit().max(MAX_ROWS);
         Ok(Self {
             lead: 0,
             access,
             timeout: database.query_timeout(),
+            most,
             window: narrowed(
                 bounds,
+                most,
                 Window {
                     offset: 0,
                     rows: database.row_limit(),
@@ -191,11 +197,12 @@ impl Statement {
 
     /// Replaces the rows that are wanted: the first ones, as many as the operator says.
     ///
-    /// There are always between 1 and [`MAX_ROWS`]. A text with a LIMIT of its own gets no
+    /// There are always between 1 and [`MAX_ROWS`], or the row limit of the database if that is
+    /// more. A text with a LIMIT of its own gets no
     /// other, so its rows are bounded by `MAX_ROWS` and start at the first; one with an OFFSET of
     /// its own gets no other. What remains is [`window`](Self::window).
     pub fn with_window(mut self, window: Window) -> Self {
-        self.window = narrowed(self.bounds, window);
+        self.window = narrowed(self.bounds, self.most, window);
         self
     }
 
@@ -246,7 +253,7 @@ impl Route {
 }
 
 /// Leaves to a text what it says itself.
-fn narrowed(bounds: Bounds, window: Window) -> Window {
+fn narrowed(bounds: Bounds, most: u32, window: Window) -> Window {
     Window {
         offset: if bounds.limits || bounds.offsets {
             0
@@ -257,7 +264,7 @@ fn narrowed(bounds: Bounds, window: Window) -> Window {
         rows: if bounds.limits {
             MAX_ROWS
         } else {
-            window.rows.clamp(1, MAX_ROWS)
+            window.rows.clamp(1, most)
         },
     }
 }

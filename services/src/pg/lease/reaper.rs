@@ -1,22 +1,27 @@
 //! The future that does what `drop` cannot.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use sqlx::Connection as _;
+use thiserror::Error;
 use tokio::{
     sync::mpsc,
     time::{self, MissedTickBehavior},
 };
 use tracing::{debug, warn};
 
-use super::{Connection, Held, Inner, LeaseError, Shared, Weak};
+use super::{
+    LeaseError, Shared,
+    connection::Connection,
+    inner::{Held, Inner},
+};
 
 /// How often idle connections are looked through.
 const SWEEP: Duration = Duration::from_secs(30);
-
-/// How long PostgreSQL may take to hear that a connection closes.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Cancels abandoned statements and closes connections, for all [`Pools`](super::Pools).
 ///
@@ -35,6 +40,19 @@ pub(super) enum Errand {
     Cancel { held: Held, pool: Arc<Inner> },
     /// It is too old, or its pool is closed.
     Close(Connection),
+    /// There are too few.
+    Open(Arc<Inner>),
+}
+
+/// Why a statement may still run.
+#[derive(Debug, Error)]
+enum NotCancelled {
+    #[error("its server cannot be asked")]
+    Connect(#[from] LeaseError),
+    #[error("its server refused")]
+    Refused(#[from] sqlx::Error),
+    #[error("its server did not answer")]
+    TimedOut(#[from] time::error::Elapsed),
 }
 
 // === impl Reaper ===
@@ -75,7 +93,8 @@ impl Reaper {
 impl Errand {
     async fn run(self) {
         match self {
-            Self::Close(connection) => close(connection).await,
+            Self::Close(connection) => connection.close().await,
+            Self::Open(pool) => pool.top_up().await,
             Self::Cancel { held, pool } => {
                 let Held { connection, room } = held;
                 // The connection stays open meanwhile, so its process can be nobody else's.
@@ -95,30 +114,15 @@ impl Errand {
     }
 }
 
-async fn cancel(connection: &Connection, pool: &Inner) -> Result<(), LeaseError> {
-    let database = &pool.database;
-    let mut aside = Connection::open(database).await?;
+async fn cancel(connection: &Connection, pool: &Inner) -> Result<(), NotCancelled> {
+    let mut aside = connection.beside(&pool.database).await?;
     let cancel = sqlx::query("SELECT pg_cancel_backend($1)")
         .bind(connection.process)
         .persistent(false)
         .execute(&mut aside.inner);
-    let limit = database.settings().connect_timeout;
+    let limit = pool.database.settings().connect_timeout;
     let cancelled = time::timeout(limit, cancel).await;
-    close(aside).await;
-    match cancelled {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(source)) => Err(LeaseError::Connect {
-            database: database.name().to_owned(),
-            source,
-        }),
-        Err(_) => Err(LeaseError::TimedOut {
-            database: database.name().to_owned(),
-            limit,
-        }),
-    }
-}
-
-async fn close(connection: Connection) {
-    // Whether it was heard does not matter: the socket closes either way.
-    let _ = time::timeout(FAREWELL, connection.inner.close()).await;
+    aside.close().await;
+    cancelled??;
+    Ok(())
 }

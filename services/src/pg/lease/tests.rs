@@ -3,7 +3,7 @@ use std::{future::Future, pin::pin, time::Duration};
 use futures_util::FutureExt as _;
 use tokio::{net::TcpListener, task, time};
 
-use super::*;
+use super::{inner::TRUSTED_IDLE, *};
 use crate::pg::{
     fixture::{Fixture, ask},
     statement::Statement,
@@ -253,7 +253,7 @@ async fn a_database_that_does_not_answer_blocks_nobody_else() {
     let error = connecting.await.expect_err("nobody there");
     assert_eq!(
         error.to_string(),
-        "connecting to database 'dead' took longer than 200ms"
+        "failed to connect to database 'dead': timed out"
     );
 }
 

@@ -33,18 +33,14 @@ pub(super) async fn drive(
         columns: None,
         statement,
     };
-    match run.statement.route {
-        Route::Flight => match run.flight().await {
-            Err(Stop::Unfit) => run.steps(Route::Plain).await,
-            done => done,
-        },
-        Route::Cursor => match run.steps(Route::Cursor).await {
-            Err(Stop::Unfit) => run.steps(Route::Plain).await,
-            done => done,
-        },
-        route => run.steps(route).await,
+    let mut done = run.go().await;
+    if let Err(Stop::Failed(error)) = &done
+        && run.found_nobody(error)
+    {
+        run.lease.renew().await?;
+        done = run.go().await;
     }
-    .map_err(|stop| match stop {
+    done.map_err(|stop| match stop {
         Stop::Failed(error) => error,
         Stop::Unfit => unreachable!("only a cursor can be unfit"),
     })
@@ -94,6 +90,36 @@ struct Message {
 }
 
 impl Run {
+    async fn go(&mut self) -> Result<Summary, Stop> {
+        match self.statement.route {
+            Route::Flight => match self.flight().await {
+                Err(Stop::Unfit) => self.steps(Route::Plain).await,
+                done => done,
+            },
+            Route::Cursor => match self.steps(Route::Cursor).await {
+                Err(Stop::Unfit) => self.steps(Route::Plain).await,
+                done => done,
+            },
+            route => self.steps(route).await,
+        }
+    }
+
+    /// Whether the connection was dead before it got the statement, which may then be sent
+    /// again. What only reads may run twice, should it be that it did get there.
+    fn found_nobody(&self, error: &QueryError) -> bool {
+        let is_dead = match error {
+            QueryError::Connection(sqlx::Error::Io(_)) => true,
+            // What a server that ended it had left in the line.
+            QueryError::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
+            _ => false,
+        };
+        is_dead
+            && self.statement.access == Access::ReadOnly
+            && self.lease.is_untested()
+            && self.tally.completed == 0
+            && self.tally.set == Set::Awaited
+    }
+
     /// All in one message.
     async fn flight(&mut self) -> Result<Summary, Stop> {
         let cursor = self.cursor();
@@ -190,6 +216,7 @@ impl Run {
         connection
             .execute(sqlx::raw_sql(AssertSqlSafe(sql)))
             .await?;
+        self.lease.has_answered();
         Ok(())
     }
 

@@ -1,0 +1,61 @@
+//! Where a server is.
+
+use std::fmt;
+
+/// A host and its port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// A host name, an address, or the folder of a Unix socket.
+    pub name: String,
+    /// The port.
+    pub port: u16,
+}
+
+// === impl Host ===
+
+impl Host {
+    /// Names a host.
+    pub fn new(name: impl Into<String>, port: u16) -> Self {
+        Self {
+            name: name.into(),
+            port,
+        }
+    }
+
+    /// Whether it is the folder of a Unix socket.
+    #[must_use]
+    pub fn is_socket(&self) -> bool {
+        self.name.starts_with('/')
+    }
+}
+
+impl fmt::Display for Host {
+    /// Writes it for clients too, so it does not say which folder a socket is in.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, port } = self;
+        if self.is_socket() {
+            write!(f, "local socket {port}")
+        } else if name.contains(':') {
+            write!(f, "[{name}]:{port}")
+        } else {
+            write!(f, "{name}:{port}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_shown_without_folders() {
+        let cases = [
+            ("db.example", "db.example:5432"),
+            ("::1", "[::1]:5432"),
+            ("/run/secret place", "local socket 5432"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(Host::new(name, 5432).to_string(), expected);
+        }
+    }
+}
