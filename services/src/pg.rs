@@ -46,6 +46,7 @@ pub mod lexer;
 pub mod rows;
 pub mod statement;
 pub mod tsv;
+pub mod url;
 
 #[cfg(test)]
 pub(crate) mod fixture;
