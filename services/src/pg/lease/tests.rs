@@ -1,3 +1,9 @@
+mod hosts;
+mod limits;
+mod private;
+mod recovery;
+mod tls;
+
 use std::{future::Future, pin::pin, time::Duration};
 
 use futures_util::FutureExt as _;

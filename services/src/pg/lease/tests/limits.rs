@@ -1,0 +1,147 @@
+//! How many connections there may be, and how long somebody waits for one.
+
+use futures_util::future::join_all;
+
+use super::*;
+
+async fn until_idle(pool: &Pool, count: usize) {
+    time::timeout(Duration::from_secs(10), async {
+        while pool.inner.idle().len() != count {
+            task::yield_now().await;
+        }
+    })
+    .await
+    .expect("connections open and close in time");
+}
+
+#[tokio::test]
+async fn all_callers_together_have_no_more_than_the_description_allows() {
+    let mut fixture = Fixture::new().await;
+    let database = fixture.describe(|settings| {
+        settings.max_total_connections = 3;
+        settings.max_connections = 2;
+    });
+    let pools: Vec<_> = (0..40)
+        .map(|caller| fixture.pools.pool(&format!("caller {caller}"), &database))
+        .collect();
+    let answers = join_all(pools.iter().map(|pool| value(pool, "SELECT 1"))).await;
+    assert_eq!(answers, vec!["1"; 40]);
+    let connected = fixture.count(CONNECTED).await;
+    assert!((1..=3).contains(&connected), "{connected}");
+}
+
+#[tokio::test]
+async fn a_connection_nobody_uses_makes_way() {
+    let mut fixture = Fixture::new().await;
+    let database = fixture.describe(|settings| settings.max_total_connections = 1);
+    let one = fixture.pools.pool("one", &database);
+    let other = fixture.pools.pool("other", &database);
+    assert_eq!(value(&one, "SELECT 1").await, "1");
+    assert_eq!(value(&other, "SELECT 1").await, "1");
+    assert_eq!(value(&one, "SELECT 1").await, "1");
+    assert_eq!(fixture.count(CONNECTED).await, 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_somebody_waits_for_is_not_kept() {
+    let fixture = Fixture::new().await;
+    let database = fixture.describe(|settings| settings.max_total_connections = 1);
+    let one = fixture.pools.pool("one", &database);
+    let other = fixture.pools.pool("other", &database);
+    let lease = one.lease().await.expect("a lease");
+    let mut waiting = pin!(other.lease());
+    assert!(is_pending(&mut waiting).await);
+    drop(lease);
+    drop(waiting.await.expect("the seat of the first"));
+    assert_eq!(one.inner.idle().len(), 0);
+    assert_eq!(other.inner.idle().len(), 1, "nobody waits for this one");
+}
+
+#[tokio::test]
+async fn waiting_for_other_callers_ends() {
+    let fixture = Fixture::new().await;
+    let database = fixture.describe(|settings| settings.max_total_connections = 1);
+    let lease = fixture.pools.pool("one", &database).lease().await;
+    let lease = lease.expect("a lease");
+    time::pause();
+    let other = fixture.pools.pool("other", &database);
+    let error = other.lease().await.expect_err("all seats are taken");
+    assert!(matches!(error, LeaseError::Full { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "too many connections to database 'main': none was free within 10s"
+    );
+    time::resume();
+    drop(lease);
+    assert!(
+        other.lease().await.is_ok(),
+        "its place in the queue is free"
+    );
+}
+
+#[tokio::test]
+async fn waiting_for_ones_own_connections_ends() {
+    let fixture = Fixture::new().await;
+    let pool = fixture.pool(|settings| settings.max_connections = 1);
+    let lease = pool.lease().await.expect("a lease");
+    time::pause();
+    let error = pool.lease().await.expect_err("the room is taken");
+    assert!(matches!(error, LeaseError::Busy { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "all connections to database 'main' were busy for 30s"
+    );
+    time::resume();
+    drop(lease);
+    assert!(pool.lease().await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_to_be_kept_open_is_opened_after_the_first_use_and_stays() {
+    let mut fixture = Fixture::new().await;
+    let pool = fixture.pool(|settings| {
+        settings.min_connections = 2;
+        settings.max_connections = 3;
+        settings.max_idle = Duration::ZERO;
+    });
+    fixture.pools.shared.sweep();
+    assert_eq!(fixture.count(CONNECTED).await, 0, "nobody has used it");
+
+    let leases = [pool.lease().await, pool.lease().await, pool.lease().await];
+    drop(leases);
+    assert_eq!(pool.inner.idle().len(), 2, "one more than is to be kept");
+    fixture.pools.shared.sweep();
+    assert_eq!(pool.inner.idle().len(), 2, "however long they are unused");
+    let process = value(&pool, "SELECT pg_backend_pid()").await;
+    assert_eq!(value(&pool, "SELECT pg_backend_pid()").await, process);
+
+    // One after the other, those that are gone are replaced.
+    pool.inner.idle().clear();
+    for count in [1, 2] {
+        fixture.pools.shared.sweep();
+        until_idle(&pool, count).await;
+    }
+    fixture.pools.shared.sweep();
+    until_connected(&mut fixture, 2).await;
+    fixture.pools.close_all();
+    until_connected(&mut fixture, 0).await;
+}
+
+#[tokio::test]
+async fn what_is_to_be_kept_open_takes_nothing_from_those_who_wait() {
+    let mut fixture = Fixture::new().await;
+    let database = fixture.describe(|settings| {
+        settings.min_connections = 1;
+        settings.max_total_connections = 1;
+    });
+    let one = fixture.pools.pool("one", &database);
+    let other = fixture.pools.pool("other", &database);
+    assert_eq!(value(&one, "SELECT 1").await, "1");
+    assert_eq!(value(&other, "SELECT 1").await, "1", "it makes way");
+    for _ in 0..3 {
+        fixture.pools.shared.sweep();
+        task::yield_now().await;
+    }
+    assert_eq!(one.inner.idle().len(), 0);
+    assert_eq!(fixture.count(CONNECTED).await, 1);
+}
