@@ -164,7 +164,13 @@ async fn a_statement_is_cancelled_on_the_server_it_runs_on() {
     };
     tokio::select! {
         result = statement.run(lease) => panic!("{result:?}"),
-        () = sleeping(1) => {}
+        () = async {
+            sleeping(1).await;
+            // Whoever connects from now on gets to the other one.
+            first
+                .given(&["ALTER DATABASE postgres RESET default_transaction_read_only"])
+                .await;
+        } => {}
     }
     time::timeout(Duration::from_secs(10), sleeping(0))
         .await
