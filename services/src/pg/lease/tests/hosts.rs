@@ -168,7 +168,10 @@ async fn a_statement_is_cancelled_on_the_server_it_runs_on() {
             sleeping(1).await;
             // Whoever connects from now on gets to the other one.
             first
-                .given(&["ALTER DATABASE postgres RESET default_transaction_read_only"])
+                .given(&[
+                    "SET default_transaction_read_only = off",
+                    "ALTER DATABASE postgres RESET default_transaction_read_only",
+                ])
                 .await;
         } => {}
     }

@@ -1,11 +1,14 @@
 //! The six modes, against a server that can do TLS and one that cannot.
 
+mod doorman;
+
 use std::{fs, path::PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use sqlx::postgres::PgSslMode::{self, Allow, Disable, Prefer, Require, VerifyCa, VerifyFull};
 use tempfile::TempDir;
 
+use self::doorman::Doorman;
 use super::{private::Private, *};
 use crate::pg::{
     database::{Host, Settings},
@@ -19,9 +22,10 @@ struct Authority {
 }
 
 impl Authority {
-    fn new() -> Self {
+    fn new(name: &str) -> Self {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::new([]).expect("no names");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let pem = params.self_signed(&key).expect("a certificate").pem();
@@ -44,6 +48,8 @@ impl Authority {
 /// A server that does TLS as `localhost`, and what there is to show it.
 struct Bench {
     private: Private,
+    /// Where PostgreSQL was built without TLS.
+    doorman: Option<Doorman>,
     files: TempDir,
 }
 
@@ -56,33 +62,28 @@ host all ziggurat 127.0.0.1/32 trust
 ";
 
 impl Bench {
-    /// `None` where PostgreSQL was built without TLS.
-    async fn new() -> Option<Self> {
-        let (own, foreign) = (Authority::new(), Authority::new());
+    async fn new() -> Self {
+        let (own, foreign) = (Authority::new("own"), Authority::new("foreign"));
         let private = Private::start().await;
-        let mut connection = private.try_connect().await.expect("a connection");
-        let library: String = sqlx::query_scalar("SELECT current_setting('ssl_library')")
-            .fetch_one(&mut connection)
-            .await
-            .expect("a setting");
-        if library.is_empty() {
-            return None;
-        }
-        let (certificate, key) = own.certify("localhost");
-        private.write("server.crt", &certificate).await;
-        private.write("server.key", &key).await;
-        private.write("root.crt", &own.pem).await;
-        private.write("pg_hba.conf", WHO).await;
         private
             .given(&[
                 "CREATE ROLE tls_only LOGIN",
                 "CREATE ROLE plain_only LOGIN",
                 "CREATE ROLE certified LOGIN",
-                "ALTER SYSTEM SET ssl_ca_file = 'root.crt'",
-                "ALTER SYSTEM SET ssl = on",
-                "SELECT pg_reload_conf()",
             ])
             .await;
+        let mut connection = private.try_connect().await.expect("a connection");
+        let library: String = sqlx::query_scalar("SELECT current_setting('ssl_library')")
+            .fetch_one(&mut connection)
+            .await
+            .expect("a setting");
+        let server = own.certify("localhost");
+        let doorman = if library.is_empty() {
+            Some(Doorman::start(&private, &own.pem, &server).await)
+        } else {
+            speak_tls(&private, &own.pem, &server).await;
+            None
+        };
         let files = tempfile::tempdir().expect("a folder");
         let (certificate, key) = own.certify("certified");
         for (name, text) in [
@@ -93,7 +94,11 @@ impl Bench {
         ] {
             fs::write(files.path().join(name), text).expect("a file");
         }
-        let bench = Self { private, files };
+        let bench = Self {
+            private,
+            doorman,
+            files,
+        };
         let is_ready = async || bench.enter(Require, "tls_only", "localhost", |_| {}).await;
         time::timeout(Duration::from_secs(30), async {
             while is_ready().await.is_err() {
@@ -102,7 +107,7 @@ impl Bench {
         })
         .await
         .expect("it reads its configuration in time");
-        Some(bench)
+        bench
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -118,7 +123,8 @@ impl Bench {
         change: impl FnOnce(&mut Settings),
     ) -> Result<bool, String> {
         let database = self.private.describe(|settings| {
-            settings.hosts = vec![Host::new(host, self.private.pg.port())];
+            let port = self.doorman.as_ref().map(|doorman| doorman.port);
+            settings.hosts = vec![Host::new(host, port.unwrap_or(self.private.pg.port()))];
             settings.user = user.to_owned();
             settings.ssl_mode = mode;
             change(settings);
@@ -126,11 +132,29 @@ impl Bench {
         let pool = self.private.pools.pool("somebody", &database);
         let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         match ask(&pool, sql).await {
-            Ok((answer, _)) => Ok(answer.ends_with("true")),
+            Ok((answer, _)) => Ok(match &self.doorman {
+                Some(doorman) => doorman.saw_tls(),
+                None => answer.ends_with("true"),
+            }),
             Err(QueryError::Lease(error)) => Err(error.to_string()),
             Err(error) => panic!("{error:?}"),
         }
     }
+}
+
+/// Has PostgreSQL do TLS itself.
+async fn speak_tls(private: &Private, root: &str, (certificate, key): &(String, String)) {
+    private.write("server.crt", certificate).await;
+    private.write("server.key", key).await;
+    private.write("root.crt", root).await;
+    private.write("pg_hba.conf", WHO).await;
+    private
+        .given(&[
+            "ALTER SYSTEM SET ssl_ca_file = 'root.crt'",
+            "ALTER SYSTEM SET ssl = on",
+            "SELECT pg_reload_conf()",
+        ])
+        .await;
 }
 
 fn failed(why: &str) -> Result<bool, String> {
@@ -146,9 +170,7 @@ fn no_entry(user: &str, encryption: &str) -> Result<bool, String> {
 
 #[tokio::test]
 async fn every_mode_does_with_a_server_what_libpq_does() {
-    let Some(bench) = Bench::new().await else {
-        return;
-    };
+    let bench = Bench::new().await;
     let unknown = || failed("the certificate of the server is refused: its issuer is not known");
     let other = || failed("the certificate of the server is refused: it is for another host");
     let cases = [
@@ -193,9 +215,7 @@ async fn every_mode_does_with_a_server_what_libpq_does() {
 
 #[tokio::test]
 async fn a_certificate_is_shown_to_a_server_that_asks_for_one() {
-    let Some(bench) = Bench::new().await else {
-        return;
-    };
+    let bench = Bench::new().await;
     for (shows, expected) in [
         (true, Ok(true)),
         (
