@@ -43,6 +43,7 @@ pub mod error;
 pub mod kind;
 pub mod lease;
 pub mod lexer;
+pub mod metadata;
 pub mod rows;
 pub mod statement;
 pub mod tsv;
