@@ -28,15 +28,18 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+mod cache;
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
+use futures_util::future;
 use thiserror::Error;
 
 use crate::{
@@ -44,8 +47,12 @@ use crate::{
     pg::{
         database::Database,
         lease::{Pool, Pools},
+        metadata::Metadata,
     },
 };
+
+use self::cache::Cache;
+pub use self::cache::MetadataError;
 
 /// The session of everybody, where nobody has to sign in.
 const ANYBODY: &str = "default";
@@ -56,6 +63,7 @@ const ANYBODY: &str = "default";
 pub struct Configured {
     database: Arc<Database>,
     users: Arc<[String]>,
+    cache: Arc<Cache>,
 }
 
 /// The databases of a server. Clones share them.
@@ -78,6 +86,8 @@ struct Shared {
 #[derive(Clone, Debug)]
 pub struct Current {
     pool: Pool,
+    pools: Pools,
+    cache: Arc<Cache>,
 }
 
 /// Why a caller has no database. The words are for the caller.
@@ -115,9 +125,11 @@ pub enum SelectError {
 impl Configured {
     /// A database that is there for every user.
     pub fn new(database: impl Into<Arc<Database>>) -> Self {
+        let database = database.into();
         Self {
-            database: database.into(),
+            cache: Cache::new(Arc::clone(&database)),
             users: Arc::default(),
+            database,
         }
     }
 
@@ -211,8 +223,10 @@ impl Databases {
             .and_then(of_name)
             .or_else(|| seen(&list, identity).next())
             .ok_or_else(|| NoDatabase::of(identity))?;
-        let pool = self.shared.pools.pool(&key, &configured.database);
-        Ok(Current { pool })
+        let pools = self.shared.pools.clone();
+        let pool = pools.pool(&key, &configured.database);
+        let cache = Arc::clone(&configured.cache);
+        Ok(Current { pool, pools, cache })
     }
 
     /// Makes a database the one a caller is using, and closes its connections to the others.
@@ -235,6 +249,36 @@ impl Databases {
         self.shared.pools.close_others(&key, name);
         self.shared.selections().insert(key, name.to_owned());
         Ok(())
+    }
+
+    /// Connects to every database and learns its tables, all side by side; for the start of a
+    /// server whose callers need not sign in.
+    ///
+    /// One that cannot be reached is logged, and tried again when it is used. Calls that come
+    /// meanwhile wait a little for their own database (see [`Current::ready`]).
+    pub async fn warm(&self) {
+        let list = self.shared.list.load_full();
+        let each = list
+            .iter()
+            .map(|configured| configured.cache.warm(&self.shared.pools));
+        future::join_all(each).await;
+    }
+
+    /// Says that a statement may have changed what tables there are, so that the next who asks
+    /// is told how it is now, under whatever name.
+    pub fn changed(&self, current: &Current) {
+        let changed = current.database().settings();
+        let is_it = |configured: &&Configured| {
+            let other = configured.database.settings();
+            (&other.host, other.port, &other.database)
+                == (&changed.host, changed.port, &changed.database)
+        };
+        let list = self.shared.list.load();
+        for configured in list.iter().filter(is_it) {
+            configured.cache.forget();
+        }
+        // It may have left the list since.
+        current.cache.forget();
     }
 
     /// Forgets a session: its token is no good any more. Its connections close.
@@ -303,5 +347,36 @@ impl Current {
     #[must_use]
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// Waits while the server starts and reads this database for the first time, three seconds
+    /// at most. Whether it can be reached at all is for the statement to find out.
+    ///
+    /// # Errors
+    /// [`MetadataError::NotReady`], when it takes longer.
+    pub async fn ready(&self) -> Result<(), MetadataError> {
+        self.cache.ready().await
+    }
+
+    /// Its tables, as they were at most `metadata_ttl` ago.
+    ///
+    /// They are read when they are not known, for all who ask at the time; those who join the
+    /// first reading wait three seconds at most.
+    ///
+    /// # Errors
+    /// When that fails, or takes longer.
+    pub async fn metadata(&self) -> Result<Arc<Metadata>, MetadataError> {
+        let max_age = self.database().settings().metadata_ttl;
+        self.cache.metadata(&self.pools, max_age).await
+    }
+
+    /// Its tables, as they were at most so long ago: for whoever is about to say that something
+    /// is not there.
+    ///
+    /// # Errors
+    /// As [`metadata`](Self::metadata).
+    pub async fn metadata_within(&self, age: Duration) -> Result<Arc<Metadata>, MetadataError> {
+        let max_age = self.database().settings().metadata_ttl.min(age);
+        self.cache.metadata(&self.pools, max_age).await
     }
 }

@@ -74,6 +74,7 @@ mod prompt;
 pub mod prompts;
 mod register;
 mod resource;
+pub mod resources;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -86,6 +86,8 @@ pub struct Settings {
     pub row_limit: u32,
     /// How long a statement may run; zero for no limit.
     pub query_timeout: Duration,
+    /// How old what is known of its tables may grow; zero to read them for every call.
+    pub metadata_ttl: Duration,
     /// How long connecting may take, over all hosts.
     pub connect_timeout: Duration,
     /// How long a caller may wait for one of its own connections to be free.
@@ -198,6 +200,7 @@ impl Default for Settings {
             allow_writes: false,
             row_limit: 100,
             query_timeout: Duration::from_secs(30),
+            metadata_ttl: Duration::from_mins(5),
             connect_timeout: Duration::from_secs(10),
             lease_timeout: Duration::from_secs(30),
             min_connections: 0,

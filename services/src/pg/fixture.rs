@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, PgConnection};
-use tokio::task::JoinSet;
+use tokio::{net::TcpListener, task::JoinSet};
 use ziggurat_local_pg::{LocalPg, TestDatabase};
 
 use super::{
@@ -23,6 +23,25 @@ pub(crate) struct Fixture {
     pub(crate) outside: PgConnection,
     database: TestDatabase,
     _reaper: JoinSet<()>,
+}
+
+/// A server that lets everybody connect and says nothing.
+pub(crate) struct Silence {
+    listener: TcpListener,
+}
+
+impl Silence {
+    pub(crate) async fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        Self { listener }
+    }
+
+    /// Has a description lead here.
+    pub(crate) fn stand_in(&self, settings: &mut Settings) {
+        let address = self.listener.local_addr().expect("it is bound");
+        settings.host = address.ip().to_string();
+        settings.port = address.port();
+    }
 }
 
 impl Fixture {

@@ -1,19 +1,44 @@
 //! How a tool gets to the database of its caller, and what it says when something is wrong there.
 
-use std::fmt::{Display, Write as _};
+use std::{
+    fmt::{Display, Write as _},
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     accounts::Identity,
-    databases::{Current, Databases},
+    databases::{Current, Databases, MetadataError},
     mcp::{Caller, Reported, ToolError},
-    pg::error::Report,
+    pg::{
+        error::{QueryError, Report},
+        metadata::Metadata,
+    },
 };
 
-/// The database the caller is using.
-pub(super) fn current(databases: &Databases, caller: &Caller) -> Result<Current, ToolError> {
-    databases
+/// The database the caller is using, once the server has started with it.
+pub(super) async fn current(databases: &Databases, caller: &Caller) -> Result<Current, ToolError> {
+    let current = databases
         .current(caller.extension::<Identity>())
-        .map_err(|error| unavailable(&error).into())
+        .map_err(|error| unavailable(&error))?;
+    current.ready().await.map_err(|error| unread(&error))?;
+    Ok(current)
+}
+
+/// The tables of the database, as old as its operator allows.
+pub(super) async fn metadata(current: &Current) -> Result<Arc<Metadata>, ToolError> {
+    let metadata = current.metadata().await;
+    metadata.map_err(|error| unread(&error))
+}
+
+/// The tables of the database as they were a moment ago, for a tool that is about to say that
+/// one is not there.
+pub(super) async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, ToolError> {
+    /// Short beside how long somebody takes to create a table and ask again, long beside how
+    /// often a client can ask for one that does not exist.
+    const MOMENT: Duration = Duration::from_secs(3);
+    let metadata = current.metadata_within(MOMENT).await;
+    metadata.map_err(|error| unread(&error))
 }
 
 /// Says why there is no connection, and what to do about it.
@@ -32,4 +57,21 @@ pub(super) fn explained(report: &Report) -> String {
         }
     }
     text
+}
+
+/// Says why the tables are not known.
+fn unread(error: &MetadataError) -> ToolError {
+    let MetadataError::Load(cause) = error else {
+        return ToolError::NotReady;
+    };
+    match &**cause {
+        QueryError::Lease(cause) => unavailable(cause),
+        QueryError::Failed { report, .. } => {
+            Reported::new(format!("Failed to load database metadata: {report}"))
+        }
+        _ => Reported::new(
+            "Failed to load database metadata: the connection to the database was lost",
+        ),
+    }
+    .into()
 }

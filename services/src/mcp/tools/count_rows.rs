@@ -83,7 +83,7 @@ impl Tool for CountRows {
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = request.arguments()?;
         let count = Count::read(arguments)?;
-        let current = client::current(&self.databases, request.caller())?;
+        let current = client::current(&self.databases, request.caller()).await?;
         let rows = count
             .run(&current)
             .await

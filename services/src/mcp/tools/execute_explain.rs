@@ -98,7 +98,7 @@ impl Tool for ExecuteExplain {
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = request.arguments()?;
         let question = Question::read(arguments)?;
-        let current = client::current(&self.databases, request.caller())?;
+        let current = client::current(&self.databases, request.caller()).await?;
         let plan = question
             .ask(&current)
             .await

@@ -158,7 +158,7 @@ impl Tool for QueryDatabase {
         let query = arguments
             .query
             .or_report("Missing or invalid 'query' parameter")?;
-        let current = client::current(&self.databases, request.caller())?;
+        let current = client::current(&self.databases, request.caller()).await?;
         let database = current.database();
         let statement = Statement::new(database, &query)
             .map_err(|error| complaint("", &error))?

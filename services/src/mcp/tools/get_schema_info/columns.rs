@@ -1,0 +1,132 @@
+//! The lines of an answer: tab-separated, one for each column or one for each table.
+
+use crate::pg::{
+    metadata::{Column, Table},
+    tsv,
+};
+
+const TABLE_HEADER: &str = "schema\ttable\ttype\ttable_desc";
+const COLUMN_HEADER: &str = "column\tdata_type\tnullable\tcol_desc\tis_pk\tis_unique\tfk_ref\t\
+     is_indexed\tidentity\tdefault\tis_vector\tvector_dims";
+
+/// Lines, as many as fit.
+pub(super) struct Listing {
+    lines: String,
+    max_bytes: usize,
+    with_columns: bool,
+    /// How many tables it holds.
+    tables: usize,
+}
+
+// === impl Listing ===
+
+impl Listing {
+    pub(super) fn of_columns(max_bytes: usize) -> Self {
+        Self::new(max_bytes, true)
+    }
+
+    pub(super) fn of_tables(max_bytes: usize) -> Self {
+        Self::new(max_bytes, false)
+    }
+
+    fn new(max_bytes: usize, with_columns: bool) -> Self {
+        Self {
+            lines: String::new(),
+            max_bytes,
+            with_columns,
+            tables: 0,
+        }
+    }
+
+    /// Adds tables until one does not fit; the first one always does.
+    pub(super) fn extend(&mut self, tables: &[Table<'_>]) {
+        for &table in tables {
+            let whole = self.lines.len();
+            self.add(table);
+            if self.tables > 0 && self.lines.len() > self.max_bytes {
+                self.lines.truncate(whole);
+                return;
+            }
+            self.tables += 1;
+        }
+    }
+
+    /// Writes the lines below their header, and above it how many tables of those there are
+    /// they describe, if that is not all.
+    pub(super) fn write(&self, out: &mut String, of: usize) {
+        let shown = self.tables;
+        if shown < of {
+            out.push_str(&format!(
+                "Note: the first {shown} of {of} tables, for the answer would be too long. \
+                 Name a schema, or a schema and a table, to see the others.\n\n"
+            ));
+        }
+        out.push_str(TABLE_HEADER);
+        if self.with_columns {
+            out.push('\t');
+            out.push_str(COLUMN_HEADER);
+        }
+        out.push('\n');
+        out.push_str(&self.lines);
+    }
+
+    fn add(&mut self, table: Table<'_>) {
+        let out = &mut self.lines;
+        let start = out.len();
+        write_table(out, table);
+        if !self.with_columns {
+            out.push('\n');
+            return;
+        }
+        let about = out.split_off(start);
+        for column in table.columns() {
+            out.push_str(&about);
+            write_column(out, column);
+            out.push('\n');
+        }
+        if table.columns().len() == 0 {
+            // There would be no sign of it otherwise.
+            out.push_str(&about);
+            let fields = COLUMN_HEADER.split('\t').count();
+            out.extend(std::iter::repeat_n('\t', fields));
+            out.push('\n');
+        }
+    }
+}
+
+fn write_table(out: &mut String, table: Table<'_>) {
+    let fields = [
+        table.schema(),
+        table.name(),
+        table.kind().as_str(),
+        table.comment(),
+    ];
+    for (index, field) in fields.into_iter().enumerate() {
+        if index > 0 {
+            out.push('\t');
+        }
+        tsv::write_text(out, field);
+    }
+}
+
+fn write_column(out: &mut String, column: Column<'_>) {
+    let truth = |is_so: bool| if is_so { "true" } else { "false" };
+    let fields = [
+        column.name(),
+        column.data_type(),
+        if column.is_nullable() { "YES" } else { "NO" },
+        column.comment(),
+        truth(column.is_primary_key()),
+        truth(column.is_unique()),
+        column.references(),
+        truth(column.is_indexed()),
+        column.identity(),
+        column.default(),
+        truth(column.is_vector()),
+        &column.vector_dims().to_string(),
+    ];
+    for field in fields {
+        out.push('\t');
+        tsv::write_text(out, field);
+    }
+}

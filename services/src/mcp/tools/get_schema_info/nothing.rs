@@ -1,0 +1,110 @@
+//! What to say when no table is as the caller wishes.
+
+use std::fmt::Write as _;
+
+use super::Wish;
+use crate::pg::metadata::Metadata;
+
+/// Says that there is nothing, why that may be, and what to try next.
+pub(super) fn explain(wish: &Wish, label: &str, metadata: &Metadata) -> String {
+    let mut text = String::from("\nNo tables found matching your criteria.\n\n");
+    text.push_str(&found(wish));
+    write!(
+        text,
+        "\n\n<current_connection>\nConnected to: {label}\n</current_connection>\n\n\
+         <diagnosis>\n{}</diagnosis>\n\n<next_steps>\n{}</next_steps>",
+        lines(&causes(wish, metadata)),
+        lines(&steps(wish)),
+    )
+    .expect("a string takes all that is written");
+    text
+}
+
+/// What was looked for, and where.
+fn found(wish: &Wish) -> String {
+    let which = if wish.only_vectors {
+        " with vector columns"
+    } else {
+        ""
+    };
+    match (&wish.schema, &wish.table) {
+        (Some(schema), Some(table)) => {
+            format!("No tables found{which} in schema '{schema}' under the name '{table}'.")
+        }
+        (Some(schema), None) => format!("No tables found{which} in schema '{schema}'."),
+        (None, _) => format!("No tables found{which} in this database."),
+    }
+}
+
+fn causes(wish: &Wish, metadata: &Metadata) -> Vec<String> {
+    let mut causes = Vec::new();
+    let without_vectors = |schema: &str, table: &str| metadata.table(schema, table).is_some();
+    match (&wish.schema, &wish.table) {
+        (Some(schema), Some(table)) if wish.only_vectors && without_vectors(schema, table) => {
+            causes.push("The table exists, but has no pgvector column.".to_owned());
+        }
+        (Some(schema), table) => {
+            let count = metadata.schema(schema).len();
+            if count == 0 {
+                causes.push(
+                    "The schema does not exist, is empty, or belongs to the system, whose tables \
+                     are not shown."
+                        .to_owned(),
+                );
+            } else if table.is_some() {
+                causes.push(format!(
+                    "The schema has {count} tables and partitions, but none of that name."
+                ));
+            } else if wish.only_vectors {
+                causes.push("None of the schema's tables has a pgvector column.".to_owned());
+            }
+            causes.push(
+                "Names are compared exactly: PostgreSQL makes names small that were not quoted \
+                 when they were created."
+                    .to_owned(),
+            );
+        }
+        (None, _) if wish.only_vectors => {
+            causes.push("No table of this database has a pgvector column.".to_owned());
+        }
+        (None, _) => causes
+            .push("The database is empty, or its role may not use any of its schemas.".to_owned()),
+    }
+    if metadata.is_cut() {
+        causes.push(
+            "The database has more tables than the server can keep track of: it may be one of \
+             the others."
+                .to_owned(),
+        );
+    }
+    causes
+}
+
+fn steps(wish: &Wish) -> Vec<String> {
+    let mut steps = Vec::new();
+    if let (Some(schema), Some(_)) = (&wish.schema, &wish.table) {
+        steps.push(format!(
+            "get_schema_info(schema_name=\"{schema}\", compact=true) lists the tables of the schema."
+        ));
+    }
+    if wish.only_vectors {
+        steps.push(
+            "Leave vector_tables_only out to see the tables that have no vectors.".to_owned(),
+        );
+    }
+    if wish.schema.is_some() {
+        steps.push("get_schema_info(compact=true) lists the tables of all schemas.".to_owned());
+    } else if !wish.only_vectors {
+        steps.push(
+            "query_database with SELECT current_database(), current_user tells which database \
+             and role this is."
+                .to_owned(),
+        );
+    }
+    steps.push("Make sure that this is the database you mean.".to_owned());
+    steps
+}
+
+fn lines(items: &[String]) -> String {
+    items.iter().map(|item| format!("- {item}\n")).collect()
+}

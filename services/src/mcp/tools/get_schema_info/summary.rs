@@ -1,0 +1,92 @@
+//! What there is in a database of many tables, a paragraph for each schema.
+
+use std::fmt::Write as _;
+
+use crate::pg::{metadata::Table, tsv};
+
+/// How many names stand for all of them.
+const EXAMPLES: usize = 5;
+
+/// How many schemas are described.
+const MAX_SCHEMAS: usize = 100;
+
+/// How many schemas are offered to look at next.
+const MAX_STEPS: usize = 20;
+
+/// Sums up tables that are in order.
+pub(super) fn write(out: &mut String, tables: &[Table<'_>]) {
+    let schemas: Vec<_> = tables
+        .chunk_by(|one, two| one.schema() == two.schema())
+        .collect();
+    out.push_str("Database Schema Summary:\n========================\n\n");
+    write!(
+        out,
+        "Found {} tables across {} schemas.\n\n",
+        tables.len(),
+        schemas.len()
+    )
+    .expect("a string takes all that is written");
+    for &schema in schemas.iter().take(MAX_SCHEMAS) {
+        write_schema(out, schema);
+    }
+    if let Some(more) = more(schemas.len(), MAX_SCHEMAS) {
+        write!(out, "... and {more} more schemas.\n\n")
+            .expect("a string takes all that is written");
+    }
+    write_steps(out, &schemas);
+}
+
+fn write_schema(out: &mut String, tables: &[Table<'_>]) {
+    out.push_str("Schema '");
+    tsv::write_text(out, tables[0].schema());
+    writeln!(out, "': {} tables", tables.len()).expect("a string takes all that is written");
+    write_names(out, "Tables", tables.iter().copied());
+    if tables.iter().any(|table| table.has_vectors()) {
+        let vectors = tables.iter().copied().filter(|table| table.has_vectors());
+        write_names(out, "Vector-enabled", vectors);
+    }
+    out.push('\n');
+}
+
+fn write_names<'a, I>(out: &mut String, label: &str, tables: I)
+where
+    I: Iterator<Item = Table<'a>> + Clone,
+{
+    write!(out, "  {label}: ").expect("a string takes all that is written");
+    for (index, table) in tables.clone().take(EXAMPLES).enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        tsv::write_text(out, table.name());
+    }
+    if let Some(more) = more(tables.count(), EXAMPLES) {
+        write!(out, ", ... (+{more} more)").expect("a string takes all that is written");
+    }
+    out.push('\n');
+}
+
+fn write_steps(out: &mut String, schemas: &[&[Table<'_>]]) {
+    out.push_str(
+        "<next_steps>\n\
+         Columns are left out because there are many tables. Call get_schema_info again with:\n\
+         - schema_name, and table_name if you know it, for the columns\n\
+         - vector_tables_only=true for the tables that can be searched by similarity\n\
+         - compact=true for the name and comment of every table\n\
+         \n\
+         The schemas:\n",
+    );
+    for tables in schemas.iter().take(MAX_STEPS) {
+        out.push_str("- schema_name=\"");
+        tsv::write_text(out, tables[0].schema());
+        writeln!(out, "\" ({} tables)", tables.len()).expect("a string takes all that is written");
+    }
+    if let Some(more) = more(schemas.len(), MAX_STEPS) {
+        writeln!(out, "- ... (+{more} more)").expect("a string takes all that is written");
+    }
+    out.push_str("</next_steps>");
+}
+
+/// How many there are beyond those that are shown.
+fn more(count: usize, shown: usize) -> Option<usize> {
+    count.checked_sub(shown).filter(|&more| more > 0)
+}
