@@ -45,6 +45,7 @@ pub mod lease;
 pub mod lexer;
 pub mod metadata;
 pub mod rows;
+pub mod server;
 pub mod statement;
 pub mod tsv;
 pub mod url;

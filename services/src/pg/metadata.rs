@@ -25,6 +25,7 @@
 //! is known whole or not at all.
 
 mod load;
+mod query;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -76,8 +77,6 @@ pub enum TableKind {
 }
 
 struct TableEntry {
-    /// Its number in `pg_class`.
-    oid: u32,
     schema: Word,
     name: Word,
     comment: Word,
@@ -114,11 +113,13 @@ const INDEXED: u8 = 8;
 
 impl Metadata {
     /// All tables, partitions among them, in the order of schema and name.
+    #[must_use]
     pub fn tables(&self) -> impl ExactSizeIterator<Item = Table<'_>> {
         self.entries(&self.tables)
     }
 
     /// The tables of a schema, in the order of their names.
+    #[must_use]
     pub fn schema(&self, schema: &str) -> impl ExactSizeIterator<Item = Table<'_>> {
         let of = |entry: &TableEntry| self.words.text(entry.schema).cmp(schema);
         let first = self.tables.partition_point(|entry| of(entry).is_lt());
@@ -216,6 +217,7 @@ impl<'a> Table<'a> {
     }
 
     /// Its columns in their order; there may be none.
+    #[must_use]
     pub fn columns(self) -> impl ExactSizeIterator<Item = Column<'a>> {
         let Range { start, end } = self.entry.columns;
         let words = &self.metadata.words;

@@ -49,7 +49,7 @@ async fn let_go(mut holder: PgConnection) {
 }
 
 /// Drives a future until the server counts so many, which it has to before the future ends.
-async fn until<F: Future>(fixture: &mut Fixture, sql: &str, count: i64, during: &mut F)
+async fn until<F>(fixture: &mut Fixture, sql: &str, count: i64, during: &mut F)
 where
     F: Future + Unpin,
 {
@@ -58,11 +58,9 @@ where
             task::yield_now().await;
         }
     });
-    match time::timeout(Duration::from_secs(10), future::select(counted, during)).await {
-        Ok(future::Either::Left(_)) => {}
-        Ok(future::Either::Right(_)) => panic!("it ended too early"),
-        Err(_) => panic!("never {count}: {sql}"),
-    }
+    let first = time::timeout(Duration::from_secs(10), future::select(counted, during)).await;
+    let is_counted = matches!(first.expect(sql), future::Either::Left(_));
+    assert!(is_counted, "it ended before the server counted {count}");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use crate::{
     accounts::Identity,
     databases::{Current, Databases},
     mcp::{Caller, Failure, ReadError, Resource, ResourceDescriptor, Unavailable},
+    pg::server::Server,
 };
 
 /// The code of what may pass.
@@ -23,18 +24,11 @@ const NO_DATABASE: &str = "NO_DATABASE";
 /// What a text does not say.
 const UNKNOWN: &str = "Unknown";
 
-const QUESTION: &str = "SELECT pg_catalog.version(), pg_catalog.current_setting('server_version'),
-    pg_catalog.current_setting('server_version_num'), pg_catalog.current_database()::text,
-    current_user::text";
-
 /// Describes the PostgreSQL behind the database the caller is using.
 #[derive(Clone, Debug)]
 pub struct SystemInfo {
     databases: Databases,
 }
-
-/// What PostgreSQL says about itself.
-type Answer = (String, String, String, String, String);
 
 /// The document, its members in the order in which they are shown.
 #[derive(Debug, Serialize)]
@@ -96,7 +90,7 @@ impl Resource for SystemInfo {
             .ready()
             .await
             .map_err(|error| not_ready(error.to_string()))?;
-        let mut lease = current.pool().lease().await.map_err(|error| {
+        let lease = current.pool().lease().await.map_err(|error| {
             warn!(
                 error = &error as &dyn Error,
                 database = current.label(),
@@ -104,35 +98,30 @@ impl Resource for SystemInfo {
             );
             not_ready(error.to_string())
         })?;
-        let answer: Answer = sqlx::query_as(QUESTION)
-            .persistent(false)
-            .fetch_one(lease.begin())
-            .await
-            .map_err(|error| {
-                Failure::new("PostgreSQL did not say which version it is").with_source(error)
-            })?;
-        lease.settle();
-        Ok(document(&answer, &current))
+        let server = Server::ask(lease).await.map_err(|error| {
+            Failure::new("PostgreSQL did not say which version it is").with_source(error)
+        })?;
+        Ok(document(&server, &current))
     }
 }
 
-fn document(answer: &Answer, current: &Current) -> String {
-    let (version, number, version_number, database, user) = answer;
+fn document(server: &Server, current: &Current) -> String {
+    let version = &server.description;
     let build = Build::of(version);
     let settings = current.database().settings();
     let document = Document {
         version,
         os: build.os,
         arch: build.architecture,
-        postgresql_version: number,
-        version_number,
+        postgresql_version: &server.version,
+        version_number: &server.version_number,
         full_version: version,
         operating_system: build.os,
         architecture: build.architecture,
         compiler: build.compiler,
         bit_version: build.bits,
-        database,
-        user,
+        database: &server.database,
+        user: &server.user,
         host: &settings.host,
         port: settings.port,
         connection_name: current.label(),

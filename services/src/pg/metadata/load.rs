@@ -6,16 +6,13 @@ use futures_util::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, Either, Row as _, ValueRef as _, postgres::PgRow};
 
 use super::{
-    ColumnEntry, Identity, Metadata, TableEntry, TableKind,
+    ColumnEntry, Identity, Metadata, TableEntry, TableKind, query,
     words::{Gathering, Word},
 };
 use crate::pg::{
     error::{Phase, QueryError},
     lease::{Lease, milliseconds},
 };
-
-/// How many characters of a comment or a default are kept.
-const LONGEST: u32 = 2000;
 
 /// How much is kept at most.
 #[derive(Clone, Copy, Debug)]
@@ -26,99 +23,10 @@ pub(super) struct Limits {
     pub(super) text: usize,
 }
 
-/// The schemas that are not the system's own, and whether the role may use them. Temporary
-/// tables live in schemas of the system.
-const SCHEMAS: &str = "SELECT n.oid, n.nspname,
-        pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS is_open
-    FROM pg_catalog.pg_namespace n
-    WHERE left(n.nspname, 3) <> 'pg_' AND n.nspname <> 'information_schema'";
-
-/// What has columns, in the order it is shown: names sort byte by byte.
-const TABLES: &str = "SELECT c.oid, s.nspname, c.relname, c.relkind, c.relispartition
-    FROM pg_catalog.pg_class c JOIN schemas s ON s.oid = c.relnamespace
-    WHERE s.is_open AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
-    ORDER BY s.nspname, c.relname";
-
-/// What the query for the columns joins.
-///
-/// A foreign key between partitioned tables has a constraint for each pair of their parts; what
-/// its author wrote is the one they all descend from.
-const DETAILS: &str = "
-    vectors (oid, dims) AS (
-        SELECT t.oid, -1 FROM pg_catalog.pg_type t
-        WHERE t.typname IN ('vector', 'halfvec', 'sparsevec') AND EXISTS (
-            SELECT FROM pg_catalog.pg_depend d
-            JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname = 'vector'
-            WHERE d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND d.objid = t.oid
-                AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass)
-        UNION ALL
-        SELECT t.oid, CASE t.typtypmod WHEN -1 THEN v.dims ELSE t.typtypmod END
-        FROM pg_catalog.pg_type t JOIN vectors v ON t.typbasetype = v.oid
-    ), origins (oid, origin) AS (
-        SELECT c.oid, c.oid FROM pg_catalog.pg_constraint c
-        WHERE c.contype = 'f' AND c.conparentid = 0
-        UNION ALL
-        SELECT c.oid, o.origin FROM pg_catalog.pg_constraint c
-        JOIN origins o ON c.conparentid = o.oid
-        WHERE c.contype = 'f'
-    ), targets AS (
-        SELECT DISTINCT c.conrelid, k.attnum,
-            n.nspname || '.' || t.relname || '.' || a.attname AS target
-        FROM origins o
-        JOIN pg_catalog.pg_constraint c ON c.oid = o.oid
-        JOIN pg_catalog.pg_constraint f ON f.oid = o.origin
-        CROSS JOIN LATERAL unnest(c.conkey, f.confkey) AS k (attnum, target)
-        JOIN pg_catalog.pg_class t ON t.oid = f.confrelid
-        JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
-        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.target
-    ), foreign_keys AS MATERIALIZED (
-        SELECT conrelid, attnum, string_agg(target, ',' ORDER BY target COLLATE \"C\") AS targets
-        FROM targets GROUP BY 1, 2
-    ), keys AS MATERIALIZED (
-        SELECT c.conrelid, k.attnum, bool_or(c.contype = 'p') AS is_primary,
-            bool_or(c.contype = 'u') AS is_unique
-        FROM pg_catalog.pg_constraint c CROSS JOIN LATERAL unnest(c.conkey) AS k (attnum)
-        WHERE c.contype IN ('p', 'u') GROUP BY 1, 2
-    ), indexed AS MATERIALIZED (
-        SELECT DISTINCT i.indrelid, k.attnum
-        FROM pg_catalog.pg_index i
-        CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
-        WHERE k.place <= i.indnkeyatts
-    )";
-
-/// A row for each column of the tables, in their order.
-const COLUMNS: &str = "SELECT t.oid, a.attname,
-        pg_catalog.format_type(a.atttypid, a.atttypmod),
-        (a.attnotnull OR y.typtype = 'd' AND y.typnotnull)::int
-            + 2 * coalesce(k.is_primary, false)::int
-            + 4 * coalesce(k.is_unique, false)::int
-            + 8 * (i.attnum IS NOT NULL)::int,
-        left(d.description, $longest), f.targets, a.attidentity,
-        left(pg_catalog.pg_get_expr(e.adbin, e.adrelid), $longest),
-        CASE WHEN a.atttypmod = -1 THEN v.dims WHEN v.oid IS NOT NULL THEN a.atttypmod END
-    FROM tables t
-    JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
-    JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
-    LEFT JOIN vectors v ON v.oid = a.atttypid
-    LEFT JOIN keys k ON k.conrelid = a.attrelid AND k.attnum = a.attnum
-    LEFT JOIN indexed i ON i.indrelid = a.attrelid AND i.attnum = a.attnum
-    LEFT JOIN foreign_keys f ON f.conrelid = a.attrelid AND f.attnum = a.attnum
-    LEFT JOIN pg_catalog.pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum
-    LEFT JOIN pg_catalog.pg_description d ON d.objoid = a.attrelid AND d.objsubid = a.attnum
-        AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
-    ORDER BY t.nspname, t.relname, a.attnum";
-
-/// Which of the statements of the message a row is of, by how many have completed.
-const DENIED_AT: u32 = 2;
-const TABLES_AT: u32 = 3;
-const COLUMNS_AT: u32 = 4;
-
 struct Reader {
     words: Gathering,
     metadata: Metadata,
     limits: Limits,
-    /// The table whose columns are arriving.
-    at: usize,
 }
 
 // === impl Limits ===
@@ -145,7 +53,7 @@ impl Metadata {
     }
 
     pub(super) async fn load_within(mut lease: Lease, limits: Limits) -> Result<Self, QueryError> {
-        let message = message(milliseconds(lease.database().query_timeout()), limits);
+        let message = query::message(milliseconds(lease.database().query_timeout()), limits);
         let mut reader = Reader::new(limits);
         reader
             .read(&mut lease, message)
@@ -156,28 +64,6 @@ impl Metadata {
     }
 }
 
-/// Everything at once. Nothing in it comes from a caller.
-fn message(timeout: u128, limits: Limits) -> String {
-    // One more than is kept, to know that there are more.
-    let (tables, columns) = (limits.tables + 1, limits.columns + 1);
-    let columns_query = COLUMNS.replace("$longest", &LONGEST.to_string());
-    format!(
-        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-         SET LOCAL statement_timeout = {timeout};
-         SELECT nspname FROM ({SCHEMAS}) AS schemas WHERE NOT is_open
-         ORDER BY nspname LIMIT {tables};
-         WITH schemas AS MATERIALIZED ({SCHEMAS}), tables AS ({TABLES} LIMIT {tables})
-         SELECT t.*, left(d.description, {LONGEST}) FROM tables t
-         LEFT JOIN pg_catalog.pg_description d ON d.objoid = t.oid AND d.objsubid = 0
-             AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
-         ORDER BY t.nspname, t.relname;
-         WITH RECURSIVE schemas AS MATERIALIZED ({SCHEMAS}),
-         tables AS MATERIALIZED ({TABLES} LIMIT {tables}), {DETAILS}
-         {columns_query} LIMIT {columns};
-         COMMIT"
-    )
-}
-
 // === impl Reader ===
 
 impl Reader {
@@ -186,7 +72,6 @@ impl Reader {
             words: Gathering::default(),
             metadata: Metadata::default(),
             limits,
-            at: 0,
         }
     }
 
@@ -197,9 +82,9 @@ impl Reader {
             match result {
                 Either::Left(_) => completed += 1,
                 Either::Right(row) => match completed {
-                    DENIED_AT => self.denied(&row)?,
-                    TABLES_AT => self.table(&row)?,
-                    COLUMNS_AT => self.column(&row)?,
+                    query::DENIED_AT => self.denied(&row)?,
+                    query::TABLES_AT => self.table(&row)?,
+                    query::COLUMNS_AT => self.column(&row)?,
                     _ => {}
                 },
             }
@@ -215,7 +100,7 @@ impl Reader {
     }
 
     fn table(&mut self, row: &PgRow) -> sqlx::Result<()> {
-        let texts = (self.word(row, 1)?, self.word(row, 2)?, self.word(row, 5)?);
+        let texts = (self.word(row, 0)?, self.word(row, 1)?, self.word(row, 4)?);
         let (Some(schema), Some(name), Some(comment)) = texts else {
             self.metadata.is_cut = true;
             return Ok(());
@@ -227,18 +112,17 @@ impl Reader {
             return Ok(());
         }
         metadata.tables.push(TableEntry {
-            oid: number(row, 0)?,
             schema,
             name,
             comment,
-            kind: match &*text(row, 3)? {
+            kind: match &*text(row, 2)? {
                 "p" => TableKind::Partitioned,
                 "v" => TableKind::View,
                 "m" => TableKind::MaterializedView,
                 "f" => TableKind::Foreign,
                 _ => TableKind::Table,
             },
-            is_partition: text(row, 4)? == "t",
+            is_partition: text(row, 3)? == "t",
             has_vectors: false,
             columns: 0..0,
         });
@@ -246,25 +130,24 @@ impl Reader {
     }
 
     fn column(&mut self, row: &PgRow) -> sqlx::Result<()> {
-        let table: u32 = number(row, 0)?;
-        let of = |entry: &TableEntry| entry.oid == table;
-        // Both lists have one order, and a table without columns is passed over.
-        let Some(ahead) = self.metadata.tables[self.at..].iter().position(of) else {
-            return Ok(());
-        };
-        self.at += ahead;
-        if self.metadata.columns.len() == self.limits.columns {
-            self.cut();
+        let place: usize = number(row, 0)?;
+        if place >= self.metadata.tables.len() {
+            // Its table is beyond what is kept.
             return Ok(());
         }
-        let Some(entry) = self.column_entry(row)? else {
-            self.cut();
+        let entry = if self.metadata.columns.len() < self.limits.columns {
+            self.column_entry(row)?
+        } else {
+            None
+        };
+        let Some(entry) = entry else {
+            self.cut(place);
             return Ok(());
         };
         let Metadata {
             tables, columns, ..
         } = &mut self.metadata;
-        let table = &mut tables[self.at];
+        let table = &mut tables[place];
         let count = u32::try_from(columns.len()).unwrap_or(u32::MAX);
         if table.columns.is_empty() {
             table.columns.start = count;
@@ -302,11 +185,11 @@ impl Reader {
         }))
     }
 
-    /// Gives up the table whose columns are arriving, and those behind it.
-    fn cut(&mut self) {
+    /// Gives up a table, and those behind it.
+    fn cut(&mut self, place: usize) {
         let metadata = &mut self.metadata;
         metadata.is_cut = true;
-        let cut = metadata.tables.drain(self.at..).next();
+        let cut = metadata.tables.drain(place..).next();
         if let Some(table) = cut.filter(|table| !table.columns.is_empty()) {
             metadata.columns.truncate(table.columns.start as usize);
         }

@@ -1,5 +1,7 @@
 //! The lines of an answer: tab-separated, one for each column or one for each table.
 
+use std::{fmt::Write as _, iter};
+
 use crate::pg::{
     metadata::{Column, Table},
     tsv,
@@ -56,10 +58,12 @@ impl Listing {
     pub(super) fn write(&self, out: &mut String, of: usize) {
         let shown = self.tables;
         if shown < of {
-            out.push_str(&format!(
+            write!(
+                out,
                 "Note: the first {shown} of {of} tables, for the answer would be too long. \
                  Name a schema, or a schema and a table, to see the others.\n\n"
-            ));
+            )
+            .expect("a string takes all that is written");
         }
         out.push_str(TABLE_HEADER);
         if self.with_columns {
@@ -88,7 +92,7 @@ impl Listing {
             // There would be no sign of it otherwise.
             out.push_str(&about);
             let fields = COLUMN_HEADER.split('\t').count();
-            out.extend(std::iter::repeat_n('\t', fields));
+            out.extend(iter::repeat_n('\t', fields));
             out.push('\n');
         }
     }

@@ -106,5 +106,9 @@ fn steps(wish: &Wish) -> Vec<String> {
 }
 
 fn lines(items: &[String]) -> String {
-    items.iter().map(|item| format!("- {item}\n")).collect()
+    let mut lines = String::new();
+    for item in items {
+        writeln!(lines, "- {item}").expect("a string takes all that is written");
+    }
+    lines
 }

@@ -82,9 +82,8 @@ const SHOP: &str = "CREATE TABLE item (
 
 /// As many tables as it says, in schema `public`.
 fn many(count: usize) -> String {
-    (0..count)
-        .map(|n| format!("CREATE TABLE t{n:02} (id int);"))
-        .collect()
+    let statements = (0..count).map(|n| format!("CREATE TABLE t{n:02} (id int);"));
+    statements.collect::<Vec<_>>().concat()
 }
 
 #[tokio::test]

@@ -1,0 +1,132 @@
+//! What PostgreSQL is asked about its catalogue.
+//!
+//! The statistics of a catalogue are often missing or old, so nothing here leaves it to them
+//! whether reading ten thousand tables takes a second or a minute: tables and columns are
+//! scanned once, and everything that hangs on one of them is a subquery that an index answers.
+//! Compiling the query would take longer than running it, which its estimated cost hides.
+
+use super::load::Limits;
+
+/// How many characters of a comment or a default are kept.
+const LONGEST: u32 = 2000;
+
+/// How many statements of the message come before those that return rows, which are in this
+/// order.
+pub(super) const DENIED_AT: u32 = 3;
+pub(super) const TABLES_AT: u32 = 4;
+pub(super) const COLUMNS_AT: u32 = 5;
+
+/// The schemas that are not the system's own, and whether the role may use them. Temporary
+/// tables live in schemas of the system.
+const SCHEMAS: &str = "SELECT n.oid, n.nspname,
+        pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS is_open
+    FROM pg_catalog.pg_namespace n
+    WHERE left(n.nspname, 3) <> 'pg_' AND n.nspname <> 'information_schema'";
+
+/// What has columns, in the order it is shown: names sort byte by byte.
+const TABLES: &str = "SELECT c.oid, s.nspname, c.relname, c.relkind, c.relispartition
+    FROM pg_catalog.pg_class c JOIN schemas s ON s.oid = c.relnamespace
+    WHERE s.is_open AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
+    ORDER BY s.nspname, c.relname";
+
+/// Their places in that order, and the numbers of the columns that keys and indexes are of.
+const KEYS: &str = "SELECT t.oid, row_number() OVER (ORDER BY t.nspname, t.relname) - 1 AS place,
+        ARRAY(SELECT unnest(c.conkey) FROM pg_catalog.pg_constraint c
+            WHERE c.conrelid = t.oid AND c.contype = 'p') AS primaries,
+        ARRAY(SELECT unnest(c.conkey) FROM pg_catalog.pg_constraint c
+            WHERE c.conrelid = t.oid AND c.contype = 'u') AS uniques,
+        ARRAY(SELECT unnest(c.conkey) FROM pg_catalog.pg_constraint c
+            WHERE c.conrelid = t.oid AND c.contype = 'f') AS foreigns,
+        ARRAY(SELECT k.attnum FROM pg_catalog.pg_index i
+            CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
+            WHERE i.indrelid = t.oid AND k.place <= i.indnkeyatts) AS indexed
+    FROM tables t";
+
+/// The types of pgvector and the domains over them, and how many dimensions the latter have.
+const VECTORS: &str = "SELECT t.oid, -1 FROM pg_catalog.pg_type t
+    WHERE t.typname IN ('vector', 'halfvec', 'sparsevec') AND EXISTS (
+        SELECT FROM pg_catalog.pg_depend d
+        JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname = 'vector'
+        WHERE d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND d.objid = t.oid
+            AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass)
+    UNION ALL
+    SELECT t.oid, CASE t.typtypmod WHEN -1 THEN v.dims ELSE t.typtypmod END
+    FROM pg_catalog.pg_type t JOIN vectors v ON t.typbasetype = v.oid";
+
+/// What the foreign keys of a column refer to.
+///
+/// A foreign key between partitioned tables has a constraint for each pair of their parts; what
+/// its author wrote is the one they all descend from.
+const TARGETS: &str = "SELECT string_agg(target, ',' ORDER BY target COLLATE \"C\") FROM (
+        SELECT DISTINCT n.nspname || '.' || r.relname || '.' || b.attname AS target
+        FROM pg_catalog.pg_constraint c
+        CROSS JOIN LATERAL (
+            WITH RECURSIVE ancestors AS (
+                SELECT c.confrelid, c.confkey, c.conparentid
+                UNION ALL
+                SELECT p.confrelid, p.confkey, p.conparentid
+                FROM ancestors a JOIN pg_catalog.pg_constraint p ON p.oid = a.conparentid)
+            SELECT confrelid, confkey FROM ancestors WHERE conparentid = 0) AS o
+        CROSS JOIN LATERAL unnest(c.conkey, o.confkey) AS k (attnum, target)
+        JOIN pg_catalog.pg_class r ON r.oid = o.confrelid
+        JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace
+        JOIN pg_catalog.pg_attribute b ON b.attrelid = r.oid AND b.attnum = k.target
+        WHERE c.conrelid = a.attrelid AND c.contype = 'f' AND k.attnum = a.attnum) AS targets";
+
+/// The columns of those tables, in their order. The limit keeps what is expensive out of the
+/// sort.
+const PLACED: &str = "SELECT k.place, k.primaries, k.uniques, k.foreigns, k.indexed, a.attrelid,
+        a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attidentity, a.atthasdef
+    FROM keys k JOIN pg_catalog.pg_attribute a
+        ON a.attrelid = k.oid AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY k.place, a.attnum LIMIT $columns";
+
+/// A row for each column: the place of its table, its name and type, what is true of it as a
+/// sum of bits, its comment, targets, identity, default, and dimensions if it is a vector.
+const COLUMNS: &str = "SELECT a.place, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),
+        (a.attnotnull OR a.atttypid IN (SELECT y.oid FROM pg_catalog.pg_type y
+            WHERE y.typtype = 'd' AND y.typnotnull))::int
+        + 2 * (a.attnum = ANY (a.primaries))::int + 4 * (a.attnum = ANY (a.uniques))::int
+        + 8 * (a.attnum = ANY (a.indexed))::int,
+        (SELECT left(d.description, $longest) FROM pg_catalog.pg_description d
+            WHERE d.objoid = a.attrelid AND d.objsubid = a.attnum
+                AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass),
+        CASE WHEN a.attnum = ANY (a.foreigns) THEN ($targets) END,
+        a.attidentity,
+        CASE WHEN a.atthasdef THEN (
+            SELECT left(pg_catalog.pg_get_expr(e.adbin, e.adrelid), $longest)
+            FROM pg_catalog.pg_attrdef e
+            WHERE e.adrelid = a.attrelid AND e.adnum = a.attnum) END,
+        CASE WHEN a.atttypid IN (SELECT v.oid FROM vectors v) THEN CASE a.atttypmod
+            WHEN -1 THEN (SELECT v.dims FROM vectors v WHERE v.oid = a.atttypid)
+            ELSE a.atttypmod END END
+    FROM ($placed) AS a";
+
+/// Everything at once. Nothing in it comes from a caller.
+pub(super) fn message(timeout: u128, limits: Limits) -> String {
+    // One more than is kept, to know that there are more.
+    let (tables, columns) = (limits.tables + 1, limits.columns + 1);
+    let columns = COLUMNS
+        .replace("$longest", &LONGEST.to_string())
+        .replace("$targets", TARGETS)
+        .replace("$placed", PLACED)
+        .replace("$columns", &columns.to_string());
+    format!(
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+         SET LOCAL statement_timeout = {timeout};
+         SET LOCAL jit = off;
+         SELECT nspname FROM ({SCHEMAS}) AS schemas WHERE NOT is_open
+         ORDER BY nspname LIMIT {tables};
+         WITH schemas AS MATERIALIZED ({SCHEMAS}), tables AS ({TABLES} LIMIT {tables})
+         SELECT t.nspname, t.relname, t.relkind, t.relispartition,
+             (SELECT left(d.description, {LONGEST}) FROM pg_catalog.pg_description d
+                 WHERE d.objoid = t.oid AND d.objsubid = 0
+                     AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass)
+         FROM tables t ORDER BY t.nspname, t.relname;
+         WITH RECURSIVE schemas AS MATERIALIZED ({SCHEMAS}),
+         tables AS MATERIALIZED ({TABLES} LIMIT {tables}), keys AS MATERIALIZED ({KEYS}),
+         vectors (oid, dims) AS MATERIALIZED ({VECTORS})
+         {columns};
+         COMMIT"
+    )
+}
