@@ -118,6 +118,12 @@ async fn answer(stream: &mut TcpStream) -> String {
     text
 }
 
+/// Waits until the work on one more request has begun.
+async fn arrival(begun: &Semaphore) {
+    let arrived = timeout(PATIENCE, begun.acquire()).await;
+    arrived.expect("in time").expect("open").forget();
+}
+
 fn activity(limits: &Limits) -> Arc<Activity> {
     Arc::new(Activity::new(Arc::default(), limits))
 }
@@ -302,14 +308,14 @@ async fn a_connection_that_is_worked_for_stays_and_the_next_one_waits() {
     };
     let server = start_with(Server::new(limits), work).await;
     let mut first = server.say(GET).await;
-    begun.acquire().await.expect("open").forget();
+    arrival(&begun).await;
     let mut second = server.say(GET).await;
     let early = timeout(Duration::from_millis(100), begun.acquire()).await;
     early.expect_err("the second one waits");
     go_on.add_permits(1);
     answer(&mut first).await;
     // The first one is idle from here on, and goes.
-    begun.acquire().await.expect("open").forget();
+    arrival(&begun).await;
     go_on.add_permits(1);
     answer(&mut second).await;
     assert_eq!(rest(&mut first).await, "");
@@ -334,7 +340,7 @@ async fn a_shutdown_waits_for_the_request_in_flight_and_not_for_the_silent() {
     let server = start_with(Server::new(limits), work).await;
     let mut silent = server.connect().await;
     let mut asking = server.say(GET).await;
-    begun.acquire().await.expect("open").forget();
+    arrival(&begun).await;
     let stopping = server.stop();
     let asking = async {
         rest(&mut silent).await;
