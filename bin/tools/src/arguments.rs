@@ -1,0 +1,143 @@
+//! What the command line says.
+//!
+//! Flags are written with one dash or two, a value follows `=` or is the next word, and the
+//! first word that is no flag ends them. clap reads them; [`words`] makes its kind of words out
+//! of ours.
+
+mod command;
+mod flags;
+#[cfg(test)]
+mod tests;
+mod usage;
+mod words;
+
+use std::{ffi::OsString, fmt};
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+pub(crate) use self::{
+    command::Command,
+    flags::{AuthFlags, DatabaseFlags, Overrides, TransportFlags},
+};
+use self::{flags::Flags, words::Words};
+
+/// What to do, and what the command line says in place of the configuration file.
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    pub(crate) command: Command,
+    pub(crate) overrides: Overrides,
+}
+
+/// Why a command line is not followed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    message: String,
+    with_usage: bool,
+    exit_code: u8,
+}
+
+// === impl Arguments ===
+
+impl Arguments {
+    /// Understands the words after the name of the program.
+    ///
+    /// # Errors
+    /// Fails on what is no flag, on a value that will not do, and on flags that do not go
+    /// together. The error knows what to print and how to exit.
+    pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
+        let mut clap = clap();
+        let words = Words::new(&clap, words).map_err(Refusal::usage)?;
+        let flags = clap
+            .try_get_matches_from_mut(words.flags)
+            .and_then(|matches| Flags::from_arg_matches(&matches))
+            .map_err(|error| Refusal::usage(in_our_words(&error)))?;
+        if words.help {
+            return Ok(Self {
+                command: Command::Help,
+                overrides: Overrides::default(),
+            });
+        }
+        if !words.leftover.is_empty() {
+            return Err(Refusal::leftover(&words.leftover));
+        }
+        let (command, overrides) = command::choose(flags)?;
+        Ok(Self { command, overrides })
+    }
+}
+
+/// What `-help` prints.
+pub(crate) fn usage() -> String {
+    usage::render(&clap())
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// The words of the message, and the usage, which ends with 2.
+    fn usage(message: impl Into<String>) -> Self {
+        Self {
+            message: format!("Error: {}", message.into()),
+            with_usage: true,
+            exit_code: 2,
+        }
+    }
+
+    fn leftover(words: &[OsString]) -> Self {
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        Self {
+            message: format!(
+                "Error: unexpected arguments: {}\nRun 'ziggurat-tools -help' for the flags there are.",
+                words.join(" ")
+            ),
+            with_usage: false,
+            exit_code: 1,
+        }
+    }
+
+    fn before_start(message: &str, with_usage: bool) -> Self {
+        Self {
+            message: format!("ERROR: {message}"),
+            with_usage,
+            exit_code: 1,
+        }
+    }
+
+    /// How the program ends.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+}
+
+impl fmt::Display for Refusal {
+    /// What goes to standard error, in whole lines.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.message)?;
+        if self.with_usage {
+            write!(f, "\n{}", usage())?;
+        }
+        Ok(())
+    }
+}
+
+/// The flags as clap knows them, switches included.
+fn clap() -> clap::Command {
+    Flags::command().mut_args(|arg| {
+        if flags::is_switch(&arg) {
+            flags::switch(arg)
+        } else {
+            arg
+        }
+    })
+}
+
+/// Takes the message out of an error of clap, with the dashes we write and without its usage.
+fn in_our_words(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let message = lines.collect::<Vec<_>>().join("\n").replace("--", "-");
+    let message = message.trim();
+    message
+        .strip_prefix("error: ")
+        .unwrap_or(message)
+        .to_owned()
+}

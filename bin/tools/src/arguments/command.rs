@@ -1,0 +1,177 @@
+//! What a command line asks for.
+
+use crate::configuration::Secret;
+
+use super::{
+    Refusal,
+    flags::{Flags, Overrides, TokenFlags, UserFlags},
+};
+
+/// What to do. What is not said is to be asked for.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Print the usage.
+    Help,
+    /// Run the server.
+    Serve,
+    /// Create an API token.
+    AddToken {
+        note: Option<String>,
+        database: Option<String>,
+        expiry: Option<String>,
+    },
+    /// List the API tokens.
+    ListTokens,
+    /// Remove an API token, by its id or the start of its hash.
+    RemoveToken { identifier: String },
+    /// Create an account.
+    AddUser {
+        username: Option<String>,
+        password: Option<Secret>,
+        note: Option<String>,
+    },
+    /// Change an account; an empty note removes the one it has.
+    UpdateUser {
+        username: Option<String>,
+        password: Option<Secret>,
+        note: Option<String>,
+    },
+    /// Delete an account.
+    DeleteUser { username: Option<String> },
+    /// List the accounts.
+    ListUsers,
+    /// Unlock an account.
+    EnableUser { username: Option<String> },
+    /// Lock an account.
+    DisableUser { username: Option<String> },
+}
+
+/// Finds the one thing the flags ask for.
+///
+/// # Errors
+/// Fails if they ask for two, say more about one that was not asked for, or exclude each other.
+pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
+    let Flags {
+        overrides,
+        tokens,
+        users,
+    } = flags;
+    let asked = asked(&tokens, &users);
+    let chosen = match asked[..] {
+        [] => None,
+        [one] => Some(one),
+        [one, two, ..] => {
+            return Err(Refusal::usage(format!(
+                "{one} and {two} exclude each other"
+            )));
+        }
+    };
+    belongs(chosen, &tokens, &users)?;
+    let command = match chosen {
+        None => {
+            check_serving(&overrides)?;
+            Command::Serve
+        }
+        Some(name) => administration(name, tokens, users),
+    };
+    Ok((command, overrides))
+}
+
+/// The commands among the flags, in the order of the usage.
+fn asked(tokens: &TokenFlags, users: &UserFlags) -> Vec<&'static str> {
+    [
+        ("-add-token", tokens.add_token == Some(true)),
+        ("-list-tokens", tokens.list_tokens == Some(true)),
+        // Also with an empty text: a script whose variable is empty shall not start a server.
+        ("-remove-token", tokens.remove_token.is_some()),
+        ("-add-user", users.add_user == Some(true)),
+        ("-update-user", users.update_user == Some(true)),
+        ("-delete-user", users.delete_user == Some(true)),
+        ("-list-users", users.list_users == Some(true)),
+        ("-enable-user", users.enable_user == Some(true)),
+        ("-disable-user", users.disable_user == Some(true)),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_asked)| is_asked.then_some(name))
+    .collect()
+}
+
+/// Refuses what says more about a command than was asked for.
+fn belongs(chosen: Option<&str>, tokens: &TokenFlags, users: &UserFlags) -> Result<(), Refusal> {
+    const ADD: &[&str] = &["-add-token"];
+    const WRITE: &[&str] = &["-add-user", "-update-user"];
+    const ONE_USER: &[&str] = &[
+        "-add-user",
+        "-update-user",
+        "-delete-user",
+        "-enable-user",
+        "-disable-user",
+    ];
+    let details = [
+        ("-token-note", tokens.token_note.is_some(), ADD),
+        ("-token-database", tokens.token_database.is_some(), ADD),
+        ("-token-expiry", tokens.token_expiry.is_some(), ADD),
+        ("-username", users.username.is_some(), ONE_USER),
+        ("-password", users.password.is_some(), WRITE),
+        ("-user-note", users.user_note.is_some(), WRITE),
+    ];
+    for (name, is_there, commands) in details {
+        if is_there && !chosen.is_some_and(|chosen| commands.contains(&chosen)) {
+            let commands = commands.join(" or ");
+            return Err(Refusal::usage(format!("{name} goes with {commands}")));
+        }
+    }
+    Ok(())
+}
+
+fn administration(name: &str, tokens: TokenFlags, users: UserFlags) -> Command {
+    let (username, password, note) = (users.username, users.password, users.user_note);
+    match name {
+        "-add-token" => Command::AddToken {
+            note: tokens.token_note,
+            database: tokens.token_database,
+            expiry: tokens.token_expiry,
+        },
+        "-list-tokens" => Command::ListTokens,
+        "-remove-token" => Command::RemoveToken {
+            identifier: tokens.remove_token.unwrap_or_default(),
+        },
+        "-add-user" => Command::AddUser {
+            username,
+            password,
+            note,
+        },
+        "-update-user" => Command::UpdateUser {
+            username,
+            password,
+            note,
+        },
+        "-delete-user" => Command::DeleteUser { username },
+        "-enable-user" => Command::EnableUser { username },
+        "-disable-user" => Command::DisableUser { username },
+        _ => Command::ListUsers,
+    }
+}
+
+/// Refuses what the command line alone shows to be wrong.
+fn check_serving(overrides: &Overrides) -> Result<(), Refusal> {
+    let transport = &overrides.transport;
+    let is_about_tls = transport.tls == Some(true)
+        || [&transport.cert, &transport.key, &transport.chain]
+            .iter()
+            .any(|path| path.is_some());
+    if is_about_tls && transport.http != Some(true) {
+        return Err(Refusal::before_start(
+            "TLS options (-tls, -cert, -key, -chain) require -http flag",
+            true,
+        ));
+    }
+    let database = &overrides.database;
+    if database.host.is_some() && database.hosts.is_some() {
+        return Err(Refusal::before_start(
+            "-db-host and -db-hosts exclude each other",
+            false,
+        ));
+    }
+    Ok(())
+}

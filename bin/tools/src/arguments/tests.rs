@@ -1,0 +1,238 @@
+use super::*;
+
+fn parse(words: &[&str]) -> Result<Arguments, Refusal> {
+    Arguments::parse(words.iter().map(OsString::from))
+}
+
+fn overrides(words: &[&str]) -> Overrides {
+    parse(words).expect("understood").overrides
+}
+
+fn refused(words: &[&str]) -> Refusal {
+    parse(words).expect_err("refused")
+}
+
+fn command(words: &[&str]) -> Command {
+    parse(words).expect("understood").command
+}
+
+#[test]
+fn flags_take_one_dash_or_two_and_values_two_ways() {
+    for words in [
+        &["-addr", ":1", "-http"][..],
+        &["--addr", ":1", "--http"],
+        &["-addr=:1", "-http=true"],
+        &["--addr=:1", "--http=1"],
+        &["-addr=:2", "-http=false", "-addr", ":1", "-http"],
+    ] {
+        let flags = overrides(words).transport;
+        assert_eq!(flags.addr.as_deref(), Some(":1"), "{words:?}");
+        assert_eq!(flags.http, Some(true), "{words:?}");
+    }
+}
+
+#[test]
+fn a_switch_can_be_switched_off_and_is_known_from_one_left_alone() {
+    for (words, expected) in [
+        (&["-tls=false"][..], Some(false)),
+        (&["-tls=F"], Some(false)),
+        (&["-tls=0"], Some(false)),
+        (&[], None),
+    ] {
+        assert_eq!(overrides(words).transport.tls, expected, "{words:?}");
+    }
+}
+
+#[test]
+fn a_value_may_start_with_a_dash_or_be_empty() {
+    let flags = overrides(&["-db-password", "-tls", "-db-user=-x=y", "-db-name", ""]).database;
+    let password = flags.password.expect("a password");
+    assert_eq!(password.expose(), "-tls");
+    assert_eq!(flags.user.as_deref(), Some("-x=y"));
+    assert_eq!(flags.database.as_deref(), Some(""));
+}
+
+#[test]
+fn words_that_belong_to_no_flag_are_refused() {
+    for words in [
+        &["-http", "serve", "-addr", ":1"][..],
+        &["-http", "--", "serve", "-addr", ":1"],
+        &["-http", "true", "more"],
+        &["-"],
+    ] {
+        let refusal = refused(words);
+        assert_eq!(refusal.exit_code(), 1, "{words:?}");
+        let text = refusal.to_string();
+        assert!(text.starts_with("Error: unexpected arguments: "), "{text}");
+        assert!(text.contains("-help"), "{text}");
+    }
+    let text = refused(&["-http", "serve", "-addr", ":1"]).to_string();
+    let first = text.lines().next();
+    assert_eq!(first, Some("Error: unexpected arguments: serve -addr :1"));
+}
+
+#[test]
+fn what_is_no_flag_or_no_value_is_refused_with_the_usage() {
+    for (words, message) in [
+        (&["-htpp"][..], "unexpected argument '-htpp'"),
+        (&["-x=1"], "unexpected argument '-x'"),
+        (&["-http=maybe"], "expected true or false"),
+        (&["-db-port", "x"], "invalid value 'x' for '-db-port"),
+        (&["-db-port", "65536"], "invalid value '65536'"),
+        (&["-addr"], "a value is required for '-addr"),
+        (&["-=x"], "bad flag syntax: -=x"),
+        (&["---http"], "bad flag syntax: ---http"),
+        (&["-htpp", "serve"], "unexpected argument '-htpp'"),
+        (&["-htpp", "-help"], "unexpected argument '-htpp'"),
+        (
+            &["-add-token", "-list-users"],
+            "-add-token and -list-users exclude each other",
+        ),
+        (&["-token-note", "x"], "-token-note goes with -add-token"),
+        (
+            &["-list-users", "-password", "x"],
+            "-password goes with -add-user or -update-user",
+        ),
+        (&["-username", "x"], "-username goes with -add-user"),
+    ] {
+        let refusal = refused(words);
+        assert_eq!(refusal.exit_code(), 2, "{words:?}");
+        let text = refusal.to_string();
+        assert!(text.starts_with("Error: "), "{text}");
+        assert!(text.contains(message), "{message}: {text}");
+        assert!(text.contains("-token-file <path>"), "no usage: {text}");
+    }
+}
+
+#[test]
+fn a_slip_in_a_flag_is_answered_with_the_flag_that_was_meant() {
+    let text = refused(&["-htpp"]).to_string();
+    assert!(text.contains("'-http'"), "{text}");
+}
+
+#[test]
+fn help_can_be_asked_for_in_four_ways() {
+    for words in [
+        &["-h"][..],
+        &["--h"],
+        &["-help"],
+        &["--help"],
+        &["-http", "-h", "serve"],
+        &["-help", "-htpp"],
+    ] {
+        assert!(matches!(command(words), Command::Help), "{words:?}");
+    }
+}
+
+#[test]
+fn the_usage_names_every_flag_once_with_a_line_of_its_own() {
+    let usage = usage();
+    let clap = clap();
+    let flags: Vec<_> = clap.get_arguments().collect();
+    assert_eq!(flags.len(), 37);
+    for arg in flags {
+        let flag = format!("\n  -{} ", arg.get_long().expect("a name"));
+        assert_eq!(usage.matches(&flag).count(), 1, "{flag}");
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        assert!(!help.is_empty(), "{flag}");
+    }
+    for line in usage.lines() {
+        assert!(line.chars().count() <= 100, "too long: {line}");
+    }
+    for variable in [
+        "ZIGGURAT_HTTP_ADDRESS",
+        "PGPASSWORD",
+        "ZIGGURAT_MCP_LOG_LEVEL",
+    ] {
+        assert!(usage.contains(variable), "{variable}");
+    }
+}
+
+#[test]
+fn tls_needs_http_on_the_command_line() {
+    for words in [
+        &["-tls"][..],
+        &["-cert", "c"],
+        &["-key", "k"],
+        &["-chain", "c"],
+        &["-http=false", "-tls"],
+    ] {
+        let refusal = refused(words);
+        assert_eq!(refusal.exit_code(), 1, "{words:?}");
+        let text = refusal.to_string();
+        let first = text.lines().next();
+        assert_eq!(
+            first,
+            Some("ERROR: TLS options (-tls, -cert, -key, -chain) require -http flag")
+        );
+        assert!(text.contains("-token-file <path>"), "no usage: {text}");
+    }
+    assert!(parse(&["-tls=false"]).is_ok());
+    assert!(parse(&["-http", "-tls", "-cert", "c"]).is_ok());
+}
+
+#[test]
+fn one_host_and_several_exclude_each_other() {
+    let refusal = refused(&["-db-host", "a", "-db-hosts", "b:1,c:2"]);
+    assert_eq!(refusal.exit_code(), 1);
+    assert_eq!(
+        refusal.to_string(),
+        "ERROR: -db-host and -db-hosts exclude each other\n"
+    );
+}
+
+#[test]
+fn each_command_of_the_administrator_is_found() {
+    let of = |words: &[&str]| format!("{:?}", command(words));
+    for (words, expected) in [
+        (&["-http"][..], "Serve"),
+        (&["-add-token=false"], "Serve"),
+        (
+            &["-add-token", "-token-note", "n", "-token-expiry=30d"],
+            r#"AddToken { note: Some("n"), database: None, expiry: Some("30d") }"#,
+        ),
+        (&["-list-tokens"], "ListTokens"),
+        (
+            &["-remove-token", "token-1"],
+            r#"RemoveToken { identifier: "token-1" }"#,
+        ),
+        (&["-remove-token", ""], r#"RemoveToken { identifier: "" }"#),
+        (
+            &["-add-user", "-username", "alice"],
+            r#"AddUser { username: Some("alice"), password: None, note: None }"#,
+        ),
+        (
+            &["-update-user", "-user-note", ""],
+            r#"UpdateUser { username: None, password: None, note: Some("") }"#,
+        ),
+        (
+            &["-update-user"],
+            "UpdateUser { username: None, password: None, note: None }",
+        ),
+        (&["-delete-user"], "DeleteUser { username: None }"),
+        (&["-list-users"], "ListUsers"),
+        (&["-enable-user"], "EnableUser { username: None }"),
+        (&["-disable-user"], "DisableUser { username: None }"),
+    ] {
+        assert_eq!(of(words), expected, "{words:?}");
+    }
+}
+
+#[test]
+fn passwords_do_not_show() {
+    let arguments = parse(&["-add-user", "-password", "swordfish", "-db-password=trout"]);
+    let text = format!("{:?}", arguments.expect("understood"));
+    assert!(
+        !text.contains("swordfish") && !text.contains("trout"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_path_need_not_be_text() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let word = OsString::from_vec(b"-config=/tmp/\xff.yaml".to_vec());
+    let arguments = Arguments::parse([word]).expect("understood");
+    let path = arguments.overrides.config.expect("a path");
+    assert_eq!(path.into_os_string().into_vec(), b"/tmp/\xff.yaml");
+}

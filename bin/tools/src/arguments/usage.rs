@@ -1,0 +1,90 @@
+//! What `-help` prints.
+
+use std::fmt::Write as _;
+
+use super::flags;
+
+/// Columns in front of the explanations.
+const INDENT: usize = 36;
+
+/// Columns of a line.
+const WIDTH: usize = 100;
+
+const HEAD: &str = "\
+ziggurat-tools: an MCP server for PostgreSQL.
+
+Usage: ziggurat-tools [flags]
+
+Flags are written -flag or --flag, values -flag value or -flag=value. What the command line does
+not say is taken from the environment [in brackets], then from the configuration file.
+";
+
+const TAIL: &str = "
+More settings, and more than one database, are in the configuration file; the commented
+ziggurat-tools.example.yaml names every key. In the environment, ZIGGURAT_DB_1_NAME,
+ZIGGURAT_DB_1_HOST, ZIGGURAT_DB_1_USER and so on describe several databases, and
+ZIGGURAT_MCP_LOG_LEVEL (debug, info, warn, error), ZIGGURAT_DB_LOG_LEVEL and
+ZIGGURAT_LLM_LOG_LEVEL (none, info, debug, trace) say how much is logged to standard error.
+
+Examples:
+
+  A client that starts the server itself, and talks to it over standard input and output:
+    ziggurat-tools -db-host localhost -db-name shop -db-user reader
+
+  HTTP for yourself, on this machine only:
+    ziggurat-tools -http -addr 127.0.0.1:8080 -no-auth -db-name shop -db-user reader
+
+  HTTPS for others, each with a token of their own:
+    ziggurat-tools -config /etc/ziggurat/ziggurat-tools.yaml -add-token -token-note reports \\
+      -token-expiry 90d
+    ziggurat-tools -config /etc/ziggurat/ziggurat-tools.yaml -http -tls -cert server.crt \\
+      -key server.key
+";
+
+/// Puts the flags of clap between the words above, in groups.
+pub(super) fn render(clap: &clap::Command) -> String {
+    let mut text = HEAD.to_owned();
+    let mut group = None;
+    for arg in clap.get_arguments() {
+        let heading = arg.get_help_heading();
+        if heading != group {
+            group = heading;
+            let _ = writeln!(text, "\n{}:", heading.unwrap_or("Flags"));
+        }
+        let mut flag = format!("  -{}", arg.get_long().unwrap_or_default());
+        if !flags::is_switch(arg)
+            && let Some(names) = arg.get_value_names()
+        {
+            let _ = write!(flag, " <{}>", names.join(" "));
+        }
+        let help = arg.get_help().map(ToString::to_string);
+        let help = help.unwrap_or_default().replace('`', "");
+        explain(&mut text, &flag, &help);
+    }
+    text.push_str("\nHelp:\n");
+    explain(&mut text, "  -h, -help", "Print this");
+    text.push_str(TAIL);
+    text
+}
+
+/// Writes a flag and what it does, folded.
+fn explain(text: &mut String, flag: &str, help: &str) {
+    let mut line = format!("{flag:<INDENT$}");
+    if flag.len() >= INDENT {
+        line.push(' ');
+    }
+    let mut is_empty = true;
+    for word in help.split_whitespace() {
+        if !is_empty && line.len() + 1 + word.len() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line = " ".repeat(INDENT);
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    let _ = writeln!(text, "{line}");
+}

@@ -1,0 +1,95 @@
+//! From words with one dash to the words clap knows.
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+};
+
+use super::flags;
+
+/// A command line, taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// The name of the program, then `--flag` or `--flag=value`.
+    pub(super) flags: Vec<OsString>,
+    /// Whether help was asked for, which ends the flags.
+    pub(super) help: bool,
+    /// What comes after the flags.
+    pub(super) leftover: Vec<OsString>,
+}
+
+// === impl Words ===
+
+impl Words {
+    /// Sorts the words after the name of the program.
+    ///
+    /// A value is joined to its flag, so that one that starts with a dash stays a value.
+    ///
+    /// # Errors
+    /// Fails on a word such as `-=x` or `---x`, and says so.
+    pub(super) fn new(
+        clap: &clap::Command,
+        words: impl IntoIterator<Item = OsString>,
+    ) -> Result<Self, String> {
+        let mut sorted = Self {
+            flags: vec![clap.get_name().into()],
+            ..Self::default()
+        };
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let Some(flag) = without_dashes(&word) else {
+                sorted.leftover = [word].into_iter().chain(words).collect();
+                break;
+            };
+            if flag.is_empty() {
+                // The word `--`, which ends the flags and is none.
+                sorted.leftover = words.collect();
+                break;
+            }
+            let (name, value) = split(flag);
+            if name.is_empty() || name.starts_with(b"-") {
+                return Err(format!("bad flag syntax: {}", word.display()));
+            }
+            if name == b"h" || name == b"help" {
+                sorted.help = true;
+                break;
+            }
+            let known = clap
+                .get_arguments()
+                .find(|arg| arg.get_long().is_some_and(|long| long.as_bytes() == name));
+            let value = match (value, known) {
+                (None, Some(arg)) if !flags::is_switch(arg) => words.next(),
+                (value, _) => value.map(|value| OsStr::from_bytes(value).to_owned()),
+            };
+            sorted.flags.push(join(name, value));
+            if known.is_none() {
+                // It is what will be complained about, not what follows from it.
+                break;
+            }
+        }
+        Ok(sorted)
+    }
+}
+
+/// The flag without its one or two dashes; nothing if the word is no flag.
+fn without_dashes(word: &OsStr) -> Option<&[u8]> {
+    let word = word.as_bytes();
+    let flag = word.strip_prefix(b"-").filter(|flag| !flag.is_empty())?;
+    Some(flag.strip_prefix(b"-").unwrap_or(flag))
+}
+
+fn split(flag: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match flag.iter().position(|&byte| byte == b'=') {
+        Some(at) => (&flag[..at], Some(&flag[at + 1..])),
+        None => (flag, None),
+    }
+}
+
+fn join(name: &[u8], value: Option<OsString>) -> OsString {
+    let mut word = [b"--", name].concat();
+    if let Some(value) = value {
+        word.push(b'=');
+        word.extend(value.into_vec());
+    }
+    OsString::from_vec(word)
+}

@@ -1,0 +1,268 @@
+//! What the server is to do, from the command line, the environment and a file.
+//!
+//! Each setting is looked for in that order, one by one, and has a default. What is written is
+//! raw: a struct per section in which everything may be missing. What comes out is checked, and
+//! complete. Neither the process environment nor the place of the program is looked at on the
+//! way: both come in as [`Surroundings`].
+
+mod address;
+mod api_key;
+mod auth;
+mod builtins;
+pub(crate) mod changes;
+mod client_ip;
+mod databases;
+mod duration;
+mod embedding;
+mod environment;
+mod file;
+#[cfg(test)]
+mod fixture;
+mod http;
+mod invalid;
+mod keys;
+mod knowledgebase;
+mod limits;
+mod llm;
+mod logs;
+mod provider;
+mod secret;
+pub(crate) mod start;
+mod surroundings;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+pub(crate) use self::{
+    address::Address, auth::Auth, builtins::Builtins, databases::Entry, embedding::Embedding,
+    environment::Environment, file::FileError, http::Http, invalid::Invalid,
+    knowledgebase::Knowledgebase, limits::Limits, llm::Llm, logs::Logs, secret::Secret,
+    surroundings::Surroundings,
+};
+use self::{
+    builtins::RawBuiltins,
+    databases::RawDatabase,
+    embedding::RawEmbedding,
+    environment::{Reader, set},
+    file::Read,
+    http::RawHttp,
+    knowledgebase::RawKnowledgebase,
+    limits::RawLimits,
+    llm::RawLlm,
+};
+use crate::arguments::Overrides;
+
+/// A configuration file as written.
+#[derive(Debug, Default, Deserialize)]
+struct Raw {
+    http: Option<RawHttp>,
+    databases: Option<Vec<RawDatabase>>,
+    embedding: Option<RawEmbedding>,
+    llm: Option<RawLlm>,
+    knowledgebase: Option<RawKnowledgebase>,
+    builtins: Option<RawBuiltins>,
+    limits: Option<RawLimits>,
+    secret_file: Option<PathBuf>,
+    custom_definitions_path: Option<PathBuf>,
+    data_dir: Option<PathBuf>,
+}
+
+/// What the server is to do, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Configuration {
+    /// How to serve HTTP; nothing for standard input and output.
+    pub(crate) http: Option<Http>,
+    /// Who is let in over HTTP.
+    pub(crate) auth: Auth,
+    /// The databases; the first is the default.
+    pub(crate) databases: Vec<Entry>,
+    /// Where vectors come from.
+    pub(crate) embedding: Embedding,
+    /// Which language model answers.
+    pub(crate) llm: Llm,
+    /// The documents that can be searched.
+    pub(crate) knowledgebase: Knowledgebase,
+    /// What is switched off.
+    pub(crate) builtins: Builtins,
+    /// What clients may take.
+    pub(crate) limits: Limits,
+    /// How much is logged.
+    pub(crate) logs: Logs,
+    /// Whether clients are told the causes of failures, and traffic is logged.
+    pub(crate) debug: bool,
+    /// A key for secrets at rest; there are none yet.
+    pub(crate) secret_file: Option<PathBuf>,
+    /// Resources and prompts of the operator.
+    pub(crate) custom_definitions: Option<PathBuf>,
+    /// Where the server keeps what it remembers.
+    pub(crate) data_folder: PathBuf,
+}
+
+/// A configuration, and how it came about.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    /// The configuration.
+    pub(crate) configuration: Configuration,
+    /// The file that was read, or would have been.
+    pub(crate) path: PathBuf,
+    /// Whether it was there.
+    pub(crate) is_found: bool,
+    /// What the operator should know; each a line for the log.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum LoadError {
+    /// The file is of no use.
+    #[error("failed to load config file {}: {reason}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: FileError,
+    },
+    /// What it says will not do.
+    #[error("invalid configuration: {0}")]
+    Invalid(#[from] Invalid),
+}
+
+// === impl Configuration ===
+
+impl Configuration {
+    /// Loads it. To reload it, call this again with the same arguments.
+    ///
+    /// Reads files and looks nothing up in the network; may block.
+    ///
+    /// # Errors
+    /// Fails on a file that was asked for and is not there, on one that is not understood, and
+    /// on settings that will not do.
+    pub(crate) fn load(overrides: &Overrides, around: &Surroundings) -> Result<Loaded, LoadError> {
+        let mut reader = around.environment.reader();
+        let (path, read) = find(overrides.config.as_deref(), around)?;
+        let is_found = read.is_some();
+        let (mut raw, mut warnings) = read
+            .map(|read| (read.raw, read.warnings))
+            .unwrap_or_default();
+        raw.overlay(&mut reader, overrides);
+        let configuration = raw.check(&mut reader, overrides, around)?;
+        warnings.extend(reader.into_warnings());
+        warnings.extend(configuration.unserved());
+        warnings.extend(configuration.pointless(overrides));
+        Ok(Loaded {
+            configuration,
+            path,
+            is_found,
+            warnings,
+        })
+    }
+
+    /// What is configured and not there yet: to be shortened as the server grows.
+    fn unserved(&self) -> impl Iterator<Item = String> {
+        [
+            ("embedding", self.embedding.is_enabled),
+            ("llm", self.llm.is_enabled),
+            ("knowledgebase", self.knowledgebase.is_enabled),
+            ("custom_definitions_path", self.custom_definitions.is_some()),
+        ]
+        .into_iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(key, _)| format!("{key} is configured, but this build does not serve it yet"))
+    }
+
+    /// What the command line says to no effect.
+    fn pointless(&self, overrides: &Overrides) -> Option<String> {
+        let flags = &overrides.transport;
+        let has_files = [&flags.cert, &flags.key, &flags.chain]
+            .iter()
+            .any(|path| path.is_some());
+        let has_tls = self.http.as_ref().is_some_and(|http| http.tls.is_some());
+        (has_files && !has_tls)
+            .then(|| "-cert, -key and -chain have no effect without -tls".to_owned())
+    }
+}
+
+// === impl Raw ===
+
+impl Raw {
+    /// Lets the environment, then the command line, have their say.
+    fn overlay(&mut self, reader: &mut Reader<'_>, overrides: &Overrides) {
+        let http = self.http.get_or_insert_default();
+        http.overlay(reader, &overrides.transport);
+        http.auth
+            .get_or_insert_default()
+            .overlay(reader, &overrides.auth);
+        databases::overlay(
+            self.databases.get_or_insert_default(),
+            reader,
+            &overrides.database,
+        );
+        self.embedding.get_or_insert_default().overlay(reader);
+        self.llm.get_or_insert_default().overlay(reader);
+        self.knowledgebase.get_or_insert_default().overlay(reader);
+        self.builtins.get_or_insert_default().overlay(reader);
+        for (name, path) in [
+            ("ZIGGURAT_SECRET_FILE", &mut self.secret_file),
+            (
+                "ZIGGURAT_CUSTOM_DEFINITIONS_PATH",
+                &mut self.custom_definitions_path,
+            ),
+            ("ZIGGURAT_DATA_DIR", &mut self.data_dir),
+        ] {
+            set(path, reader.path(name));
+        }
+    }
+
+    fn check(
+        self,
+        reader: &mut Reader<'_>,
+        overrides: &Overrides,
+        around: &Surroundings,
+    ) -> Result<Configuration, Invalid> {
+        let mut http = self.http.unwrap_or_default();
+        let auth = http.auth.take().unwrap_or_default();
+        let embedding = self.embedding.unwrap_or_default();
+        let knowledgebase = self.knowledgebase.unwrap_or_default();
+        Ok(Configuration {
+            http: http.check(around)?,
+            auth: auth.check(around)?,
+            databases: databases::check(self.databases.unwrap_or_default(), around)?,
+            embedding: embedding.check(reader, around)?,
+            llm: self.llm.unwrap_or_default().check(reader, around)?,
+            knowledgebase: knowledgebase.check(reader, around)?,
+            builtins: self.builtins.unwrap_or_default().check(),
+            limits: self.limits.unwrap_or_default().check()?,
+            logs: Logs::read(reader),
+            debug: overrides.debug.unwrap_or(false),
+            secret_file: around.path(self.secret_file),
+            custom_definitions: around.path(self.custom_definitions_path),
+            data_folder: around.path_or(self.data_dir, "data"),
+        })
+    }
+}
+
+/// Reads the file that was asked for, or the first of the usual ones that is there.
+fn find(
+    asked: Option<&Path>,
+    around: &Surroundings,
+) -> Result<(PathBuf, Option<Read<Raw>>), LoadError> {
+    if let Some(path) = asked {
+        let read = file::read(path).map_err(|error| error.about(path))?;
+        return Ok((path.to_owned(), Some(read)));
+    }
+    let usual = around.usual_files();
+    for path in &usual {
+        match file::read(path) {
+            Ok(read) => return Ok((path.clone(), Some(read))),
+            Err(FileError::NotFound) => {}
+            Err(error) => return Err(error.about(path)),
+        }
+    }
+    let [_, next_to_the_program] = usual;
+    Ok((next_to_the_program, None))
+}

@@ -1,0 +1,177 @@
+//! Where to listen.
+
+use std::{
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _},
+    str::FromStr,
+};
+
+use thiserror::Error;
+
+/// An address to listen on: `:8080`, `host:port` or `[::1]:80`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    host: Host,
+    port: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Host {
+    /// Every interface of the machine, which is what a bare port means.
+    All,
+    Ip(IpAddr),
+    Name(String),
+}
+
+/// A text that is no address to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum InvalidAddress {
+    /// There is no colon where one has to be.
+    #[error("has no port (write :port or host:port)")]
+    NoPort,
+    /// What follows the colon will not do.
+    #[error("has no port between 0 and 65535")]
+    BadPort,
+    /// An IPv6 address without brackets, or with something else in them.
+    #[error("is neither :port nor host:port (an IPv6 address goes in brackets)")]
+    BadHost,
+}
+
+// === impl Address ===
+
+impl Address {
+    /// The port, where 0 lets the system choose.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether only this machine can reach it.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::All => false,
+            Host::Ip(ip) => ip.to_canonical().is_loopback(),
+            Host::Name(name) => name.eq_ignore_ascii_case("localhost"),
+        }
+    }
+
+    /// The sockets to try, best first: the one that can be bound is the one to listen on.
+    ///
+    /// A name is looked up, which may block.
+    pub(crate) fn candidates(&self) -> io::Result<Vec<SocketAddr>> {
+        match &self.host {
+            // Linux takes IPv4 on the first as well; a machine without IPv6 has the second.
+            Host::All => Ok(vec![
+                (Ipv6Addr::UNSPECIFIED, self.port).into(),
+                (Ipv4Addr::UNSPECIFIED, self.port).into(),
+            ]),
+            Host::Ip(ip) => Ok(vec![(*ip, self.port).into()]),
+            Host::Name(name) => Ok((name.as_str(), self.port).to_socket_addrs()?.collect()),
+        }
+    }
+}
+
+impl Default for Address {
+    fn default() -> Self {
+        Self {
+            host: Host::All,
+            port: 8080,
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = InvalidAddress;
+
+    fn from_str(text: &str) -> Result<Self, InvalidAddress> {
+        let (host, port) = text.rsplit_once(':').ok_or(InvalidAddress::NoPort)?;
+        let host = match host.strip_prefix('[') {
+            Some(rest) => {
+                let inside = rest.strip_suffix(']').ok_or(if rest.contains(']') {
+                    InvalidAddress::BadHost
+                } else {
+                    InvalidAddress::NoPort
+                })?;
+                let ip: Ipv6Addr = inside.parse().map_err(|_| InvalidAddress::BadHost)?;
+                Host::Ip(ip.into())
+            }
+            None if host.is_empty() => Host::All,
+            None if host.contains([':', '/', '@', ' ']) => return Err(InvalidAddress::BadHost),
+            None => host
+                .parse()
+                .map_or_else(|_| Host::Name(host.to_owned()), Host::Ip),
+        };
+        if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(InvalidAddress::BadPort);
+        }
+        let port = port.parse().map_err(|_| InvalidAddress::BadPort)?;
+        Ok(Self { host, port })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::All => write!(f, ":{}", self.port),
+            Host::Ip(ip) => SocketAddr::new(*ip, self.port).fmt(f),
+            Host::Name(name) => write!(f, "{name}:{}", self.port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written_alike() {
+        for (text, port, is_loopback) in [
+            (":8080", 8080, false),
+            (":0", 0, false),
+            ("127.0.0.1:80", 80, true),
+            ("0.0.0.0:80", 80, false),
+            ("[::1]:443", 443, true),
+            ("[::]:443", 443, false),
+            ("[::ffff:127.0.0.1]:1", 1, true),
+            ("localhost:8080", 8080, true),
+            ("db.example.com:65535", 65535, false),
+        ] {
+            let address: Address = text.parse().expect(text);
+            assert_eq!(address.to_string(), text);
+            assert_eq!(address.port(), port, "{text}");
+            assert_eq!(address.is_loopback(), is_loopback, "{text}");
+        }
+        assert_eq!(Address::default().to_string(), ":8080");
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for (text, reason) in [
+            ("", InvalidAddress::NoPort),
+            ("8080", InvalidAddress::NoPort),
+            ("localhost", InvalidAddress::NoPort),
+            ("[::1]", InvalidAddress::NoPort),
+            ("::1:80", InvalidAddress::BadHost),
+            ("[::1]x:80", InvalidAddress::BadHost),
+            ("[localhost]:80", InvalidAddress::BadHost),
+            ("http://localhost:80", InvalidAddress::BadHost),
+            (":", InvalidAddress::BadPort),
+            (":+80", InvalidAddress::BadPort),
+            (":http", InvalidAddress::BadPort),
+            (":65536", InvalidAddress::BadPort),
+            ("localhost:-1", InvalidAddress::BadPort),
+        ] {
+            assert_eq!(text.parse::<Address>(), Err(reason), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bare_port_means_every_interface() {
+        let address: Address = ":80".parse().expect("an address");
+        let candidates = address.candidates().expect("no look-up");
+        assert!(candidates.iter().all(|socket| socket.ip().is_unspecified()));
+        assert!(candidates.iter().any(SocketAddr::is_ipv4));
+        let address: Address = "[::1]:80".parse().expect("an address");
+        let candidates = address.candidates().expect("no look-up");
+        assert_eq!(candidates, ["[::1]:80".parse().expect("a socket")]);
+    }
+}

@@ -1,0 +1,112 @@
+//! Who is let in, and how often somebody may fail to get in.
+
+use std::{num::NonZeroU32, path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use super::{
+    Invalid, Surroundings,
+    environment::{Reader, set},
+};
+use crate::arguments::AuthFlags;
+
+/// The section as written.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct RawAuth {
+    enabled: Option<bool>,
+    token_file: Option<PathBuf>,
+    user_file: Option<PathBuf>,
+    max_failed_attempts_before_lockout: Option<u32>,
+    rate_limit_window_minutes: Option<u32>,
+    rate_limit_max_attempts: Option<u32>,
+}
+
+/// Who is let in over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Auth {
+    /// Whether anybody has to sign in at all.
+    pub(crate) is_enabled: bool,
+    /// The API tokens.
+    pub(crate) token_file: PathBuf,
+    /// The user accounts.
+    pub(crate) user_file: PathBuf,
+    /// Failures in a row that lock an account; nothing for no lock.
+    pub(crate) lockout: Option<NonZeroU32>,
+    /// How long a failure of an address is remembered.
+    pub(crate) window: Duration,
+    /// Failures of an address within that time, after which it has to wait.
+    pub(crate) max_attempts: NonZeroU32,
+}
+
+// === impl RawAuth ===
+
+impl RawAuth {
+    pub(super) fn overlay(&mut self, reader: &mut Reader<'_>, flags: &AuthFlags) {
+        set(&mut self.enabled, reader.boolean("ZIGGURAT_AUTH_ENABLED"));
+        set(&mut self.enabled, flags.no_auth.map(|is_off| !is_off));
+        set(
+            &mut self.token_file,
+            reader.path("ZIGGURAT_AUTH_TOKEN_FILE"),
+        );
+        set(&mut self.token_file, flags.token_file.clone());
+        set(&mut self.user_file, reader.path("ZIGGURAT_AUTH_USER_FILE"));
+        set(&mut self.user_file, flags.user_file.clone());
+        set(
+            &mut self.max_failed_attempts_before_lockout,
+            reader.integer("ZIGGURAT_AUTH_MAX_FAILED_ATTEMPTS_BEFORE_LOCKOUT"),
+        );
+        set(
+            &mut self.rate_limit_window_minutes,
+            reader.integer("ZIGGURAT_AUTH_RATE_LIMIT_WINDOW_MINUTES"),
+        );
+        set(
+            &mut self.rate_limit_max_attempts,
+            reader.integer("ZIGGURAT_AUTH_RATE_LIMIT_MAX_ATTEMPTS"),
+        );
+    }
+
+    pub(super) fn check(self, around: &Surroundings) -> Result<Auth, Invalid> {
+        const WINDOW: &str = "http.auth.rate_limit_window_minutes";
+        const ATTEMPTS: &str = "http.auth.rate_limit_max_attempts";
+        // A year, which is also the most the limiter counts in.
+        const MAX_MINUTES: u32 = 366 * 24 * 60;
+        let default = Auth::new(around);
+        let window = match self.rate_limit_window_minutes {
+            None => default.window,
+            Some(minutes @ 1..=MAX_MINUTES) => Duration::from_mins(minutes.into()),
+            Some(_) => return Err(Invalid::key(WINDOW, "must be between 1 and 527040")),
+        };
+        let max_attempts = match self.rate_limit_max_attempts {
+            None => default.max_attempts,
+            Some(count) => NonZeroU32::new(count)
+                .ok_or_else(|| Invalid::key(ATTEMPTS, "must be at least 1"))?,
+        };
+        Ok(Auth {
+            is_enabled: self.enabled.unwrap_or(default.is_enabled),
+            token_file: around.path(self.token_file).unwrap_or(default.token_file),
+            user_file: around.path(self.user_file).unwrap_or(default.user_file),
+            lockout: match self.max_failed_attempts_before_lockout {
+                None => default.lockout,
+                Some(count) => NonZeroU32::new(count),
+            },
+            window,
+            max_attempts,
+        })
+    }
+}
+
+// === impl Auth ===
+
+impl Auth {
+    /// The defaults, some of which are next to the program.
+    fn new(around: &Surroundings) -> Self {
+        Self {
+            is_enabled: true,
+            token_file: around.path_or(None, "ziggurat-tools-tokens.yaml"),
+            user_file: around.path_or(None, "ziggurat-tools-users.yaml"),
+            lockout: None,
+            window: Duration::from_mins(15),
+            max_attempts: NonZeroU32::new(10).expect("ten is more than nothing"),
+        }
+    }
+}

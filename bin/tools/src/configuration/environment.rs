@@ -1,0 +1,267 @@
+//! Environment variables: given as a map, read by name, and remembered.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::PathBuf,
+    str::FromStr,
+};
+
+use super::{Secret, keys};
+
+/// What all variables of ours start with.
+const PREFIX: &str = "ZIGGURAT_";
+
+/// The environment of the process, or of a test. An empty variable is not there.
+#[derive(Clone, Default)]
+pub(crate) struct Environment {
+    variables: BTreeMap<String, String>,
+    /// Those of ours whose values are not text.
+    unreadable: Vec<String>,
+}
+
+/// Reads an environment, and notes what it makes nothing of.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    environment: &'a Environment,
+    asked: BTreeSet<String>,
+    warnings: Vec<String>,
+}
+
+// === impl Environment ===
+
+impl Environment {
+    /// Takes variables that are text, and notes those of ours that are not.
+    pub(crate) fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let mut environment = Self::default();
+        for (name, value) in variables {
+            let Ok(name) = name.into_string() else {
+                continue;
+            };
+            match value.into_string() {
+                Ok(value) if value.is_empty() => {}
+                Ok(value) => {
+                    environment.variables.insert(name, value);
+                }
+                Err(_) if name.starts_with(PREFIX) || name.starts_with("PG") => {
+                    environment.unreadable.push(name);
+                }
+                Err(_) => {}
+            }
+        }
+        environment
+    }
+
+    /// The value of a variable, unless it is empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    pub(super) fn reader(&self) -> Reader<'_> {
+        let unreadable = self.unreadable.iter();
+        Reader {
+            environment: self,
+            asked: BTreeSet::new(),
+            warnings: unreadable
+                .map(|name| format!("{name} is not valid UTF-8 and is ignored"))
+                .collect(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Environment {
+    /// Names only: values may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
+}
+
+// === impl Reader ===
+
+impl<'a> Reader<'a> {
+    /// A text.
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
+        self.get(name).map(ToOwned::to_owned)
+    }
+
+    /// A path.
+    pub(super) fn path(&mut self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    /// A password or a key.
+    pub(super) fn secret(&mut self, name: &str) -> Option<Secret> {
+        self.get(name).map(Secret::from)
+    }
+
+    /// Yes or no, where anything but a few words for yes is no.
+    pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
+        self.get(name).map(|text| {
+            ["true", "1", "yes"]
+                .iter()
+                .any(|yes| text.eq_ignore_ascii_case(yes))
+        })
+    }
+
+    /// A number. Anything else is as good as nothing, but worth a word.
+    pub(super) fn integer<T: FromStr>(&mut self, name: &str) -> Option<T> {
+        let text = self.get(name)?;
+        let number = text.trim().parse().ok();
+        if number.is_none() {
+            self.warnings.push(format!(
+                "{name} is not a number that will do and is ignored"
+            ));
+        }
+        number
+    }
+
+    /// A list, with commas.
+    pub(super) fn list(&mut self, name: &str) -> Option<Vec<String>> {
+        self.get(name).map(|text| {
+            let items = text.split(',').map(str::trim);
+            items
+                .filter(|item| !item.is_empty())
+                .map(ToOwned::to_owned)
+                .collect()
+        })
+    }
+
+    /// The numbers `n` for which there is a variable `<prefix><n>_…`.
+    pub(super) fn numbers(&self, prefix: &str) -> BTreeSet<u32> {
+        let names = self.environment.variables.keys();
+        names
+            .filter_map(|name| {
+                let (number, rest) = name.strip_prefix(prefix)?.split_once('_')?;
+                // As we write it, or we would not find it again.
+                let is_plain = !number.starts_with(['0', '+']) && !rest.is_empty();
+                number.parse().ok().filter(|_| is_plain)
+            })
+            .collect()
+    }
+
+    /// Leaves variables alone that start so.
+    pub(super) fn pass_over(&mut self, prefix: &str) {
+        let names = self.environment.variables.keys();
+        let names = names.filter(|name| name.starts_with(prefix));
+        self.asked.extend(names.cloned());
+    }
+
+    /// Says something about the environment.
+    pub(super) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
+    }
+
+    /// What there is to say about it, slips in names included.
+    pub(super) fn into_warnings(mut self) -> Vec<String> {
+        for name in self.environment.variables.keys() {
+            if !name.starts_with(PREFIX) || self.asked.contains(name) {
+                continue;
+            }
+            // Others in the family have variables too, so only what looks like one of these.
+            let suffix = &name[PREFIX.len()..];
+            let meant = self.asked.iter().find(|asked| {
+                asked.strip_prefix(PREFIX).is_some_and(|asked| {
+                    let distance = keys::distance(suffix, asked);
+                    distance <= 2 && keys::is_near(distance, suffix)
+                })
+            });
+            if let Some(meant) = meant {
+                self.warnings
+                    .push(format!("unknown variable {name} (did you mean {meant}?)"));
+            }
+        }
+        self.warnings
+    }
+
+    fn get(&mut self, name: &str) -> Option<&'a str> {
+        self.asked.insert(name.to_owned());
+        self.environment.get(name)
+    }
+}
+
+/// Lets a value from a place that comes first win.
+pub(super) fn set<T>(field: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *field = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        let variables = variables.iter();
+        Environment::new(variables.map(|&(name, value)| (name.into(), value.into())))
+    }
+
+    #[test]
+    fn a_few_words_are_yes_and_all_others_no() {
+        for (text, expected) in [
+            ("true", Some(true)),
+            ("TRUE", Some(true)),
+            ("1", Some(true)),
+            ("yes", Some(true)),
+            ("false", Some(false)),
+            ("on", Some(false)),
+            ("0", Some(false)),
+            (" ", Some(false)),
+            ("", None),
+        ] {
+            let environment = environment(&[("X", text)]);
+            assert_eq!(environment.reader().boolean("X"), expected, "{text:?}");
+        }
+        assert_eq!(environment(&[]).reader().boolean("X"), None);
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_ignored_with_a_word() {
+        let environment = environment(&[("A", "12"), ("B", "twelve"), ("C", "70000"), ("D", "")]);
+        let mut reader = environment.reader();
+        assert_eq!(reader.integer::<u16>("A"), Some(12));
+        assert_eq!(reader.integer::<u16>("B"), None);
+        assert_eq!(reader.integer::<u16>("C"), None);
+        assert_eq!(reader.integer::<u16>("D"), None);
+        assert_eq!(
+            reader.into_warnings(),
+            [
+                "B is not a number that will do and is ignored",
+                "C is not a number that will do and is ignored"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_slip_in_a_name_is_pointed_out_and_other_programs_are_left_alone() {
+        let environment = environment(&[
+            ("ZIGGURAT_HTTP_ADRESS", ":1"),
+            ("ZIGGURAT_PG_BIN", "/usr/bin"),
+            ("HTTP_ADRESS", ":1"),
+        ]);
+        let mut reader = environment.reader();
+        reader.text("ZIGGURAT_HTTP_ADDRESS");
+        assert_eq!(
+            reader.into_warnings(),
+            ["unknown variable ZIGGURAT_HTTP_ADRESS (did you mean ZIGGURAT_HTTP_ADDRESS?)"]
+        );
+    }
+
+    #[test]
+    fn numbered_variables_are_found_in_the_order_of_their_numbers() {
+        let environment = environment(&[
+            ("X_10_NAME", "ten"),
+            ("X_2_NAME", "two"),
+            ("X_02_NAME", "not as we write it"),
+            ("X_NAME", "no number"),
+            ("X_3", "no field"),
+        ]);
+        let numbers = environment.reader().numbers("X_");
+        assert_eq!(numbers.into_iter().collect::<Vec<_>>(), [2, 10]);
+    }
+
+    #[test]
+    fn values_do_not_show() {
+        let environment = environment(&[("PGPASSWORD", "swordfish")]);
+        assert!(!format!("{environment:?}").contains("swordfish"));
+    }
+}

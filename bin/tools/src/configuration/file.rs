@@ -1,0 +1,310 @@
+//! Reading a configuration file without trusting its size.
+//!
+//! A file is read twice. The first reading keeps nothing: it counts what the file says once its
+//! aliases are followed, up to a fixed amount, and notes the keys nobody asks for. So the second
+//! reading, into structs, is known to be small, though the limit of the library for aliases grows
+//! with the file.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{
+    Deserializer,
+    de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+use thiserror::Error;
+
+use super::keys::{self, Keys};
+
+/// The largest file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The most a file may say once its aliases are followed: bytes of text, and one for each value.
+const MAX_SAID: usize = 4 << 20;
+
+/// The most unknown keys that are named.
+const MAX_UNKNOWN: usize = 20;
+
+/// Why a file is not understood.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum FileError {
+    /// There is none.
+    #[error("there is no such file")]
+    NotFound,
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(io::Error),
+    /// It is too large to be a configuration.
+    #[error("it is larger than 1 MiB")]
+    TooLarge,
+    /// It is something else.
+    #[error("{0}")]
+    NotUnderstood(serde_yaml::Error),
+}
+
+/// What a file says.
+#[derive(Debug)]
+pub(super) struct Read<T> {
+    pub(super) raw: T,
+    /// The keys that mean nothing, each in a sentence.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads a file.
+pub(super) fn read<T: DeserializeOwned + Default>(path: &Path) -> Result<Read<T>, FileError> {
+    let text = text(path, MAX_BYTES)?;
+    parse(&text, path)
+}
+
+/// Reads a small file as text.
+pub(super) fn text(path: &Path, max_bytes: u64) -> Result<String, FileError> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => FileError::NotFound,
+        _ => FileError::Unreadable(error),
+    })?;
+    let mut text = String::new();
+    file.take(max_bytes + 1)
+        .read_to_string(&mut text)
+        .map_err(FileError::Unreadable)?;
+    if text.len() as u64 > max_bytes {
+        return Err(FileError::TooLarge);
+    }
+    Ok(text)
+}
+
+fn parse<T: DeserializeOwned + Default>(text: &str, path: &Path) -> Result<Read<T>, FileError> {
+    let keys = Keys::of::<T>();
+    let mut survey = Survey {
+        keys: &keys,
+        said: 0,
+        unknown: Vec::new(),
+        more: 0,
+    };
+    let everything = Look {
+        survey: &mut survey,
+        place: Some(Place::default()),
+    };
+    if is_empty(text) {
+        return Ok(Read {
+            raw: T::default(),
+            warnings: Vec::new(),
+        });
+    }
+    everything
+        .deserialize(serde_yaml::Deserializer::from_str(text))
+        .map_err(FileError::NotUnderstood)?;
+    let raw: Option<T> = serde_yaml::from_str(text).map_err(FileError::NotUnderstood)?;
+    Ok(Read {
+        raw: raw.unwrap_or_default(),
+        warnings: survey.into_warnings(path),
+    })
+}
+
+/// Whether there are only comments, which the library takes for the lack of a document.
+fn is_empty(text: &str) -> bool {
+    text.lines()
+        .map(str::trim)
+        .all(|line| line.is_empty() || line.starts_with('#'))
+}
+
+/// What the first reading finds.
+struct Survey<'a> {
+    keys: &'a Keys,
+    said: usize,
+    unknown: Vec<Unknown>,
+    more: usize,
+}
+
+struct Unknown {
+    written: String,
+    meant: Option<String>,
+}
+
+/// Where a value is: with the indexes of lists, for people, and without, to be looked up.
+#[derive(Clone, Default)]
+struct Place {
+    written: String,
+    pattern: String,
+}
+
+/// Looks at one value.
+struct Look<'a, 'k> {
+    survey: &'a mut Survey<'k>,
+    /// Nothing below an unknown key, where no other is worth a warning.
+    place: Option<Place>,
+}
+
+// === impl Survey ===
+
+impl Survey<'_> {
+    fn count<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
+        self.said += 1 + text.len();
+        if self.said > MAX_SAID {
+            return Err(E::custom(
+                "its aliases stand for more than a configuration can be",
+            ));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, place: &Place) {
+        if self.unknown.len() == MAX_UNKNOWN {
+            self.more += 1;
+            return;
+        }
+        let meant = self.keys.nearest(&place.pattern).map(|meant| {
+            // Show a neighbour with the index of the key itself.
+            let section = place.pattern.rsplit_once('.').map(|(section, _)| section);
+            let same = meant
+                .rsplit_once('.')
+                .filter(|(of, _)| Some(*of) == section);
+            match (same, place.written.rsplit_once('.')) {
+                (Some((_, key)), Some((section, _))) => keys::join(section, key),
+                _ => meant.to_owned(),
+            }
+        });
+        self.unknown.push(Unknown {
+            written: place.written.clone(),
+            meant,
+        });
+    }
+
+    fn into_warnings(self, path: &Path) -> Vec<String> {
+        let path = path.display();
+        let named = self.unknown.into_iter().map(|unknown| {
+            let written = unknown.written.escape_debug();
+            match unknown.meant {
+                Some(meant) => {
+                    format!("unknown key '{written}' in {path} (did you mean '{meant}'?)")
+                }
+                None => format!("unknown key '{written}' in {path}"),
+            }
+        });
+        let rest = (self.more > 0).then(|| format!("{} more unknown keys in {path}", self.more));
+        named.chain(rest).collect()
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    fn key(&self, key: &str) -> Self {
+        Self {
+            written: keys::join(&self.written, key),
+            pattern: keys::join(&self.pattern, key),
+        }
+    }
+
+    fn element(&self, index: usize) -> Self {
+        Self {
+            written: format!("{}[{index}]", self.written),
+            pattern: format!("{}[]", self.pattern),
+        }
+    }
+}
+
+// === impl Look ===
+
+impl Look<'_, '_> {
+    fn scalar<E: serde::de::Error>(self) -> Result<(), E> {
+        self.survey.count("")
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Look<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Look<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value without a tag")
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<(), E> {
+        self.scalar()
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<(), E> {
+        self.scalar()
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<(), E> {
+        self.scalar()
+    }
+
+    fn visit_i128<E: serde::de::Error>(self, _: i128) -> Result<(), E> {
+        self.scalar()
+    }
+
+    fn visit_u128<E: serde::de::Error>(self, _: u128) -> Result<(), E> {
+        self.scalar()
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
+        self.scalar()
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        self.scalar()
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
+        self.survey.count(text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        self.survey.count("")?;
+        for index in 0.. {
+            let look = Look {
+                place: self.place.as_ref().map(|place| place.element(index)),
+                survey: &mut *self.survey,
+            };
+            if list.next_element_seed(look)?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.survey.count("")?;
+        while let Some(key) = map.next_key::<String>()? {
+            self.survey.count::<A::Error>(&key)?;
+            let place = self.place.as_ref().map(|place| place.key(&key));
+            let is_known = |place: &Place| self.survey.keys.contains(&place.pattern);
+            let place = match place {
+                Some(place) if !is_known(&place) => {
+                    self.survey.note(&place);
+                    None
+                }
+                place => place,
+            };
+            map.next_value_seed(Look {
+                survey: &mut *self.survey,
+                place,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl FileError {
+    /// Names the file, for which nobody has asked in vain.
+    pub(super) fn about(self, path: &Path) -> super::LoadError {
+        super::LoadError::File {
+            path: PathBuf::from(path),
+            reason: self,
+        }
+    }
+}

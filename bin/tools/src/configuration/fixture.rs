@@ -1,0 +1,110 @@
+//! What tests of the configuration share.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use super::{Configuration, Environment, LoadError, Loaded, Secret, Surroundings};
+use crate::arguments::Arguments;
+
+/// A file, an environment and a command line, for one test.
+#[derive(Debug)]
+pub(super) struct Case {
+    folder: TempDir,
+    file: Option<PathBuf>,
+    around: Surroundings,
+    words: Vec<OsString>,
+}
+
+// === impl Case ===
+
+impl Case {
+    /// Nothing at all: no file, no variables, no arguments.
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let around = Surroundings {
+            environment: Environment::default(),
+            system_folder: folder.path().join("system"),
+            binary_folder: folder.path().join("binary"),
+        };
+        Self {
+            folder,
+            file: None,
+            around,
+            words: Vec::new(),
+        }
+    }
+
+    /// With this text in the file `-config` names.
+    pub(super) fn file(mut self, text: &str) -> Self {
+        let path = self.path("test.yaml");
+        std::fs::write(&path, text).expect("written");
+        self.file = Some(path);
+        self
+    }
+
+    pub(super) fn env(mut self, variables: &[(&str, &str)]) -> Self {
+        self.around.environment = around(variables).environment;
+        self
+    }
+
+    /// With these words after the name of the program.
+    pub(super) fn words(mut self, line: &str) -> Self {
+        self.words
+            .extend(line.split_whitespace().map(OsString::from));
+        self
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn load(&self) -> Result<Loaded, LoadError> {
+        let arguments = Arguments::parse(self.words.iter().cloned()).expect("understood");
+        let mut overrides = arguments.overrides;
+        if overrides.config.is_none() {
+            overrides.config.clone_from(&self.file);
+        }
+        Configuration::load(&overrides, &self.around)
+    }
+
+    pub(super) fn configuration(&self) -> Configuration {
+        self.load().expect("a good configuration").configuration
+    }
+
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let loaded = self.load().expect("a good configuration");
+        let folder = format!("{}/", self.folder().display());
+        let warnings = loaded.warnings.into_iter();
+        warnings.map(|text| text.replace(&folder, "")).collect()
+    }
+
+    /// The message of the failure, without the folder of the test.
+    pub(super) fn error(&self) -> String {
+        let error = self.load().expect_err("a bad configuration");
+        let folder = format!("{}/", self.folder().display());
+        error.to_string().replace(&folder, "")
+    }
+}
+
+/// Surroundings with these variables, and no files.
+pub(super) fn around(variables: &[(&str, &str)]) -> Surroundings {
+    let variables = variables.iter();
+    Surroundings {
+        environment: Environment::new(variables.map(|&(name, value)| (name.into(), value.into()))),
+        system_folder: "/nonexistent/system".into(),
+        binary_folder: "/nonexistent/binary".into(),
+    }
+}
+
+/// Shows a secret to a test.
+pub(super) fn secrets(secret: Option<&Secret>) -> Option<&str> {
+    secret.map(Secret::expose)
+}

@@ -1,0 +1,132 @@
+//! What clients may take of the server. These keys are ours.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{Invalid, duration};
+
+/// The section as written.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct RawLimits {
+    max_connections: Option<u32>,
+    max_body_bytes: Option<u64>,
+    header_timeout: Option<String>,
+    shutdown_grace: Option<String>,
+    max_result_bytes: Option<u64>,
+    max_login_workers: Option<u32>,
+}
+
+/// What clients may take of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Connections open at once.
+    pub(crate) max_connections: usize,
+    /// The largest request body, and the longest line on standard input.
+    pub(crate) max_body_bytes: u64,
+    /// Time for the head of a request.
+    pub(crate) header_timeout: Duration,
+    /// Time for the requests in flight when the server stops.
+    pub(crate) shutdown_grace: Duration,
+    /// The most bytes of rows in one result.
+    pub(crate) max_result_bytes: u64,
+    /// Passwords checked at once; each keeps a processor busy for almost half a second.
+    pub(crate) max_login_workers: usize,
+}
+
+// === impl RawLimits ===
+
+impl RawLimits {
+    pub(super) fn check(self) -> Result<Limits, Invalid> {
+        const MAX_BODY: u64 = 1 << 30;
+        const HOUR: Duration = Duration::from_hours(1);
+        let default = Limits::default();
+        let limits = Limits {
+            max_connections: size(self.max_connections, default.max_connections),
+            max_body_bytes: self.max_body_bytes.unwrap_or(default.max_body_bytes),
+            header_timeout: time(
+                self.header_timeout,
+                default.header_timeout,
+                "limits.header_timeout",
+            )?,
+            shutdown_grace: time(
+                self.shutdown_grace,
+                default.shutdown_grace,
+                "limits.shutdown_grace",
+            )?,
+            max_result_bytes: self.max_result_bytes.unwrap_or(default.max_result_bytes),
+            max_login_workers: size(self.max_login_workers, default.max_login_workers),
+        };
+        let ranges = [
+            (
+                (1..=1_000_000).contains(&limits.max_connections),
+                "limits.max_connections",
+                "must be between 1 and 1000000",
+            ),
+            (
+                (1024..=MAX_BODY).contains(&limits.max_body_bytes),
+                "limits.max_body_bytes",
+                "must be between 1024 and 1073741824",
+            ),
+            (
+                (1024..=MAX_BODY).contains(&limits.max_result_bytes),
+                "limits.max_result_bytes",
+                "must be between 1024 and 1073741824",
+            ),
+            (
+                (1..=1024).contains(&limits.max_login_workers),
+                "limits.max_login_workers",
+                "must be between 1 and 1024",
+            ),
+            (
+                !limits.header_timeout.is_zero() && limits.header_timeout <= HOUR,
+                "limits.header_timeout",
+                "must be more than nothing and an hour at most",
+            ),
+            (
+                limits.shutdown_grace <= HOUR,
+                "limits.shutdown_grace",
+                "must be an hour at most",
+            ),
+        ];
+        match ranges.into_iter().find(|(is_good, ..)| !is_good) {
+            Some((_, key, range)) => Err(Invalid::key(key, range)),
+            None => Ok(limits),
+        }
+    }
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_connections: 1024,
+            max_body_bytes: 10 << 20,
+            header_timeout: Duration::from_secs(10),
+            shutdown_grace: Duration::from_secs(10),
+            max_result_bytes: 4 << 20,
+            max_login_workers: 2,
+        }
+    }
+}
+
+fn size(value: Option<u32>, default: usize) -> usize {
+    // Only where a pointer is smaller than a u32 would this not fit.
+    value.map_or(default, |value| {
+        usize::try_from(value).unwrap_or(usize::MAX)
+    })
+}
+
+/// Reads a duration that may be left out.
+pub(super) fn time(
+    text: Option<String>,
+    default: Duration,
+    key: &'static str,
+) -> Result<Duration, Invalid> {
+    match text.filter(|text| !text.is_empty()) {
+        None => Ok(default),
+        Some(text) => duration::parse(&text)
+            .map_err(|error| Invalid::key(key, format!("'{text}' is {error}"))),
+    }
+}

@@ -1,0 +1,199 @@
+//! Which language model answers.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use super::{
+    Invalid, Secret, Surroundings, api_key,
+    environment::{Reader, set},
+    limits::time,
+    provider::{self, OLLAMA},
+};
+
+/// The section as written.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct RawLlm {
+    enabled: Option<bool>,
+    provider: Option<String>,
+    model: Option<String>,
+    anthropic_api_key: Option<Secret>,
+    anthropic_api_key_file: Option<PathBuf>,
+    openai_api_key: Option<Secret>,
+    openai_api_key_file: Option<PathBuf>,
+    gemini_api_key: Option<Secret>,
+    gemini_api_key_file: Option<PathBuf>,
+    ollama_url: Option<String>,
+    anthropic_base_url: Option<String>,
+    openai_base_url: Option<String>,
+    gemini_base_url: Option<String>,
+    max_tokens: Option<u32>,
+    temperature: Option<f64>,
+    per_attempt_timeout: Option<String>,
+}
+
+/// Which language model answers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Llm {
+    /// Whether one does.
+    pub(crate) is_enabled: bool,
+    /// Whose it is, unless a request says otherwise.
+    pub(crate) provider: LlmProvider,
+    /// Which it is, unless a request says otherwise.
+    pub(crate) model: String,
+    /// The keys and addresses of the providers.
+    pub(crate) access: Access,
+    /// The longest answer.
+    pub(crate) max_tokens: u32,
+    /// How much is left to chance.
+    pub(crate) temperature: f64,
+    /// How long one attempt may take.
+    pub(crate) per_attempt_timeout: Duration,
+}
+
+/// The keys and addresses of the providers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Access {
+    /// The key for Anthropic.
+    pub(crate) anthropic_api_key: Option<Secret>,
+    /// The key for `OpenAI`, or what is compatible with it.
+    pub(crate) openai_api_key: Option<Secret>,
+    /// The key for Gemini.
+    pub(crate) gemini_api_key: Option<Secret>,
+    /// Where Ollama is.
+    pub(crate) ollama_url: String,
+    /// Where Anthropic is, if elsewhere than usual.
+    pub(crate) anthropic_base_url: Option<String>,
+    /// Where `OpenAI` is, or what is compatible with it, if elsewhere than usual.
+    pub(crate) openai_base_url: Option<String>,
+    /// Where Gemini is, if elsewhere than usual.
+    pub(crate) gemini_base_url: Option<String>,
+}
+
+/// Whose language model it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LlmProvider {
+    /// `anthropic`.
+    Anthropic,
+    /// `openai`, and everything compatible with it.
+    OpenAi,
+    /// `gemini`.
+    Gemini,
+    /// `ollama`.
+    Ollama,
+}
+
+// === impl RawLlm ===
+
+impl RawLlm {
+    pub(super) fn overlay(&mut self, reader: &mut Reader<'_>) {
+        set(&mut self.enabled, reader.boolean("ZIGGURAT_LLM_ENABLED"));
+        set(&mut self.provider, reader.text("ZIGGURAT_LLM_PROVIDER"));
+        set(&mut self.model, reader.text("ZIGGURAT_LLM_MODEL"));
+        set(&mut self.ollama_url, reader.text("ZIGGURAT_OLLAMA_URL"));
+        for (name, url) in [
+            ("ZIGGURAT_ANTHROPIC_BASE_URL", &mut self.anthropic_base_url),
+            ("ZIGGURAT_OPENAI_BASE_URL", &mut self.openai_base_url),
+            ("ZIGGURAT_GEMINI_BASE_URL", &mut self.gemini_base_url),
+        ] {
+            set(url, reader.text(name));
+        }
+        set(
+            &mut self.max_tokens,
+            reader.integer("ZIGGURAT_LLM_MAX_TOKENS"),
+        );
+    }
+
+    pub(super) fn check(
+        mut self,
+        reader: &mut Reader<'_>,
+        around: &Surroundings,
+    ) -> Result<Llm, Invalid> {
+        let default = Llm::default();
+        let provider = provider::find(
+            self.provider.take(),
+            "llm.provider",
+            &[
+                ("anthropic", LlmProvider::Anthropic),
+                ("openai", LlmProvider::OpenAi),
+                ("gemini", LlmProvider::Gemini),
+                ("ollama", LlmProvider::Ollama),
+            ],
+        )?;
+        let llm = Llm {
+            is_enabled: self.enabled.unwrap_or(default.is_enabled),
+            provider: provider.unwrap_or(default.provider),
+            model: provider::said(self.model.take()).unwrap_or(default.model),
+            max_tokens: self.max_tokens.unwrap_or(default.max_tokens),
+            temperature: self.temperature.unwrap_or(default.temperature),
+            per_attempt_timeout: time(
+                self.per_attempt_timeout.take(),
+                default.per_attempt_timeout,
+                "llm.per_attempt_timeout",
+            )?,
+            access: self.access(reader, around)?,
+        };
+        if llm.max_tokens == 0 {
+            return Err(Invalid::key("llm.max_tokens", "must be at least 1"));
+        }
+        if !(0.0..=2.0).contains(&llm.temperature) {
+            return Err(Invalid::key("llm.temperature", "must be between 0 and 2"));
+        }
+        Ok(llm)
+    }
+
+    fn access(self, reader: &mut Reader<'_>, around: &Surroundings) -> Result<Access, Invalid> {
+        let mut key = |names: &[&str], file, direct, key| {
+            api_key::find(names, file, direct, key, (&mut *reader, around))
+        };
+        Ok(Access {
+            anthropic_api_key: key(
+                &["ZIGGURAT_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"],
+                self.anthropic_api_key_file,
+                self.anthropic_api_key,
+                "llm.anthropic_api_key",
+            ),
+            openai_api_key: key(
+                &["ZIGGURAT_OPENAI_API_KEY", "OPENAI_API_KEY"],
+                self.openai_api_key_file,
+                self.openai_api_key,
+                "llm.openai_api_key",
+            ),
+            gemini_api_key: key(
+                &["ZIGGURAT_GEMINI_API_KEY", "GEMINI_API_KEY"],
+                self.gemini_api_key_file,
+                self.gemini_api_key,
+                "llm.gemini_api_key",
+            ),
+            ollama_url: provider::url(self.ollama_url, "llm.ollama_url")?
+                .unwrap_or_else(|| OLLAMA.to_owned()),
+            anthropic_base_url: provider::url(self.anthropic_base_url, "llm.anthropic_base_url")?,
+            openai_base_url: provider::url(self.openai_base_url, "llm.openai_base_url")?,
+            gemini_base_url: provider::url(self.gemini_base_url, "llm.gemini_base_url")?,
+        })
+    }
+}
+
+// === impl Llm ===
+
+impl Default for Llm {
+    fn default() -> Self {
+        Self {
+            is_enabled: false,
+            provider: LlmProvider::Anthropic,
+            model: "claude-sonnet-4-5".to_owned(),
+            access: Access {
+                anthropic_api_key: None,
+                openai_api_key: None,
+                gemini_api_key: None,
+                ollama_url: OLLAMA.to_owned(),
+                anthropic_base_url: None,
+                openai_base_url: None,
+                gemini_base_url: None,
+            },
+            max_tokens: 4096,
+            temperature: 0.7,
+            per_attempt_timeout: Duration::from_mins(1),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+mod example;
+mod files;
+mod messages;
+mod precedence;
+mod reload;

@@ -1,0 +1,252 @@
+//! Which file is read, and what is made of odd ones.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    time::{Duration, Instant},
+};
+
+use crate::configuration::fixture::Case;
+
+#[test]
+fn without_any_file_there_are_defaults_and_no_warnings() {
+    let loaded = Case::new().load().expect("defaults");
+    assert!(!loaded.is_found);
+    assert!(loaded.path.ends_with("binary/ziggurat-tools.yaml"));
+    assert_eq!(loaded.warnings, [""; 0]);
+    let configuration = loaded.configuration;
+    assert!(configuration.http.is_none());
+    assert!(configuration.auth.is_enabled);
+    assert!(configuration.databases.is_empty());
+    let token_file = &configuration.auth.token_file;
+    assert!(token_file.ends_with("binary/ziggurat-tools-tokens.yaml"));
+    let user_file = &configuration.auth.user_file;
+    assert!(user_file.ends_with("binary/ziggurat-tools-users.yaml"));
+    assert!(configuration.data_folder.ends_with("binary/data"));
+}
+
+#[test]
+fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
+    let case = Case::new();
+    for (folder, rows) in [("binary", 1), ("system", 2)] {
+        fs::create_dir(case.path(folder)).expect("created");
+        let text = format!("databases: [{{name: a, user: b, row_limit: {rows}}}]");
+        fs::write(case.path(folder).join("ziggurat-tools.yaml"), text).expect("written");
+        let loaded = case.load().expect("good");
+        assert!(loaded.is_found);
+        assert!(loaded.path.starts_with(case.path(folder)));
+        assert_eq!(loaded.configuration.databases[0].settings.row_limit, rows);
+    }
+}
+
+#[test]
+fn a_file_that_was_asked_for_has_to_be_there_and_to_be_yaml() {
+    let case = Case::new();
+    let missing = case.path("missing.yaml");
+    let case = case.words(&format!("-config {}", missing.display()));
+    assert_eq!(
+        case.error(),
+        "failed to load config file missing.yaml: there is no such file"
+    );
+
+    for (text, reason) in [
+        ("http: [", "did not find expected node content"),
+        (
+            "http: {address: [1]}",
+            "http.address: invalid type: sequence, expected a string at line 1",
+        ),
+        (
+            "http:\n  enabled: maybe",
+            "http.enabled: invalid type: string \"maybe\", expected a boolean at line 2",
+        ),
+        ("- a", "invalid type: sequence, expected"),
+        ("just words", "invalid type: string"),
+        (
+            "databases: [{port: 65536}]",
+            "databases[0].port: invalid value: integer `65536`, expected u16",
+        ),
+        ("http: {}\nhttp: {}", "duplicate"),
+        ("a: 1\n---\nb: 2", "more than one document"),
+    ] {
+        let error = Case::new().file(text).error();
+        assert!(
+            error.starts_with("failed to load config file test.yaml: "),
+            "{error}"
+        );
+        assert!(error.contains(reason), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn a_usual_file_that_is_broken_is_not_passed_over() {
+    let case = Case::new();
+    for folder in ["binary", "system"] {
+        fs::create_dir(case.path(folder)).expect("created");
+        fs::write(case.path(folder).join("ziggurat-tools.yaml"), "http: [").expect("written");
+        let error = case.error();
+        let start = format!("failed to load config file {folder}/ziggurat-tools.yaml: ");
+        assert!(error.starts_with(&start), "{error}");
+    }
+}
+
+#[test]
+fn what_says_nothing_is_as_good_as_no_file() {
+    for text in [
+        "",
+        "\n",
+        "# only a comment\n",
+        "~",
+        "---\n",
+        "{}",
+        "http:\n",
+        "http:\n  auth:\n",
+        "databases:\n",
+    ] {
+        let case = Case::new().file(text);
+        assert_eq!(case.warnings(), [""; 0], "{text:?}");
+        let configuration = case.configuration();
+        assert!(configuration.auth.is_enabled, "{text:?}");
+    }
+}
+
+#[test]
+fn a_boolean_that_is_left_out_keeps_its_default() {
+    let text = "http: {enabled: true, auth: {token_file: t}}\ndatabases: [{name: a, user: b}]";
+    let configuration = Case::new().file(text).configuration();
+    assert!(configuration.auth.is_enabled);
+    assert!(!configuration.databases[0].settings.allow_writes);
+    let configuration = Case::new()
+        .file("http: {auth: {enabled: false}}")
+        .configuration();
+    assert!(!configuration.auth.is_enabled);
+}
+
+#[test]
+fn unknown_keys_are_pointed_out_with_what_was_meant() {
+    let text = "
+http:
+  adress: ':1'
+  auth: {token_flie: x, nonsense: {address: 1, deeper: [2]}}
+databases:
+  - {name: a, user: b}
+  - {name: b, user: b, hots: c, allow_write: true}
+htpp: {}
+query_timeout: 1s
+zebra: 1
+";
+    let case = Case::new().file(text);
+    assert_eq!(
+        case.warnings(),
+        [
+            "unknown key 'http.adress' in test.yaml (did you mean 'http.address'?)",
+            "unknown key 'http.auth.token_flie' in test.yaml (did you mean 'http.auth.token_file'?)",
+            "unknown key 'http.auth.nonsense' in test.yaml",
+            "unknown key 'databases[1].hots' in test.yaml (did you mean 'databases[1].host'?)",
+            "unknown key 'databases[1].allow_write' in test.yaml (did you mean 'databases[1].allow_writes'?)",
+            "unknown key 'htpp' in test.yaml (did you mean 'http'?)",
+            "unknown key 'query_timeout' in test.yaml (did you mean 'databases[].query_timeout'?)",
+            "unknown key 'zebra' in test.yaml",
+        ]
+    );
+    assert!(!case.configuration().databases[1].settings.allow_writes);
+}
+
+#[test]
+fn a_file_of_unknown_keys_does_not_flood_the_log() {
+    let mut text = String::new();
+    for number in 0..1000 {
+        let _ = writeln!(text, "strange{number}: 1");
+    }
+    let warnings = Case::new().file(&text).warnings();
+    assert_eq!(warnings.len(), 21);
+    assert_eq!(warnings[20], "980 more unknown keys in test.yaml");
+}
+
+#[test]
+fn a_key_cannot_forge_lines_of_the_log() {
+    let warnings = Case::new().file("\"a\\nERROR: b\": 1").warnings();
+    assert_eq!(warnings, ["unknown key 'a\\nERROR: b' in test.yaml"]);
+}
+
+/// Nine levels of ten aliases each.
+fn bomb(key: &str) -> String {
+    let mut text = String::from("l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..10 {
+        let below = format!("*l{}", level - 1);
+        let list = [below.as_str(); 10].join(", ");
+        let _ = writeln!(text, "l{level}: &l{level} [{list}]");
+    }
+    let _ = writeln!(text, "{key}: *l9");
+    text
+}
+
+#[test]
+fn aliases_that_stand_for_too_much_are_refused_fast() {
+    // Raises the limit of the library, which grows with the document.
+    let padding = vec!["x"; 200_000].join(",");
+    let names = vec!["*n"; 20_000].join(",");
+    let entries = vec!["*e"; 2000].join(",");
+    let long = "y".repeat(500_000);
+    for text in [
+        bomb("databases"),
+        format!("pad: [{padding}]\n{}", bomb("zebra")),
+        format!("pad: [{padding}]\n{}", bomb("databases")),
+        // One long text, many times, where a list of texts belongs.
+        format!("n: &n {long}\ndatabases: [{{name: a, user: b, available_to_users: [{names}]}}]"),
+        // One long entry, many times.
+        format!("e: &e {{name: a, user: b, zebra: [{padding}]}}\ndatabases: [{entries}]"),
+    ] {
+        assert!(text.len() < 1 << 20, "the cap comes first");
+        let start = Instant::now();
+        let error = Case::new().file(&text).error();
+        // Far more than it takes, far less than what it would take.
+        assert!(start.elapsed() < Duration::from_secs(20), "{error}");
+        assert!(
+            error.contains("aliases stand for more") || error.contains("repetition limit"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn ordinary_aliases_are_fine() {
+    let text = "
+databases:
+  - {name: a, user: &user reader, available_to_users: &users [alice, bob]}
+  - {name: b, user: *user, available_to_users: *users}
+";
+    let case = Case::new().file(text);
+    assert_eq!(case.warnings(), [""; 0]);
+    let second = &case.configuration().databases[1];
+    assert_eq!(second.settings.user, "reader");
+    assert_eq!(second.users, ["alice", "bob"]);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused() {
+    let text = format!("# {}", "x".repeat(1 << 20));
+    assert_eq!(
+        Case::new().file(&text).error(),
+        "failed to load config file test.yaml: it is larger than 1 MiB"
+    );
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let text = format!("zebra: {}", "[".repeat(10_000));
+    let error = Case::new().file(&text).error();
+    assert!(
+        error.starts_with("failed to load config file test.yaml: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_number_is_a_text_where_a_text_belongs() {
+    let text = "databases: [{name: 1, user: 007, password: 0123, query_timeout: 0}]";
+    let configuration = Case::new().file(text).configuration();
+    let settings = &configuration.databases[0].settings;
+    assert_eq!(settings.name, "1");
+    assert_eq!(settings.user, "007");
+    assert_eq!(settings.query_timeout, Duration::ZERO);
+}

@@ -1,0 +1,250 @@
+//! What is wrong, in the words of the specification.
+
+use std::fs;
+
+use crate::configuration::{fixture::Case, start::CannotStart};
+
+fn assert_mistakes(cases: &[(&str, &str)]) {
+    for (text, message) in cases {
+        let error = Case::new().file(text).error();
+        let expected = format!("invalid configuration: {message}");
+        assert!(error.starts_with(&expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn each_mistake_about_databases_has_its_message() {
+    assert_mistakes(&[
+        (
+            "http: {tls: {enabled: true}}",
+            "TLS requires HTTP mode to be enabled",
+        ),
+        (
+            "databases: [{user: a}]",
+            "database at index 0: name is required",
+        ),
+        (
+            "databases: [{name: a, user: a}, {name: '', user: a}]",
+            "database at index 1: name is required",
+        ),
+        (
+            "databases: [{name: a, user: a}, {name: b, user: a}, {name: a, user: a}]",
+            "duplicate database name: a",
+        ),
+        (
+            "databases: [{name: a}]",
+            "database 'a': user is required (set user, or ZIGGURAT_DB_USER or -db-user for the first one)",
+        ),
+        (
+            "databases: [{name: a, user: a, sslcert: x}]",
+            "database 'a': sslcert and sslkey must be set together",
+        ),
+        (
+            "databases: [{name: a, user: a, sslkey: x}]",
+            "database 'a': sslcert and sslkey must be set together",
+        ),
+        (
+            "databases: [{name: a, user: a, sslmode: on}]",
+            "database 'a': sslmode 'on' is none of disable, allow, prefer, require, verify-ca, verify-full",
+        ),
+        (
+            "databases: [{name: a, user: a, host: x, hosts: [{host: y}]}]",
+            "database 'a': hosts and host exclude each other",
+        ),
+        (
+            "databases: [{name: a, user: a, hosts: [{port: 1}]}]",
+            "database 'a': hosts has an entry without a host",
+        ),
+        (
+            "databases: [{name: a, user: a, metadata_ttl: 5}]",
+            "database 'a': metadata_ttl '5' is not a duration (write 300ms, 10s, 5m or 1h30m)",
+        ),
+        (
+            "databases: [{name: a, user: a, row_limit: 0}]",
+            "database 'a': row_limit must be between 1 and",
+        ),
+    ]);
+}
+
+#[test]
+fn each_mistake_about_http_has_its_message() {
+    assert_mistakes(&[
+        (
+            "http: {address: '8080'}",
+            "http.address '8080' has no port (write :port or host:port)",
+        ),
+        (
+            "http: {auth: {rate_limit_max_attempts: 0}}",
+            "http.auth.rate_limit_max_attempts must be at least 1",
+        ),
+        (
+            "http: {auth: {rate_limit_window_minutes: 0}}",
+            "http.auth.rate_limit_window_minutes must be between 1 and 527040",
+        ),
+        (
+            "http: {client_ip: {source: header}}",
+            "http.client_ip.trusted_proxies has to name the proxies, since http.client_ip.source is 'header'",
+        ),
+        (
+            "http: {client_ip: {source: peer}}",
+            "http.client_ip.source 'peer' is neither 'socket' nor 'header'",
+        ),
+        (
+            "http: {client_ip: {trusted_proxies: [10.1.2.3/8]}}",
+            "http.client_ip.trusted_proxies has a text that is not a network: 10.1.2.3/8 (did you mean 10.0.0.0/8?)",
+        ),
+        (
+            "http: {client_ip: {header: 'a b'}}",
+            "http.client_ip.header 'a b' is not the name of a header",
+        ),
+        (
+            "http: {allowed_origins: ['*']}",
+            "http.allowed_origins has '*', which is not an origin such as https://app.example.com",
+        ),
+        (
+            "http: {allowed_origins: ['https://a.example/path']}",
+            "http.allowed_origins has 'https://a.example/path', which is not an origin such as https://app.example.com",
+        ),
+        (
+            "http: {allowed_hosts: ['https://a.example']}",
+            "http.allowed_hosts has 'https://a.example', which is not a host such as app.example.com or app.example.com:8080",
+        ),
+    ]);
+}
+
+#[test]
+fn each_mistake_about_providers_and_limits_has_its_message() {
+    assert_mistakes(&[
+        (
+            "embedding: {provider: cohere}",
+            "embedding.provider 'cohere' is none of voyage, openai, ollama",
+        ),
+        (
+            "llm: {provider: x}",
+            "llm.provider 'x' is none of anthropic, openai, gemini, ollama",
+        ),
+        (
+            "knowledgebase: {embedding_provider: x}",
+            "knowledgebase.embedding_provider 'x' is none of voyage, openai, ollama",
+        ),
+        (
+            "llm: {ollama_url: 'localhost:11434'}",
+            "llm.ollama_url is not an http:// or https:// URL",
+        ),
+        (
+            "llm: {temperature: .nan}",
+            "llm.temperature must be between 0 and 2",
+        ),
+        ("llm: {max_tokens: 0}", "llm.max_tokens must be at least 1"),
+        (
+            "limits: {max_connections: 0}",
+            "limits.max_connections must be between 1 and 1000000",
+        ),
+        (
+            "limits: {max_body_bytes: 1}",
+            "limits.max_body_bytes must be between 1024 and 1073741824",
+        ),
+        (
+            "limits: {max_result_bytes: 1}",
+            "limits.max_result_bytes must be between 1024 and 1073741824",
+        ),
+        (
+            "limits: {header_timeout: 0s}",
+            "limits.header_timeout must be more than nothing and an hour at most",
+        ),
+        (
+            "limits: {shutdown_grace: 2h}",
+            "limits.shutdown_grace must be an hour at most",
+        ),
+        (
+            "limits: {max_login_workers: 0}",
+            "limits.max_login_workers must be between 1 and 1024",
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_not_served_yet_is_said() {
+    let text = "
+embedding: {enabled: true}
+llm: {enabled: true}
+knowledgebase: {enabled: true}
+custom_definitions_path: x
+";
+    let expected = [
+        "embedding",
+        "llm",
+        "knowledgebase",
+        "custom_definitions_path",
+    ]
+    .map(|key| format!("{key} is configured, but this build does not serve it yet"));
+    assert_eq!(Case::new().file(text).warnings(), expected);
+}
+
+#[test]
+fn files_of_https_without_https_are_worth_a_warning() {
+    let case = Case::new().words("-http -cert x");
+    assert_eq!(
+        case.warnings(),
+        ["-cert, -key and -chain have no effect without -tls"]
+    );
+}
+
+#[test]
+fn files_a_server_cannot_do_without_are_looked_for_one_after_the_other() {
+    let mut case = Case::new();
+    let (cert, key, chain) = (case.path("c"), case.path("k"), case.path("i"));
+    let tokens = case.path("t");
+    let line = format!(
+        "-http -tls -cert {} -key {} -chain {} -token-file {}",
+        cert.display(),
+        key.display(),
+        chain.display(),
+        tokens.display()
+    );
+    case = case.words(&line);
+    for (path, error, message) in [
+        (
+            &cert,
+            CannotStart::Certificate(cert.clone()),
+            "Certificate file not found: ",
+        ),
+        (&key, CannotStart::Key(key.clone()), "Key file not found: "),
+        (
+            &chain,
+            CannotStart::Chain(chain.clone()),
+            "Chain file not found: ",
+        ),
+        (
+            &tokens,
+            CannotStart::Tokens(tokens.clone()),
+            "Token file not found: ",
+        ),
+    ] {
+        assert_eq!(case.configuration().check_files(), Err(error.clone()));
+        let text = error.to_string();
+        let first = text.lines().next();
+        assert_eq!(first, Some(&*format!("{message}{}", path.display())));
+        fs::write(path, "").expect("written");
+    }
+    assert_eq!(case.configuration().check_files(), Ok(()));
+}
+
+#[test]
+fn a_missing_token_file_comes_with_two_hints() {
+    let case = Case::new().words("-http");
+    let error = case.configuration().check_files().expect_err("no tokens");
+    let text = error.to_string();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[1].contains("ziggurat-tools -add-token"), "{text}");
+    assert!(lines[2].contains("-no-auth"), "{text}");
+}
+
+#[test]
+fn no_token_file_is_needed_where_nobody_signs_in() {
+    for line in ["", "-http -no-auth", "-http=false"] {
+        let case = Case::new().words(line);
+        assert_eq!(case.configuration().check_files(), Ok(()), "{line}");
+    }
+}

@@ -1,0 +1,294 @@
+//! Command line, environment, file, default: field by field.
+
+use crate::configuration::{Configuration, Secret, fixture::Case};
+
+type Show = fn(&Configuration) -> String;
+
+/// A setting: its default, then how to set it in a file, in the environment and on the command
+/// line, and how to read it.
+struct Setting {
+    default: &'static str,
+    file: (&'static str, &'static str),
+    variable: (&'static str, &'static str),
+    flag: Option<(&'static str, &'static str)>,
+    show: Show,
+}
+
+fn check(setting: &Setting) {
+    let (file, variable) = (setting.file, setting.variable);
+    let show = |case: &Case| (setting.show)(&case.configuration());
+    let case = || Case::new().file(file.0);
+    let name = variable.0;
+    assert_eq!(show(&Case::new()), setting.default, "{name}: default");
+    assert_eq!(show(&case()), file.1, "{name}: file");
+    let (key, value) = name.split_once('=').expect("a value");
+    let with_env = || case().env(&[(key, value)]);
+    assert_eq!(show(&with_env()), variable.1, "{name}: environment");
+    // An empty variable is not there.
+    assert_eq!(show(&case().env(&[(key, "")])), file.1, "{name}: empty");
+    if let Some((flag, expected)) = setting.flag {
+        assert_eq!(show(&with_env().words(flag)), expected, "{name}: flag");
+    }
+}
+
+const HTTP: &str = "http: {enabled: true, ";
+
+#[test]
+fn settings_of_http_and_authentication() {
+    let settings = [
+        Setting {
+            default: "false",
+            file: ("http: {enabled: true}", "true"),
+            variable: ("ZIGGURAT_HTTP_ENABLED=no", "false"),
+            flag: Some(("-http", "true")),
+            show: |c| c.http.is_some().to_string(),
+        },
+        Setting {
+            default: "true",
+            file: ("http: {auth: {enabled: false}}", "false"),
+            variable: ("ZIGGURAT_AUTH_ENABLED=yes", "true"),
+            flag: Some(("-no-auth", "false")),
+            show: |c| c.auth.is_enabled.to_string(),
+        },
+        Setting {
+            default: "ziggurat-tools-tokens.yaml",
+            file: ("http: {auth: {token_file: /f}}", "f"),
+            variable: ("ZIGGURAT_AUTH_TOKEN_FILE=/e", "e"),
+            flag: Some(("-token-file /c", "c")),
+            show: |c| last(&c.auth.token_file),
+        },
+        Setting {
+            default: "ziggurat-tools-users.yaml",
+            file: ("http: {auth: {user_file: /f}}", "f"),
+            variable: ("ZIGGURAT_AUTH_USER_FILE=/e", "e"),
+            flag: Some(("-user-file /c", "c")),
+            show: |c| last(&c.auth.user_file),
+        },
+        Setting {
+            default: "None",
+            file: (
+                "http: {auth: {max_failed_attempts_before_lockout: 3}}",
+                "Some(3)",
+            ),
+            variable: (
+                "ZIGGURAT_AUTH_MAX_FAILED_ATTEMPTS_BEFORE_LOCKOUT=4",
+                "Some(4)",
+            ),
+            flag: None,
+            show: |c| format!("{:?}", c.auth.lockout),
+        },
+        Setting {
+            default: "900s",
+            file: ("http: {auth: {rate_limit_window_minutes: 1}}", "60s"),
+            variable: ("ZIGGURAT_AUTH_RATE_LIMIT_WINDOW_MINUTES=2", "120s"),
+            flag: None,
+            show: |c| format!("{:?}", c.auth.window),
+        },
+        Setting {
+            default: "10",
+            file: ("http: {auth: {rate_limit_max_attempts: 1}}", "1"),
+            variable: ("ZIGGURAT_AUTH_RATE_LIMIT_MAX_ATTEMPTS=2", "2"),
+            flag: None,
+            show: |c| c.auth.max_attempts.to_string(),
+        },
+    ];
+    settings.iter().for_each(check);
+}
+
+#[test]
+fn settings_that_show_with_http_only() {
+    for (key, variable, flag, expected) in [
+        (
+            "address: ':1'",
+            "ZIGGURAT_HTTP_ADDRESS",
+            "-addr",
+            [":1", ":2", ":3"],
+        ),
+        (
+            "tls: {enabled: true, cert_file: f}",
+            "ZIGGURAT_TLS_CERT_FILE",
+            "-cert",
+            ["f", "e", "c"],
+        ),
+        (
+            "tls: {enabled: true, key_file: f}",
+            "ZIGGURAT_TLS_KEY_FILE",
+            "-key",
+            ["f", "e", "c"],
+        ),
+        (
+            "tls: {enabled: true, chain_file: f}",
+            "ZIGGURAT_TLS_CHAIN_FILE",
+            "-chain",
+            ["f", "e", "c"],
+        ),
+    ] {
+        let case = || Case::new().file(&format!("{HTTP}{key}}}"));
+        let [file, environment, line] = expected;
+        let env = || case().env(&[(variable, environment)]);
+        for (case, expected) in [
+            (case(), file),
+            (env(), environment),
+            (env().words(&format!("-http {flag} {line}")), line),
+        ] {
+            let text = format!("{:?}", case.configuration().http);
+            let http = case.configuration().http.expect("HTTP");
+            let address = http.address.to_string();
+            let is_there = address == expected || text.contains(&format!("{expected:?}"));
+            assert!(is_there, "{variable} {expected}: {text}");
+        }
+    }
+}
+
+#[test]
+fn https_can_be_switched_off_again() {
+    let on = || Case::new().file("http: {enabled: true, tls: {enabled: true}}");
+    let tls = |case: Case| case.configuration().http.expect("HTTP").tls.is_some();
+    assert!(tls(on()));
+    assert!(!tls(on().env(&[("ZIGGURAT_TLS_ENABLED", "false")])));
+    assert!(!tls(on().words("-tls=false")));
+    assert!(tls(on()
+        .env(&[("ZIGGURAT_TLS_ENABLED", "false")])
+        .words("-http -tls")));
+    assert!(tls(on().words("-tls=false -http -tls")));
+}
+
+#[test]
+fn settings_of_providers() {
+    let settings = [
+        Setting {
+            default: "Ollama",
+            file: ("embedding: {provider: voyage}", "Voyage"),
+            variable: ("ZIGGURAT_EMBEDDING_PROVIDER=openai", "OpenAi"),
+            flag: None,
+            show: |c| format!("{:?}", c.embedding.provider),
+        },
+        Setting {
+            default: "http://localhost:11434 http://localhost:11434",
+            file: (
+                "{embedding: {ollama_url: 'http://a'}, llm: {ollama_url: 'http://b/'}}",
+                "http://a http://b",
+            ),
+            variable: ("ZIGGURAT_OLLAMA_URL=https://c", "https://c https://c"),
+            flag: None,
+            show: |c| format!("{} {}", c.embedding.ollama_url, c.llm.access.ollama_url),
+        },
+        Setting {
+            default: "None",
+            file: (
+                "embedding: {openai_base_url: 'http://a'}",
+                "Some(\"http://a\")",
+            ),
+            variable: (
+                "ZIGGURAT_OPENAI_EMBEDDING_BASE_URL=http://b",
+                "Some(\"http://b\")",
+            ),
+            flag: None,
+            show: |c| format!("{:?}", c.embedding.openai_base_url),
+        },
+        Setting {
+            default: "claude-sonnet-4-5 4096",
+            file: ("llm: {model: m, max_tokens: 5}", "m 5"),
+            variable: ("ZIGGURAT_LLM_MAX_TOKENS=6", "m 6"),
+            flag: None,
+            show: |c| format!("{} {}", c.llm.model, c.llm.max_tokens),
+        },
+        Setting {
+            default: "None",
+            file: ("llm: {openai_api_key: f}", "Some(\"f\")"),
+            variable: ("OPENAI_API_KEY=e", "Some(\"e\")"),
+            flag: None,
+            show: |c| {
+                format!(
+                    "{:?}",
+                    c.llm.access.openai_api_key.as_ref().map(Secret::expose)
+                )
+            },
+        },
+        Setting {
+            default: "None",
+            file: ("knowledgebase: {database_path: /f}", "Some(\"/f\")"),
+            variable: ("ZIGGURAT_KB_DATABASE_PATH=/e", "Some(\"/e\")"),
+            flag: None,
+            show: |c| format!("{:?}", c.knowledgebase.database_path),
+        },
+    ];
+    settings.iter().for_each(check);
+}
+
+#[test]
+fn settings_of_folders_and_built_in_things() {
+    let settings = [
+        Setting {
+            default: "data",
+            file: ("data_dir: /f", "f"),
+            variable: ("ZIGGURAT_DATA_DIR=/e", "e"),
+            flag: None,
+            show: |c| last(&c.data_folder),
+        },
+        Setting {
+            default: "[] [] [] true",
+            file: (
+                "builtins: {tools: {count_rows: false}, resources: {system_info: false}, connection_urls: false}",
+                r#"["count_rows"] ["pg://system_info"] [] false"#,
+            ),
+            variable: (
+                "ZIGGURAT_BUILTIN_TOOL_COUNT_ROWS=true",
+                r#"[] ["pg://system_info"] [] false"#,
+            ),
+            flag: None,
+            show: |c| {
+                let b = &c.builtins;
+                let lists = (&b.tools_off, &b.resources_off, &b.prompts_off);
+                format!(
+                    "{:?} {:?} {:?} {}",
+                    lists.0, lists.1, lists.2, b.connection_urls
+                )
+            },
+        },
+    ];
+    settings.iter().for_each(check);
+}
+
+#[test]
+fn settings_come_from_different_places_at_once() {
+    let case = Case::new()
+        .file("http: {enabled: true, address: ':1', auth: {rate_limit_max_attempts: 3}}")
+        .env(&[
+            ("ZIGGURAT_HTTP_ADDRESS", ":2"),
+            ("ZIGGURAT_AUTH_RATE_LIMIT_WINDOW_MINUTES", "many"),
+            ("ZIGGURAT_BUILTIN_PROMPT_DESIGN_SCHEMA", "false"),
+        ])
+        .words("-no-auth -debug");
+    let configuration = case.configuration();
+    let http = configuration.http.expect("HTTP");
+    assert_eq!(http.address.to_string(), ":2");
+    assert_eq!(configuration.auth.max_attempts.get(), 3);
+    assert_eq!(configuration.auth.window.as_secs(), 900);
+    assert!(!configuration.auth.is_enabled);
+    assert!(configuration.debug);
+    assert_eq!(configuration.builtins.prompts_off, ["design-schema"]);
+}
+
+#[test]
+fn a_tilde_is_the_home_of_the_user() {
+    let case = Case::new()
+        .file("{data_dir: ~/data, secret_file: ~other/x, http: {auth: {user_file: '~'}}}")
+        .env(&[("HOME", "/home/me")]);
+    let configuration = case.configuration();
+    assert_eq!(
+        configuration.data_folder,
+        std::path::Path::new("/home/me/data")
+    );
+    assert_eq!(
+        configuration.auth.user_file,
+        std::path::Path::new("/home/me")
+    );
+    let other = configuration.secret_file.expect("a path");
+    assert_eq!(other, std::path::Path::new("~other/x"));
+}
+
+fn last(path: &std::path::Path) -> String {
+    let name = path.file_name().expect("a name");
+    name.display().to_string()
+}

@@ -1,0 +1,78 @@
+//! What a reload changes.
+
+use crate::configuration::{changes::Changes, fixture::Case};
+
+const OLD: &str = "{http: {enabled: true}, databases: [{name: a, user: u, password: one}]}";
+
+#[test]
+fn each_section_that_changed_is_named() {
+    for (new, databases, need_restart) in [
+        (OLD, false, &[][..]),
+        (
+            "{http: {enabled: false}, databases: [{name: a, user: u, password: one}]}",
+            false,
+            &["http.enabled"],
+        ),
+        (
+            "{http: {enabled: true, address: ':1', tls: {enabled: true}}, databases: [{name: a, user: u, password: one}]}",
+            false,
+            &["http.address", "http.tls"],
+        ),
+        (
+            "{http: {enabled: true, auth: {rate_limit_max_attempts: 9}, allowed_hosts: [a]}, databases: [{name: a, user: u, password: one}], limits: {max_connections: 9}, llm: {model: m}}",
+            false,
+            &["http.auth", "http.allowed_hosts", "llm", "limits"],
+        ),
+        (
+            "{http: {enabled: true}, databases: [{name: a, user: u, password: two}]}",
+            true,
+            &[],
+        ),
+        (
+            "{http: {enabled: true}, databases: [{name: a, user: u, password: one, metadata_ttl: 1s}]}",
+            true,
+            &[],
+        ),
+        (
+            "{http: {enabled: true}, databases: [{name: a, user: u, password: one, available_to_users: [alice]}]}",
+            true,
+            &[],
+        ),
+        (
+            "{http: {enabled: true}, databases: [{name: b, user: u}, {name: a, user: u, password: one}]}",
+            true,
+            &[],
+        ),
+        ("{http: {enabled: true}}", true, &[]),
+    ] {
+        let running = Case::new().file(OLD);
+        let folder = running.folder().display().to_string();
+        let mut configured = Case::new().file(new).configuration();
+        // The defaults are next to different programs.
+        let running = running.configuration();
+        configured
+            .auth
+            .token_file
+            .clone_from(&running.auth.token_file);
+        configured
+            .auth
+            .user_file
+            .clone_from(&running.auth.user_file);
+        configured.data_folder.clone_from(&running.data_folder);
+        let changes = Changes::between(&running, &configured);
+        assert_eq!(changes.databases, databases, "{new} {folder}");
+        assert_eq!(changes.need_restart, need_restart, "{new}");
+    }
+}
+
+#[test]
+fn the_command_line_survives_a_reload() {
+    let case = Case::new().file(OLD).words("-addr :1 -db-user root");
+    let running = case.configuration();
+    let case = case.file("{http: {enabled: true, address: ':2'}, databases: [{name: b, user: c}]}");
+    let configured = case.configuration();
+    assert_eq!(configured.databases[0].settings.user, "root");
+    let changes = Changes::between(&running, &configured);
+    assert!(changes.databases);
+    assert_eq!(changes.need_restart, [""; 0]);
+}
