@@ -1,7 +1,10 @@
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
+use tokio::time;
 use tower::{Layer as _, ServiceExt as _};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 
@@ -285,6 +288,20 @@ async fn nothing_found_is_an_error_that_says_what_to_try() {
 }
 
 #[tokio::test]
+async fn a_table_that_came_only_now_is_found_before_it_is_said_not_to_exist() {
+    let mut bench = Bench::with(SHOP).await;
+    bench.text(json!({})).await;
+    bench.fixture.given("CREATE TABLE late (id int)").await;
+    let late = json!({"schema_name": "public", "table_name": "late"});
+    let (text, failed) = bench.call(late.clone()).await;
+    assert!(failed, "it has looked just now: {text}");
+    time::pause();
+    time::advance(Duration::from_secs(3)).await;
+    time::resume();
+    assert!(bench.text(late).await.contains("public\tlate\tTABLE"));
+}
+
+#[tokio::test]
 async fn a_table_without_its_schema_is_refused() {
     let bench = Bench::with("SELECT").await;
     let (text, failed) = bench.call(json!({"table_name": "item"})).await;
@@ -353,7 +370,7 @@ async fn a_database_out_of_reach_is_said_without_the_words_of_the_driver() {
 #[tokio::test]
 async fn what_postgresql_says_while_it_is_read_is_passed_on() {
     let bench = Bench::described("SELECT", |settings| {
-        settings.query_timeout = std::time::Duration::from_millis(50);
+        settings.query_timeout = Duration::from_millis(50);
     })
     .await;
     let mut holder = bench.fixture.connect().await;
@@ -376,7 +393,7 @@ async fn while_a_database_is_being_prepared_a_call_is_an_error_of_its_own() {
     let silent = Silence::new().await;
     let configured = Configured::new(bench.fixture.describe(|settings| silent.stand_in(settings)));
     bench.databases.replace([configured]);
-    tokio::time::pause();
+    time::pause();
     let answers = async { bench.answer(json!({})).await };
     let ((), answer) = tokio::join!(bench.databases.warm(), answers);
     assert_eq!(answer["error"]["code"], -32001, "{answer}");
