@@ -270,8 +270,7 @@ impl Databases {
         let changed = current.database().settings();
         let is_it = |configured: &&Configured| {
             let other = configured.database.settings();
-            (&other.host, other.port, &other.database)
-                == (&changed.host, changed.port, &changed.database)
+            other.all_hosts() == changed.all_hosts() && other.database == changed.database
         };
         let list = self.shared.list.load();
         for configured in list.iter().filter(is_it) {

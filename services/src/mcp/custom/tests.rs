@@ -283,7 +283,8 @@ async fn a_resource_whose_database_is_out_of_reach_says_so() {
                 "code": "DATABASE_NOT_READY", "retryable": false,
             }),
             json!({
-                "error": true, "message": "failed to connect to database 'main'",
+                "error": true,
+                "message": "failed to connect to database 'main': connection refused",
                 "code": "DATABASE_NOT_READY", "retryable": true,
             }),
         ]

@@ -15,11 +15,7 @@ use crate::{
     pg::server::Server,
 };
 
-/// The code of what may pass.
 const NOT_READY: &str = "DATABASE_NOT_READY";
-
-/// The code of what does not pass by itself.
-const NO_DATABASE: &str = "NO_DATABASE";
 
 /// What a text does not say.
 const UNKNOWN: &str = "Unknown";
@@ -84,7 +80,7 @@ impl Resource for SystemInfo {
         let current = self
             .databases
             .current(caller.extension::<Identity>())
-            .map_err(|error| Unavailable::new(NO_DATABASE, error.to_string()))?;
+            .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?;
         let not_ready = |message| Unavailable::new(NOT_READY, message).retryable();
         current
             .ready()
@@ -109,6 +105,8 @@ fn document(server: &Server, current: &Current) -> String {
     let version = &server.description;
     let build = Build::of(version);
     let settings = current.database().settings();
+    // As configured, not as the server sees itself; of several hosts the one that is preferred.
+    let hosts = settings.all_hosts();
     let document = Document {
         version,
         os: build.os,
@@ -122,8 +120,8 @@ fn document(server: &Server, current: &Current) -> String {
         bit_version: build.bits,
         database: &server.database,
         user: &server.user,
-        host: &settings.host,
-        port: settings.port,
+        host: &hosts[0].name,
+        port: hosts[0].port,
         connection_name: current.label(),
         allow_writes: settings.allow_writes,
     };

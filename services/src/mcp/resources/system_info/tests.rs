@@ -119,7 +119,8 @@ async fn what_cannot_be_reached_is_a_document_that_says_to_try_again() {
         unavailable(read(&databases).await),
         json!({
             "error": true,
-            "message": "failed to connect to database 'main'",
+            "message": "failed to connect to database 'main': FATAL: password authentication \
+                failed for user \"nobody_at_all\" (SQLSTATE 28P01)",
             "code": "DATABASE_NOT_READY",
             "retryable": true,
         })
@@ -130,7 +131,7 @@ async fn what_cannot_be_reached_is_a_document_that_says_to_try_again() {
         json!({
             "error": true,
             "message": "no databases are configured",
-            "code": "NO_DATABASE",
+            "code": "DATABASE_NOT_READY",
             "retryable": false,
         })
     );

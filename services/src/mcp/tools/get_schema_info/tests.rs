@@ -352,7 +352,7 @@ async fn an_answer_that_is_too_long_ends_between_tables_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_database_out_of_reach_is_said_without_the_words_of_the_driver() {
+async fn a_database_out_of_reach_is_said_with_what_postgresql_says() {
     let bench = Bench::described("SELECT", |settings| {
         settings.password = "wrong".to_owned().into();
         settings.user = "nobody_of_that_name".into();
@@ -362,7 +362,8 @@ async fn a_database_out_of_reach_is_said_without_the_words_of_the_driver() {
     assert!(failed);
     assert_eq!(
         text,
-        "Failed to get database client: failed to connect to database 'main'\n\
+        "Failed to get database client: failed to connect to database 'main': FATAL: \
+         password authentication failed for user \"nobody_of_that_name\" (SQLSTATE 28P01)\n\
          Check the connection settings of the server."
     );
 }
