@@ -262,6 +262,14 @@ impl Prompts {
         self
     }
 
+    /// Takes prompts out again: whoever asks for one is told that there is none.
+    pub fn without(mut self, names: impl IntoIterator<Item = &'static str>) -> Self {
+        for name in names {
+            self.prompts.remove(name);
+        }
+        self
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<(&PromptDescriptor, &dyn Prompt)> {
         let entry = self.prompts.find(name)?;
         Some((&entry.descriptor, &*entry.prompt))

@@ -17,6 +17,10 @@ impl<T> Register<T> {
         self.entries.insert(at, (name, entry));
     }
 
+    pub(super) fn remove(&mut self, name: &str) {
+        self.entries.retain(|(other, _)| **other != *name);
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<&T> {
         let at = self
             .entries

@@ -191,7 +191,10 @@ impl RawDatabase {
             database: said(self.database).unwrap_or(default.database),
             user,
             // An empty one stands for the password file.
-            password: self.password.unwrap_or_default().expose().to_owned().into(),
+            password: secrecy::SecretString::from(
+                self.password.unwrap_or_default().expose().to_owned(),
+            )
+            .into(),
             ssl_mode: ssl_mode(&name, self.sslmode)?.unwrap_or(default.ssl_mode),
             allow_writes: self.allow_writes.unwrap_or(default.allow_writes),
             row_limit: self.row_limit.unwrap_or(default.row_limit),
@@ -217,6 +220,7 @@ impl RawDatabase {
                 (&name, "pool_max_conn_lifetime"),
             )?,
             name: name.clone(),
+            ..Settings::default()
         };
         let entry = Entry {
             settings,

@@ -1,0 +1,87 @@
+//! What an administrator does to the files of accounts. No server is started, and one that runs
+//! takes the change up by itself.
+
+mod console;
+mod tokens;
+mod users;
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+pub(crate) use self::console::Console;
+use crate::arguments::Command;
+
+/// Where things are, and which databases a token can be bound to.
+#[derive(Debug)]
+pub(crate) struct Site<'a> {
+    pub(crate) token_file: &'a Path,
+    pub(crate) user_file: &'a Path,
+    pub(crate) config_file: &'a Path,
+    pub(crate) databases: Vec<&'a str>,
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// Fails with the words the administrator is to read.
+pub(crate) fn run(
+    command: Command,
+    site: &Site<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    match command {
+        Command::AddToken {
+            note,
+            database,
+            expiry,
+        } => {
+            let wish = tokens::Wish {
+                note,
+                database,
+                expiry,
+            };
+            tokens::add(wish, site, console)
+        }
+        Command::ListTokens => tokens::list(site, console),
+        Command::RemoveToken { identifier } => tokens::remove(&identifier, site, console),
+        Command::AddUser {
+            username,
+            password,
+            note,
+        } => users::add(username, password.map(Into::into), note, site, console),
+        Command::UpdateUser {
+            username,
+            password,
+            note,
+        } => users::update(username, password.map(Into::into), note, site, console),
+        Command::DeleteUser { username } => users::delete(username, site, console),
+        Command::ListUsers => users::list(site, console),
+        Command::EnableUser { username } => users::enable(username, site, console),
+        Command::DisableUser { username } => users::disable(username, site, console),
+        Command::Help | Command::Serve => Ok(()),
+    }
+}
+
+/// Says that a file is new, so that a mistyped path is noticed.
+fn announce(path: &Path, what: &str, console: &mut Console<'_>) -> anyhow::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    console.remark(&format!("Creating new {what} file: {}\n", path.display()))
+}
+
+/// A moment the way lists show it, in UTC.
+fn moment(at: Option<Timestamp>, format: &str, otherwise: &str) -> String {
+    at.map_or_else(
+        || otherwise.to_owned(),
+        |at| at.strftime(format).to_string(),
+    )
+}
+
+/// A text without what a terminal would obey.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}

@@ -1,0 +1,217 @@
+//! Users: made, changed, listed, locked, deleted.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, bail};
+use jiff::Timestamp;
+use secrecy::{ExposeSecret as _, SecretString};
+use ziggurat_services::accounts::{UserFile, UserRecord};
+
+use super::{Console, Site, announce, moment, plain};
+
+const MINUTES: &str = "%Y-%m-%d %H:%M";
+
+/// How much of a note the table of users has room for.
+const NOTE_WIDTH: usize = 20;
+
+const ASK_NOTE: &str = "Enter annotation/note for this user (optional): ";
+
+pub(super) fn add(
+    username: Option<String>,
+    password: Option<SecretString>,
+    note: Option<String>,
+    site: &Site<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let name = name(username, console)?;
+    let password = match password {
+        Some(password) if password.expose_secret().is_empty() => bail!("password is required"),
+        Some(password) => password,
+        None => ask_password(console)?,
+    };
+    let note = match note {
+        Some(note) => note,
+        None => console.ask(ASK_NOTE)?,
+    };
+    let file = UserFile::new(site.user_file);
+    announce(file.path(), "user", console)?;
+    file.add(&name, &password, &note, Timestamp::now())
+        .context("failed to add user")?;
+
+    let mut text = format!(
+        "\nUser created successfully!\n\nUsername: {}\n",
+        plain(&name)
+    );
+    if !note.is_empty() {
+        writeln!(text, "Note:     {}", plain(&note))?;
+    }
+    text.push_str("Status:   Enabled\n");
+    console.say(&text)
+}
+
+pub(super) fn update(
+    username: Option<String>,
+    password: Option<SecretString>,
+    note: Option<String>,
+    site: &Site<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let name = name(username, console)?;
+    let (password, note) = if password.is_none() && note.is_none() {
+        ask_changes(console)?
+    } else {
+        (password, note)
+    };
+    if password.is_none() && note.is_none() {
+        bail!("no updates specified");
+    }
+    UserFile::new(site.user_file)
+        .update(&name, password.as_ref(), note.as_deref())
+        .context("failed to update user")?;
+    console.say(&format!("User '{}' updated successfully\n", plain(&name)))
+}
+
+fn ask_changes(
+    console: &mut Console<'_>,
+) -> anyhow::Result<(Option<SecretString>, Option<String>)> {
+    let password = console
+        .agrees("Update password? (y/N): ")?
+        .then(|| ask_password(console))
+        .transpose()?;
+    let note = console
+        .agrees("Update annotation? (y/N): ")?
+        .then(|| console.ask(ASK_NOTE))
+        .transpose()?;
+    Ok((password, note))
+}
+
+pub(super) fn delete(
+    username: Option<String>,
+    site: &Site<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let name = name(username, console)?;
+    let shown = plain(&name);
+    if !console.agrees(&format!(
+        "Are you sure you want to delete user '{shown}'? (y/N): "
+    ))? {
+        return console.say("Deletion canceled\n");
+    }
+    UserFile::new(site.user_file)
+        .delete(&name)
+        .context("failed to delete user")?;
+    console.say(&format!("User '{shown}' deleted successfully\n"))
+}
+
+pub(super) fn enable(
+    username: Option<String>,
+    site: &Site<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let name = name(username, console)?;
+    UserFile::new(site.user_file)
+        .enable(&name)
+        .context("failed to enable user")?;
+    console.say(&format!("User '{}' enabled successfully\n", plain(&name)))
+}
+
+pub(super) fn disable(
+    username: Option<String>,
+    site: &Site<'_>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let name = name(username, console)?;
+    UserFile::new(site.user_file)
+        .disable(&name)
+        .context("failed to disable user")?;
+    console.say(&format!("User '{}' disabled successfully\n", plain(&name)))
+}
+
+pub(super) fn list(site: &Site<'_>, console: &mut Console<'_>) -> anyhow::Result<()> {
+    let users = UserFile::new(site.user_file).list()?;
+    if users.is_empty() {
+        return console.say("No users found.\n");
+    }
+    let (thick, thin) = ("=".repeat(90), "-".repeat(90));
+    let mut text = format!("\nUsers:\n{thick}\n");
+    push_row(
+        &mut text,
+        ["Username", "Created", "Last Login", "Status", "Annotation"],
+    );
+    writeln!(text, "{thin}")?;
+    for UserRecord {
+        name,
+        note,
+        created_at,
+        last_login,
+        is_enabled,
+        ..
+    } in &users
+    {
+        let row = [
+            &*plain(name),
+            &moment(*created_at, MINUTES, "Unknown"),
+            &moment(*last_login, MINUTES, "Never"),
+            if *is_enabled { "Enabled" } else { "DISABLED" },
+            &shortened(&plain(note)),
+        ];
+        push_row(&mut text, row);
+    }
+    writeln!(text, "{thick}")?;
+    console.say(&text)
+}
+
+fn push_row(text: &mut String, [name, created, last_login, status, note]: [&str; 5]) {
+    let row = format!("{name:<20} {created:<25} {last_login:<20} {status:<10} {note}");
+    text.push_str(row.trim_end());
+    text.push('\n');
+}
+
+fn shortened(note: &str) -> String {
+    if note.chars().count() <= NOTE_WIDTH {
+        return note.to_owned();
+    }
+    let mut short: String = note.chars().take(NOTE_WIDTH - 3).collect();
+    short.push_str("...");
+    short
+}
+
+fn name(given: Option<String>, console: &mut Console<'_>) -> anyhow::Result<String> {
+    let name = match given {
+        Some(name) => name,
+        None => console.ask("Enter username: ")?,
+    };
+    if name.is_empty() {
+        bail!("username is required");
+    }
+    Ok(name)
+}
+
+fn ask_password(console: &mut Console<'_>) -> anyhow::Result<SecretString> {
+    let password = console.ask_secret("Enter password: ")?;
+    if password.expose_secret().is_empty() {
+        bail!("password is required");
+    }
+    let again = console.ask_secret("Confirm password: ")?;
+    if password.expose_secret() != again.expose_secret() {
+        bail!("passwords do not match");
+    }
+    Ok(password)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_note_is_cut_where_the_column_ends() {
+        for (note, shown) in [
+            ("Developer", "Developer"),
+            ("exactly twenty chars", "exactly twenty chars"),
+            ("one more than twenty!", "one more than twe..."),
+            ("äöüäöüäöüäöüäöüäöüäöü", "äöüäöüäöüäöüäöüäö..."),
+        ] {
+            assert_eq!(shortened(note), shown);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What is offered to clients: the tools, resources and prompts, on one screen.
+
+use anyhow::Context as _;
+use ziggurat_layers::sanitize::Sanitizer;
+use ziggurat_services::{
+    accounts::Accounts,
+    databases::Databases,
+    mcp::{
+        Mcp, Prompts, Resources, ServerInfo, Tools,
+        custom::Definitions,
+        prompts,
+        resources::SystemInfo,
+        tools::{
+            AuthenticateUser, CountRows, ExecuteExplain, GetSchemaInfo, QueryDatabase, ReadResource,
+        },
+    },
+};
+
+use crate::configuration::{Builtins, Configuration};
+
+/// What the server calls itself.
+pub(crate) const NAME: &str = "ziggurat-tools";
+
+/// The version of this build.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Puts together what is not switched off.
+///
+/// # Errors
+/// Fails if the operator's own definitions are no good.
+pub(crate) fn offer(
+    configuration: &Configuration,
+    databases: &Databases,
+    accounts: Option<&Accounts>,
+) -> anyhow::Result<Mcp> {
+    let own = match &configuration.custom_definitions {
+        Some(path) => Definitions::load(path).context("Failed to load custom definitions")?,
+        None => Definitions::default(),
+    };
+    let builtins = &configuration.builtins;
+    let resources = own.add_resources(resources(builtins, databases), databases);
+    let prompts = own.add_prompts(prompts(builtins));
+    let tools = tools(configuration, databases, accounts, &resources);
+    let sanitizer = if configuration.debug {
+        Sanitizer::development()
+    } else {
+        Sanitizer::production()
+    };
+    let about = ServerInfo::new(NAME, VERSION);
+    let mcp =
+        Mcp::new(&about, tools, resources, prompts).context("Failed to load custom definitions")?;
+    Ok(mcp.with_sanitizer(sanitizer))
+}
+
+fn tools(
+    configuration: &Configuration,
+    databases: &Databases,
+    accounts: Option<&Accounts>,
+    resources: &Resources,
+) -> Tools {
+    let max_bytes = configuration
+        .limits
+        .max_result_bytes
+        .try_into()
+        .unwrap_or(usize::MAX);
+    let query = QueryDatabase::new(databases.clone()).with_max_bytes(max_bytes);
+    let schema = GetSchemaInfo::new(databases.clone()).with_max_bytes(max_bytes);
+    let tools = Tools::new()
+        .with(query)
+        .with(schema)
+        .with(ExecuteExplain::new(databases.clone()))
+        .with(CountRows::new(databases.clone()))
+        .with(ReadResource::new(resources.clone()));
+    let tools = tools.with_disabled(configuration.builtins.tools_off.iter().copied());
+    match accounts {
+        Some(accounts) => tools.with(AuthenticateUser::new(accounts.clone())),
+        None => tools.with(AuthenticateUser::unconfigured()),
+    }
+}
+
+fn resources(builtins: &Builtins, databases: &Databases) -> Resources {
+    if builtins.resources_off.contains(&"pg://system_info") {
+        return Resources::new();
+    }
+    Resources::new().with(SystemInfo::new(databases.clone()))
+}
+
+fn prompts(builtins: &Builtins) -> Prompts {
+    prompts::built_in().without(builtins.prompts_off.iter().copied())
+}

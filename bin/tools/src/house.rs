@@ -1,0 +1,129 @@
+//! What a running server is made of, and how it is taken down again.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::{task::JoinSet, time};
+use tracing::{info, warn};
+use ziggurat_services::{
+    accounts::{self, Accounts},
+    databases::{Configured, Databases},
+    mcp::Mcp,
+    pg::lease::Pools,
+};
+
+use crate::{
+    catalogue,
+    configuration::{Auth, Configuration},
+};
+
+/// Time for connections to PostgreSQL to close in good order.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The services, and the tasks that look after them.
+pub(crate) struct House {
+    pub(crate) databases: Databases,
+    pub(crate) accounts: Option<Accounts>,
+    pub(crate) mcp: Mcp,
+    pools: Pools,
+    reaper: JoinSet<()>,
+    tasks: JoinSet<()>,
+}
+
+impl House {
+    /// Puts the services together. Connects to nothing.
+    ///
+    /// # Errors
+    /// Fails if a file that is needed cannot be used.
+    pub(crate) fn build(configuration: &Configuration) -> anyhow::Result<Self> {
+        let (pools, reaper) = Pools::new();
+        let databases = Databases::new(pools.clone(), configured(configuration)?);
+        // Over standard input and output nobody signs in.
+        let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
+        let accounts = has_accounts
+            .then(|| open(configuration, &databases))
+            .transpose()?;
+        let mcp = catalogue::offer(configuration, &databases, accounts.as_ref())?;
+        let mut tasks = JoinSet::new();
+        if let Some(accounts) = &accounts {
+            tasks.spawn(accounts.watch().run());
+        } else {
+            let databases = databases.clone();
+            tasks.spawn(async move { databases.warm().await });
+        }
+        Ok(Self {
+            databases,
+            accounts,
+            mcp,
+            pools,
+            reaper: JoinSet::from_iter([reaper.run()]),
+            tasks,
+        })
+    }
+
+    /// Runs something until the house is taken down.
+    pub(crate) fn run(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// Lets go of everything, connections last.
+    pub(crate) async fn take_down(self) {
+        let Self {
+            databases,
+            accounts,
+            mcp,
+            pools,
+            mut reaper,
+            mut tasks,
+        } = self;
+        tasks.shutdown().await;
+        pools.close_all();
+        drop((databases, accounts, mcp, pools));
+        let farewell = async { while reaper.join_next().await.is_some() {} };
+        if time::timeout(FAREWELL, farewell).await.is_err() {
+            warn!("connections to PostgreSQL were cut off");
+        }
+    }
+}
+
+/// The databases as the services know them.
+pub(crate) fn configured(configuration: &Configuration) -> anyhow::Result<Vec<Configured>> {
+    configuration
+        .databases
+        .iter()
+        .map(|entry| {
+            let database = entry.database()?;
+            Ok(Configured::new(database).with_users(entry.users.iter().cloned()))
+        })
+        .collect()
+}
+
+fn open(configuration: &Configuration, databases: &Databases) -> anyhow::Result<Accounts> {
+    let Auth {
+        token_file,
+        user_file,
+        lockout,
+        window,
+        max_attempts,
+        ..
+    } = &configuration.auth;
+    let settings = accounts::Settings {
+        token_file: token_file.clone(),
+        user_file: user_file.clone(),
+        max_failed_attempts: lockout.map_or(0, Into::into),
+        failed_logins: ziggurat_layers::rate_limit::Quota::new(*max_attempts, *window)
+            .context("invalid configuration: http.auth.rate_limit_window_minutes")?,
+        concurrent_logins: configuration.limits.max_login_workers,
+        ..accounts::Settings::default()
+    };
+    let databases = databases.clone();
+    let accounts = Accounts::open(settings, move |session| databases.forget(session))?;
+    info!(
+        "login rate limit: {max_attempts} failures per {} minutes from one address",
+        window.as_secs() / 60
+    );
+    for path in [token_file, user_file] {
+        info!("Watching {} for changes", path.display());
+    }
+    Ok(accounts)
+}

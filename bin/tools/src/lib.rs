@@ -1,0 +1,112 @@
+//! The program behind `ziggurat-tools`, for the programs that bring it along.
+//!
+//! [`run`] is the program: it reads a command line, does what it says, and gives back the exit
+//! code. Everything else is in its own room: what the command line and the configuration say,
+//! what an administrator does to accounts, what is offered to clients ([`catalogue`]), and how
+//! a request gets there ([`stack`]).
+
+mod admin;
+mod arguments;
+mod catalogue;
+mod configuration;
+mod house;
+mod logs;
+mod reload;
+mod serving;
+mod stack;
+
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal as _, Write as _},
+    net::SocketAddr,
+    process::ExitCode,
+};
+
+use crate::{
+    admin::{Console, Site},
+    arguments::{Arguments, Command},
+    configuration::{Configuration, Loaded, Surroundings},
+};
+
+/// Does what a command line says.
+///
+/// `listening` is told the address of an HTTP server as soon as it takes connections.
+pub fn run(
+    words: impl IntoIterator<Item = OsString>,
+    listening: impl FnOnce(SocketAddr),
+) -> ExitCode {
+    let arguments = match Arguments::parse(words) {
+        Ok(arguments) => arguments,
+        Err(refusal) => {
+            say(&refusal.to_string());
+            return refusal.exit_code().into();
+        }
+    };
+    let outcome = match arguments.command {
+        Command::Help => {
+            say(&arguments::usage());
+            Ok(())
+        }
+        Command::Serve => serve(arguments, listening),
+        command => administer(command, &arguments.overrides),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("ERROR: {error:#}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+    let around = Surroundings::of_process();
+    let loaded = Configuration::load(&arguments.overrides, &around)?;
+    logs::start(&loaded.configuration);
+    warn(&loaded);
+    loaded.configuration.check_files()?;
+    let source = reload::Source {
+        overrides: arguments.overrides,
+        around,
+    };
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?
+        .block_on(serving::serve(loaded, source, listening))
+}
+
+fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Result<()> {
+    let around = Surroundings::of_process();
+    let loaded = Configuration::load(overrides, &around)?;
+    logs::start(&loaded.configuration);
+    let configuration = &loaded.configuration;
+    let site = Site {
+        token_file: &configuration.auth.token_file,
+        user_file: &configuration.auth.user_file,
+        config_file: &loaded.path,
+        databases: configuration
+            .databases
+            .iter()
+            .map(|entry| &*entry.settings.name)
+            .collect(),
+    };
+    let mut console = Console {
+        input: &mut io::stdin().lock(),
+        output: &mut io::stdout().lock(),
+        remarks: &mut io::stderr().lock(),
+        is_terminal: io::stdin().is_terminal(),
+    };
+    admin::run(command, &site, &mut console)
+}
+
+fn warn(loaded: &Loaded) {
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// Writes to standard error: standard output belongs to the protocol.
+fn say(text: &str) {
+    // Nobody can be told that nobody can be told.
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,59 @@
+//! Reading the configuration again, when asked to by SIGHUP.
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{error, info, warn};
+use ziggurat_services::databases::Databases;
+
+use crate::{
+    arguments::Overrides,
+    configuration::{Configuration, Surroundings, changes::Changes},
+    house,
+};
+
+/// Where the configuration came from.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) overrides: Overrides,
+    pub(crate) around: Surroundings,
+}
+
+/// Reads the configuration again at every SIGHUP, for ever.
+pub(crate) async fn on_hangup(
+    mut running: Configuration,
+    source: Source,
+    databases: Databases,
+) -> anyhow::Result<()> {
+    let mut hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
+    while hangups.recv().await.is_some() {
+        // Files are read here, and a slow disk must not hold up the calls of this thread.
+        let loaded =
+            tokio::task::block_in_place(|| Configuration::load(&source.overrides, &source.around));
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                error!("configuration not reloaded, the old one stays: {error}");
+                continue;
+            }
+        };
+        crate::warn(&loaded);
+        let changes = Changes::between(&running, &loaded.configuration);
+        for section in &changes.need_restart {
+            warn!("{section} has changed; that takes a restart");
+        }
+        if changes.databases {
+            match house::configured(&loaded.configuration) {
+                Ok(list) => {
+                    databases.replace(list);
+                    running.databases = loaded.configuration.databases;
+                }
+                Err(error) => {
+                    error!("configuration not reloaded, the old one stays: {error:#}");
+                    continue;
+                }
+            }
+        }
+        info!("configuration reloaded from {}", loaded.path.display());
+    }
+    Ok(())
+}

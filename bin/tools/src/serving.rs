@@ -1,0 +1,141 @@
+//! Serving until told to stop.
+
+use std::{io, net::SocketAddr};
+
+use anyhow::{Context as _, bail};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+use tracing::{error, info, warn};
+use ziggurat_services::{
+    serve::{Limits, Server, Tls},
+    stdio::{self, Stdio},
+};
+
+use crate::{
+    configuration::{Configuration, Http, Loaded},
+    house::House,
+    reload::{Source, on_hangup},
+    stack,
+};
+
+/// Serves what is configured until it is told to stop, or its client is gone.
+///
+/// # Errors
+/// Fails if the server cannot start, or loses what it listens to.
+pub(crate) async fn serve(
+    loaded: Loaded,
+    source: Source,
+    listening: impl FnOnce(SocketAddr),
+) -> anyhow::Result<()> {
+    let configuration = loaded.configuration;
+    let stop = stopped()?;
+    let mut house = House::build(&configuration)?;
+    let outcome = match &configuration.http {
+        Some(http) => {
+            let hangups = on_hangup(configuration.clone(), source, house.databases.clone());
+            house.run(async move {
+                if let Err(error) = hangups.await {
+                    error!("{error:#}");
+                }
+            });
+            serve_http(http, &configuration, &house, stop, listening).await
+        }
+        None => serve_stdio(&configuration, &house, stop).await,
+    };
+    house.take_down().await;
+    outcome
+}
+
+async fn serve_http(
+    http: &Http,
+    configuration: &Configuration,
+    house: &House,
+    stop: impl Future<Output = ()>,
+    listening: impl FnOnce(SocketAddr),
+) -> anyhow::Result<()> {
+    let mut limits = Limits::default();
+    limits.max_connections = configuration.limits.max_connections;
+    limits.header_timeout = configuration.limits.header_timeout;
+    limits.shutdown_grace = configuration.limits.shutdown_grace;
+    let mut server = Server::new(limits);
+    if let Some(tls) = &http.tls {
+        let chain = tls.chain.as_deref();
+        server = server.with_tls(Tls::from_files(&tls.cert, &tls.key, chain)?);
+    }
+    let listener = listen(http).await?;
+    let address = listener.local_addr().context("reading the address")?;
+    let tower = stack::build(http, configuration, address.ip(), house)?;
+    if house.accounts.is_some() {
+        info!("Authentication: ENABLED");
+    } else {
+        warn!("Authentication: DISABLED (warning: server is not secured)");
+    }
+    let scheme = if http.tls.is_some() { "https" } else { "http" };
+    info!("listening on {scheme}://{address}");
+    listening(address);
+    server
+        .serve(listener, tower, stop)
+        .await
+        .context("cannot go on listening")
+}
+
+async fn listen(http: &Http) -> anyhow::Result<TcpListener> {
+    let candidates = http
+        .address
+        .candidates()
+        .with_context(|| format!("cannot listen on {}", http.address))?;
+    let mut refusal = None;
+    for candidate in candidates {
+        match TcpListener::bind(candidate).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) => refusal = Some(error),
+        }
+    }
+    let Some(refusal) = refusal else {
+        bail!("cannot listen on {}: it has no address", http.address);
+    };
+    Err(refusal).with_context(|| format!("cannot listen on {}", http.address))
+}
+
+async fn serve_stdio(
+    configuration: &Configuration,
+    house: &House,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    info!("Mode: STDIO");
+    let mut limits = stdio::Limits::default();
+    limits.max_line_bytes = configuration
+        .limits
+        .max_body_bytes
+        .try_into()
+        .unwrap_or(usize::MAX);
+    let served = Stdio::new()
+        .with_limits(limits)
+        .serve(
+            house.mcp.clone(),
+            tokio::io::stdin(),
+            tokio::io::stdout(),
+            stop,
+        )
+        .await;
+    match served {
+        // A client that closes its end is gone, which is how conversations end.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        served => served.context("cannot go on talking"),
+    }
+}
+
+/// Resolves when the process is asked to end.
+fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to SIGINT")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to SIGTERM")?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        info!("shutting down");
+    })
+}

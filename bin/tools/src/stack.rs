@@ -1,0 +1,91 @@
+//! The way of a request, from the outside in, on one screen.
+
+use std::{convert::Infallible, net::IpAddr};
+
+use anyhow::Context as _;
+use http::{Method, Request, Response};
+use tower::{Service, ServiceBuilder, util::option_layer};
+use ziggurat_layers::{
+    bearer::BearerLayer,
+    body_limit::BodyLimitLayer,
+    client_ip::ClientIpLayer,
+    json_rpc::{JsonRpcLayer, RpcBody},
+    sanitize::SanitizeLayer,
+};
+use ziggurat_services::{
+    edge::{HeadersLayer, HostLayer, Hosts, LoginLayer, OriginLayer, Origins, Routes},
+    mcp::{ResultBody, dialect},
+    rest::Health,
+    serve::RequestBody,
+};
+
+use crate::{
+    catalogue::{NAME, VERSION},
+    configuration::{Configuration, Http},
+    house::House,
+};
+
+/// Builds the tower over the services of a house.
+///
+/// # Errors
+/// Fails on names of hosts and origins that make no sense.
+pub(crate) fn build(
+    http: &Http,
+    configuration: &Configuration,
+    address: IpAddr,
+    house: &House,
+) -> anyhow::Result<
+    impl Service<
+        Request<RequestBody>,
+        Response = Response<RpcBody<ResultBody>>,
+        Error = Infallible,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + 'static,
+> {
+    let hosts = Hosts::of(address, &http.allowed_hosts).context("http.allowed_hosts")?;
+    let origins = match &http.allowed_origins {
+        Some(allowed) => Origins::listed(allowed).context("http.allowed_origins")?,
+        None => Origins::loopback(),
+    };
+    let bearer = house.accounts.clone().map(|accounts| {
+        BearerLayer::new(accounts)
+            // A health check has no token; and a client that looks for an OAuth server must
+            // learn that there is none, instead of being asked for a token.
+            .with_exempt(["/health", "/.well-known/*"])
+            // A login comes without one. What else does is refused where calls are read.
+            .with_optional(["/mcp/v1"])
+            // Guessing 32 random bytes needs no counting. Failed logins are counted where
+            // passwords are checked.
+            .with_failures_reported(false)
+    });
+    let calls = ServiceBuilder::new()
+        // Without a token there is one call: the login.
+        .layer(LoginLayer::new().with_required(house.accounts.is_some()))
+        .layer(JsonRpcLayer::new().with_dialect(dialect()))
+        .service(house.mcp.clone());
+    let routes = Routes::new().at("/mcp/v1", [Method::POST], calls).at(
+        "/health",
+        [Method::GET, Method::HEAD],
+        Health::new(NAME, VERSION),
+    );
+
+    Ok(ServiceBuilder::new()
+        // Outermost, so that every response has them, refusals and faults too.
+        .layer(HeadersLayer::new().with_tls(http.tls.is_some()))
+        // Whatever goes wrong below leaves as one fixed sentence.
+        .layer(SanitizeLayer::new().with_detail(configuration.debug))
+        // Before anything is read: pages of strangers are turned away.
+        .layer(HostLayer::new(hosts))
+        .layer(OriginLayer::new(origins))
+        // Nobody is worth more than this.
+        .layer(BodyLimitLayer::new(configuration.limits.max_body_bytes))
+        // Who is calling; logins are counted by it.
+        .layer(ClientIpLayer::new(
+            http.client_ip.trusted.clone(),
+            http.client_ip.header.clone(),
+        ))
+        .layer(option_layer(bearer))
+        .service(routes))
+}

@@ -1,0 +1,5 @@
+//! The program as its users meet it, by the sections of the specification.
+
+mod first_minutes;
+
+mod support;

@@ -1,0 +1,166 @@
+//! An HTTP client that hides nothing.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
+
+use serde_json::{Value, json};
+
+use super::program::PATIENCE;
+
+/// Somebody who talks to a server, a connection per request.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    address: String,
+    token: Option<String>,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Client {
+    pub(crate) fn new(address: String) -> Self {
+        Self {
+            address,
+            token: None,
+        }
+    }
+
+    /// The same client, with this bearer token.
+    pub(crate) fn bearing(&self, token: &str) -> Self {
+        Self {
+            address: self.address.clone(),
+            token: Some(token.to_owned()),
+        }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Sends a request with these header lines, each ended by a line break.
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let mut stream = TcpStream::connect(&self.address).expect("listening");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let length = body.len();
+        let token = self.token.as_ref();
+        let authorization = token.map_or_else(String::new, |token| {
+            format!("authorization: Bearer {token}\r\n")
+        });
+        let address = &self.address;
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{authorization}{headers}\
+             connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("answered");
+        Answer::parse(&answer)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, "", "")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
+        self.send("POST", path, "content-type: application/json\r\n", body)
+    }
+
+    /// Posts a JSON-RPC message, and takes the answer as JSON.
+    pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let answer = self.post("/mcp/v1", &call.to_string());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
+    }
+
+    /// Calls a tool: its text, and whether it is an error.
+    pub(crate) fn tool(&self, name: &str, arguments: &Value) -> (String, bool) {
+        let answer = self.call("tools/call", &json!({"name": name, "arguments": arguments}));
+        let result = &answer["result"];
+        let text = result["content"][0]["text"].as_str();
+        let text = text.unwrap_or_else(|| panic!("a text in {answer}"));
+        (text.to_owned(), result["isError"] == true)
+    }
+
+    /// Runs a statement that has to succeed.
+    pub(crate) fn query(&self, query: &str) -> String {
+        let (text, is_error) = self.tool("query_database", &json!({"query": query}));
+        assert!(!is_error, "{text}");
+        text
+    }
+
+    /// Logs in: the whole answer.
+    pub(crate) fn login(&self, username: &str, password: &str) -> Answer {
+        let arguments = json!({"username": username, "password": password});
+        let params = json!({"name": "authenticate_user", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        self.post("/mcp/v1", &call.to_string())
+    }
+
+    /// Logs in, and is somebody from then on.
+    pub(crate) fn logged_in(&self, username: &str, password: &str) -> Self {
+        let answer = self.login(username, password).json();
+        let text = answer["result"]["content"][0]["text"].as_str();
+        let session: Value = text
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_else(|| panic!("a session in {answer}"));
+        self.bearing(session["session_token"].as_str().expect("a token"))
+    }
+}
+
+impl Answer {
+    fn parse(bytes: &[u8]) -> Self {
+        let split = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+        let split = split.unwrap_or_else(|| panic!("a head in {bytes:?}"));
+        let head = String::from_utf8(bytes[..split].to_vec()).expect("text");
+        let rest = &bytes[split + 4..];
+        let is_chunked = head
+            .to_ascii_lowercase()
+            .contains("transfer-encoding: chunked");
+        let body = if is_chunked {
+            unchunked(rest)
+        } else {
+            rest.to_vec()
+        };
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+        Self {
+            status: status.unwrap_or_else(|| panic!("a status in {head}")),
+            head,
+            body: String::from_utf8(body).expect("text"),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The value of a header, if it is there.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+}
+
+fn unchunked(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let end = rest.windows(2).position(|window| window == b"\r\n");
+        let end = end.expect("the size of a chunk");
+        let size = str::from_utf8(&rest[..end]).expect("digits");
+        let size = usize::from_str_radix(size, 16).expect("a size");
+        if size == 0 {
+            return body;
+        }
+        body.extend_from_slice(&rest[end + 2..end + 2 + size]);
+        rest = &rest[end + 2 + size + 2..];
+    }
+}

@@ -1,0 +1,101 @@
+//! A database of one's own.
+
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tokio::runtime::Runtime;
+use ziggurat_local_pg::{LocalPg, TestDatabase};
+
+/// A database on a real PostgreSQL, gone with the test.
+pub(crate) struct Postgres {
+    server: LocalPg,
+    database: TestDatabase,
+    runtime: Runtime,
+}
+
+impl Postgres {
+    pub(crate) fn new() -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let (server, database) = runtime.block_on(async {
+            let server = LocalPg::start().await.expect("a PostgreSQL to test with");
+            let database = server.database().await.expect("a database");
+            (server, database)
+        });
+        Self {
+            server,
+            database,
+            runtime,
+        }
+    }
+
+    /// A database in which this has been run.
+    pub(crate) fn with(sql: &str) -> Self {
+        let postgres = Self::new();
+        postgres.run(sql);
+        postgres
+    }
+
+    /// Runs statements past the program.
+    pub(crate) fn run(&self, sql: &str) {
+        self.runtime.block_on(async {
+            let mut connection = self.database.connect().await.expect("a connection");
+            sqlx::raw_sql(AssertSqlSafe(sql))
+                .execute(&mut connection)
+                .await
+                .expect(sql);
+            connection.close().await.expect("closed");
+        });
+    }
+
+    /// Asks for one number, past the program.
+    pub(crate) fn count(&self, sql: &str) -> i64 {
+        self.runtime.block_on(async {
+            let mut connection: PgConnection = self.database.connect().await.expect("a connection");
+            sqlx::query_scalar(AssertSqlSafe(sql))
+                .fetch_one(&mut connection)
+                .await
+                .expect(sql)
+        })
+    }
+
+    /// The name in PostgreSQL.
+    pub(crate) fn name(&self) -> &str {
+        self.database.name()
+    }
+
+    /// The URL, with the password.
+    pub(crate) fn url(&self) -> String {
+        self.database.url()
+    }
+
+    /// An entry for the list of databases in a configuration file.
+    pub(crate) fn entry(&self, name: &str) -> String {
+        format!(
+            "  - name: {name}\n    host: \"{}\"\n    port: {}\n    database: {}\n    user: {}\n    \
+             password: \"{}\"\n",
+            self.server.host(),
+            self.server.port(),
+            self.database.name(),
+            self.server.user(),
+            self.password(),
+        )
+    }
+
+    /// The environment a PostgreSQL client would find it by.
+    pub(crate) fn environment(&self) -> [(&'static str, String); 5] {
+        [
+            ("PGHOST", self.server.host().to_owned()),
+            ("PGPORT", self.server.port().to_string()),
+            ("PGDATABASE", self.database.name().to_owned()),
+            ("PGUSER", self.server.user().to_owned()),
+            ("PGPASSWORD", self.password()),
+        ]
+    }
+
+    fn password(&self) -> String {
+        let url = self.database.url();
+        let authority = url.split_once("://").map_or("", |(_, rest)| rest);
+        let user = authority.split('@').next().unwrap_or_default();
+        user.split_once(':')
+            .map_or("", |(_, password)| password)
+            .to_owned()
+    }
+}
