@@ -2,8 +2,8 @@
 //!
 //! [`Lexer`] splits a text into words, symbols and quoted things the way PostgreSQL does, and
 //! knows no grammar. PostgreSQL stays the judge: nothing is safe because this module says so.
-//! What it decides is which messages a caller gets ([`guard()`]), whether the text bounds its own
-//! result and what it is called in a report ([`Sketch`]).
+//! What it decides is which texts are not even sent ([`guard()`], [`Policy`]), whether the text
+//! bounds its own result and what it is called in a report ([`Sketch`]).
 //!
 //! ```
 //! use ziggurat_services::pg::lexer::{Sketch, guard};
@@ -18,13 +18,17 @@
 //! ```
 
 mod guard;
+mod policy;
+mod settings;
 mod sketch;
+mod spelling;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::sketch::Bounds;
 pub use self::{
     guard::{Refusal, guard},
+    policy::{Danger, Policy},
     sketch::Sketch,
 };
 
@@ -45,6 +49,8 @@ pub enum Token<'a> {
     Word(&'a str),
     /// A quoted name, without the quotes around it.
     Quoted(&'a str),
+    /// The same of a name written as `U&"…"`, whose escapes stand for characters.
+    Escaped(&'a str),
     /// A string or a bit string, in quotes or dollars.
     Literal,
     /// A number or a parameter.
@@ -158,11 +164,30 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn identifier(&mut self) -> Token<'a> {
-        match self.quoted(b'"', false) {
-            Some(name) => Token::Quoted(name),
-            None => Token::Unclosed,
+    fn identifier(&mut self, token: fn(&'a str) -> Token<'a>) -> Token<'a> {
+        self.quoted(b'"', false).map_or(Token::Unclosed, token)
+    }
+
+    /// Takes a number and not what is glued to it: in `1INTO` PostgreSQL 14 sees two words.
+    fn number(&mut self) -> Token<'a> {
+        let is_digit = |b: u8| b.is_ascii_digit() || b == b'_';
+        let is_based = self.peek(0) == Some(b'0')
+            && matches!(self.peek(1), Some(b'x' | b'X' | b'o' | b'O' | b'b' | b'B'))
+            && self.peek(2).is_some_and(|b| b.is_ascii_hexdigit());
+        if is_based {
+            self.at += 2;
+            self.take_bytes(|b| b.is_ascii_hexdigit() || b == b'_');
+            return Token::Number;
         }
+        self.take_bytes(|b| is_digit(b) || b == b'.');
+        let sign = usize::from(matches!(self.peek(1), Some(b'+' | b'-')));
+        if matches!(self.peek(0), Some(b'e' | b'E'))
+            && self.peek(1 + sign).is_some_and(|b| b.is_ascii_digit())
+        {
+            self.at += 1 + sign;
+            self.take_bytes(is_digit);
+        }
+        Token::Number
     }
 
     fn dollar(&mut self) -> Token<'a> {
@@ -207,7 +232,7 @@ impl<'a> Lexer<'a> {
             }
             b'U' if next == (Some(b'&'), Some(b'"')) => {
                 self.at += 2;
-                self.identifier()
+                self.identifier(Token::Escaped)
             }
             _ => Token::Word(self.take_bytes(|b| is_tag(b) || b == b'$')),
         }
@@ -223,13 +248,9 @@ impl<'a> Iterator for Lexer<'a> {
         }
         let token = match self.peek(0)? {
             b'\'' => self.string(false),
-            b'"' => self.identifier(),
+            b'"' => self.identifier(Token::Quoted),
             b'$' => self.dollar(),
-            b'0'..=b'9' => {
-                // With what is glued to it, as in `1e5` and `0xff`.
-                self.take_bytes(|b| is_tag(b) || b == b'.');
-                Token::Number
-            }
+            b'0'..=b'9' => self.number(),
             byte if is_tag(byte) => self.word(),
             byte => {
                 self.at += 1;

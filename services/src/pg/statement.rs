@@ -53,7 +53,7 @@ use super::{
     database::{Database, MAX_ROWS},
     error::QueryError,
     lease::Lease,
-    lexer::{Bounds, Refusal, Sketch, guard},
+    lexer::{Bounds, Policy, Refusal, Sketch},
     rows::{Desk, Rows},
 };
 
@@ -111,7 +111,7 @@ impl Statement {
     ///
     /// # Errors
     /// When there is nothing in it, and when it is refused before it is sent (see
-    /// [`guard()`]).
+    /// [`Policy`]).
     pub fn new(database: &Database, text: &str) -> Result<Self, QueryError> {
         let access = if database.allows_writes() {
             Access::ReadWrite
@@ -159,12 +159,11 @@ impl Statement {
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
-        if text.contains('\0') {
-            return Err(Refusal::Nul.into());
-        }
-        if access == Access::ReadOnly {
-            guard(text)?;
-        }
+        let policy = match access {
+            Access::ReadOnly => Policy::read_only(),
+            Access::ReadWrite => Policy::writable(),
+        };
+        policy.check(text)?;
         if sketch.copies_through_the_client() {
             return Err(Refusal::Copy.into());
         }

@@ -1,8 +1,16 @@
 //! Statements that have no place in a read-only transaction.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
-use super::{Lexer, Token, sketch::is};
+use super::{
+    Token,
+    policy::{Danger, Policy},
+    settings::Setting,
+    sketch::is,
+    spelling,
+};
 
 /// Why a text was not sent to PostgreSQL. What it says is meant for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -23,82 +31,174 @@ pub enum Refusal {
     /// The text does something that read-only access must not.
     #[error("query rejected: {0} is not allowed on a read-only database")]
     Forbidden(&'static str),
+    /// The text calls something that PostgreSQL lets run in any transaction.
+    #[error(
+        "query rejected: {call} is not allowed: {danger}, which no kind of transaction prevents"
+    )]
+    Dangerous {
+        /// What it calls, or the beginning of its name.
+        call: &'static str,
+        /// What that does.
+        danger: Danger,
+    },
+    /// A name is written in a way that is not read here.
+    #[error("query rejected: UESCAPE is not supported in names, write the name as it is")]
+    Escape,
 }
 
 /// Refuses what tries to get out of a read-only transaction, with a message that says so.
 ///
-/// It is there for the message and as a second lock. The first is the transaction: an INSERT
-/// passes here, and PostgreSQL refuses it.
+/// It is [`Policy::read_only`].
 pub fn guard(text: &str) -> Result<(), Refusal> {
-    if text.contains('\0') {
-        return Err(Refusal::Nul);
-    }
-    let mut reader = Reader::default();
-    let mut ended = false;
-    for token in Lexer::new(text) {
-        if token == Token::Symbol(b';') {
-            ended = true;
-        } else if ended {
-            return Err(Refusal::Several);
-        } else {
-            reader.read(token)?;
-        }
-    }
-    Ok(())
+    Policy::read_only().check(text)
 }
 
-/// What the tokens so far make of the next one.
-#[derive(Default)]
-struct Reader<'a> {
+/// What the tokens of a statement so far make of the next one.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    policy: Policy,
     /// How many words there were; the first three decide what kind of statement it is.
     words: usize,
     first: &'a str,
     previous: &'a str,
-    /// The name right before, quoted or not: with a parenthesis it is a call.
-    name: &'a str,
+    last: Last<'a>,
+    setting: Setting,
+    selects: bool,
     sets: bool,
     names_read_only: bool,
 }
 
+/// The token right before.
+#[derive(Debug)]
+enum Last<'a> {
+    Other,
+    /// Behind it, a name is one of a schema, of a column, or of a function.
+    Dot,
+    /// With a parenthesis it is a call.
+    Name(Cow<'a, str>),
+    Escaped(String),
+    /// TO or FROM.
+    Direction,
+}
+
 impl<'a> Reader<'a> {
-    fn read(&mut self, token: Token<'a>) -> Result<(), Refusal> {
-        match token {
-            Token::Word(word) => {
-                self.word(word)?;
-                self.name = word;
-                self.names_read_only |= is(word, READ_ONLY);
-            }
+    pub(super) fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            words: 0,
+            first: "",
+            previous: "",
+            last: Last::Other,
+            setting: Setting::None,
+            selects: false,
+            sets: false,
+            names_read_only: false,
+        }
+    }
+
+    pub(super) fn read(&mut self, token: Token<'a>) -> Result<(), Refusal> {
+        if self.policy.is_open() {
+            return Ok(());
+        }
+        self.last = match token {
+            Token::Word(word) => self.word(word)?,
             // Quotes do not change which function or setting a name means.
             Token::Quoted(name) => {
-                self.name = name;
-                self.names_read_only |= is(name, READ_ONLY);
+                self.name(name, true)?;
+                Last::Name(name.into())
             }
-            Token::Symbol(b'(') => {
-                self.call()?;
-                self.name = "";
+            Token::Escaped(name) => {
+                let name = spelling::unescaped(name);
+                self.name(&name, true)?;
+                Last::Escaped(name)
             }
-            _ => self.name = "",
-        }
-        if self.sets && self.names_read_only {
+            Token::Symbol(symbol) => self.symbol(symbol)?,
+            Token::Literal if is(self.first, &["COPY"]) && matches!(self.last, Last::Direction) => {
+                return Err(Refusal::Dangerous {
+                    call: "COPY with a file",
+                    danger: Danger::Files,
+                });
+            }
+            Token::Literal | Token::Number | Token::Unclosed => {
+                self.settle(Setting::end)?;
+                Last::Other
+            }
+        };
+        if self.sets && self.names_read_only && !self.policy.writes {
             return Err(Refusal::Forbidden("changing transaction_read_only"));
         }
         Ok(())
     }
 
-    fn word(&mut self, word: &'a str) -> Result<(), Refusal> {
+    /// Says what can be said only when nothing follows.
+    pub(super) fn finish(&mut self) -> Result<(), Refusal> {
+        self.settle(Setting::end)
+    }
+
+    fn word(&mut self, word: &'a str) -> Result<Last<'a>, Refusal> {
+        if matches!(self.last, Last::Escaped(_)) && is(word, &["UESCAPE"]) {
+            return Err(Refusal::Escape);
+        }
+        self.machine(word)?;
+        if !self.policy.writes {
+            self.statement(word)?;
+        }
         if self.words == 0 {
             self.first = word;
-            if let Some(control) = known(word, TRANSACTION) {
-                return Err(Refusal::Transaction(control));
-            }
-            if is(word, &["DO"]) {
-                return Err(Refusal::Forbidden("DO"));
+            if is(word, &["SET", "RESET"]) && !self.policy.writes {
+                self.setting = Setting::Awaited;
             }
         }
+        let name = spelling::folded(word);
+        if self.words > 0 {
+            self.name(&name, false)?;
+        }
+        self.selects |= is(word, &["SELECT"]);
         self.sets |= is(word, &["SET", "RESET"]);
-        let previous = self.previous;
+        self.words += 1;
+        self.previous = word;
+        Ok(if is(word, &["TO", "FROM"]) {
+            Last::Direction
+        } else {
+            Last::Name(name)
+        })
+    }
+
+    /// What reaches the machine PostgreSQL is on, whatever the access.
+    fn machine(&self, word: &str) -> Result<(), Refusal> {
+        let call = if self.words == 0 && is(word, &["LOAD"]) {
+            "LOAD"
+        } else if is(word, &["PROGRAM"])
+            && is(self.first, &["COPY"])
+            && matches!(self.last, Last::Direction)
+        {
+            "COPY PROGRAM"
+        } else {
+            return Ok(());
+        };
+        let danger = Danger::Files;
+        Err(Refusal::Dangerous { call, danger })
+    }
+
+    fn statement(&self, word: &str) -> Result<(), Refusal> {
+        let (first, previous) = (self.first, self.previous);
+        if self.words == 0
+            && let Some(control) = known(word, TRANSACTION)
+        {
+            return Err(Refusal::Transaction(control));
+        }
         let forbidden = match word {
             _ if is(word, &["DISCARD"]) => Some("DISCARD"),
+            _ if self.words == 0 => {
+                // PREPARE TRANSACTION has its own message.
+                known(word, STATEMENTS).filter(|&statement| statement != "PREPARE")
+            }
+            _ if self.words == 1 && is(first, &["PREPARE"]) => {
+                if is(word, &["TRANSACTION"]) {
+                    return Err(Refusal::Transaction("PREPARE TRANSACTION"));
+                }
+                Some("PREPARE")
+            }
             _ if is(word, &["WRITE"]) && is(previous, &["READ"]) => Some("READ WRITE"),
             _ if is(word, &["CHARACTERISTICS"]) && is(previous, &["SESSION"]) => {
                 Some("SESSION CHARACTERISTICS")
@@ -107,41 +207,56 @@ impl<'a> Reader<'a> {
                 Some("SESSION AUTHORIZATION")
             }
             _ if is(word, &["ALL"]) && is(previous, &["RESET"]) => Some("RESET ALL"),
-            // With ANALYZE it would create the table, transaction or not.
-            _ if is(self.first, &["EXPLAIN"])
-                && (is(word, &["CREATE"])
-                    || is(word, &["INTO"]) && !is(previous, &["INSERT", "MERGE"])) =>
-            {
-                Some("EXPLAIN of a statement that creates a table")
-            }
-            _ if is(word, &["PROGRAM"]) && is(self.first, &["COPY"]) => Some("COPY PROGRAM"),
-            _ if self.words == 1 && is(word, &["TRANSACTION"]) && is(self.first, &["PREPARE"]) => {
-                return Err(Refusal::Transaction("PREPARE TRANSACTION"));
-            }
-            _ if is(word, &["ROLE"]) && is(self.first, &["SET"]) => {
+            _ if is(word, &["ROLE"]) && is(first, &["SET", "RESET"]) => {
                 let follows =
                     self.words == 1 || self.words == 2 && is(previous, &["SESSION", "LOCAL"]);
                 follows.then_some("SET ROLE")
             }
-            _ if self.words == 1 && is(self.first, &["ALTER"]) => known(word, ALTERED),
+            // With ANALYZE it would create the table, transaction or not. What stands before
+            // INTO does not tell: a column may be called `insert`.
+            _ if is(first, &["EXPLAIN"])
+                && (is(word, &["CREATE"]) || is(word, &["INTO"]) && self.selects) =>
+            {
+                Some("EXPLAIN of a statement that creates a table")
+            }
+            _ if self.words == 1 && is(first, &["ALTER"]) => known(word, ALTERED),
             _ => None,
         };
-        self.words += 1;
-        self.previous = word;
         forbidden.map_or(Ok(()), |what| Err(Refusal::Forbidden(what)))
     }
 
-    fn call(&self) -> Result<(), Refusal> {
-        let is_dblink = self
-            .name
-            .get(..6)
-            .is_some_and(|start| start.eq_ignore_ascii_case("dblink"));
-        let called = if is_dblink {
-            Some("dblink")
+    /// Takes a name as PostgreSQL understands it.
+    fn name(&mut self, name: &str, is_quoted: bool) -> Result<(), Refusal> {
+        self.settle(|setting| setting.name(name, is_quoted))?;
+        self.names_read_only |= is(name, READ_ONLY);
+        // `(x).f` is `f(x)`. PostgreSQL takes it for a column only if there is one.
+        if matches!(self.last, Last::Dot) {
+            self.call(name)?;
+        }
+        Ok(())
+    }
+
+    fn symbol(&mut self, symbol: u8) -> Result<Last<'a>, Refusal> {
+        self.settle(|setting| setting.symbol(symbol))?;
+        match (symbol, &self.last) {
+            (b'(', Last::Name(name)) => self.call(name)?,
+            (b'(', Last::Escaped(name)) => self.call(name)?,
+            (b'.', _) => return Ok(Last::Dot),
+            _ => {}
+        }
+        Ok(Last::Other)
+    }
+
+    fn call(&self, name: &str) -> Result<(), Refusal> {
+        self.policy.refuses(name).map_or(Ok(()), Err)
+    }
+
+    fn settle(&mut self, step: impl FnOnce(&mut Setting) -> bool) -> Result<(), Refusal> {
+        if step(&mut self.setting) {
+            Ok(())
         } else {
-            known(self.name, CALLS)
-        };
-        called.map_or(Ok(()), |what| Err(Refusal::Forbidden(what)))
+            Err(Refusal::Forbidden("changing that setting"))
+        }
     }
 }
 
@@ -158,15 +273,25 @@ const TRANSACTION: &[&str] = &[
     "RELEASE",
 ];
 
-const ALTERED: &[&str] = &["ROLE", "USER", "DATABASE"];
-
-const CALLS: &[&str] = &[
-    "set_config",
-    "lo_export",
-    "pg_file_write",
-    "pg_file_unlink",
-    "pg_file_rename",
+/// What PostgreSQL runs in a read-only transaction, and should not: code, what blocks others or
+/// rewrites their tables, and what is there when the transaction is gone.
+const STATEMENTS: &[&str] = &[
+    "DO",
+    "ANALYZE",
+    "ANALYSE",
+    "CHECKPOINT",
+    "CLUSTER",
+    "LOCK",
+    "REINDEX",
+    "REPACK",
+    "VACUUM",
+    "DECLARE",
+    "LISTEN",
+    "NOTIFY",
+    "PREPARE",
 ];
+
+const ALTERED: &[&str] = &["ROLE", "USER", "DATABASE"];
 
 /// The entry of a list that a word is.
 fn known(word: &str, list: &[&'static str]) -> Option<&'static str> {

@@ -5,6 +5,13 @@ use super::{
     *,
 };
 
+const fn dangerous(call: &'static str, danger: Danger) -> Refusal {
+    Refusal::Dangerous { call, danger }
+}
+
+const CREATES: Refusal = Forbidden("EXPLAIN of a statement that creates a table");
+const SETTING: Refusal = Forbidden("changing that setting");
+
 fn tokens(text: &str) -> Vec<Token<'_>> {
     Lexer::new(text).collect()
 }
@@ -30,14 +37,9 @@ fn quoted_things_hide_what_is_in_them() {
     for text in hidden {
         assert_eq!(tokens(text), [Token::Literal], "{text}");
     }
-    let names = ["\"a;b\"", "\"it\"\"s;\"", "U&\"d\\0061t;\""];
-    for text in names {
-        assert!(
-            matches!(tokens(text)[..], [Token::Quoted(_)]),
-            "{text}: {:?}",
-            tokens(text)
-        );
-    }
+    assert_eq!(tokens("\"a;b\""), [Token::Quoted("a;b")]);
+    assert_eq!(tokens("\"it\"\"s;\""), [Token::Quoted("it\"\"s;")]);
+    assert_eq!(tokens(r#"u&"d\0061t;""#), [Token::Escaped(r"d\0061t;")]);
     let comments = [
         "-- ;",
         "/* ; */",
@@ -68,6 +70,14 @@ fn what_looks_quoted_and_is_not_hides_nothing() {
         (r"U&'back\';", vec![Token::Literal, semicolon]),
         ("'a' 'b';", vec![Token::Literal, Token::Literal, semicolon]),
         ("1e5;", vec![Token::Number, semicolon]),
+        ("1.5E-5;", vec![Token::Number, semicolon]),
+        ("0xFFe;", vec![Token::Number, semicolon]),
+        ("1_000;", vec![Token::Number, semicolon]),
+        (
+            "1INTO q",
+            vec![Token::Number, Token::Word("INTO"), Token::Word("q")],
+        ),
+        ("1e;", vec![Token::Number, Token::Word("e"), semicolon]),
         (
             "*/;",
             vec![Token::Symbol(b'*'), Token::Symbol(b'/'), semicolon],
@@ -173,9 +183,24 @@ fn the_guard_lets_pass_what_the_server_judges() {
         "SELECT a AS \"set\", transaction_read_only FROM t",
         "SHOW transaction_read_only",
         "SET search_path = a",
+        "SET LOCAL \"search_path\" TO a, b",
+        "SET TIME ZONE 'UTC'",
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SET hnsw.ef_search = 100",
+        "SET my.variable = 'a'",
+        "RESET search_path",
         "EXPLAIN SELECT 1",
-        "EXPLAIN INSERT INTO t VALUES (1)",
-        "PREPARE a AS SELECT 1",
+        "EXPLAIN (ANALYZE, VERBOSE) SELECT 1",
+        "EXPLAIN INSERT INTO t SELECT 1",
+        "CREATE TABLE a AS SELECT 1",
+        "SELECT 1 INTO a",
+        "SELECT pg_read_file FROM t",
+        "SELECT pg_relation_size('t'), pg_sleep(1), table_to_xml('t', true, true, '')",
+        "SELECT pg_advisory_xact_lock(1)",
+        "SELECT t.lock, t.notify, t.load FROM t",
+        "SELECT set_config FROM t",
+        "SELECT U&\"d\\0061t\" FROM t",
+        "SELECT U&'d!0061t' UESCAPE '!'",
         "SELECT role, program FROM t",
         "WITH a AS (SELECT 1) SELECT commit FROM a",
         "ALTER TABLE t ADD COLUMN user_id int",
@@ -196,6 +221,10 @@ fn the_guard_refuses_what_reaches_beyond_its_transaction() {
         );
     }
 }
+
+const READ_FILE: Refusal = dangerous("pg_read_file", Danger::Files);
+const COPY_FILE: Refusal = dangerous("COPY with a file", Danger::Files);
+const SET_CONFIG: Refusal = dangerous("set_config", Danger::Settings);
 
 const REFUSED: &[(&str, Refusal)] = &[
     ("SELECT 1; SELECT 2", Several),
@@ -234,38 +263,115 @@ const REFUSED: &[(&str, Refusal)] = &[
     ("ALTER ROLE a SUPERUSER", Forbidden("ROLE")),
     ("ALTER USER a SUPERUSER", Forbidden("USER")),
     ("ALTER DATABASE a RENAME TO b", Forbidden("DATABASE")),
-    ("COPY t TO PROGRAM 'sh'", Forbidden("COPY PROGRAM")),
     (
-        "EXPLAIN (ANALYZE) CREATE TABLE t AS SELECT 1",
-        Forbidden("EXPLAIN of a statement that creates a table"),
+        "COPY t TO PROGRAM 'sh'",
+        dangerous("COPY PROGRAM", Danger::Files),
     ),
     (
-        "EXPLAIN ANALYZE SELECT 1 INTO t",
-        Forbidden("EXPLAIN of a statement that creates a table"),
+        "COPY (SELECT 1) TO /* */ program $$sh$$",
+        dangerous("COPY PROGRAM", Danger::Files),
     ),
-    ("SELECT dblink('a', 'b')", Forbidden("dblink")),
-    ("SELECT dblink_exec ('a')", Forbidden("dblink")),
+    ("COPY t FROM '/etc/passwd'", COPY_FILE),
+    ("copy t (a) to E'/tmp/a' WITH CSV", COPY_FILE),
+    ("COPY BINARY \"t\" TO $$/tmp/a$$", COPY_FILE),
+    ("LOAD 'auto_explain'", dangerous("LOAD", Danger::Files)),
+    ("NOTIFY a", Forbidden("NOTIFY")),
+    ("LISTEN a", Forbidden("LISTEN")),
+    ("LOCK t", Forbidden("LOCK")),
+    ("CHECKPOINT", Forbidden("CHECKPOINT")),
+    ("REINDEX TABLE t", Forbidden("REINDEX")),
+    ("CLUSTER t USING i", Forbidden("CLUSTER")),
+    ("ANALYZE", Forbidden("ANALYZE")),
+    ("PREPARE a AS SELECT 1", Forbidden("PREPARE")),
     (
-        "SELECT pg_catalog.set_config('a', 'b', false)",
-        Forbidden("set_config"),
+        "DECLARE a CURSOR WITH HOLD FOR SELECT 1",
+        Forbidden("DECLARE"),
+    ),
+    ("EXPLAIN ANALYZE CREATE TABLE a AS SELECT 1", CREATES),
+    (
+        "EXPLAIN (ANALYZE) CREATE MATERIALIZED VIEW a AS SELECT 1",
+        CREATES,
+    ),
+    ("EXPLAIN ANALYZE SELECT 1INTO a", CREATES),
+    ("EXPLAIN ANALYZE SELECT 1 AS insert INTO a", CREATES),
+    ("SET \"role\" TO a", SETTING),
+    (r#"SET U&"\0072ole" TO a"#, SETTING),
+    ("RESET ROLE", Forbidden("SET ROLE")),
+    ("SET session_authorization TO a", SETTING),
+    ("SET standard_conforming_strings = off", SETTING),
+    ("SET NAMES 'SJIS'", SETTING),
+    ("SET client_encoding TO 'SJIS'", SETTING),
+    ("SET LOCAL statement_timeout = 0", SETTING),
+    ("SET work_mem = '1TB'", SETTING),
+    ("RESET standard_conforming_strings", SETTING),
+    ("SET pgaudit.log = 'none'", SETTING),
+    ("SET \"PgAudit\" . log = 'none'", SETTING),
+    (
+        r#"SET U&"transaction_read_onl\0079" = off"#,
+        Forbidden("changing transaction_read_only"),
     ),
     (
-        "SELECT \"set_config\" ('a', 'b', false)",
-        Forbidden("set_config"),
+        "SELECT dblink('a', 'b')",
+        dangerous("dblink", Danger::Network),
     ),
     (
-        "SELECT SET_CONFIG--\n('a', 'b', false)",
-        Forbidden("set_config"),
+        "SELECT dblink_exec ('a')",
+        dangerous("dblink*", Danger::Network),
     ),
-    ("SELECT lo_export(1, 'a')", Forbidden("lo_export")),
+    ("SELECT pg_catalog.set_config('a', 'b', false)", SET_CONFIG),
+    ("SELECT \"set_config\" ('a', 'b', false)", SET_CONFIG),
+    ("SELECT SET_CONFIG--\n('a', 'b', false)", SET_CONFIG),
+    (
+        r#"SELECT U&"set\005fconf\+000069g"('a', 'b', false)"#,
+        SET_CONFIG,
+    ),
+    (
+        "SELECT U&\"set!005fconfig\" UESCAPE '!' ('a', 'b', false)",
+        Refusal::Escape,
+    ),
+    (
+        "EXPLAIN ANALYZE SELECT set_config('a', 'b', false)",
+        SET_CONFIG,
+    ),
+    ("VALUES (1), (set_config('a', 'b', false))", SET_CONFIG),
+    (
+        "SELECT pg_f\u{130}le_read('a')",
+        dangerous("pg_file_*", Danger::Files),
+    ),
+    ("SELECT pg_read_file('a')", READ_FILE),
+    ("SELECT ('a'::text).pg_read_file", READ_FILE),
+    (
+        "SELECT t.\"pg_read_file\" FROM unnest('{a}'::text[]) t",
+        READ_FILE,
+    ),
+    ("SELECT * FROM ROWS FROM (pg_read_file('a'))", READ_FILE),
+    (
+        "SELECT * FROM pg_ls_waldir()",
+        dangerous("pg_ls_*", Danger::Files),
+    ),
+    (
+        "SELECT lo_export(1, 'a')",
+        dangerous("lo_export", Danger::Files),
+    ),
     (
         "SELECT pg_file_write('a', 'b', true)",
-        Forbidden("pg_file_write"),
+        dangerous("pg_file_*", Danger::Files),
     ),
-    ("SELECT pg_file_unlink('a')", Forbidden("pg_file_unlink")),
     (
-        "SELECT pg_file_rename('a', 'b')",
-        Forbidden("pg_file_rename"),
+        "SELECT query_to_xml('SELECT 1', true, true, '')",
+        dangerous("query_to_xml", Danger::Sql),
+    ),
+    (
+        "SELECT ts_stat('SELECT 1')",
+        dangerous("ts_stat", Danger::Sql),
+    ),
+    (
+        "SELECT pg_terminate_backend(1)",
+        dangerous("pg_terminate_backend", Danger::Sessions),
+    ),
+    (
+        "SELECT pg_advisory_lock_shared(1)",
+        dangerous("pg_advisory_lock*", Danger::Outlives),
     ),
     (
         "SET transaction_read_only = off",
@@ -280,6 +386,59 @@ const REFUSED: &[(&str, Refusal)] = &[
         Forbidden("changing transaction_read_only"),
     ),
 ];
+
+#[test]
+fn what_a_writer_may_do_ends_at_the_database() {
+    let policy = Policy::writable();
+    let allowed = [
+        "INSERT INTO t VALUES (1); SELECT 1",
+        "BEGIN; COMMIT",
+        "DO $$ BEGIN END $$",
+        "SET ROLE a",
+        "SELECT set_config('a', 'b', false), lo_creat(-1), pg_advisory_lock(1)",
+        "EXPLAIN ANALYZE CREATE TABLE a AS SELECT 1",
+        "PREPARE a AS SELECT 1",
+        "VACUUM t",
+    ];
+    for text in allowed {
+        assert_eq!(policy.check(text), Ok(()), "{text}");
+    }
+    let refused = [
+        "SELECT pg_read_file('a')",
+        "SELECT 1; SELECT pg_read_file('a')",
+        "SELECT 1; COPY t TO 'a'",
+        "COPY t FROM PROGRAM 'a'",
+        "LOAD 'a'",
+        "SELECT dblink('a', 'b')",
+        "SELECT pg_reload_conf()",
+        "SELECT 1\0",
+    ];
+    for text in refused {
+        assert!(policy.check(text).is_err(), "{text}");
+        let open = policy.with_dangerous_functions(true).check(text);
+        assert_eq!(open.is_err(), text.contains('\0'), "{text}");
+    }
+}
+
+#[test]
+fn a_switch_lifts_no_more_than_the_read_only_promise_can_bear() {
+    let policy = Policy::read_only().with_dangerous_functions(true);
+    for text in ["SELECT pg_read_file('a')", "SELECT pg_reload_conf()"] {
+        assert_eq!(policy.check(text), Ok(()), "{text}");
+    }
+    let refused = [
+        "SELECT set_config('a', 'b', false)",
+        "SELECT dblink_exec('a')",
+        "SELECT lo_export(1, 'a')",
+        "SELECT pg_file_unlink('a')",
+        "COPY t TO PROGRAM 'a'",
+        "COMMIT",
+        "SET ROLE a",
+    ];
+    for text in refused {
+        assert!(policy.check(text).is_err(), "{text}");
+    }
+}
 
 /// Texts that are one token each, and what they hide.
 fn hidden() -> impl Strategy<Value = String> {

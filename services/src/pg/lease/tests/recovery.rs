@@ -52,11 +52,11 @@ async fn who_writes_is_told_that_its_connection_died() {
 #[tokio::test]
 async fn a_statement_that_ends_its_own_connection_is_not_sent_twice() {
     let mut fixture = Fixture::new().await;
+    fixture.given(ENDS).await;
     let pool = fixture.readable();
     assert_eq!(value(&pool, "SELECT 1").await, "1");
     trust_idle(&pool);
-    let sql = "SELECT pg_terminate_backend(pg_backend_pid())";
-    assert!(ask(&pool, sql).await.is_err());
+    assert!(ask(&pool, "SELECT ends()").await.is_err());
     let killed = "SELECT sessions_killed FROM pg_stat_database WHERE datname = current_database()";
     let killed = time::timeout(Duration::from_secs(10), async {
         loop {

@@ -1,0 +1,41 @@
+//! The name an identifier stands for, where it is not what is written.
+
+use std::borrow::Cow;
+
+/// An unquoted name. In a database with a Turkish single-byte encoding PostgreSQL makes an
+/// `i` of `İ`, and of no other letter one of ASCII.
+pub(super) fn folded(word: &str) -> Cow<'_, str> {
+    if word.is_ascii() || !word.contains('İ') {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(word.replace('İ', "i"))
+    }
+}
+
+/// The name in a `U&"…"`, whose escapes start with a backslash.
+///
+/// Of a broken escape it keeps what is written: PostgreSQL refuses those.
+pub(super) fn unescaped(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let escape = &rest[at + 1..];
+        let (digits, skipped) = match escape.strip_prefix('+') {
+            Some(digits) => (digits.get(..6), 7),
+            None => (escape.get(..4), 4),
+        };
+        let code = digits
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            .and_then(char::from_u32);
+        if let Some(code) = code {
+            out.push(code);
+            rest = &escape[skipped..];
+        } else {
+            out.push('\\');
+            rest = escape.strip_prefix('\\').unwrap_or(escape);
+        }
+    }
+    out + rest
+}
