@@ -1,0 +1,38 @@
+//! Any text: it is read to its end, a token at a time; what is quoted in it never shows, and
+//! what a sketch says holds for the text with comments in it too.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ziggurat_services::pg::lexer::{Lexer, Sketch, Token};
+
+fuzz_target!(|text: &str| {
+    let tokens: Vec<Token<'_>> = Lexer::new(text).collect();
+    assert!(tokens.len() <= text.len());
+    let ends = tokens.iter().position(|token| *token == Token::Unclosed);
+    assert!(ends.is_none_or(|at| at + 1 == tokens.len()), "{tokens:?}");
+
+    let sketch = Sketch::new(text);
+    let ended = tokens.iter().position(|token| *token == Token::Symbol(b';'));
+    let goes_on = ended.is_some_and(|at| {
+        let mut rest = tokens[at..].iter();
+        rest.any(|token| *token != Token::Symbol(b';'))
+    });
+    assert_eq!(sketch.is_several(), goes_on, "{tokens:?}");
+    let _ = sketch.command();
+
+    if ends.is_none() {
+        // Hidden in a dollar quote, nothing of it is left.
+        if !text.contains('$') {
+            let quoted = format!("$q${text}$q$");
+            assert_eq!(Lexer::new(&quoted).collect::<Vec<_>>(), [Token::Literal]);
+        }
+        let quoted = format!("'{}'", text.replace('\'', "''"));
+        assert_eq!(Lexer::new(&quoted).collect::<Vec<_>>(), [Token::Literal]);
+        // Behind a comment and before one it is what it was.
+        let commented = format!("/*;*/{text}\n--;");
+        assert!(
+            Lexer::new(&commented).eq(tokens.iter().copied()),
+            "{tokens:?}"
+        );
+    }
+});
