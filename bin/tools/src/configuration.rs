@@ -115,20 +115,20 @@ pub(crate) struct Loaded {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Why there is no configuration.
+/// Why there is no configuration. To be shown with its sources, as `{:#}` of anyhow does.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum LoadError {
     /// The file is of no use.
-    #[error("failed to load config file {}: {reason}", path.display())]
+    #[error("failed to load config file {}", path.display())]
     File {
         /// Which file.
         path: PathBuf,
         /// What is wrong with it.
-        reason: FileError,
+        source: FileError,
     },
     /// What it says will not do.
-    #[error("invalid configuration: {0}")]
+    #[error("invalid configuration")]
     Invalid(#[from] Invalid),
 }
 

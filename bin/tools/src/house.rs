@@ -14,7 +14,7 @@ use ziggurat_services::{
 
 use crate::{
     catalogue,
-    configuration::{Auth, Configuration},
+    configuration::{Auth, Configuration, Entry},
 };
 
 /// Time for connections to PostgreSQL to close in good order.
@@ -37,7 +37,7 @@ impl House {
     /// Fails if a file that is needed cannot be used.
     pub(crate) fn build(configuration: &Configuration) -> anyhow::Result<Self> {
         let (pools, reaper) = Pools::new();
-        let databases = Databases::new(pools.clone(), configured(configuration)?);
+        let databases = Databases::new(pools.clone(), configured(configuration));
         // Over standard input and output nobody signs in.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let accounts = has_accounts
@@ -87,15 +87,8 @@ impl House {
 }
 
 /// The databases as the services know them.
-pub(crate) fn configured(configuration: &Configuration) -> anyhow::Result<Vec<Configured>> {
-    configuration
-        .databases
-        .iter()
-        .map(|entry| {
-            let database = entry.database()?;
-            Ok(Configured::new(database).with_users(entry.users.iter().cloned()))
-        })
-        .collect()
+pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = Configured> {
+    configuration.databases.iter().map(Entry::configured)
 }
 
 fn open(configuration: &Configuration, databases: &Databases) -> anyhow::Result<Accounts> {

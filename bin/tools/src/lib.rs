@@ -87,7 +87,7 @@ fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Res
         databases: configuration
             .databases
             .iter()
-            .map(|entry| &*entry.settings.name)
+            .map(|entry| entry.database.name())
             .collect(),
     };
     let mut console = Console {

@@ -42,16 +42,8 @@ pub(crate) async fn on_hangup(
             warn!("{section} has changed; that takes a restart");
         }
         if changes.databases {
-            match house::configured(&loaded.configuration) {
-                Ok(list) => {
-                    databases.replace(list);
-                    running.databases = loaded.configuration.databases;
-                }
-                Err(error) => {
-                    error!("configuration not reloaded, the old one stays: {error:#}");
-                    continue;
-                }
-            }
+            databases.replace(house::configured(&loaded.configuration));
+            running.databases = loaded.configuration.databases;
         }
         info!("configuration reloaded from {}", loaded.path.display());
     }

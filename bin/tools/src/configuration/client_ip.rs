@@ -31,7 +31,7 @@ impl RawClientIp {
         let default = ClientIp::default();
         let proxies = self.trusted_proxies.unwrap_or_default();
         let trusted = TrustedProxies::try_from_iter(&proxies)
-            .map_err(|error| Invalid::key(PROXIES, format!("has a text that is {error}")))?;
+            .map_err(|error| Invalid::key(PROXIES, error.to_string()))?;
         let header = match self.header.filter(|header| !header.is_empty()) {
             Some(name) => hop_header(&name)?,
             None => default.header,

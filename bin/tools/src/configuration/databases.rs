@@ -1,17 +1,17 @@
 //! The databases callers may use: from the file, numbered variables, or one from the
 //! environment and the command line.
 
+mod check;
 mod raw;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc};
 
-use ziggurat_services::pg::database::{Database, Settings};
+use ziggurat_services::{databases::Configured, pg::database::Database};
 
 pub(super) use self::raw::RawDatabase;
-use self::raw::RawHost;
-use super::{Invalid, Surroundings, duration, environment::Reader};
+use super::{Invalid, Surroundings, environment::Reader};
 use crate::arguments::DatabaseFlags;
 
 /// What the variables of databases start with.
@@ -20,15 +20,13 @@ const PREFIX: &str = "ZIGGURAT_DB_";
 /// The name of the database nobody gave one.
 const UNNAMED: &str = "default";
 
-/// A database, and what the server has to know about it besides.
+/// A database that can be connected to, and the users it is there for.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// How to connect to it, and what may be done there.
-    pub(crate) settings: Settings,
-    /// The users it is there for; nobody in the list is no restriction.
+    pub(crate) database: Arc<Database>,
+    /// Nobody in the list is no restriction.
     pub(crate) users: Vec<String>,
-    /// How old what is known of its tables may be; zero to look every time.
-    pub(crate) metadata_ttl: Duration,
 }
 
 /// Puts together what the file, the environment and the command line say, each before the last.
@@ -83,62 +81,13 @@ pub(super) fn check(list: Vec<RawDatabase>, around: &Surroundings) -> Result<Vec
 // === impl Entry ===
 
 impl Entry {
-    /// How old what is known of tables may be, unless somebody says otherwise.
-    const METADATA_TTL: Duration = Duration::from_mins(5);
-
-    /// Whether both describe the same database, password included.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let databases = (self.database(), other.database());
-        self.users == other.users
-            && self.metadata_ttl == other.metadata_ttl
-            && matches!(databases, (Ok(one), Ok(two)) if one.is_same(&two))
+    /// Whether both describe the same database for the same users, passwords included.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.users == other.users && self.database.is_same(&other.database)
     }
 
-    /// The database, which was found to be valid before.
-    pub(crate) fn database(&self) -> Result<Database, Invalid> {
-        Ok(Database::try_from(self.settings.clone())?)
+    /// The same for those who serve it.
+    pub(crate) fn configured(&self) -> Configured {
+        Configured::new(Arc::clone(&self.database)).with_users(self.users.iter().cloned())
     }
-}
-
-/// Reads a duration of a database.
-fn time(
-    text: Option<String>,
-    default: Duration,
-    (name, key): (&str, &'static str),
-) -> Result<Duration, Invalid> {
-    match text.filter(|text| !text.is_empty()) {
-        None => Ok(default),
-        Some(text) => duration::parse(&text).map_err(|error| Invalid::Setting {
-            name: name.to_owned(),
-            key,
-            reason: format!("'{text}' is {error}"),
-        }),
-    }
-}
-
-/// Reads `host:port,host:port`; a host without a port has `port`.
-fn hosts(text: &str, port: u16) -> Option<Vec<RawHost>> {
-    text.split(',')
-        .map(|item| host(item.trim(), port))
-        .collect()
-}
-
-fn host(text: &str, port: u16) -> Option<RawHost> {
-    let (host, number) = match text.strip_prefix('[') {
-        Some(rest) => match rest.split_once(']')? {
-            (host, "") => (host, None),
-            (host, after) => (host, Some(after.strip_prefix(':')?)),
-        },
-        // An IPv6 address without brackets would lose its end.
-        None if text.matches(':').count() > 1 => return None,
-        None => match text.split_once(':') {
-            Some((host, number)) => (host, Some(number)),
-            None => (text, None),
-        },
-    };
-    let port = match number {
-        Some(number) => number.parse().ok()?,
-        None => port,
-    };
-    (!host.is_empty()).then(|| RawHost::new(host, port))
 }

@@ -37,13 +37,13 @@ pub(crate) enum FileError {
     #[error("there is no such file")]
     NotFound,
     /// It cannot be read.
-    #[error("{0}")]
-    Unreadable(io::Error),
+    #[error("it cannot be read")]
+    Unreadable(#[source] io::Error),
     /// It is too large to be a configuration.
     #[error("it is larger than 1 MiB")]
     TooLarge,
     /// It is something else.
-    #[error("{0}")]
+    #[error(transparent)]
     NotUnderstood(serde_yaml::Error),
 }
 
@@ -304,7 +304,7 @@ impl FileError {
     pub(super) fn about(self, path: &Path) -> super::LoadError {
         super::LoadError::File {
             path: PathBuf::from(path),
-            reason: self,
+            source: self,
         }
     }
 }

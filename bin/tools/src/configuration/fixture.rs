@@ -90,7 +90,7 @@ impl Case {
     pub(super) fn error(&self) -> String {
         let error = self.load().expect_err("a bad configuration");
         let folder = format!("{}/", self.folder().display());
-        error.to_string().replace(&folder, "")
+        format!("{:#}", anyhow::Error::from(error)).replace(&folder, "")
     }
 }
 

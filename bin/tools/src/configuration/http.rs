@@ -1,8 +1,12 @@
 //! How clients reach the server over HTTP.
 
-use std::path::PathBuf;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+};
 
 use serde::Deserialize;
+use ziggurat_services::edge::{Hosts, InvalidHost, InvalidOrigin, Origins};
 
 use super::{
     Address, Invalid, Surroundings,
@@ -96,14 +100,33 @@ impl RawHttp {
             address,
             tls,
             client_ip: self.client_ip.unwrap_or_default().check()?,
-            allowed_origins: self.allowed_origins.map(origins).transpose()?,
-            allowed_hosts: self
-                .allowed_hosts
-                .map(hosts)
-                .transpose()?
-                .unwrap_or_default(),
+            allowed_origins: self.allowed_origins,
+            allowed_hosts: self.allowed_hosts.unwrap_or_default(),
         };
+        http.origins()
+            .map(drop)
+            .map_err(|error| Invalid::key("http.allowed_origins", error.to_string()))?;
+        http.hosts(Ipv4Addr::UNSPECIFIED.into())
+            .map(drop)
+            .map_err(|error| Invalid::key("http.allowed_hosts", error.to_string()))?;
         Ok(is_enabled.then_some(http))
+    }
+}
+
+// === impl Http ===
+
+impl Http {
+    /// The origins whose pages may use the server.
+    pub(crate) fn origins(&self) -> Result<Origins, InvalidOrigin> {
+        match &self.allowed_origins {
+            Some(list) => Origins::listed(list),
+            None => Ok(Origins::loopback()),
+        }
+    }
+
+    /// The hosts to answer for at the address that was bound.
+    pub(crate) fn hosts(&self, bound: IpAddr) -> Result<Hosts, InvalidHost> {
+        Hosts::of(bound, &self.allowed_hosts)
     }
 }
 
@@ -129,46 +152,5 @@ impl Default for Tls {
             key: "./server.key".into(),
             chain: None,
         }
-    }
-}
-
-/// What a browser sends as `Origin` has a scheme, a host and perhaps a port, and no path.
-fn origins(list: Vec<String>) -> Result<Vec<String>, Invalid> {
-    let is_origin = |text: &str| {
-        text.split_once("://").is_some_and(|(scheme, host)| {
-            !scheme.is_empty() && is_host(host) && scheme.bytes().all(|b| b.is_ascii_alphanumeric())
-        })
-    };
-    check_each(
-        list,
-        is_origin,
-        "http.allowed_origins",
-        "an origin such as https://app.example.com",
-    )
-}
-
-fn hosts(list: Vec<String>) -> Result<Vec<String>, Invalid> {
-    let expected = "a host such as app.example.com or app.example.com:8080";
-    check_each(list, is_host, "http.allowed_hosts", expected)
-}
-
-fn is_host(text: &str) -> bool {
-    text.parse::<http::uri::Authority>()
-        .is_ok_and(|host| !host.host().is_empty() && !text.contains('@'))
-        && !text.contains('*')
-}
-
-fn check_each(
-    list: Vec<String>,
-    is_good: impl Fn(&str) -> bool,
-    key: &'static str,
-    expected: &str,
-) -> Result<Vec<String>, Invalid> {
-    match list.iter().find(|text| !is_good(text)) {
-        Some(text) => Err(Invalid::key(
-            key,
-            format!("has '{text}', which is not {expected}"),
-        )),
-        None => Ok(list),
     }
 }

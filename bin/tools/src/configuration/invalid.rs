@@ -31,14 +31,11 @@ pub(crate) enum Invalid {
         /// What is wrong with it.
         reason: String,
     },
-    /// A client certificate without its key, or a key without its certificate.
-    #[error("database '{0}': sslcert and sslkey must be set together")]
-    HalfCertificate(String),
     /// A database that cannot be connected to as described.
     #[error(transparent)]
     Database(#[from] InvalidDatabase),
     /// Any other setting will not do.
-    #[error("{key} {reason}")]
+    #[error("{key}: {reason}")]
     Key {
         /// The key in the file, with dots.
         key: &'static str,

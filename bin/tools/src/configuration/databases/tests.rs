@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use sqlx::postgres::PgSslMode;
+use ziggurat_services::pg::database::{Host, Password, TargetSessionAttrs};
 
+use super::check;
 use crate::configuration::{Entry, fixture::Case};
 
 fn databases(case: &Case) -> Vec<Entry> {
@@ -11,7 +13,9 @@ fn databases(case: &Case) -> Vec<Entry> {
 
 fn names(case: &Case) -> Vec<String> {
     let entries = databases(case).into_iter();
-    entries.map(|entry| entry.settings.name).collect()
+    entries
+        .map(|entry| entry.database.name().to_owned())
+        .collect()
 }
 
 #[test]
@@ -28,7 +32,10 @@ databases:
     allow_writes: true
     available_to_users: [alice]
     pool_max_conns: 2
-    pool_min_conns: 0
+    pool_min_conns: 1
+    max_total_connections: 8
+    lease_timeout: 7s
+    application_name: n
     pool_max_conn_idle_time: 3s
     pool_max_conn_lifetime: 4s
     connect_timeout: 5s
@@ -39,7 +46,7 @@ databases:
     let [entry] = &databases(&Case::new().file(text))[..] else {
         panic!("one");
     };
-    let settings = &entry.settings;
+    let settings = entry.database.settings();
     assert_eq!(settings.name, "a");
     assert_eq!((settings.host.as_str(), settings.port), ("h", 1));
     assert_eq!(
@@ -53,18 +60,20 @@ databases:
     assert_eq!(settings.max_idle, Duration::from_secs(3));
     assert_eq!(settings.max_lifetime, Duration::from_secs(4));
     assert_eq!(settings.connect_timeout, Duration::from_secs(5));
-    assert_eq!(entry.metadata_ttl, Duration::ZERO);
+    assert_eq!(settings.metadata_ttl, Duration::ZERO);
     assert_eq!(settings.query_timeout, Duration::ZERO);
     assert_eq!(settings.row_limit, 6);
-    let database = entry.database().expect("valid");
-    assert_eq!(database.query_timeout(), None);
+    assert_eq!(settings.lease_timeout, Duration::from_secs(7));
+    assert_eq!(settings.min_connections, 1);
+    assert_eq!(settings.max_total_connections, 8);
+    assert_eq!(settings.application_name, "n");
 }
 
 #[test]
 fn every_entry_has_the_defaults() {
     let case = Case::new().file("databases: [{name: a, user: u}, {name: b, user: u}]");
     for entry in databases(&case) {
-        let settings = &entry.settings;
+        let settings = entry.database.settings();
         assert_eq!((settings.host.as_str(), settings.port), ("localhost", 5432));
         assert_eq!(settings.database, "postgres");
         assert!(matches!(settings.ssl_mode, PgSslMode::Prefer));
@@ -72,7 +81,7 @@ fn every_entry_has_the_defaults() {
         assert_eq!(settings.max_idle, Duration::from_mins(30));
         assert_eq!(settings.connect_timeout, Duration::from_secs(10));
         assert_eq!(settings.query_timeout, Duration::from_secs(30));
-        assert_eq!(entry.metadata_ttl, Duration::from_mins(5));
+        assert_eq!(settings.metadata_ttl, Duration::from_mins(5));
         assert_eq!(settings.row_limit, 100);
     }
 }
@@ -93,7 +102,7 @@ fn the_environment_and_the_command_line_are_about_the_first() {
         ])
         .words("-db-user c -db-port 3");
     let entries = databases(&case);
-    let first = &entries[0].settings;
+    let first = entries[0].database.settings();
     assert_eq!(
         (first.name.as_str(), first.host.as_str(), first.port),
         ("a", "e", 3)
@@ -102,7 +111,7 @@ fn the_environment_and_the_command_line_are_about_the_first() {
     assert!(matches!(first.ssl_mode, PgSslMode::Disable));
     assert!(first.allow_writes);
     assert_eq!(first.row_limit, 7);
-    let second = &entries[1].settings;
+    let second = entries[1].database.settings();
     assert_eq!(
         (second.name.as_str(), second.host.as_str(), second.port),
         ("b", "f", 5432)
@@ -164,7 +173,7 @@ databases:
 ";
     let entries = databases(&Case::new().file(file).env(&all));
     let show = |entry: &Entry| {
-        let s = &entry.settings;
+        let s = entry.database.settings();
         format!(
             "{} {} {} {} {:?}",
             s.host, s.port, s.database, s.user, s.ssl_mode
@@ -207,7 +216,7 @@ fn numbered_variables_add_databases_and_correct_those_of_the_file() {
     ]);
     assert_eq!(names(&case), ["a", "b", "c"]);
     let entries = databases(&case);
-    let second = &entries[1].settings;
+    let second = entries[1].database.settings();
     assert_eq!((second.host.as_str(), second.user.as_str()), ("e", "f"));
     assert_eq!(second.database, "d");
     assert_eq!(entries[2].users, ["alice", "bob"]);
@@ -234,6 +243,82 @@ fn passwords_do_not_show() {
 }
 
 #[test]
+fn one_host_and_several_take_the_place_of_each_other() {
+    const LIST: &str =
+        "databases: [{name: a, user: u, port: 7, hosts: [{host: f1, port: 1}, {host: f2}]}]";
+    const ONE: &str = "databases: [{name: a, user: u, port: 7, host: f}]";
+    let several = |text: &str| vec![text.to_owned()];
+    let of = |case: &Case| -> Vec<String> {
+        let hosts = databases(case)[0].database.settings().all_hosts();
+        hosts.iter().map(Host::to_string).collect()
+    };
+    let env = |name: &'static str, value: &'static str| [(name, value)];
+    for (case, expected) in [
+        (
+            Case::new().file(LIST),
+            vec!["f1:1".to_owned(), "f2:7".to_owned()],
+        ),
+        (
+            Case::new().file(LIST).env(&env("ZIGGURAT_DB_HOST", "e")),
+            several("e:7"),
+        ),
+        (
+            Case::new().file(LIST).env(&env("PGHOST", "pg")),
+            of(&Case::new().file(LIST)),
+        ),
+        (Case::new().file(LIST).words("-db-host c"), several("c:7")),
+        (
+            Case::new().file(ONE).env(&env("ZIGGURAT_DB_HOSTS", "e:2")),
+            several("e:2"),
+        ),
+        (
+            Case::new()
+                .file(ONE)
+                .env(&env("ZIGGURAT_DB_HOST", "e"))
+                .words("-db-hosts c"),
+            several("c:7"),
+        ),
+        (
+            Case::new().words("-db-user u -db-hosts a:1,b:2"),
+            vec!["a:1".to_owned(), "b:2".to_owned()],
+        ),
+    ] {
+        assert_eq!(of(&case), expected, "{case:?}");
+    }
+    let both = [("ZIGGURAT_DB_HOST", "a"), ("ZIGGURAT_DB_HOSTS", "b")];
+    assert_eq!(
+        Case::new().file(ONE).env(&both).error(),
+        "invalid configuration: database 'a': hosts and host exclude each other"
+    );
+}
+
+#[test]
+fn which_of_the_hosts_will_do_is_taken_from_everywhere() {
+    let target = |case: &Case| databases(case)[0].database.settings().target_session_attrs;
+    let file =
+        || Case::new().file("databases: [{name: a, user: u, target_session_attrs: standby}]");
+    assert_eq!(target(&file()), TargetSessionAttrs::Standby);
+    let env = file().env(&[("ZIGGURAT_DB_TARGET_SESSION_ATTRS", "primary")]);
+    assert_eq!(target(&env), TargetSessionAttrs::Primary);
+    let flag = env.words("-db-target-session-attrs any");
+    assert_eq!(target(&flag), TargetSessionAttrs::Any);
+}
+
+#[test]
+fn certificates_are_read_at_once() {
+    let case = Case::new().words("-db-user u -db-sslrootcert /nonexistent/root.pem");
+    assert_eq!(
+        case.error(),
+        "invalid configuration: database 'default': sslrootcert cannot be read: No such file or directory (os error 2)"
+    );
+    let case = Case::new().words("-db-user u -db-sslcert /nonexistent/c.pem");
+    assert_eq!(
+        case.error(),
+        "invalid configuration: database 'default': sslcert and sslkey must be set together"
+    );
+}
+
+#[test]
 fn lists_of_hosts_are_taken_apart() {
     for (text, expected) in [
         ("a", Some(&[("a", 7)][..])),
@@ -251,21 +336,20 @@ fn lists_of_hosts_are_taken_apart() {
         ("a:65536", None),
         ("::1", None),
     ] {
-        let expected: Option<Vec<_>> = expected.map(|list| {
+        let expected: Option<Vec<Host>> = expected.map(|list| {
             list.iter()
-                .map(|&(host, port)| super::RawHost::new(host, port))
+                .map(|&(host, port)| Host::new(host, port))
                 .collect()
         });
-        assert_eq!(super::hosts(text, 7), expected, "{text}");
+        assert_eq!(check::hosts(text, 7), expected, "{text}");
     }
 }
 
 /// The password that was given; empty where it is to be looked up.
 fn password(entry: &Entry) -> String {
-    match &entry.settings.password {
-        ziggurat_services::pg::database::Password::Given(password) => {
-            password.expose_secret().to_owned()
-        }
-        _ => String::new(),
+    match &entry.database.settings().password {
+        Password::Given(password) => password.expose_secret().to_owned(),
+        Password::PasswordFile => String::new(),
+        other => panic!("{other:?}"),
     }
 }

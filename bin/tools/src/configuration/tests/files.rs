@@ -35,7 +35,13 @@ fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
         let loaded = case.load().expect("good");
         assert!(loaded.is_found);
         assert!(loaded.path.starts_with(case.path(folder)));
-        assert_eq!(loaded.configuration.databases[0].settings.row_limit, rows);
+        assert_eq!(
+            loaded.configuration.databases[0]
+                .database
+                .settings()
+                .row_limit,
+            rows
+        );
     }
 }
 
@@ -114,7 +120,7 @@ fn a_boolean_that_is_left_out_keeps_its_default() {
     let text = "http: {enabled: true, auth: {token_file: t}}\ndatabases: [{name: a, user: b}]";
     let configuration = Case::new().file(text).configuration();
     assert!(configuration.auth.is_enabled);
-    assert!(!configuration.databases[0].settings.allow_writes);
+    assert!(!configuration.databases[0].database.settings().allow_writes);
     let configuration = Case::new()
         .file("http: {auth: {enabled: false}}")
         .configuration();
@@ -148,7 +154,12 @@ zebra: 1
             "unknown key 'zebra' in test.yaml",
         ]
     );
-    assert!(!case.configuration().databases[1].settings.allow_writes);
+    assert!(
+        !case.configuration().databases[1]
+            .database
+            .settings()
+            .allow_writes
+    );
 }
 
 #[test]
@@ -218,7 +229,7 @@ databases:
     let case = Case::new().file(text);
     assert_eq!(case.warnings(), [""; 0]);
     let second = &case.configuration().databases[1];
-    assert_eq!(second.settings.user, "reader");
+    assert_eq!(second.database.settings().user, "reader");
     assert_eq!(second.users, ["alice", "bob"]);
 }
 
@@ -245,7 +256,7 @@ fn deep_nesting_is_refused() {
 fn a_number_is_a_text_where_a_text_belongs() {
     let text = "databases: [{name: 1, user: 007, password: 0123, query_timeout: 0}]";
     let configuration = Case::new().file(text).configuration();
-    let settings = &configuration.databases[0].settings;
+    let settings = configuration.databases[0].database.settings();
     assert_eq!(settings.name, "1");
     assert_eq!(settings.user, "007");
     assert_eq!(settings.query_timeout, Duration::ZERO);

@@ -53,7 +53,7 @@ fn each_mistake_about_databases_has_its_message() {
         ),
         (
             "databases: [{name: a, user: a, hosts: [{port: 1}]}]",
-            "database 'a': hosts has an entry without a host",
+            "database 'a': host is required",
         ),
         (
             "databases: [{name: a, user: a, metadata_ttl: 5}]",
@@ -67,47 +67,61 @@ fn each_mistake_about_databases_has_its_message() {
 }
 
 #[test]
+fn each_mistake_about_choosing_a_host_has_its_message() {
+    assert_mistakes(&[
+        (
+            "databases: [{name: a, user: a, target_session_attrs: fast}]",
+            "database 'a': target_session_attrs must be any, read-write, read-only, primary, standby or prefer-standby",
+        ),
+        (
+            "databases: [{name: a, user: a, pool_min_conns: 5}]",
+            "database 'a': pool_min_conns must be pool_max_conns at most",
+        ),
+    ]);
+}
+
+#[test]
 fn each_mistake_about_http_has_its_message() {
     assert_mistakes(&[
         (
             "http: {address: '8080'}",
-            "http.address '8080' has no port (write :port or host:port)",
+            "http.address: '8080' has no port (write :port or host:port)",
         ),
         (
             "http: {auth: {rate_limit_max_attempts: 0}}",
-            "http.auth.rate_limit_max_attempts must be at least 1",
+            "http.auth.rate_limit_max_attempts: must be at least 1",
         ),
         (
             "http: {auth: {rate_limit_window_minutes: 0}}",
-            "http.auth.rate_limit_window_minutes must be between 1 and 527040",
+            "http.auth.rate_limit_window_minutes: must be between 1 and 527040",
         ),
         (
             "http: {client_ip: {source: header}}",
-            "http.client_ip.trusted_proxies has to name the proxies, since http.client_ip.source is 'header'",
+            "http.client_ip.trusted_proxies: has to name the proxies, since http.client_ip.source is 'header'",
         ),
         (
             "http: {client_ip: {source: peer}}",
-            "http.client_ip.source 'peer' is neither 'socket' nor 'header'",
+            "http.client_ip.source: 'peer' is neither 'socket' nor 'header'",
         ),
         (
             "http: {client_ip: {trusted_proxies: [10.1.2.3/8]}}",
-            "http.client_ip.trusted_proxies has a text that is not a network: 10.1.2.3/8 (did you mean 10.0.0.0/8?)",
+            "http.client_ip.trusted_proxies: not a network: 10.1.2.3/8 (did you mean 10.0.0.0/8?)",
         ),
         (
             "http: {client_ip: {header: 'a b'}}",
-            "http.client_ip.header 'a b' is not the name of a header",
+            "http.client_ip.header: 'a b' is not the name of a header",
         ),
         (
             "http: {allowed_origins: ['*']}",
-            "http.allowed_origins has '*', which is not an origin such as https://app.example.com",
+            "http.allowed_origins: `*` is not an origin such as `https://example.com`",
         ),
         (
             "http: {allowed_origins: ['https://a.example/path']}",
-            "http.allowed_origins has 'https://a.example/path', which is not an origin such as https://app.example.com",
+            "http.allowed_origins: `https://a.example/path` is not an origin such as `https://example.com`",
         ),
         (
             "http: {allowed_hosts: ['https://a.example']}",
-            "http.allowed_hosts has 'https://a.example', which is not a host such as app.example.com or app.example.com:8080",
+            "http.allowed_hosts: `https://a.example` is not a host, with or without a port",
         ),
     ]);
 }
@@ -117,48 +131,48 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
     assert_mistakes(&[
         (
             "embedding: {provider: cohere}",
-            "embedding.provider 'cohere' is none of voyage, openai, ollama",
+            "embedding.provider: 'cohere' is none of voyage, openai, ollama",
         ),
         (
             "llm: {provider: x}",
-            "llm.provider 'x' is none of anthropic, openai, gemini, ollama",
+            "llm.provider: 'x' is none of anthropic, openai, gemini, ollama",
         ),
         (
             "knowledgebase: {embedding_provider: x}",
-            "knowledgebase.embedding_provider 'x' is none of voyage, openai, ollama",
+            "knowledgebase.embedding_provider: 'x' is none of voyage, openai, ollama",
         ),
         (
             "llm: {ollama_url: 'localhost:11434'}",
-            "llm.ollama_url is not an http:// or https:// URL",
+            "llm.ollama_url: is not an http:// or https:// URL",
         ),
         (
             "llm: {temperature: .nan}",
-            "llm.temperature must be between 0 and 2",
+            "llm.temperature: must be between 0 and 2",
         ),
-        ("llm: {max_tokens: 0}", "llm.max_tokens must be at least 1"),
+        ("llm: {max_tokens: 0}", "llm.max_tokens: must be at least 1"),
         (
             "limits: {max_connections: 0}",
-            "limits.max_connections must be between 1 and 1000000",
+            "limits.max_connections: must be between 1 and 1000000",
         ),
         (
             "limits: {max_body_bytes: 1}",
-            "limits.max_body_bytes must be between 1024 and 1073741824",
+            "limits.max_body_bytes: must be between 1024 and 1073741824",
         ),
         (
             "limits: {max_result_bytes: 1}",
-            "limits.max_result_bytes must be between 1024 and 1073741824",
+            "limits.max_result_bytes: must be between 1024 and 1073741824",
         ),
         (
             "limits: {header_timeout: 0s}",
-            "limits.header_timeout must be more than nothing and an hour at most",
+            "limits.header_timeout: must be more than nothing and an hour at most",
         ),
         (
             "limits: {shutdown_grace: 2h}",
-            "limits.shutdown_grace must be an hour at most",
+            "limits.shutdown_grace: must be an hour at most",
         ),
         (
             "limits: {max_login_workers: 0}",
-            "limits.max_login_workers must be between 1 and 1024",
+            "limits.max_login_workers: must be between 1 and 1024",
         ),
     ]);
 }

@@ -71,7 +71,7 @@ fn the_command_line_survives_a_reload() {
     let running = case.configuration();
     let case = case.file("{http: {enabled: true, address: ':2'}, databases: [{name: b, user: c}]}");
     let configured = case.configuration();
-    assert_eq!(configured.databases[0].settings.user, "root");
+    assert_eq!(configured.databases[0].database.settings().user, "root");
     let changes = Changes::between(&running, &configured);
     assert!(changes.databases);
     assert_eq!(changes.need_restart, [""; 0]);
