@@ -33,6 +33,7 @@ pub struct Column {
 pub struct Rows {
     columns: Arc<[Column]>,
     is_command: bool,
+    extent: Option<Extent>,
     desk: Desk,
     /// `None` when it has come to its end.
     driver: Option<Driver>,
@@ -44,6 +45,16 @@ pub struct Rows {
 pub struct Row {
     values: PgRow,
     columns: Arc<[Column]>,
+}
+
+/// How large a result is, where PostgreSQL has counted it before it sends any of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Extent {
+    /// How many rows there will be.
+    pub rows: u32,
+    /// Whether there are more than were asked for.
+    pub has_more: bool,
 }
 
 /// What is known when all rows have been read.
@@ -78,6 +89,7 @@ pub(super) enum Found {
     Head {
         columns: Arc<[Column]>,
         is_command: bool,
+        extent: Option<Extent>,
     },
     Row(PgRow),
 }
@@ -91,6 +103,15 @@ impl Column {
             name: column.name().to_owned(),
             type_oid,
             kind: kind(type_oid).unwrap_or(Kind::Text),
+        }
+    }
+
+    /// The same column, now that more types are known.
+    pub(super) fn learned(&self, kind: impl Fn(u32) -> Option<Kind>) -> Self {
+        Self {
+            name: self.name.clone(),
+            type_oid: self.type_oid,
+            kind: kind(self.type_oid).unwrap_or(self.kind),
         }
     }
 
@@ -134,9 +155,11 @@ impl Rows {
             Some(Found::Head {
                 columns,
                 is_command,
+                extent,
             }) => Ok(Self {
                 columns,
                 is_command,
+                extent,
                 desk,
                 driver: Some(driver),
                 summary: None,
@@ -155,6 +178,13 @@ impl Rows {
     #[must_use]
     pub fn is_command(&self) -> bool {
         self.is_command
+    }
+
+    /// How many rows there will be, if that is known by now: a window of more than
+    /// [`MAX_ROWS`](super::database::MAX_ROWS) is counted first.
+    #[must_use]
+    pub fn extent(&self) -> Option<Extent> {
+        self.extent
     }
 
     /// What there is to say in the end, once the last row was read.
@@ -204,6 +234,7 @@ impl fmt::Debug for Rows {
         f.debug_struct("Rows")
             .field("columns", &self.columns)
             .field("is_command", &self.is_command)
+            .field("extent", &self.extent)
             .field("summary", &self.summary)
             .finish_non_exhaustive()
     }

@@ -35,6 +35,17 @@
 //! running, and in terms of the caller's text alone. On a database that allows writes the text
 //! may hold several statements; the rows are those of the first that returns any.
 //!
+//! # Large results
+//!
+//! An operator may allow more than [`MAX_ROWS`] rows, and then their number stands above them in
+//! an answer nobody wants to hold in memory. So PostgreSQL keeps them for the length of the
+//! transaction: the text becomes a materialized WITH query behind a cursor, a MOVE to its end
+//! says how many rows there are, and they are fetched some at a time as they are asked for. A
+//! scrolling cursor alone would not do, since going back may run the text once more, and
+//! volatile functions with it. A text that fails does so before its first row is sent.
+//!
+//! # What is sent
+//!
 //! A cursor stops after the last row that is wanted, and PostgreSQL gathers what a FETCH returns
 //! before it sends any of it: a query that fails sends no rows. Without a cursor
 //! (EXPLAIN, SHOW, RETURNING) it sends them all, and those beyond the limit are dropped as they
@@ -67,11 +78,12 @@ pub struct Statement {
     access: Access,
     timeout: Option<Duration>,
     window: Window,
+    /// The most rows the operator lets one call have.
+    most: u32,
     route: Route,
     bounds: Bounds,
-    /// Rows that a result may have at most.
-    most: u32,
     command: String,
+    defines: bool,
 }
 
 /// Which rows of a result are wanted.
@@ -96,6 +108,8 @@ enum Route {
     Flight,
     /// In steps, with a cursor.
     Cursor,
+    /// In steps, its rows kept by PostgreSQL until they are asked for.
+    Spool,
     /// In steps, as it is.
     Plain,
     /// In steps, as it is, and undone in the end.
@@ -172,36 +186,33 @@ impl Statement {
         } else {
             Bounds::default()
         };
-        // Who set the limit of the database meant it.
         let most = database.row_limit().max(MAX_ROWS);
+        let window = Window {
+            offset: 0,
+            rows: database.row_limit(),
+        };
         Ok(Self {
             lead: 0,
             access,
             timeout: database.query_timeout(),
+            window: narrowed(bounds, window, most),
             most,
-            window: narrowed(
-                bounds,
-                most,
-                Window {
-                    offset: 0,
-                    rows: database.row_limit(),
-                },
-            ),
             route: Route::of(text, &sketch, access),
             bounds,
             command: sketch.command(),
+            defines: sketch.mentions_a_definition(),
             text: text.into(),
         })
     }
 
     /// Replaces the rows that are wanted: the first ones, as many as the operator says.
     ///
-    /// There are always between 1 and [`MAX_ROWS`], or the row limit of the database if that is
-    /// more. A text with a LIMIT of its own gets no
-    /// other, so its rows are bounded by `MAX_ROWS` and start at the first; one with an OFFSET of
-    /// its own gets no other. What remains is [`window`](Self::window).
+    /// There is always one, and no more than the operator allows or [`MAX_ROWS`], whichever is
+    /// more. A text with a LIMIT of its own gets no other, so its rows are bounded by that and
+    /// start at the first; one with an OFFSET of its own gets no other. What remains is
+    /// [`window`](Self::window).
     pub fn with_window(mut self, window: Window) -> Self {
-        self.window = narrowed(self.bounds, self.most, window);
+        self.window = narrowed(self.bounds, window, self.most);
         self
     }
 
@@ -215,6 +226,26 @@ impl Statement {
     #[must_use]
     pub fn window(&self) -> Window {
         self.window
+    }
+
+    /// Whether it says itself where its rows begin or end, so that no offset can be added.
+    #[must_use]
+    pub fn pages_itself(&self) -> bool {
+        self.bounds.limits || self.bounds.offsets
+    }
+
+    /// Whether running it may change which tables there are, or what they look like. Rather
+    /// once too often than not.
+    #[must_use]
+    pub fn may_define(&self) -> bool {
+        self.access == Access::ReadWrite && self.defines
+    }
+
+    fn route(&self) -> Route {
+        match self.route {
+            Route::Flight | Route::Cursor if self.window.rows > MAX_ROWS => Route::Spool,
+            route => route,
+        }
     }
 
     /// Runs it, and returns when it is known what its result looks like.
@@ -252,7 +283,7 @@ impl Route {
 }
 
 /// Leaves to a text what it says itself.
-fn narrowed(bounds: Bounds, most: u32, window: Window) -> Window {
+fn narrowed(bounds: Bounds, window: Window, most: u32) -> Window {
     Window {
         offset: if bounds.limits || bounds.offsets {
             0
@@ -261,7 +292,7 @@ fn narrowed(bounds: Bounds, most: u32, window: Window) -> Window {
             window.offset.min(i64::MAX.unsigned_abs())
         },
         rows: if bounds.limits {
-            MAX_ROWS
+            most
         } else {
             window.rows.clamp(1, most)
         },

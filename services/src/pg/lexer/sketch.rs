@@ -10,8 +10,15 @@ pub struct Sketch<'a> {
     object: [Option<&'a str>; 2],
     bounds: Bounds,
     is_several: bool,
-    writes: bool,
-    copies: bool,
+    mentions: Mentions,
+}
+
+/// Words that stand somewhere, in parentheses too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mentions {
+    write: bool,
+    definition: bool,
+    copy: bool,
 }
 
 /// What a query says itself about how much of its result there is.
@@ -43,7 +50,7 @@ impl<'a> Sketch<'a> {
                 Token::Symbol(b')') => depth = depth.saturating_sub(1),
                 Token::Word(word) => {
                     is_copy |= is(word, &["COPY"]);
-                    sketch.copies |= is_copy && is(word, &["STDIN", "STDOUT"]);
+                    sketch.mentions.copy |= is_copy && is(word, &["STDIN", "STDOUT"]);
                     sketch.note(word, depth);
                 }
                 _ => {}
@@ -54,7 +61,8 @@ impl<'a> Sketch<'a> {
 
     fn note(&mut self, word: &'a str, depth: usize) {
         self.first.get_or_insert(word);
-        self.writes |= is(word, &["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"]);
+        self.mentions.write |= is(word, &["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"]);
+        self.mentions.definition |= is(word, DEFINING);
         if depth > 0 {
             return;
         }
@@ -117,12 +125,18 @@ impl<'a> Sketch<'a> {
 
     /// Whether a word that changes data stands anywhere.
     pub(crate) fn mentions_a_write(&self) -> bool {
-        self.writes
+        self.mentions.write
+    }
+
+    /// Whether a word stands anywhere that changes what tables there are, or runs code of which
+    /// that cannot be known.
+    pub(crate) fn mentions_a_definition(&self) -> bool {
+        self.mentions.definition
     }
 
     /// Whether it copies to or from whoever sent it.
     pub(crate) fn copies_through_the_client(&self) -> bool {
-        self.copies
+        self.mentions.copy
     }
 
     /// The command tag PostgreSQL gives such a statement, without its row count.
@@ -173,6 +187,11 @@ const MODIFIERS: &[&str] = &[
     "CONSTRAINT",
     "TRUSTED",
     "PROCEDURAL",
+];
+
+/// Words of statements after which the catalogue may read differently.
+const DEFINING: &[&str] = &[
+    "CREATE", "ALTER", "DROP", "COMMENT", "INTO", "IMPORT", "GRANT", "REVOKE", "DO", "CALL",
 ];
 
 /// First words of objects whose names have two.

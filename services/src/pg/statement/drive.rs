@@ -1,5 +1,7 @@
 //! The conversation with PostgreSQL about one statement.
 
+mod spool;
+
 use std::{error::Error, fmt::Write as _, sync::Arc};
 
 use futures_util::TryStreamExt as _;
@@ -91,12 +93,16 @@ struct Message {
 
 impl Run {
     async fn go(&mut self) -> Result<Summary, Stop> {
-        match self.statement.route {
+        match self.statement.route() {
             Route::Flight => match self.flight().await {
                 Err(Stop::Unfit) => self.steps(Route::Plain).await,
                 done => done,
             },
             Route::Cursor => match self.steps(Route::Cursor).await {
+                Err(Stop::Unfit) => self.steps(Route::Plain).await,
+                done => done,
+            },
+            Route::Spool => match self.spool().await {
                 Err(Stop::Unfit) => self.steps(Route::Plain).await,
                 done => done,
             },
@@ -148,12 +154,7 @@ impl Run {
 
     /// One thing after another.
     async fn steps(&mut self, route: Route) -> Result<Summary, Stop> {
-        self.tally = Tally::default();
-        let opening = self.opening();
-        if let Err(error) = self.execute(opening).await {
-            let error = QueryError::new(error, Phase::Begin, 0);
-            return Err(self.stop(error, false, false).await);
-        }
+        self.begin().await?;
         if route != Route::Script
             && let Err(error) = self.prove().await
         {
@@ -177,13 +178,28 @@ impl Run {
         } else {
             "COMMIT"
         };
+        self.end(ending).await?;
+        self.finish(route != Route::Cursor).await
+    }
+
+    async fn begin(&mut self) -> Result<(), Stop> {
+        self.tally = Tally::default();
+        let opening = self.opening();
+        if let Err(error) = self.execute(opening).await {
+            let error = QueryError::new(error, Phase::Begin, 0);
+            return Err(self.stop(error, false, false).await);
+        }
+        Ok(())
+    }
+
+    async fn end(&mut self, ending: &str) -> Result<(), Stop> {
         if let Err(error) = self.execute(ending.to_owned()).await {
             // It has ended, one way or the other.
             let error = QueryError::new(error, Phase::Commit, 0);
             return Err(self.stop(error, false, false).await);
         }
         self.lease.settle();
-        self.finish(route != Route::Cursor).await
+        Ok(())
     }
 
     fn opening(&self) -> String {
@@ -269,6 +285,7 @@ impl Run {
                     .leave(Found::Head {
                         columns,
                         is_command: false,
+                        extent: None,
                     })
                     .await;
             }
@@ -325,6 +342,7 @@ impl Run {
                 .leave(Found::Head {
                     columns,
                     is_command,
+                    extent: None,
                 })
                 .await;
         }

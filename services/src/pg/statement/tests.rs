@@ -1,3 +1,5 @@
+mod large;
+
 use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
