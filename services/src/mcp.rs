@@ -47,6 +47,7 @@
 //! | `prompts/list` | the prompts, by name | |
 //! | `prompts/get` | the messages | -32603 unknown prompt |
 //! | `notifications/initialized` | `{}`, if it was sent as a request | |
+//! | `svc/listDatabases`, `svc/selectDatabase` | the databases a caller may use, and which one it does; only [with databases](Mcp::with_databases) | |
 //! | any other | | -32601 |
 //!
 //! Params that are malformed are -32602, the data naming the member. A notification is never
@@ -80,6 +81,7 @@ mod tests;
 mod text;
 mod tool;
 pub mod tools;
+mod vendor;
 mod wire;
 
 use std::{
@@ -99,11 +101,14 @@ use ziggurat_layers::{
     sanitize::Sanitizer,
 };
 
-use crate::mcp::{
-    params::Named,
-    resource::ReadFuture,
-    tool::{Found, ToolFuture},
-    wire::Fault,
+use crate::{
+    databases::Databases,
+    mcp::{
+        params::Named,
+        resource::ReadFuture,
+        tool::{Found, ToolFuture},
+        wire::Fault,
+    },
 };
 
 pub use self::{
@@ -117,8 +122,8 @@ pub use self::{
     resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
     text::Text,
     tool::{
-        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-        ToolResult, Tools,
+        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult, Tools,
     },
 };
 
@@ -155,6 +160,7 @@ pub enum SetupError {
 #[derive(Clone, Debug)]
 pub struct Mcp {
     room: Arc<Room>,
+    databases: Option<Databases>,
     sanitizer: Sanitizer,
 }
 
@@ -237,7 +243,19 @@ impl Mcp {
             rendered,
         });
         let sanitizer = Sanitizer::production();
-        Ok(Self { room, sanitizer })
+        Ok(Self {
+            room,
+            databases: None,
+            sanitizer,
+        })
+    }
+
+    /// Adds `svc/listDatabases` and `svc/selectDatabase`, which chat clients use to let somebody
+    /// choose a database.
+    #[must_use]
+    pub fn with_databases(mut self, databases: Databases) -> Self {
+        self.databases = Some(databases);
+        self
     }
 
     /// Sets how much clients may read of what is behind a [`Failure`]; nothing by default.
@@ -258,10 +276,11 @@ impl Service<Call> for Mcp {
     }
 
     fn call(&mut self, call: Call) -> ResponseFuture {
-        let state = self
-            .room
-            .answer(call)
-            .unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
+        let answer = match &self.databases {
+            Some(databases) if vendor::is_method(&call) => vendor::answer(databases, &call),
+            _ => self.room.answer(call),
+        };
+        let state = answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
         ResponseFuture {
             state,
             sanitizer: self.sanitizer,

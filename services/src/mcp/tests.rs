@@ -2,6 +2,7 @@ mod doubles;
 mod methods;
 mod results;
 mod setup;
+mod vendor;
 
 use bytes::Bytes;
 use http::Request;

@@ -1,5 +1,6 @@
 //! What a tool is.
 
+mod annotations;
 mod arguments;
 mod list;
 mod schema;
@@ -14,6 +15,7 @@ use crate::mcp::{Caller, Failure, Text, body::Pieces};
 
 pub(super) use self::list::Found;
 pub use self::{
+    annotations::Annotations,
     arguments::Given,
     list::Tools,
     schema::{Property, Schema},
@@ -79,6 +81,7 @@ pub struct ToolDescriptor {
     pub(super) name: Cow<'static, str>,
     pub(super) description: Cow<'static, str>,
     pub(super) schema: Schema,
+    annotations: Annotations,
     pub(super) is_advertised: bool,
 }
 
@@ -158,8 +161,21 @@ impl ToolDescriptor {
             name: name.into(),
             description: description.into(),
             schema,
+            annotations: Annotations::default(),
             is_advertised: true,
         }
+    }
+
+    /// Adds what a host may tell its user about the tool. Revision 2024-11-05 has no place for
+    /// it, so that face does not show it.
+    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = annotations;
+        self
+    }
+
+    /// What a host may tell its user about the tool.
+    pub fn annotations(&self) -> Annotations {
+        self.annotations
     }
 
     /// Leaves the tool out of the list: it can be called by those who know its name.
