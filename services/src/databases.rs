@@ -41,12 +41,13 @@ use std::{
 use arc_swap::ArcSwap;
 use futures_util::future;
 use thiserror::Error;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     accounts::{Holder, Identity},
     pg::{
         database::Database,
-        lease::{Pool, Pools},
+        lease::{Lease, LeaseError, Pool, Pools},
         metadata::Metadata,
     },
 };
@@ -56,6 +57,9 @@ pub use self::cache::MetadataError;
 
 /// The session of everybody, where nobody has to sign in.
 const ANYBODY: &str = "default";
+
+/// How many connections to databases that are not configured there are at a time.
+const MAX_VISITS: usize = 16;
 
 /// A database, and the users it is there for.
 #[derive(Clone, Debug)]
@@ -79,7 +83,25 @@ struct Shared {
     list: ArcSwap<Vec<Configured>>,
     /// By session key. It grows with the sessions that select, and each is forgotten with its
     /// token.
-    selections: Mutex<HashMap<String, String>>,
+    selections: Mutex<HashMap<String, Selection>>,
+    /// Room for connections to what is not configured.
+    visits: Arc<Semaphore>,
+}
+
+/// What a session uses.
+#[derive(Clone, Debug)]
+enum Selection {
+    /// What is configured under a name.
+    Named(String),
+    /// What the session brought along.
+    Brought(Configured),
+}
+
+/// A connection to a database that is not configured. It closes when this is dropped.
+#[derive(Debug)]
+pub struct Visit {
+    lease: Lease,
+    room: OwnedSemaphorePermit,
 }
 
 /// The database a caller is using, and its connections to it.
@@ -118,6 +140,21 @@ pub enum SelectError {
     /// It is not there for this user.
     #[error("Access denied to this database")]
     Denied,
+}
+
+/// Why a caller is kept to the databases that are configured. The words are for the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Confined {
+    /// It came with an API token, and each of those is bound to a database.
+    #[error("an API token is bound to its database and cannot connect to another one")]
+    Token,
+    /// The account, or a database, says who may use what.
+    #[error(
+        "access to databases is restricted by account on this server, so connecting to others is \
+         not allowed"
+    )]
+    User,
 }
 
 // === impl Configured ===
@@ -179,6 +216,7 @@ impl Databases {
                 pools,
                 list: ArcSwap::from_pointee(list.into_iter().collect()),
                 selections: Mutex::default(),
+                visits: Arc::new(Semaphore::new(MAX_VISITS)),
             }),
         }
     }
@@ -216,11 +254,17 @@ impl Databases {
         let key = session_key(identity);
         let list = self.shared.list.load();
         let selected = self.shared.selections().get(&key).cloned();
-        let of_name = |name: String| {
+        let of_name = |name: &String| {
             seen(&list, identity).find(|configured| configured.database.name() == name)
         };
+        let selected = match &selected {
+            Some(Selection::Named(name)) => of_name(name),
+            Some(Selection::Brought(brought)) => {
+                confined(&list, identity).is_none().then_some(brought)
+            }
+            None => None,
+        };
         let configured = selected
-            .and_then(of_name)
             .or_else(|| seen(&list, identity).next())
             .ok_or_else(|| NoDatabase::of(identity))?;
         let pools = self.shared.pools.clone();
@@ -247,7 +291,45 @@ impl Databases {
         }
         let key = session_key(identity);
         self.shared.pools.close_others(&key, name);
-        self.shared.selections().insert(key, name.to_owned());
+        let selection = Selection::Named(name.to_owned());
+        self.shared.selections().insert(key, selection);
+        Ok(())
+    }
+
+    /// Whether a caller may connect to databases that are not configured.
+    ///
+    /// # Errors
+    /// When its token is bound to a database, or users are told apart by database.
+    pub fn may_leave(&self, identity: Option<&Identity>) -> Result<(), Confined> {
+        confined(&self.shared.list.load(), identity).map_or(Ok(()), Err)
+    }
+
+    /// Connects to a database that is not configured, once there is room.
+    ///
+    /// # Errors
+    /// When PostgreSQL lets nobody in.
+    pub async fn visit(&self, database: &Arc<Database>) -> Result<Visit, LeaseError> {
+        let room = Arc::clone(&self.shared.visits).acquire_owned().await;
+        let room = room.map_err(|_| LeaseError::Closed)?;
+        let lease = self.shared.pools.visit(database).await?;
+        Ok(Visit { lease, room })
+    }
+
+    /// Makes a database that is not configured the one a caller is using, and closes its
+    /// connections to the others. Connects to nothing.
+    ///
+    /// # Errors
+    /// As [`may_leave`](Self::may_leave).
+    pub fn bring(
+        &self,
+        identity: Option<&Identity>,
+        database: Arc<Database>,
+    ) -> Result<(), Confined> {
+        self.may_leave(identity)?;
+        let key = session_key(identity);
+        self.shared.pools.close_others(&key, database.name());
+        let selection = Selection::Brought(Configured::new(database));
+        self.shared.selections().insert(key, selection);
         Ok(())
     }
 
@@ -288,7 +370,7 @@ impl Databases {
 }
 
 impl Shared {
-    fn selections(&self) -> MutexGuard<'_, HashMap<String, String>> {
+    fn selections(&self) -> MutexGuard<'_, HashMap<String, Selection>> {
         // Nothing panics while holding it, and a map is whole at any time.
         self.selections
             .lock()
@@ -307,9 +389,30 @@ fn seen<'a>(
         .map(|(_, configured)| configured)
 }
 
+/// Why a caller may use nothing but what is configured, if so.
+fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined> {
+    match identity.map(Identity::holder)? {
+        Holder::Program { .. } => Some(Confined::Token),
+        Holder::User { databases, .. } => {
+            let is_restricted =
+                !databases.is_empty() || list.iter().any(|known| !known.users.is_empty());
+            is_restricted.then_some(Confined::User)
+        }
+    }
+}
+
 /// What the pools and the selection of a caller are kept under.
 fn session_key(identity: Option<&Identity>) -> String {
     identity.map_or_else(|| ANYBODY.to_owned(), |known| known.token().to_string())
+}
+
+// === impl Visit ===
+
+impl Visit {
+    /// Hands on the connection, and the room it takes, to be dropped after it.
+    pub fn into_parts(self) -> (Lease, OwnedSemaphorePermit) {
+        (self.lease, self.room)
+    }
 }
 
 // === impl NoDatabase ===

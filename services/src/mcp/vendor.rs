@@ -25,7 +25,7 @@ struct List<'a> {
 #[derive(Serialize)]
 struct Entry<'a> {
     name: &'a str,
-    host: &'a str,
+    host: String,
     port: u16,
     database: &'a str,
     user: &'a str,
@@ -91,10 +91,12 @@ fn select(databases: &Databases, identity: Option<&Identity>, name: &str) -> Byt
 impl<'a> Entry<'a> {
     fn of(configured: &'a Configured) -> Self {
         let settings = configured.database().settings();
+        // Of several hosts the preferred one.
+        let first = settings.all_hosts().swap_remove(0);
         Self {
             name: &settings.name,
-            host: &settings.host,
-            port: settings.port,
+            host: first.name,
+            port: first.port,
             database: &settings.database,
             user: &settings.user,
             sslmode: match settings.ssl_mode {

@@ -109,6 +109,15 @@ impl Report {
         }
     }
 
+    /// What PostgreSQL says in an error of the driver, if it comes from there.
+    pub(crate) fn of(error: &sqlx::Error, lead: usize) -> Option<Self> {
+        let sqlx::Error::Database(error) = error else {
+            return None;
+        };
+        let error = error.try_downcast_ref::<PgDatabaseError>()?;
+        Some(Self::new(error, lead))
+    }
+
     /// Whether PostgreSQL hung up after saying it.
     pub(crate) fn is_fatal(&self) -> bool {
         self.severity != "ERROR"
@@ -137,12 +146,7 @@ impl std::error::Error for Report {}
 impl QueryError {
     /// Sorts an error of the driver.
     pub(crate) fn new(error: sqlx::Error, phase: Phase, lead: usize) -> Self {
-        let report = match &error {
-            sqlx::Error::Database(database) => database
-                .try_downcast_ref::<PgDatabaseError>()
-                .map(|database| Report::new(database, lead)),
-            _ => None,
-        };
+        let report = Report::of(&error, lead);
         match report {
             Some(report) => Self::Failed {
                 phase,

@@ -141,6 +141,18 @@ pub enum LeaseError {
     },
 }
 
+// === impl LeaseError ===
+
+impl LeaseError {
+    /// Why, for somebody who is told which database it is about anyway.
+    pub(crate) fn cause(&self) -> String {
+        match self {
+            Self::Connect { tried, .. } => Listed(tried).to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
 // === impl Pools ===
 
 impl Pools {
@@ -180,6 +192,18 @@ impl Pools {
             .or_default()
             .insert(database.name().to_owned(), pool.clone());
         pool
+    }
+
+    /// Connects to a database that nobody has configured, for one errand. There is no pool: the
+    /// connection closes when the lease ends.
+    ///
+    /// # Errors
+    /// When PostgreSQL lets nobody in.
+    pub async fn visit(&self, database: &Arc<Database>) -> Result<Lease, LeaseError> {
+        let pool = Pool::new(Arc::clone(database), &self.shared);
+        let lease = pool.lease().await?;
+        pool.close();
+        Ok(lease)
     }
 
     /// Closes all pools of a caller: its token is no good any more.

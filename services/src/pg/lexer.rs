@@ -70,6 +70,16 @@ impl<'a> Lexer<'a> {
         Self { text, at: 0 }
     }
 
+    /// Where the next token may begin: the end of the one before.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes on from another place, which is between two characters.
+    pub(crate) fn go_to(&mut self, position: usize) {
+        self.at = position;
+    }
+
     fn peek(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.at + ahead).copied()
     }

@@ -1,24 +1,29 @@
 //! `query_database`: one statement, its rows as tab-separated text.
 
+mod answer;
+mod elsewhere;
+mod phrases;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
-
-use futures_util::TryStreamExt as _;
 use serde::Deserialize;
 use serde_json::Number;
+use tokio::time;
 
+use self::{
+    answer::{Asked, complaint},
+    elsewhere::{Elsewhere, PATIENCE},
+    phrases::Phrase,
+};
 use crate::{
-    databases::{Current, Databases},
+    accounts::Identity,
+    databases::{Configured, Databases},
     mcp::{
-        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-        ToolResult, tools::client,
+        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult, tools::client,
     },
     pg::{
         database::{Database, MAX_ROWS},
-        error::{Phase, QueryError},
-        rows::{Rows, Summary},
         statement::{Statement, Window},
     },
 };
@@ -31,10 +36,16 @@ const DEFAULT_MAX_BYTES: usize = 4 << 20;
 /// The statement runs in a read-only transaction unless the database allows writes, on a
 /// connection that belongs to the caller's token alone. An answer holds as many rows as the
 /// window and [`with_max_bytes`](Self::with_max_bytes) allow, and says how to ask for more.
+/// Where the operator allows more than 1,000 rows, more than that are not held but streamed.
+///
+/// A text may say where to run it, with the URL of a database that is not configured. Callers
+/// that are kept to certain databases cannot, and
+/// [`with_connection_urls`](Self::with_connection_urls) turns it off for all.
 #[derive(Clone, Debug)]
 pub struct QueryDatabase {
     databases: Databases,
     max_bytes: usize,
+    connection_urls: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -45,11 +56,11 @@ struct Arguments {
     offset: Given<Number>,
 }
 
-/// The rows of an answer, before their number is known and can be written above them.
-struct Page {
-    tsv: String,
-    rows: u64,
-    is_cut: bool,
+/// The rows a caller asks for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    limit: Option<u32>,
+    offset: u64,
 }
 
 // === impl QueryDatabase ===
@@ -61,71 +72,74 @@ impl QueryDatabase {
         Self {
             databases,
             max_bytes: DEFAULT_MAX_BYTES,
+            connection_urls: true,
         }
     }
 
     /// Sets how many bytes of rows an answer may hold (4 MiB by default); it holds a row at
-    /// least.
+    /// least. An answer that is streamed is not held.
     #[must_use]
     pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.max_bytes = max_bytes;
         self
     }
 
-    async fn run(&self, statement: Statement, current: &Current) -> Result<String, Reported> {
-        let lead = format!(
-            "Database: {}\n\nSQL Query:\n{}\n\n",
-            current.label(),
-            statement.text()
-        );
-        let asked = format!("SQL Query:\n{}\n\n", statement.text());
-        let window = statement.window();
-        let lease = current
-            .pool()
-            .lease()
-            .await
-            .map_err(|error| complaint(&asked, &error.into()))?;
-        let mut rows = statement
-            .run(lease)
-            .await
-            .map_err(|error| complaint(&asked, &error))?;
-        let page = self
-            .page(&mut rows)
-            .await
-            .map_err(|error| complaint(&asked, &error))?;
-
-        let mut text = lead;
-        match rows.summary() {
-            Some(summary) if rows.is_command() => write_command(&mut text, summary),
-            summary => {
-                let has_more = page.is_cut || summary.is_some_and(|summary| summary.has_more);
-                write_heading(&mut text, window, page.rows, has_more);
-                text.push_str(&page.tsv);
-            }
-        }
-        Ok(text)
+    /// Sets whether a text may bring the URL of a database along (it may by default).
+    #[must_use]
+    pub fn with_connection_urls(mut self, connection_urls: bool) -> Self {
+        self.connection_urls = connection_urls;
+        self
     }
 
-    /// Reads rows until there are no more, or no more fit.
-    async fn page(&self, rows: &mut Rows) -> Result<Page, QueryError> {
-        let mut page = Page {
-            tsv: String::new(),
-            rows: 0,
-            is_cut: false,
-        };
-        rows.write_header(&mut page.tsv);
-        while let Some(row) = rows.try_next().await? {
-            let whole = page.tsv.len();
-            page.tsv.push('\n');
-            row.write_tsv(&mut page.tsv)?;
-            if page.rows > 0 && page.tsv.len() > self.max_bytes {
-                page.tsv.truncate(whole);
-                page.is_cut = true;
-                break;
-            }
-            page.rows += 1;
+    async fn here(
+        &self,
+        query: &str,
+        wanted: Wanted,
+        request: &ToolRequest,
+    ) -> Result<ToolResult, ToolError> {
+        let current = client::current(&self.databases, request.caller()).await?;
+        let statement = Statement::new(current.database(), query)
+            .map_err(|error| complaint(&error))?
+            .with_window(wanted.window(current.database()));
+        let asked = Asked::here(current.label(), &statement, self.max_bytes);
+        let lease = current.pool().lease().await;
+        let lease = lease.map_err(|error| client::unavailable(&error))?;
+        let may_define = statement.may_define();
+        let answer = asked.run(statement, lease).await;
+        if may_define {
+            self.databases.changed(&current);
         }
-        Ok(page)
+        Ok(answer?)
+    }
+
+    async fn once(
+        &self,
+        url: &str,
+        query: &str,
+        wanted: Wanted,
+        elsewhere: Elsewhere<'_>,
+    ) -> Result<ToolResult, ToolError> {
+        let (database, visit) = elsewhere.connect(url).await?;
+        if query
+            .trim_matches(|c: char| c == ';' || c.is_whitespace())
+            .is_empty()
+        {
+            return Ok(ToolResult::text(
+                "Connection command executed successfully. No query to run.",
+            ));
+        }
+        let statement = Statement::read_only(&database, query)
+            .map_err(|error| complaint(&error))?
+            .with_window(wanted.window(&database));
+        let asked = Asked::elsewhere(database.name(), &statement, self.max_bytes);
+        let (lease, _room) = visit.into_parts();
+        match time::timeout(PATIENCE, asked.run(statement, lease)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Reported::new(format!(
+                "Error iterating rows: no answer within {PATIENCE:?}"
+            ))
+            .into()),
+        }
     }
 }
 
@@ -138,6 +152,8 @@ impl Tool for QueryDatabase {
         let offset = Property::integer("How many rows to pass over first, to page on.")
             .with_default(0)
             .with_minimum(0);
+        let can_write = |seen: &Configured| seen.database().allows_writes();
+        let writes = self.databases.visible(None).iter().any(can_write);
         ToolDescriptor::new(
             "query_database",
             "Runs a SQL statement in PostgreSQL and returns its rows as tab-separated text: a line \
@@ -151,81 +167,50 @@ impl Tool for QueryDatabase {
                 .with_optional("limit", limit)
                 .with_optional("offset", offset),
         )
+        .with_annotations(if writes {
+            Annotations::writing()
+        } else {
+            Annotations::reading()
+        })
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = request.arguments()?;
+        let wanted = Wanted::new(arguments.limit, arguments.offset);
         let query = arguments
             .query
             .or_report("Missing or invalid 'query' parameter")?;
-        let current = client::current(&self.databases, request.caller()).await?;
-        let database = current.database();
-        let statement = Statement::new(database, &query)
-            .map_err(|error| complaint("", &error))?
-            .with_window(window(database, arguments.limit, arguments.offset));
-        Ok(ToolResult::text(self.run(statement, &current).await?))
+        let elsewhere = Elsewhere {
+            databases: &self.databases,
+            identity: request.caller().extension::<Identity>(),
+            is_on: self.connection_urls,
+        };
+        match Phrase::read(&query) {
+            Phrase::Absent => self.here(&query, wanted, &request).await,
+            Phrase::Default(url) => Ok(ToolResult::text(elsewhere.set_default(url).await?)),
+            Phrase::Once { url, rest } => self.once(url, &rest, wanted, elsewhere).await,
+        }
     }
 }
 
-/// A limit out of its range is no limit the caller meant; a negative offset is none.
-fn window(database: &Database, limit: Given<Number>, offset: Given<Number>) -> Window {
-    let limit = limit.0.and_then(|limit| limit.as_u64());
-    let rows = limit
-        .and_then(|limit| u32::try_from(limit).ok())
-        .filter(|rows| (1..=MAX_ROWS).contains(rows));
-    Window {
-        rows: rows.unwrap_or(database.row_limit()),
-        offset: offset.0.and_then(|offset| offset.as_u64()).unwrap_or(0),
-    }
-}
+// === impl Wanted ===
 
-fn write_heading(text: &mut String, window: Window, rows: u64, has_more: bool) {
-    let Window { offset, .. } = window;
-    let (first, last) = (offset + 1, offset + rows);
-    match (offset, has_more) {
-        (0, false) => writeln!(text, "Results ({rows} rows):"),
-        (0, true) => writeln!(
-            text,
-            "Results ({rows} rows shown, more available - use offset={last} for next page or \
-             count_rows for total):"
-        ),
-        (_, false) => writeln!(text, "Results (rows {first}-{last}):"),
-        (_, true) => writeln!(
-            text,
-            "Results (rows {first}-{last}, more available - use offset={last} for next page):"
-        ),
+impl Wanted {
+    /// A limit out of its range is no limit the caller meant; a negative offset is none.
+    fn new(limit: Given<Number>, offset: Given<Number>) -> Self {
+        let limit = limit.0.and_then(|limit| limit.as_u64());
+        Self {
+            limit: limit
+                .and_then(|limit| u32::try_from(limit).ok())
+                .filter(|rows| (1..=MAX_ROWS).contains(rows)),
+            offset: offset.0.and_then(|offset| offset.as_u64()).unwrap_or(0),
+        }
     }
-    .expect("a string takes all that is written");
-}
 
-fn write_command(text: &mut String, summary: &Summary) {
-    let Summary {
-        command, affected, ..
-    } = summary;
-    write!(text, "Statement executed successfully.\nCommand: {command}")
-        .expect("a string takes all that is written");
-    let counts = ["INSERT", "UPDATE", "DELETE"];
-    if *affected > 0 || counts.iter().any(|verb| command.starts_with(verb)) {
-        write!(text, "\nRows affected: {affected}").expect("a string takes all that is written");
+    fn window(self, database: &Database) -> Window {
+        Window {
+            rows: self.limit.unwrap_or(database.row_limit()),
+            offset: self.offset,
+        }
     }
-}
-
-/// What a model is told, so that it can do better.
-fn complaint(asked: &str, error: &QueryError) -> Reported {
-    Reported::new(match error {
-        QueryError::Empty => "Query is empty".to_owned(),
-        QueryError::Refused(refusal) => refusal.to_string(),
-        QueryError::Failed { phase, report } => match phase {
-            Phase::Begin => format!("Failed to begin transaction: {report}"),
-            Phase::Parse => format!(
-                "{asked}Error executing query: {}",
-                client::explained(report)
-            ),
-            Phase::Commit => format!("Failed to commit transaction: {report}"),
-            _ => format!("Error iterating rows: {}", client::explained(report)),
-        },
-        QueryError::Row(_) => "Error reading row: the value is not text".to_owned(),
-        QueryError::Lease(error) => return client::unavailable(error),
-        _ => "Error iterating rows: the connection to the database was lost".to_owned(),
-    })
 }

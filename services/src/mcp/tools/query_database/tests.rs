@@ -1,53 +1,79 @@
+mod connecting;
+mod streaming;
+
 use bytes::Bytes;
 use http::Request;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use tower::{Layer as _, ServiceExt as _};
-use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_layers::json_rpc::Answer;
 
 use super::QueryDatabase;
 use crate::{
+    accounts::Identity,
     databases::{Configured, Databases},
-    mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect},
-    pg::fixture::Fixture,
+    mcp::{
+        Annotations, Mcp, Prompts, Resources, ResultBody, ServerInfo, Tool as _, Tools, dialect,
+    },
+    pg::{database::Settings, fixture::Fixture},
 };
 
 /// A server with the one tool, in front of a database of its own.
 struct Bench {
     fixture: Fixture,
-    writable: bool,
+    /// Kept from call to call, and with them what a session has chosen.
+    databases: Databases,
     max_bytes: usize,
+    connection_urls: bool,
+    identity: Option<Identity>,
 }
 
 impl Bench {
     async fn with(sql: &str) -> Self {
         let mut fixture = Fixture::new().await;
         fixture.given(sql).await;
-        Self {
+        let databases = Databases::new(fixture.pools.clone(), []);
+        let bench = Self {
             fixture,
-            writable: false,
+            databases,
             max_bytes: 1 << 20,
+            connection_urls: true,
+            identity: None,
+        };
+        bench.describe(|_| {});
+        bench
+    }
+
+    /// Replaces the description of the database.
+    fn describe(&self, change: impl FnOnce(&mut Settings)) {
+        let database = self.fixture.describe(change);
+        self.databases.replace([Configured::new(database)]);
+    }
+
+    fn tool(&self) -> QueryDatabase {
+        QueryDatabase::new(self.databases.clone())
+            .with_max_bytes(self.max_bytes)
+            .with_connection_urls(self.connection_urls)
+    }
+
+    /// The body of an answer.
+    async fn body(&self, arguments: Value) -> Answer<ResultBody> {
+        let about = ServerInfo::new("test", "0");
+        let tools = Tools::new().with(self.tool());
+        let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
+        let params = json!({"name": "query_database", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let mut request = Request::new(Bytes::from(call.to_string()));
+        if let Some(identity) = self.identity.clone() {
+            request.extensions_mut().insert(identity);
         }
+        let Ok(answer) = dialect().read(request).answer(mcp).await;
+        answer
     }
 
     /// The text of the answer, and whether it is an error.
     async fn call(&self, arguments: Value) -> (String, bool) {
-        let database = self
-            .fixture
-            .describe(|settings| settings.allow_writes = self.writable);
-        let pools = self.fixture.pools.clone();
-        let tool = QueryDatabase::new(Databases::new(pools, [Configured::new(database)]));
-        let tools = Tools::new().with(tool.with_max_bytes(self.max_bytes));
-        let about = ServerInfo::new("test", "0");
-        let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
-        let server = JsonRpcLayer::new().with_dialect(dialect()).layer(mcp);
-
-        let params = json!({"name": "query_database", "arguments": arguments});
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let request = Request::post("/").body(Full::<Bytes>::from(call.to_string()));
-        let response = server.oneshot(request.expect("constant parts")).await;
-        let body = response.expect("infallible").into_body().collect().await;
-        let answer = body.expect("whole").to_bytes();
+        let body = self.body(arguments).await.into_body().expect("a request");
+        let answer = body.collect().await.expect("whole").to_bytes();
         let answer: Value = serde_json::from_slice(&answer).expect("JSON");
         let result = &answer["result"];
         let text = result["content"][0]["text"].as_str();
@@ -112,7 +138,11 @@ async fn an_answer_holds_no_more_bytes_than_it_may_but_always_a_row() {
     let query = "SELECT repeat('x', 100) FROM generate_series(1, 5)";
     let (text, _) = bench.query(query).await;
     assert!(
-        text.contains("Results (2 rows shown, more available - use offset=2 "),
+        text.contains("\n\nNote: the rows were cut at 250 bytes. "),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n\nResults (2 rows shown, more available - use offset=2 "),
         "{text}"
     );
     let whole = "x".repeat(100);
@@ -159,8 +189,8 @@ async fn what_goes_wrong_is_told_in_words_a_model_can_act_upon() {
 
 #[tokio::test]
 async fn a_command_is_reported_by_its_tag_where_writes_are_allowed() {
-    let mut bench = Bench::with(PEOPLE).await;
-    bench.writable = true;
+    let bench = Bench::with(PEOPLE).await;
+    bench.describe(|settings| settings.allow_writes = true);
     let cases = [
         (
             "DELETE FROM people WHERE id = 9",
@@ -182,4 +212,77 @@ async fn a_command_is_reported_by_its_tag_where_writes_are_allowed() {
         .query("DELETE FROM people WHERE id = 4 RETURNING name")
         .await;
     assert!(text.ends_with("Results (1 rows):\nname\nBo"), "{text}");
+}
+
+#[tokio::test]
+async fn a_statement_that_pages_itself_is_told_that_an_offset_is_of_no_use() {
+    let bench = Bench::with("SELECT").await;
+    let series = "SELECT i FROM generate_series(1, 2000) i";
+    for (rest, is_told) in [(" LIMIT 1500", true), (" OFFSET 10", true), ("", false)] {
+        let (text, _) = bench.query(&format!("{series}{rest}")).await;
+        assert_eq!(
+            text.contains("\n\nNote: the statement has"),
+            is_told,
+            "{text}"
+        );
+        assert!(text.contains("rows shown, more available"), "{text}");
+    }
+    let (text, _) = bench.query("SELECT 1 LIMIT 1").await;
+    assert!(!text.contains("Note"), "{text}");
+
+    // What an operator allows, a statement with a LIMIT of its own may have.
+    let rows = |text: &str| {
+        text.lines()
+            .filter(|line| line.parse::<u32>().is_ok())
+            .count()
+    };
+    let (text, _) = bench.query(&format!("{series} LIMIT 1500")).await;
+    assert_eq!(rows(&text), 1000);
+    bench.describe(|settings| settings.row_limit = 1400);
+    let (text, _) = bench.query(&format!("{series} LIMIT 1500")).await;
+    assert_eq!(rows(&text), 1400);
+}
+
+#[tokio::test]
+async fn several_statements_run_where_writes_are_allowed() {
+    let bench = Bench::with(PEOPLE).await;
+    bench.describe(|settings| settings.allow_writes = true);
+    let several = "DELETE FROM people; INSERT INTO people VALUES (7, 'Cy'); SELECT * FROM people;";
+    let (text, failed) = bench.query(several).await;
+    assert!(
+        text.ends_with("Results (1 rows):\nid\tname\n7\tCy"),
+        "{text}"
+    );
+    assert!(!failed);
+
+    let failing = "DELETE FROM people; SELECT 1 / 0";
+    let (text, failed) = bench.query(failing).await;
+    assert_eq!(
+        text,
+        "Error iterating rows: ERROR: division by zero (SQLSTATE 22012)"
+    );
+    assert!(failed);
+    let (text, _) = bench.query("SELECT count(*) FROM people").await;
+    assert!(text.ends_with("\n1"), "rolled back: {text}");
+}
+
+#[tokio::test]
+async fn a_definition_is_known_to_whoever_asks_next() {
+    let bench = Bench::with(PEOPLE).await;
+    bench.describe(|settings| settings.allow_writes = true);
+    let current = bench.databases.current(None).expect("one");
+    let tables = async || current.metadata().await.expect("tables").tables().count();
+    assert_eq!(tables().await, 1);
+    let (_, failed) = bench.query("CREATE TABLE more ()").await;
+    assert!(!failed);
+    assert_eq!(tables().await, 2);
+}
+
+#[tokio::test]
+async fn a_host_is_told_whether_anything_can_be_written() {
+    let bench = Bench::with("SELECT").await;
+    let annotations = |bench: &Bench| bench.tool().describe().annotations();
+    assert_eq!(annotations(&bench), Annotations::reading());
+    bench.describe(|settings| settings.allow_writes = true);
+    assert_eq!(annotations(&bench), Annotations::writing());
 }

@@ -1,0 +1,290 @@
+//! Connection phrases: a URL in a text that says where to run it.
+//!
+//! They are looked for among the words of the text only. What stands in a string, a comment or
+//! a quoted name is the author's, and so is a URL that no phrase introduces.
+
+use crate::pg::lexer::{Lexer, Token};
+
+/// What a text says about its connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phrase<'a> {
+    /// Nothing.
+    Absent,
+    /// This URL is to be the default of the session. None of the text is SQL.
+    Default(&'a str),
+    /// This URL is for one call, and here is the rest of the text.
+    Once { url: &'a str, rest: String },
+}
+
+/// A URL, and what stands right before it.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    url: &'a str,
+    start: usize,
+    /// Where the word before it begins, if only white space is between.
+    introduction: Option<(usize, &'a str)>,
+    /// Whether that word is the first of the text.
+    is_first: bool,
+}
+
+/// Two words that make a URL the default.
+const DEFAULTS: [(&str, &str); 3] = [("set", "default"), ("use", "database"), ("switch", "to")];
+
+/// Words that introduce a URL for one call, anywhere.
+const ANYWHERE: [&str; 5] = ["at", "from", "on", "for", "in"];
+
+/// Words that introduce one at the beginning of the text.
+const FIRST: [&str; 2] = ["database", "db"];
+
+// === impl Phrase ===
+
+impl<'a> Phrase<'a> {
+    pub(super) fn read(text: &'a str) -> Self {
+        let mut words = Words::new(text);
+        let mut urls = Vec::new();
+        let mut is_default = false;
+        let mut previous = "";
+        while let Some(step) = words.next() {
+            match step {
+                Step::Word(word) => {
+                    is_default |= DEFAULTS.iter().any(|(one, two)| {
+                        previous.eq_ignore_ascii_case(one) && word.eq_ignore_ascii_case(two)
+                    });
+                    previous = word;
+                }
+                Step::Url(found) => {
+                    urls.push(found);
+                    previous = "";
+                }
+                Step::Other => previous = "",
+            }
+        }
+        let Some(first) = urls.first() else {
+            return Self::Absent;
+        };
+        if is_default {
+            return Self::Default(first.url);
+        }
+        let introduced = urls.iter().find_map(|found| found.cut(text, &ANYWHERE));
+        let introduced = introduced.or_else(|| {
+            let leading = first.is_first.then(|| first.cut(text, &FIRST));
+            leading.flatten()
+        });
+        introduced.unwrap_or(Self::Absent)
+    }
+}
+
+// === impl Found ===
+
+impl<'a> Found<'a> {
+    /// Takes the phrase out of the text, if one of these words introduces the URL.
+    fn cut(&self, text: &str, words: &[&str]) -> Option<Phrase<'a>> {
+        let (start, word) = self.introduction?;
+        if !words.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+            return None;
+        }
+        let before = text[..start].trim_end();
+        let after = &text[self.start + self.url.len()..];
+        let between = if before.is_empty() {
+            ""
+        } else if text[before.len()..start].contains(['\n', '\r']) {
+            // It may be what ends a comment.
+            "\n"
+        } else if after.starts_with(|c: char| c.is_whitespace() || c == ';') {
+            ""
+        } else {
+            // What stood on both sides must not become one word.
+            " "
+        };
+        Some(Phrase::Once {
+            url: self.url,
+            rest: format!("{before}{between}{after}"),
+        })
+    }
+}
+
+/// The words and URLs of a text.
+struct Words<'a> {
+    text: &'a str,
+    lexer: Lexer<'a>,
+    /// How many tokens there were.
+    tokens: usize,
+    /// The last token, if it was a word: where it begins.
+    last: Option<(usize, &'a str)>,
+}
+
+enum Step<'a> {
+    Word(&'a str),
+    Url(Found<'a>),
+    Other,
+}
+
+// === impl Words ===
+
+impl<'a> Words<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            lexer: Lexer::new(text),
+            tokens: 0,
+            last: None,
+        }
+    }
+
+    fn next(&mut self) -> Option<Step<'a>> {
+        let token = self.lexer.next()?;
+        self.tokens += 1;
+        let Token::Word(word) = token else {
+            self.last = None;
+            return Some(Step::Other);
+        };
+        let start = self.lexer.position() - word.len();
+        let last = self.last.replace((start, word));
+        let Some(url) = url(&self.text[start..], word) else {
+            return Some(Step::Word(word));
+        };
+        self.lexer.go_to(start + url.len());
+        self.last = None;
+        Some(Step::Url(Found {
+            url,
+            start,
+            introduction: last.filter(|&(at, word)| self.introduces(at, word, start)),
+            is_first: self.tokens == 2,
+        }))
+    }
+
+    /// Whether a word stands by itself, with only white space between it and the URL.
+    fn introduces(&self, at: usize, word: &str, url: usize) -> bool {
+        let between = &self.text[at + word.len()..url];
+        let before = self.text[..at].chars().next_back();
+        !between.is_empty()
+            && between.chars().all(char::is_whitespace)
+            && before.is_none_or(char::is_whitespace)
+    }
+}
+
+/// The URL a text begins with, up to white space or a quote. A `;` at its end is SQL's.
+fn url<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    if !["postgres", "postgresql"].contains(&word) {
+        return None;
+    }
+    let rest = text[word.len()..].strip_prefix("://")?;
+    let end = rest
+        .find(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`'))
+        .unwrap_or(rest.len());
+    let length = word.len() + "://".len() + end;
+    Some(text[..length].trim_end_matches(';'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn once<'a>(url: &'a str, rest: &str) -> Phrase<'a> {
+        let rest = rest.to_owned();
+        Phrase::Once { url, rest }
+    }
+
+    #[test]
+    fn a_url_makes_a_phrase_only_behind_its_words() {
+        const URL: &str = "postgres://me:it--s/*odd$$@host:5432/db?sslmode=require";
+        let url = once;
+        let cases = [
+            ("SELECT 1 at URL", url(URL, "SELECT 1 ")),
+            ("SELECT 1\n\tFROM  URL;", url(URL, "SELECT 1\n;")),
+            ("SELECT a on URL where b", url(URL, "SELECT a where b")),
+            (
+                "SELECT 1 -- one\n at URL + 1",
+                url(URL, "SELECT 1 -- one\n + 1"),
+            ),
+            ("at URL SELECT 1", url(URL, " SELECT 1")),
+            ("Database URL SELECT 1", url(URL, " SELECT 1")),
+            ("/* so */ db URL SELECT 1", url(URL, "/* so */ SELECT 1")),
+            ("db URL", url(URL, "")),
+            ("set default URL", Phrase::Default(URL)),
+            ("please Use  Database: URL;", Phrase::Default(URL)),
+            ("URL is what to switch to", Phrase::Default(URL)),
+            // Two phrases: the default wins, else the first.
+            ("switch to x in URL", Phrase::Default(URL)),
+            (
+                "SELECT 1 in URL at postgresql://b",
+                url(URL, "SELECT 1 at postgresql://b"),
+            ),
+            // No phrase.
+            ("SELECT URL", Phrase::Absent),
+            ("SELECT 1 db URL", Phrase::Absent),
+            ("SELECT 1 at/**/URL", Phrase::Absent),
+            ("SELECT 1 (at URL)", Phrase::Absent),
+            ("SELECT 1 at xURL", Phrase::Absent),
+            ("SELECT 1 at mysql://host/db", Phrase::Absent),
+            ("ALTER TABLE t ALTER c SET DEFAULT 1", Phrase::Absent),
+            ("SELECT postgres at postgresql", Phrase::Absent),
+            // Somebody else's words.
+            ("SELECT ' at URL'", Phrase::Absent),
+            ("SELECT 'set default URL'", Phrase::Absent),
+            ("SELECT $$ at URL $$, E'\\' at URL'", Phrase::Absent),
+            ("SELECT 1 -- at URL", Phrase::Absent),
+            ("SELECT 1 /* at /* URL */ at URL */", Phrase::Absent),
+            ("SELECT 1 AS \" at URL\"", Phrase::Absent),
+            ("SELECT 'no end at URL", Phrase::Absent),
+            ("set default 'URL'", Phrase::Absent),
+            // Words of a literal, a URL outside of it.
+            (
+                "SELECT 'set default' at URL",
+                url(URL, "SELECT 'set default' "),
+            ),
+        ];
+        for (pattern, expected) in cases {
+            let text = pattern.replace("URL", URL);
+            assert_eq!(Phrase::read(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quote_ends_a_url_and_begins_what_it_is() {
+        let text = "SELECT 1 at postgres://host/db' at postgres://other/db'";
+        let rest = "SELECT 1 ' at postgres://other/db'";
+        assert_eq!(Phrase::read(text), once("postgres://host/db", rest));
+    }
+
+    fn fragment() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("postgres://u:p@h/d".to_owned()),
+            Just("postgresql://".to_owned()),
+            "(at|from|set|default|use database|switch to|db|SELECT|postgres|:|//| |\n|;|'|\"|--|/\\*|\\*/|\\$\\$|\\$a\\$|\\(|\\))",
+            "\\PC{0,4}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_without_a_url_is_left_alone(text: String) {
+            prop_assume!(!text.contains("postgres://") && !text.contains("postgresql://"));
+            prop_assert_eq!(Phrase::read(&text), Phrase::Absent);
+        }
+
+        #[test]
+        fn a_phrase_takes_no_more_than_itself(pieces in prop::collection::vec(fragment(), 0..12)) {
+            let text = pieces.concat();
+            if let Phrase::Once { url, rest } = Phrase::read(&text) {
+                let is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
+                prop_assert!(is_url && !url.contains(char::is_whitespace));
+                let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+                let word = letters(&text) - letters(&rest) - letters(url);
+                prop_assert!((2..=8).contains(&word));
+            }
+        }
+
+        #[test]
+        fn what_stands_in_a_string_is_no_phrase(inside in "[^']{0,20}") {
+            for word in ["at", "set default", "db"] {
+                let text = format!("SELECT ' {word} postgres://u@h/d {inside}'");
+                prop_assert_eq!(Phrase::read(&text), Phrase::Absent);
+                let text = format!("SELECT 1 -- {word} postgres://u@h/d");
+                prop_assert_eq!(Phrase::read(&text), Phrase::Absent);
+            }
+        }
+    }
+}
