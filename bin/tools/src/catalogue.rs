@@ -49,7 +49,9 @@ pub(crate) fn offer(
     let about = ServerInfo::new(NAME, VERSION);
     let mcp =
         Mcp::new(&about, tools, resources, prompts).context("Failed to load custom definitions")?;
-    Ok(mcp.with_sanitizer(sanitizer))
+    Ok(mcp
+        .with_sanitizer(sanitizer)
+        .with_databases(databases.clone()))
 }
 
 fn tools(
