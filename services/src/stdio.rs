@@ -42,8 +42,8 @@
 //!
 //! # Panics of the service
 //!
-//! All calls are polled by the future of [`serve`](Stdio::serve), which spawns nothing. So a
-//! panic in one ends them all.
+//! All calls are polled by the future of [`serve`](Stdio::serve), which spawns nothing, so a
+//! panic in one ends them all. [`Mcp`](crate::mcp::Mcp) lets none out of its tools.
 
 mod calls;
 mod input;

@@ -168,7 +168,6 @@ impl Configuration {
             ("embedding", self.embedding.is_enabled),
             ("llm", self.llm.is_enabled),
             ("knowledgebase", self.knowledgebase.is_enabled),
-            ("custom_definitions_path", self.custom_definitions.is_some()),
         ]
         .into_iter()
         .filter(|(_, is_set)| *is_set)

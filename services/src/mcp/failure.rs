@@ -83,6 +83,11 @@ impl Failure {
         self
     }
 
+    /// Stands for a panic, which its hook has already written down.
+    pub(super) fn panicked() -> Self {
+        Self::new("the server met an unexpected condition").with_source("a panic")
+    }
+
     /// What the client may read.
     pub(super) fn public(&self, sanitizer: Sanitizer) -> Cow<'_, str> {
         if self.source.is_some() && sanitizer == Sanitizer::development() {

@@ -1,7 +1,8 @@
 //! What a resource is.
 
-use std::{borrow::Cow, fmt, pin::Pin, sync::Arc};
+use std::{borrow::Cow, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
+use futures_util::FutureExt as _;
 use serde::Serialize;
 
 use crate::mcp::{Caller, Failure, SetupError, register::Register};
@@ -104,7 +105,11 @@ impl<R: Resource> AnyResource for R {
     fn start(self: Arc<Self>, descriptor: Arc<ResourceDescriptor>, caller: Caller) -> ReadFuture {
         Box::pin(async move {
             let uri = descriptor.uri.clone();
-            match self.read(caller).await {
+            let read = AssertUnwindSafe(self.read(caller)).catch_unwind();
+            let read = read
+                .await
+                .unwrap_or_else(|_| Err(Failure::panicked().into()));
+            match read {
                 Ok(text) => Ok(Contents {
                     uri,
                     mime_type: descriptor.mime_type.clone(),

@@ -5,9 +5,9 @@ mod arguments;
 mod list;
 mod schema;
 
-use std::{borrow::Cow, fmt, ops::Range, pin::Pin, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
-use futures_util::Stream;
+use futures_util::{FutureExt as _, Stream};
 use serde::Deserialize;
 use ziggurat_layers::json_rpc::Call;
 
@@ -141,7 +141,13 @@ pub(super) trait AnyTool: Send + Sync {
 
 impl<T: Tool> AnyTool for T {
     fn start(self: Arc<Self>, request: ToolRequest) -> ToolFuture {
-        Box::pin(async move { self.call(request).await })
+        Box::pin(async move {
+            // On standard input and output all calls share a task, and one that panics must not
+            // take the others with it.
+            let call = AssertUnwindSafe(self.call(request)).catch_unwind();
+            call.await
+                .unwrap_or_else(|_| Err(Failure::panicked().into()))
+        })
     }
 }
 

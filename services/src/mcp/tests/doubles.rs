@@ -87,6 +87,7 @@ impl Tool for Fails {
         Err(match &*arguments.how {
             "in words" => Reported::new("the \"moon\"\nis full").into(),
             "not ready" => ToolError::NotReady,
+            "in a panic" => panic!("of a test"),
             "login" => Failure::new("too many attempts")
                 .with_status(StatusCode::TOO_MANY_REQUESTS)
                 .with_header(header::RETRY_AFTER, HeaderValue::from(60))

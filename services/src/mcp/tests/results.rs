@@ -66,6 +66,10 @@ fn what_goes_wrong_with_a_tool_has_its_own_answer() {
             r#""error":{"code":-32001,"message":"Database not ready"}"#,
         ),
         (
+            r#"{"name":"fails","arguments":{"how":"in a panic"}}"#,
+            r#""error":{"code":-32603,"message":"Tool execution error","data":"the server met an unexpected condition"}"#,
+        ),
+        (
             r#"{"name":"fails","arguments":{"how":"login"}}"#,
             r#""error":{"code":-32603,"message":"Tool execution error","data":"too many attempts"}"#,
         ),
