@@ -211,7 +211,7 @@ fn aliases_that_stand_for_too_much_are_refused_fast() {
         let start = Instant::now();
         let error = Case::new().file(&text).error();
         // Far more than it takes, far less than what it would take.
-        assert!(start.elapsed() < Duration::from_secs(20), "{error}");
+        assert!(start.elapsed() < Duration::from_mins(1), "{error}");
         assert!(
             error.contains("aliases stand for more") || error.contains("repetition limit"),
             "{error}"
