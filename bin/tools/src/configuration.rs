@@ -109,8 +109,6 @@ pub(crate) struct Loaded {
     pub(crate) configuration: Configuration,
     /// The file that was read, or would have been.
     pub(crate) path: PathBuf,
-    /// Whether it was there.
-    pub(crate) is_found: bool,
     /// What the operator should know; each a line for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -145,7 +143,6 @@ impl Configuration {
     pub(crate) fn load(overrides: &Overrides, around: &Surroundings) -> Result<Loaded, LoadError> {
         let mut reader = around.environment.reader();
         let (path, read) = find(overrides.config.as_deref(), around)?;
-        let is_found = read.is_some();
         let (mut raw, mut warnings) = read
             .map(|read| (read.raw, read.warnings))
             .unwrap_or_default();
@@ -157,7 +154,6 @@ impl Configuration {
         Ok(Loaded {
             configuration,
             path,
-            is_found,
             warnings,
         })
     }
@@ -165,6 +161,7 @@ impl Configuration {
     /// What is configured and not there yet: to be shortened as the server grows.
     fn unserved(&self) -> impl Iterator<Item = String> {
         [
+            ("a log level", self.logs != Logs::default()),
             ("embedding", self.embedding.is_enabled),
             ("llm", self.llm.is_enabled),
             ("knowledgebase", self.knowledgebase.is_enabled),

@@ -1,4 +1,4 @@
-//! Every flag there is. The comments are what `-help` prints, without the backticks.
+//! Every flag there is. The comments are what `-help` prints, without the marks.
 
 use std::path::PathBuf;
 
@@ -47,22 +47,22 @@ pub(crate) struct Overrides {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Transport (default: stdio)")]
 pub(crate) struct TransportFlags {
-    /// Serve HTTP [`ZIGGURAT_HTTP_ENABLED`]
+    /// Serve HTTP \[`ZIGGURAT_HTTP_ENABLED`\]
     #[arg(long)]
     pub(crate) http: Option<bool>,
-    /// Address to listen on, :port or host:port (default :8080) [`ZIGGURAT_HTTP_ADDRESS`]
+    /// Address to listen on, :port or host:port (default :8080) \[`ZIGGURAT_HTTP_ADDRESS`\]
     #[arg(long, value_name = "address")]
     pub(crate) addr: Option<String>,
-    /// Serve HTTPS; needs -http [`ZIGGURAT_TLS_ENABLED`]
+    /// Serve HTTPS; needs -http \[`ZIGGURAT_TLS_ENABLED`\]
     #[arg(long)]
     pub(crate) tls: Option<bool>,
-    /// Certificate, PEM; needs -http (default ./server.crt) [`ZIGGURAT_TLS_CERT_FILE`]
+    /// Certificate, PEM; needs -http (default ./server.crt) \[`ZIGGURAT_TLS_CERT_FILE`\]
     #[arg(long, value_name = "path")]
     pub(crate) cert: Option<PathBuf>,
-    /// Its private key, PEM; needs -http (default ./server.key) [`ZIGGURAT_TLS_KEY_FILE`]
+    /// Its private key, PEM; needs -http (default ./server.key) \[`ZIGGURAT_TLS_KEY_FILE`\]
     #[arg(long, value_name = "path")]
     pub(crate) key: Option<PathBuf>,
-    /// Intermediate certificates, PEM; needs -http [`ZIGGURAT_TLS_CHAIN_FILE`]
+    /// Intermediate certificates, PEM; needs -http \[`ZIGGURAT_TLS_CHAIN_FILE`\]
     #[arg(long, value_name = "path")]
     pub(crate) chain: Option<PathBuf>,
 }
@@ -71,15 +71,15 @@ pub(crate) struct TransportFlags {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Authentication (HTTP only)")]
 pub(crate) struct AuthFlags {
-    /// Let everybody in; for development only [`ZIGGURAT_AUTH_ENABLED=false`]
+    /// Let everybody in; for development only \[`ZIGGURAT_AUTH_ENABLED=false`\]
     #[arg(long)]
     pub(crate) no_auth: Option<bool>,
     /// API tokens (default: ziggurat-tools-tokens.yaml next to the binary)
-    /// [`ZIGGURAT_AUTH_TOKEN_FILE`]
+    /// \[`ZIGGURAT_AUTH_TOKEN_FILE`\]
     #[arg(long, value_name = "path")]
     pub(crate) token_file: Option<PathBuf>,
     /// User accounts (default: ziggurat-tools-users.yaml next to the binary)
-    /// [`ZIGGURAT_AUTH_USER_FILE`]
+    /// \[`ZIGGURAT_AUTH_USER_FILE`\]
     #[arg(long, value_name = "path")]
     pub(crate) user_file: Option<PathBuf>,
 }
@@ -90,40 +90,40 @@ pub(crate) struct AuthFlags {
     next_help_heading = "Database (the first one configured; without any, one named default)"
 )]
 pub(crate) struct DatabaseFlags {
-    /// Host, or the folder of a socket (default localhost) [`ZIGGURAT_DB_HOST`, `PGHOST`]
+    /// Host, or the folder of a socket (default localhost) \[`ZIGGURAT_DB_HOST`, `PGHOST`\]
     #[arg(long = "db-host", value_name = "host")]
     pub(crate) host: Option<String>,
-    /// Several hosts in place of one: host:port,host:port [`ZIGGURAT_DB_HOSTS`]
+    /// Several hosts in place of one: host:port,host:port \[`ZIGGURAT_DB_HOSTS`\]
     #[arg(long = "db-hosts", value_name = "hosts")]
     pub(crate) hosts: Option<String>,
     /// Which of the hosts will do: any, read-write, read-only, primary, standby or
-    /// prefer-standby (default any) [`ZIGGURAT_DB_TARGET_SESSION_ATTRS`]
+    /// prefer-standby (default any) \[`ZIGGURAT_DB_TARGET_SESSION_ATTRS`\]
     #[arg(long = "db-target-session-attrs", value_name = "which")]
     pub(crate) target_session_attrs: Option<String>,
-    /// Port (default 5432) [`ZIGGURAT_DB_PORT`, `PGPORT`]
+    /// Port (default 5432) \[`ZIGGURAT_DB_PORT`, `PGPORT`\]
     #[arg(long = "db-port", value_name = "port")]
     pub(crate) port: Option<u16>,
-    /// Database in PostgreSQL (default postgres) [`ZIGGURAT_DB_NAME`, `PGDATABASE`]
+    /// Database in PostgreSQL (default postgres) \[`ZIGGURAT_DB_NAME`, `PGDATABASE`\]
     #[arg(long = "db-name", value_name = "name")]
     pub(crate) database: Option<String>,
-    /// Role to connect as; required [`ZIGGURAT_DB_USER`, `PGUSER`]
+    /// Role to connect as; required \[`ZIGGURAT_DB_USER`, `PGUSER`\]
     #[arg(long = "db-user", value_name = "role")]
     pub(crate) user: Option<String>,
     /// Its password; others on this machine can read it, so prefer the environment or the
-    /// password file [`ZIGGURAT_DB_PASSWORD`, `PGPASSWORD`]
+    /// password file \[`ZIGGURAT_DB_PASSWORD`, `PGPASSWORD`\]
     #[arg(id = "db-password", long, value_name = "password", value_parser = secret())]
     pub(crate) password: Option<Secret>,
     /// disable, allow, prefer, require, verify-ca or verify-full (default prefer)
-    /// [`ZIGGURAT_DB_SSLMODE`, `PGSSLMODE`]
+    /// \[`ZIGGURAT_DB_SSLMODE`, `PGSSLMODE`\]
     #[arg(long = "db-sslmode", value_name = "mode")]
     pub(crate) sslmode: Option<String>,
-    /// Client certificate, PEM; with -db-sslkey [`ZIGGURAT_DB_SSLCERT`]
+    /// Client certificate, PEM; with -db-sslkey \[`ZIGGURAT_DB_SSLCERT`\]
     #[arg(long = "db-sslcert", value_name = "path")]
     pub(crate) sslcert: Option<PathBuf>,
-    /// Its private key, PEM; with -db-sslcert [`ZIGGURAT_DB_SSLKEY`]
+    /// Its private key, PEM; with -db-sslcert \[`ZIGGURAT_DB_SSLKEY`\]
     #[arg(long = "db-sslkey", value_name = "path")]
     pub(crate) sslkey: Option<PathBuf>,
-    /// Certificates of the authorities to trust, PEM [`ZIGGURAT_DB_SSLROOTCERT`]
+    /// Certificates of the authorities to trust, PEM \[`ZIGGURAT_DB_SSLROOTCERT`\]
     #[arg(long = "db-sslrootcert", value_name = "path")]
     pub(crate) sslrootcert: Option<PathBuf>,
 }

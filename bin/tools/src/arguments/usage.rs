@@ -58,7 +58,7 @@ pub(super) fn render(clap: &clap::Command) -> String {
             let _ = write!(flag, " <{}>", names.join(" "));
         }
         let help = arg.get_help().map(ToString::to_string);
-        let help = help.unwrap_or_default().replace('`', "");
+        let help = help.unwrap_or_default().replace(['`', '\\'], "");
         explain(&mut text, &flag, &help);
     }
     text.push_str("\nHelp:\n");

@@ -11,7 +11,6 @@ use crate::configuration::fixture::Case;
 #[test]
 fn without_any_file_there_are_defaults_and_no_warnings() {
     let loaded = Case::new().load().expect("defaults");
-    assert!(!loaded.is_found);
     assert!(loaded.path.ends_with("binary/ziggurat-tools.yaml"));
     assert_eq!(loaded.warnings, [""; 0]);
     let configuration = loaded.configuration;
@@ -33,7 +32,6 @@ fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
         let text = format!("databases: [{{name: a, user: b, row_limit: {rows}}}]");
         fs::write(case.path(folder).join("ziggurat-tools.yaml"), text).expect("written");
         let loaded = case.load().expect("good");
-        assert!(loaded.is_found);
         assert!(loaded.path.starts_with(case.path(folder)));
         assert_eq!(
             loaded.configuration.databases[0]

@@ -196,6 +196,17 @@ custom_definitions_path: x
 }
 
 #[test]
+fn a_log_level_that_changes_nothing_yet_is_said() {
+    let case = Case::new().env(&[("ZIGGURAT_MCP_LOG_LEVEL", "info")]);
+    assert_eq!(
+        case.warnings(),
+        ["a log level is configured, but this build does not serve it yet"]
+    );
+    let case = Case::new().env(&[("ZIGGURAT_MCP_LOG_LEVEL", "error")]);
+    assert_eq!(case.warnings(), [""; 0]);
+}
+
+#[test]
 fn files_of_https_without_https_are_worth_a_warning() {
     let case = Case::new().words("-http -cert x");
     assert_eq!(
