@@ -30,6 +30,7 @@ struct Entry<'a> {
     database: &'a str,
     user: &'a str,
     sslmode: &'static str,
+    allow_writes: bool,
 }
 
 #[derive(Serialize)]
@@ -107,6 +108,7 @@ impl<'a> Entry<'a> {
                 PgSslMode::VerifyCa => "verify-ca",
                 PgSslMode::VerifyFull => "verify-full",
             },
+            allow_writes: settings.allow_writes,
         }
     }
 }

@@ -82,6 +82,9 @@ pub struct Settings {
     pub application_name: String,
     /// Whether statements may change data.
     pub allow_writes: bool,
+    /// Whether statements may call what reaches beyond the transaction: files, programs, other
+    /// sessions. See [`Policy`](super::lexer::Policy).
+    pub allow_dangerous_functions: bool,
     /// Rows returned by a call that does not say how many it wants.
     pub row_limit: u32,
     /// How long a statement may run; zero for no limit.
@@ -198,6 +201,7 @@ impl Default for Settings {
             ssl_key: None,
             application_name: "ziggurat".to_owned(),
             allow_writes: false,
+            allow_dangerous_functions: false,
             row_limit: 100,
             query_timeout: Duration::from_secs(30),
             metadata_ttl: Duration::from_mins(5),
@@ -339,6 +343,12 @@ impl Database {
     #[must_use]
     pub fn allows_writes(&self) -> bool {
         self.settings.allow_writes
+    }
+
+    /// Whether statements may call what reaches beyond the transaction.
+    #[must_use]
+    pub fn allows_dangerous_functions(&self) -> bool {
+        self.settings.allow_dangerous_functions
     }
 
     /// Rows returned by a call that does not say how many it wants.

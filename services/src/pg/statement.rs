@@ -177,7 +177,8 @@ impl Statement {
             Access::ReadOnly => Policy::read_only(),
             Access::ReadWrite => Policy::writable(),
         };
-        policy.check(text)?;
+        let dangerous = database.allows_dangerous_functions();
+        policy.with_dangerous_functions(dangerous).check(text)?;
         if sketch.copies_through_the_client() {
             return Err(Refusal::Copy.into());
         }

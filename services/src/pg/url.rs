@@ -124,6 +124,7 @@ impl Database {
                 .unwrap_or_else(|| base.application_name.clone()),
             connect_timeout: parts.connect_timeout.unwrap_or(limit).min(limit),
             allow_writes: false,
+            allow_dangerous_functions: false,
             min_connections: 0,
             ..base.clone()
         };

@@ -53,7 +53,7 @@ fn the_databases_of_a_caller_can_be_listed_and_selected() {
     let mcp = server().with_databases(databases());
     let entry = |name: &str| {
         format!(
-            r#"{{"name":"{name}","host":"db.example","port":5432,"database":"shop","user":"reader","sslmode":"prefer"}}"#
+            r#"{{"name":"{name}","host":"db.example","port":5432,"database":"shop","user":"reader","sslmode":"prefer","allow_writes":false}}"#
         )
     };
     let (main, docs) = (entry("main"), entry("docs"));

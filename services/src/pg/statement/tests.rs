@@ -740,3 +740,15 @@ async fn the_lexer_and_the_server_count_the_same_statements() {
         assert_eq!(Sketch::new(text).is_several(), expected, "{text}");
     }
 }
+
+#[tokio::test]
+async fn what_reaches_beyond_the_transaction_is_up_to_the_operator() {
+    let fixture = Fixture::new().await;
+    let text = "SELECT pg_read_file('PG_VERSION') <> '' AS read";
+    let error = ask(&fixture.readable(), text).await.expect_err("refused");
+    assert!(matches!(error, QueryError::Refused(_)), "{error}");
+
+    let pool = fixture.pool(|settings| settings.allow_dangerous_functions = true);
+    let (rows, _) = ask(&pool, text).await.expect("allowed");
+    assert_eq!(rows, "read\ntrue");
+}

@@ -46,6 +46,9 @@ impl RawDatabase {
             ssl_key: around.path(self.sslkey),
             application_name: said(self.application_name).unwrap_or(default.application_name),
             allow_writes: self.allow_writes.unwrap_or(default.allow_writes),
+            allow_dangerous_functions: self
+                .allow_dangerous_functions
+                .unwrap_or(default.allow_dangerous_functions),
             row_limit: self.row_limit.unwrap_or(default.row_limit),
             query_timeout: time(self.query_timeout, default.query_timeout, "query_timeout")?,
             metadata_ttl: time(self.metadata_ttl, default.metadata_ttl, "metadata_ttl")?,

@@ -33,6 +33,7 @@ pub(crate) struct RawDatabase {
     pub(super) sslrootcert: Option<PathBuf>,
     pub(super) application_name: Option<String>,
     pub(super) allow_writes: Option<bool>,
+    pub(super) allow_dangerous_functions: Option<bool>,
     pub(super) available_to_users: Option<Vec<String>>,
     pub(super) pool_max_conns: Option<u32>,
     pub(super) pool_min_conns: Option<u32>,
