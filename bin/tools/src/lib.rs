@@ -2,8 +2,8 @@
 //!
 //! [`run`] is the program: it reads a command line, does what it says, and gives back the exit
 //! code. Everything else is in its own room: what the command line and the configuration say,
-//! what an administrator does to accounts, what is offered to clients ([`catalogue`]), and how
-//! a request gets there ([`stack`]).
+//! what an administrator does to accounts, what is offered to clients (`catalogue`), and how a
+//! request gets there (`stack`).
 
 mod admin;
 mod arguments;
@@ -22,10 +22,12 @@ use std::{
     process::ExitCode,
 };
 
+use anyhow::anyhow;
+
 use crate::{
     admin::{Console, Site},
     arguments::{Arguments, Command},
-    configuration::{Configuration, Loaded, Surroundings},
+    configuration::{Configuration, FileError, LoadError, Loaded, Surroundings},
 };
 
 /// Does what a command line says.
@@ -77,7 +79,13 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
 
 fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Result<()> {
     let around = Surroundings::of_process();
-    let loaded = Configuration::load(overrides, &around)?;
+    let loaded = Configuration::load(overrides, &around).map_err(|error| match error {
+        LoadError::File {
+            path,
+            source: FileError::NotFound,
+        } => anyhow!("Configuration file not found: {}", path.display()),
+        error => error.into(),
+    })?;
     logs::start(&loaded.configuration);
     let configuration = &loaded.configuration;
     let site = Site {
