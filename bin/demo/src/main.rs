@@ -1,126 +1,149 @@
-//! `cargo demo`: a PostgreSQL with sample data, and a server in front of it, in one command.
+//! `cargo demo`: a PostgreSQL with sample data, and `ziggurat-tools` in front of it, in one
+//! command.
 
 mod arguments;
+mod clients;
+mod embedding;
+mod home;
 mod sample;
 mod shop;
-mod stack;
+mod signals;
 mod welcome;
 
 use std::{
-    fs::File,
-    io::{self, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr},
+    env,
+    ffi::OsString,
+    io::{self, Write as _},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     process::ExitCode,
 };
 
 use anyhow::Context as _;
-use tokio::{net::TcpListener, signal};
-use ziggurat_layers::bearer::TokenHash;
-use ziggurat_services::{
-    databases::{Configured, Databases},
-    mcp::{
-        Mcp, Resources, ServerInfo, Tools, prompts,
-        tools::{QueryDatabase, ReadResource},
-    },
-    pg::lease::Pools,
-    serve::{Limits, Server},
+use secrecy::ExposeSecret as _;
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::{self, JoinSet},
 };
+use tracing::Level;
 
-use crate::{arguments::Arguments, shop::Shop, welcome::Welcome};
+use crate::{arguments::Arguments, home::Home, shop::Shop, signals::Signals, welcome::Welcome};
 
 /// Where clients expect a server first.
 const USUAL_PORT: u16 = 8080;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let outcome = match Arguments::parse(std::env::args_os().skip(1)) {
-        Ok(Arguments { help: true, .. }) => say(arguments::HELP),
-        Ok(arguments) => run(arguments).await,
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse(env::args_os().skip(1)) {
+        Ok(Arguments { help: true, .. }) => say(arguments::HELP).map(|()| ExitCode::SUCCESS),
+        Ok(arguments) => run(&arguments),
         Err(error) => Err(error),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let listener = listen(arguments.port).await?;
-    let address = listener.local_addr().context("reading the address")?;
-    let shop = Shop::open(arguments.keep.as_deref()).await?;
-    let token = token().context("making a token")?;
-
-    let (pools, reaper) = Pools::new();
-    let reaper = tokio::task::JoinSet::from_iter([reaper.run()]);
-    let mcp = mcp(&pools, &shop)?;
-    let stack = stack::build(TokenHash::of(&token), mcp);
-
-    let welcome = Welcome {
-        address,
-        token: &token,
-        server: shop.version(),
-        kept: arguments.keep.as_deref(),
-    };
-    say(&welcome.to_string())?;
-    Server::new(Limits::default())
-        .serve(listener, stack, interrupted())
-        .await
-        .context("serving")?;
-
-    // The server is gone, so are its clients: what they left goes next.
-    pools.close_all();
-    drop(pools);
-    reaper.join_all().await;
-    shop.close().await;
-    say("\nStopped.\n")
-}
-
-fn mcp(pools: &Pools, shop: &Shop) -> anyhow::Result<Mcp> {
-    let databases = Databases::new(pools.clone(), [Configured::new(shop.database()?)]);
-    let resources = Resources::new();
-    let tools = Tools::new()
-        .with(QueryDatabase::new(databases))
-        .with(ReadResource::new(resources.clone()));
-    let about = ServerInfo::new("ziggurat-demo", env!("CARGO_PKG_VERSION"));
-    Mcp::new(&about, tools, resources, prompts::built_in()).context("listing the tools")
-}
-
-/// Takes the port that was asked for, or the usual one, or any.
-async fn listen(port: Option<u16>) -> anyhow::Result<TcpListener> {
-    let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let listener = match port {
-        Some(port) => TcpListener::bind(at(port)).await,
-        None => match TcpListener::bind(at(USUAL_PORT)).await {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                TcpListener::bind(at(0)).await
-            }
-            listener => listener,
-        },
-    };
-    listener.with_context(|| {
-        let port = port.unwrap_or(USUAL_PORT);
-        format!("cannot listen on 127.0.0.1:{port}; choose another with --port")
+    outcome.unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "error: {error:#}");
+        ExitCode::FAILURE
     })
 }
 
-/// 32 bytes nobody can guess.
-fn token() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    // A digest in hexadecimal reads like one token as well as another.
-    Ok(TokenHash::from_bytes(bytes).to_string())
+fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    say_only_what_is_wrong();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("starting")?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::listen()?
+    };
+    let opened = runtime.block_on(async {
+        tokio::select! {
+            opened = open(arguments) => opened.map(Some),
+            () = signals.any() => Ok(None),
+        }
+    });
+    let Some((shop, home)) = opened? else {
+        // Something may be on its way still, such as a download. It ends with the process.
+        runtime.shutdown_background();
+        return Ok(ExitCode::SUCCESS);
+    };
+    let outcome = serve(arguments, &shop, &home, &runtime, signals);
+    drop(home);
+    runtime.block_on(shop.close());
+    if !arguments.stdio {
+        say("\nStopped.\n")?;
+    }
+    outcome
 }
 
-async fn interrupted() {
-    let mut terminated = signal::unix::signal(signal::unix::SignalKind::terminate())
-        .expect("the runtime listens to signals");
-    tokio::select! {
-        _ = signal::ctrl_c() => {}
-        _ = terminated.recv() => {}
+/// Fills the shop, and makes those who may ask about it, at the same time.
+async fn open(arguments: &Arguments) -> anyhow::Result<(Shop, Home)> {
+    let keep = arguments.keep.clone();
+    let home = task::spawn_blocking(move || Home::open(keep.as_deref()));
+    let shop = Shop::open(arguments.keep.as_deref()).await?;
+    let home = home.await.context("making accounts")??;
+    Ok((shop, home))
+}
+
+/// Runs `ziggurat-tools` until it is told to stop.
+fn serve(
+    arguments: &Arguments,
+    shop: &Shop,
+    home: &Home,
+    runtime: &Runtime,
+    signals: Signals,
+) -> anyhow::Result<ExitCode> {
+    let configuration = home.configure(&shop.address()?)?;
+    let program = env::current_exe().context("finding the program itself")?;
+    let mut words: Vec<OsString> = vec!["-config".into(), configuration.into()];
+    if arguments.stdio {
+        words.push("-http=false".into());
+    } else {
+        let address = address(arguments.port)?.to_string();
+        words.extend(["-http".into(), "-addr".into(), address.into()]);
     }
+    let mut passing_on = JoinSet::new();
+    passing_on.spawn_on(signals.pass_on(), runtime.handle());
+    let code = ziggurat_tools::run(words, |address| {
+        let welcome = Welcome {
+            address,
+            token: home.token.expose_secret(),
+            password: home.password.expose_secret(),
+            server: shop.version(),
+            program: &program,
+            kept: arguments.keep.as_deref(),
+        };
+        // Whoever closed standard output does not want to know.
+        say(&welcome.to_string()).ok();
+    });
+    Ok(code)
+}
+
+/// The port that was asked for, or the usual one, or any.
+fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
+    let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let (first, otherwise) = match port {
+        Some(port) => (port, None),
+        None => (USUAL_PORT, Some(at(0))),
+    };
+    match TcpListener::bind(at(first)) {
+        Ok(_) => Ok(at(first)),
+        Err(error) => match otherwise {
+            Some(any) if error.kind() == io::ErrorKind::AddrInUse => Ok(any),
+            _ => Err(error).with_context(|| {
+                format!("cannot listen on 127.0.0.1:{first}; choose another with --port")
+            }),
+        },
+    }
+}
+
+/// Keeps the log of the server, which would hide the welcome, to what should not happen.
+fn say_only_what_is_wrong() {
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(Level::WARN)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .finish();
+    tracing::subscriber::set_global_default(subscriber).ok();
 }
 
 fn say(text: &str) -> anyhow::Result<()> {

@@ -2,13 +2,21 @@
 //!
 //! Made by our own seeded generator, so everybody sees the same customers and the same sums.
 
+mod handbook;
+
 use sqlx::PgConnection;
 
 /// Laid out, and described, before the rows come.
 const SCHEMA: &str = include_str!("sample.sql");
 
 /// Names the content: another one makes another template.
-pub(crate) const CONTENT: &str = concat!(include_str!("sample.sql"), include_str!("sample.rs"));
+pub(crate) const CONTENT: &str = concat!(
+    include_str!("sample.sql"),
+    include_str!("sample.rs"),
+    include_str!("sample/handbook.md"),
+    include_str!("sample/handbook.rs"),
+    include_str!("embedding.rs"),
+);
 
 const CUSTOMERS: i32 = 200;
 const ORDERS: i32 = 1500;
@@ -85,6 +93,7 @@ pub(crate) async fn fill(connection: &mut PgConnection) -> sqlx::Result<()> {
     customers(connection, &mut dice).await?;
     products(connection, &mut dice).await?;
     orders(connection, &mut dice).await?;
+    handbook::fill(connection).await?;
     sqlx::raw_sql("ANALYZE").execute(connection).await?;
     Ok(())
 }

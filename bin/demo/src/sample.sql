@@ -1,3 +1,5 @@
+CREATE EXTENSION IF NOT EXISTS vector;
+
 CREATE TYPE category AS ENUM ('kitchen', 'garden', 'study', 'outdoors');
 CREATE TYPE order_state AS ENUM ('paid', 'shipped', 'delivered', 'cancelled');
 
@@ -50,3 +52,17 @@ FROM orders JOIN order_items ON order_id = orders.id
 WHERE state <> 'cancelled'
 GROUP BY 1;
 COMMENT ON VIEW revenue_by_month IS 'Orders and revenue in euros, without cancelled orders';
+
+CREATE TABLE handbook (
+    id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    section text NOT NULL,
+    title text NOT NULL UNIQUE,
+    body text NOT NULL,
+    embedding vector(256) NOT NULL
+);
+CREATE INDEX handbook_embedding ON handbook USING hnsw (embedding vector_cosine_ops);
+CREATE INDEX handbook_words ON handbook USING gin (to_tsvector('english', title || ' ' || body));
+COMMENT ON TABLE handbook IS 'What the shop tells its customers: returns, shipping, payment, care';
+COMMENT ON COLUMN handbook.section IS 'Returns, Shipping, Payment, Care, Growing or The shop';
+COMMENT ON COLUMN handbook.body IS 'The answer, in two or three sentences';
+COMMENT ON COLUMN handbook.embedding IS 'Hashed words of title and body, of length 1; compare with <=>';

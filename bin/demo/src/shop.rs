@@ -1,17 +1,37 @@
 //! The database of the demo, for as long as the demo runs, or longer.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use anyhow::Context as _;
 use http::Uri;
+use secrecy::SecretString;
 use sqlx::{Connection as _, PgConnection};
 use ziggurat_local_pg::{LocalPg, TestDatabase};
-use ziggurat_services::pg::database::{Database, Settings};
 
 use crate::sample;
 
 /// The name of a database that is kept.
 const KEPT: &str = "shop";
+
+/// A role that may look at the shop and at nothing else.
+const READER: &str = "shop_reader";
+
+/// Makes the role, unless there is one, and lets it read.
+///
+/// A server here may be shared, and two demos may get to it at the same time: for roles there
+/// is no `IF NOT EXISTS`, and granting to one concurrently can fail.
+const LET_READ: &str = "
+SELECT pg_advisory_lock(7249012);
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'shop_reader') THEN
+        CREATE ROLE shop_reader LOGIN;
+        ALTER ROLE shop_reader SET default_transaction_read_only = on;
+    END IF;
+END $$;
+GRANT USAGE ON SCHEMA public TO shop_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop_reader;
+SELECT pg_advisory_unlock(7249012)";
 
 /// A PostgreSQL with the sample data in it.
 pub(crate) struct Shop {
@@ -20,19 +40,41 @@ pub(crate) struct Shop {
     passing: Option<TestDatabase>,
 }
 
+/// How the server in front of it reaches the database.
+pub(crate) struct Address {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) database: String,
+    pub(crate) user: String,
+    pub(crate) password: SecretString,
+    pub(crate) ssl_mode: &'static str,
+}
+
 // === impl Shop ===
 
 impl Shop {
     /// Starts PostgreSQL and fills a database, or finds the one that was kept.
     pub(crate) async fn open(keep: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(folder) = keep else {
-            let server = LocalPg::start().await?;
-            let template = server
-                .template("demo", sample::CONTENT, sample::fill)
-                .await?;
-            let passing = Some(template.database().await?);
-            return Ok(Self { server, passing });
+        let shop = match keep {
+            None => Self::passing().await?,
+            Some(folder) => Self::kept(folder).await?,
         };
+        if shop.server.socket_dir().is_some() {
+            shop.let_read().await.context("making a role that reads")?;
+        }
+        Ok(shop)
+    }
+
+    async fn passing() -> anyhow::Result<Self> {
+        let server = LocalPg::start().await?;
+        let template = server
+            .template("demo", sample::CONTENT, sample::fill)
+            .await?;
+        let passing = Some(template.database().await?);
+        Ok(Self { server, passing })
+    }
+
+    async fn kept(folder: &Path) -> anyhow::Result<Self> {
         let server = LocalPg::private(folder).await?;
         find_or_fill(&server)
             .await
@@ -43,31 +85,44 @@ impl Shop {
         })
     }
 
+    async fn let_read(&self) -> sqlx::Result<()> {
+        let mut connection = PgConnection::connect(&self.server.url(self.name())).await?;
+        sqlx::raw_sql(LET_READ).execute(&mut connection).await?;
+        connection.close().await
+    }
+
     /// What PostgreSQL says it is.
     pub(crate) fn version(&self) -> &str {
         self.server.version()
     }
 
-    /// The database as the server in front of it sees it: to be read only.
-    pub(crate) fn database(&self) -> anyhow::Result<Arc<Database>> {
-        let database = self.passing.as_ref().map_or(KEPT, TestDatabase::name);
-        // The folder of the socket, where there is one, needs no password.
-        let socket = self.server.socket_dir().and_then(Path::to_str);
-        let password = match socket {
-            Some(_) => String::new(),
-            None => password(&self.server.url(database)).unwrap_or_default(),
-        };
-        let settings = Settings {
-            name: "shop".to_owned(),
-            host: socket.unwrap_or(self.server.host()).to_owned(),
-            port: self.server.port(),
-            database: database.to_owned(),
+    /// The database as the server in front of it is to see it.
+    ///
+    /// A PostgreSQL of ours is reached through its socket, which needs no password, as a role
+    /// that reads. One that was given keeps its roles for itself, and is used as it was given.
+    pub(crate) fn address(&self) -> anyhow::Result<Address> {
+        let database = self.name().to_owned();
+        let port = self.server.port();
+        if let Some(socket) = self.server.socket_dir() {
+            let host = socket.to_str().context("the socket has no name in UTF-8")?;
+            return Ok(Address {
+                host: host.to_owned(),
+                port,
+                database,
+                user: READER.to_owned(),
+                password: SecretString::default(),
+                ssl_mode: "disable",
+            });
+        }
+        let password = password(&self.server.url(&database)).unwrap_or_default();
+        Ok(Address {
+            host: self.server.host().to_owned(),
+            port,
+            database,
             user: self.server.user().to_owned(),
             password: password.into(),
-            ..Settings::default()
-        };
-        let database = Database::try_from(settings).context("describing the database")?;
-        Ok(Arc::new(database))
+            ssl_mode: "prefer",
+        })
     }
 
     /// Drops what is not to be kept, and lets PostgreSQL go.
@@ -76,10 +131,18 @@ impl Shop {
         let closed = tokio::task::spawn_blocking(move || drop(self));
         closed.await.unwrap_or_default();
     }
+
+    fn name(&self) -> &str {
+        self.passing.as_ref().map_or(KEPT, TestDatabase::name)
+    }
 }
 
 async fn find_or_fill(server: &LocalPg) -> sqlx::Result<()> {
     let mut connection = PgConnection::connect(&server.url("postgres")).await?;
+    // Two demos may have the same folder, over HTTP and started by a client.
+    sqlx::raw_sql("SELECT pg_advisory_lock(7249011)")
+        .execute(&mut connection)
+        .await?;
     let found: bool =
         sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
             .bind(KEPT)

@@ -2,11 +2,17 @@
 
 use std::{fmt, net::SocketAddr, path::Path};
 
+use crate::{clients::Server, home};
+
 /// What there is to connect to, and how.
 pub(crate) struct Welcome<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) token: &'a str,
+    pub(crate) password: &'a str,
+    /// The version of PostgreSQL.
     pub(crate) server: &'a str,
+    /// The program of the demo.
+    pub(crate) program: &'a Path,
     pub(crate) kept: Option<&'a Path>,
 }
 
@@ -15,33 +21,63 @@ impl fmt::Display for Welcome<'_> {
         let Self {
             address,
             token,
+            password,
             server,
+            program,
             kept,
-        } = self;
+        } = *self;
+        let url = format!("http://{address}/mcp/v1");
+        let http = Server::http(&url, token);
+        let stdio = Server::stdio(program, kept);
         write!(
             f,
             r#"
-The Ziggurat demo is up.
+The Ziggurat demo is up: a small shop in PostgreSQL {server}, and ziggurat-tools in front of it.
 
-  Address   http://{address}/mcp/v1
+  Address   {url}
   Token     {token}
-  Database  a small shop in PostgreSQL {server}:
-            customers, products, orders, order_items, revenue_by_month
+  User      {user} (password {password}), for authenticate_user
+  Tables    customers, products, orders, order_items, handbook (with embeddings);
+            and a view, revenue_by_month
 
 Ask it something:
 
-  curl -s http://{address}/mcp/v1 \
+  curl -s {url} \
     -H 'Authorization: Bearer {token}' \
     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"query_database","arguments":{{"query":"SELECT * FROM revenue_by_month ORDER BY month"}}}}}}'
 
-Paste into an MCP client that speaks HTTP (Claude Code, Cursor, VS Code, the Inspector):
+Paste into an MCP client that speaks HTTP. Claude Code (.mcp.json), Cursor (~/.cursor/mcp.json):
 
-  {{"mcpServers":{{"ziggurat-demo":{{"type":"http","url":"http://{address}/mcp/v1","headers":{{"Authorization":"Bearer {token}"}}}}}}}}
+  {http}
 
-"#
+VS Code (.vscode/mcp.json):
+
+  {http_in_vs_code}
+
+Or into one that starts its servers itself, to give it a shop of its own that comes and goes with
+it, and needs neither this one nor a token. Claude Desktop (claude_desktop_config.json), Cursor:
+
+  {stdio}
+
+VS Code:
+
+  {stdio_in_vs_code}
+
+Then ask: Which category earned most last spring? What should I do with my pots before winter?
+
+"#,
+            user = home::USER,
+            http = http.in_mcp_servers(),
+            http_in_vs_code = http.in_servers(),
+            stdio = stdio.in_mcp_servers(),
+            stdio_in_vs_code = stdio.in_servers(),
         )?;
         match kept {
-            Some(folder) => writeln!(f, "Ctrl-C stops it; the data stay in {}.", folder.display()),
+            Some(folder) => writeln!(
+                f,
+                "Ctrl-C stops it; the data, the token and the user stay in {}.",
+                folder.display()
+            ),
             None => writeln!(f, "Ctrl-C stops it and leaves nothing behind."),
         }
     }

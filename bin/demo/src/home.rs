@@ -1,0 +1,172 @@
+//! The files of the server: configuration, tokens, users.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tempfile::TempDir;
+use ziggurat_layers::bearer::TokenHash;
+use ziggurat_services::accounts::{NewToken, TokenFile, UserFile};
+
+use crate::shop::Address;
+
+/// Who can log in.
+pub(crate) const USER: &str = "demo";
+
+/// A folder nobody else can enter, with what the server reads.
+pub(crate) struct Home {
+    folder: PathBuf,
+    /// Removes the folder, unless it is kept.
+    _passing: Option<TempDir>,
+    /// An API token.
+    pub(crate) token: SecretString,
+    /// The password of [`USER`].
+    pub(crate) password: SecretString,
+}
+
+// === impl Home ===
+
+impl Home {
+    /// Makes a folder that goes with this value, or finds the one in the folder to keep.
+    ///
+    /// Blocks: the password is hashed.
+    pub(crate) fn open(keep: Option<&Path>) -> anyhow::Result<Self> {
+        let (folder, passing) = match keep {
+            Some(keep) => (kept(keep)?, None),
+            None => {
+                let folder = tempfile::Builder::new()
+                    .prefix("ziggurat-demo-")
+                    .permissions(Permissions::from_mode(0o700))
+                    .tempdir()
+                    .context("making a folder for the server")?;
+                (folder.path().to_owned(), Some(folder))
+            }
+        };
+        let token = token(&folder).context("making a token")?;
+        let password = password(&folder).context("making a user")?;
+        Ok(Self {
+            folder,
+            _passing: passing,
+            token,
+            password,
+        })
+    }
+
+    /// Writes the configuration for this database, and says where it is.
+    pub(crate) fn configure(&self, database: &Address) -> anyhow::Result<PathBuf> {
+        let path = self.folder.join("ziggurat-tools.yaml");
+        write(&path, &self.configuration(database)).context("writing the configuration")?;
+        Ok(path)
+    }
+
+    fn configuration(&self, database: &Address) -> String {
+        let Address {
+            host,
+            port,
+            database,
+            user,
+            password,
+            ssl_mode,
+        } = database;
+        // A text in JSON is one in YAML, whatever it holds.
+        let text = |text: &str| Value::from(text);
+        let file = |path: PathBuf| Value::from(path.to_string_lossy());
+        format!(
+            "# Written by the demo, anew at every start.\n\
+             http:\n  auth:\n    token_file: {tokens}\n    user_file: {users}\n\
+             databases:\n  - name: shop\n    host: {host}\n    port: {port}\n    \
+             database: {database}\n    user: {user}\n    password: {password}\n    \
+             sslmode: {ssl_mode}\n",
+            tokens = file(token_file(&self.folder)),
+            users = file(user_file(&self.folder)),
+            host = text(host),
+            database = text(database),
+            user = text(user),
+            password = text(password.expose_secret()),
+        )
+    }
+}
+
+/// The folder of the server inside of one to keep, which may belong to more people.
+fn kept(keep: &Path) -> anyhow::Result<PathBuf> {
+    let folder = keep.join("server");
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .and_then(|()| fs::set_permissions(&folder, Permissions::from_mode(0o700)))
+        .with_context(|| format!("making the folder {}", folder.display()))?;
+    Ok(folder)
+}
+
+fn token_file(folder: &Path) -> PathBuf {
+    folder.join("tokens.yaml")
+}
+
+fn user_file(folder: &Path) -> PathBuf {
+    folder.join("users.yaml")
+}
+
+/// The token of the last time if the server still takes it, else a new one.
+fn token(folder: &Path) -> anyhow::Result<SecretString> {
+    let (file, plain) = (TokenFile::new(token_file(folder)), folder.join("token"));
+    if let Some(token) = read(&plain)? {
+        let hash = TokenHash::of(token.expose_secret());
+        if file.list()?.iter().any(|record| record.hash == hash) {
+            return Ok(token);
+        }
+    }
+    let new = NewToken {
+        note: "the demo".to_owned(),
+        ..NewToken::default()
+    };
+    let token = file.add(new, Timestamp::now())?.token;
+    write(&plain, token.expose_secret())?;
+    Ok(token)
+}
+
+/// The password of the last time, or a new one, of a user there is from now on.
+fn password(folder: &Path) -> anyhow::Result<SecretString> {
+    let (file, plain) = (UserFile::new(user_file(folder)), folder.join("password"));
+    let is_there = file.list()?.iter().any(|user| user.name == USER);
+    match read(&plain)? {
+        Some(password) if is_there => return Ok(password),
+        _ => {}
+    }
+    let mut bytes = [0; 9];
+    io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut bytes)?;
+    let password = SecretString::from(bytes.map(|byte| format!("{byte:02x}")).concat());
+    if is_there {
+        file.update(USER, Some(&password), None)?;
+    } else {
+        file.add(USER, &password, "made by the demo", Timestamp::now())?;
+    }
+    write(&plain, password.expose_secret())?;
+    Ok(password)
+}
+
+fn read(path: &Path) -> io::Result<Option<SecretString>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file nobody else can read.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?
+        .write_all(text.as_bytes())
+}

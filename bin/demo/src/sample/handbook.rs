@@ -1,0 +1,125 @@
+//! The handbook of the shop: short texts, and a vector for each.
+
+use std::fmt::Write as _;
+
+use sqlx::PgConnection;
+
+use crate::embedding::{DIMENSIONS, embed};
+
+/// Sections, articles and their texts, a line each.
+pub(super) const TEXT: &str = include_str!("handbook.md");
+
+/// A piece of the handbook.
+#[derive(Debug)]
+struct Article {
+    section: &'static str,
+    title: &'static str,
+    text: &'static str,
+}
+
+/// Fills the table `handbook`.
+pub(super) async fn fill(connection: &mut PgConnection) -> sqlx::Result<()> {
+    let (mut sections, mut titles, mut texts, mut vectors) = (vec![], vec![], vec![], vec![]);
+    for Article {
+        section,
+        title,
+        text,
+    } in articles()
+    {
+        vectors.push(written(&embed(&format!("{title}. {text}"))));
+        sections.push(section);
+        titles.push(title);
+        texts.push(text);
+    }
+    sqlx::query(
+        "INSERT INTO handbook (section, title, body, embedding)
+         SELECT section, title, body, vector::vector
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
+              AS a (section, title, body, vector)",
+    )
+    .bind(sections)
+    .bind(titles)
+    .bind(texts)
+    .bind(vectors)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes the text apart, in its order.
+fn articles() -> Vec<Article> {
+    let (mut section, mut title) = ("", "");
+    let mut articles = Vec::new();
+    for line in TEXT.lines().filter(|line| !line.is_empty()) {
+        if let Some(name) = line.strip_prefix("# ") {
+            section = name;
+        } else if let Some(name) = line.strip_prefix("## ") {
+            title = name;
+        } else {
+            articles.push(Article {
+                section,
+                title,
+                text: line,
+            });
+        }
+    }
+    articles
+}
+
+/// A vector the way pgvector reads it.
+fn written(vector: &[f32; DIMENSIONS]) -> String {
+    let mut text = String::from("[");
+    for (at, value) in vector.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        // Writing to a text does not fail.
+        let _ = write!(text, "{comma}{value}");
+    }
+    text.push(']');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_article_has_a_section_a_title_and_one_text() {
+        let articles = articles();
+        assert_eq!(articles.len(), TEXT.matches("\n## ").count());
+        for article in &articles {
+            let Article {
+                section,
+                title,
+                text,
+            } = article;
+            assert!(!section.is_empty() && !title.is_empty(), "{article:?}");
+            assert!((60..400).contains(&text.len()), "{title}");
+        }
+    }
+
+    #[test]
+    fn a_question_finds_its_article() {
+        for (question, expected) in [
+            (
+                "what to do with terracotta pots in frost",
+                "Terracotta and frost",
+            ),
+            ("my parcel was broken when it arrived", "Damaged on arrival"),
+            ("how do I clean a cast iron pan", "Cleaning a cast-iron pan"),
+            ("when is the counter open", "Opening hours"),
+            ("how much does delivery cost", "What delivery costs"),
+        ] {
+            let question_vector = embed(question);
+            let closeness = |article: &Article| -> f32 {
+                let vector = embed(&format!("{}. {}", article.title, article.text));
+                question_vector.iter().zip(vector).map(|(a, b)| a * b).sum()
+            };
+            let articles = articles();
+            let best = articles
+                .iter()
+                .max_by(|a, b| closeness(a).total_cmp(&closeness(b)))
+                .expect("a handbook");
+            assert_eq!(best.title, expected, "{question}");
+        }
+    }
+}
