@@ -1,12 +1,21 @@
 //! The demo as a new user meets it: started, asked, stopped.
 
 use std::{
+    env, fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    process::{Child, ChildStdout, Command, Stdio},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The longest a warm start may take.
+const PROMISE: Duration = Duration::from_secs(3);
 
 /// The demo, which is killed if a test fails.
 struct Demo {
@@ -15,13 +24,24 @@ struct Demo {
     address: String,
     token: String,
     welcome: String,
+    /// Where it has its temporary files.
+    temporary: TempDir,
+}
+
+/// A server a client has started.
+struct Started {
+    child: Child,
+    input: Option<ChildStdin>,
+    out: BufReader<ChildStdout>,
 }
 
 impl Demo {
     fn start(arguments: &[&str]) -> Self {
+        let temporary = tempfile::tempdir().expect("a folder");
         let mut child = Command::new(env!("CARGO_BIN_EXE_ziggurat-demo"))
             .args(["--port", "0"])
             .args(arguments)
+            .env("TMPDIR", temporary.path())
             .stdout(Stdio::piped())
             .spawn()
             .expect("built");
@@ -43,40 +63,70 @@ impl Demo {
             child,
             out,
             welcome,
+            temporary,
         }
     }
 
-    fn post(&self, token: &str, body: &str) -> String {
+    fn post(&self, token: Option<&str>, body: &Value) -> (u16, Value) {
         let host = self.address.strip_prefix("http://").expect("a URL");
         let (host, path) = host.split_once('/').expect("with a path");
         let mut stream = TcpStream::connect(host).expect("listening");
+        let authorization = token.map_or_else(String::new, |token| {
+            format!("authorization: Bearer {token}\r\n")
+        });
+        let body = body.to_string();
         let length = body.len();
+        // HTTP/1.0 is answered in one piece.
         write!(
             stream,
-            "POST /{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
-             connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST /{path} HTTP/1.0\r\nhost: {host}\r\n{authorization}\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         )
         .expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("answered");
-        answer
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).expect("a status");
+        let status = status.parse().expect("a number");
+        (status, serde_json::from_str(body).expect(body))
+    }
+
+    fn tool(&self, name: &str, arguments: &Value) -> String {
+        let (status, answer) = self.post(Some(&self.token), &call(name, arguments));
+        assert_eq!(status, 200, "{answer}");
+        text_of(&answer)
     }
 
     fn query(&self, query: &str) -> String {
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"query_database","arguments":{{"query":"{query}"}}}}}}"#
-        );
-        self.post(&self.token, &body)
+        self.tool("query_database", &json!({"query": query}))
+    }
+
+    /// The configurations to paste that begin like this, parsed.
+    fn configurations(&self, list: &str) -> Vec<Value> {
+        let start = format!("{{\"{list}\"");
+        let lines = self.welcome.lines().map(str::trim);
+        let found = lines.filter(|line| line.starts_with(&start));
+        found
+            .map(|line| serde_json::from_str(line).expect(line))
+            .map(|configuration: Value| configuration[list]["ziggurat-demo"].clone())
+            .collect()
     }
 
     /// Presses Ctrl-C and waits for the end.
-    fn stop(mut self) {
+    fn stop(self) {
+        self.stop_with(Signal::INT);
+    }
+
+    fn stop_with(mut self, signal: Signal) {
         let process = Pid::from_child(&self.child);
-        kill_process(process, Signal::INT).expect("still running");
+        kill_process(process, signal).expect("still running");
         let mut farewell = String::new();
         self.out.read_to_string(&mut farewell).expect("text");
         assert!(farewell.contains("Stopped."), "{farewell}");
         assert!(self.child.wait().expect("ended").success());
+        assert!(test_kill_process(process).is_err(), "still there");
+        let left = entries(self.temporary.path());
+        assert!(left.is_empty(), "left behind: {left:?}");
     }
 }
 
@@ -87,35 +137,241 @@ impl Drop for Demo {
     }
 }
 
+impl Started {
+    /// Starts what a client would start, in the environment a client would give it.
+    fn new(server: &Value, temporary: &Path) -> Self {
+        let words = |list: &Value| -> Vec<String> {
+            serde_json::from_value(list.clone()).expect("a list of texts")
+        };
+        let mut command = Command::new(server["command"].as_str().expect("a text"));
+        command
+            .args(words(&server["args"]))
+            .env_clear()
+            .envs(["HOME", "PATH", "USER"].map(|name| (name, env::var(name).unwrap_or_default())))
+            // Not the client's doing: the PostgreSQL these tests were told to use.
+            .envs(env::vars().filter(|(name, _)| name == "ZIGGURAT_TEST_DATABASE_URL"))
+            .env("TMPDIR", temporary)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        if let Some(variables) = server["env"].as_object() {
+            let texts = variables.iter();
+            command.envs(texts.map(|(name, value)| (name, value.as_str().expect("a text"))));
+        }
+        let mut child = command.spawn().expect("what was printed can be started");
+        Self {
+            input: child.stdin.take(),
+            out: BufReader::new(child.stdout.take().expect("piped")),
+            child,
+        }
+    }
+
+    fn ask(&mut self, message: &Value) -> Value {
+        let input = self.input.as_mut().expect("open");
+        writeln!(input, "{message}").expect("somebody listens");
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("text");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    fn initialize_and_ask(&mut self) {
+        let params = json!({
+            "protocolVersion": "2024-11-05",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let answer = self.ask(&message);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "ziggurat-tools");
+        let query = json!({"query": "SELECT count(*) FROM customers"});
+        let answer = text_of(&self.ask(&call("query_database", &query)));
+        assert!(answer.ends_with("count\n200"), "{answer}");
+    }
+
+    fn ends(mut self) {
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).expect("text");
+        assert_eq!(rest, "");
+        assert!(self.child.wait().expect("ended").success());
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn call(name: &str, arguments: &Value) -> Value {
+    let params = json!({"name": name, "arguments": arguments});
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+}
+
+fn text_of(answer: &Value) -> String {
+    let text = answer["result"]["content"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("a text in {answer}"))
+        .to_owned()
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("read").path().display().to_string())
+        .collect()
+}
+
 #[test]
 fn it_comes_up_answers_and_goes() {
     let demo = Demo::start(&[]);
-    for promised in [
-        "curl -s http://",
-        r#""mcpServers""#,
-        "Authorization: Bearer",
-    ] {
+    let answer = demo.query("SELECT count(*) FROM orders");
+    assert!(
+        answer.ends_with("Results (1 rows):\ncount\n1500"),
+        "{answer}"
+    );
+
+    let (status, _) = demo.post(Some("wrong"), &json!({}));
+    assert_eq!(status, 401);
+    demo.stop();
+}
+
+#[test]
+fn a_warm_start_takes_less_than_it_promises() {
+    // The first has to make the cluster and the template; it stays up, and so do they.
+    let first = Demo::start(&[]);
+    let start = Instant::now();
+    let second = Demo::start(&[]);
+    let took = start.elapsed();
+    assert!(took < PROMISE, "{took:?}");
+    second.stop();
+    first.stop();
+}
+
+#[test]
+fn the_line_for_curl_works_as_it_is_printed() {
+    let demo = Demo::start(&[]);
+    let line: String = demo
+        .welcome
+        .lines()
+        .skip_while(|line| !line.contains("curl "))
+        .take_while(|line| !line.is_empty())
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let output = Command::new("sh").args(["-c", &line]).output();
+    let output = output.expect("a shell");
+    // 127: there is no curl on this machine.
+    if output.status.code() != Some(127) {
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let text = text_of(&answer);
         assert!(
-            demo.welcome.contains(promised),
-            "{promised}: {}",
-            demo.welcome
+            text.contains("month\torders\trevenue\n2024-06-01\t"),
+            "{text}"
         );
     }
-    let answer = demo.query("SELECT count(*) FROM orders");
-    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    assert!(
-        answer.contains(r"Results (1 rows):\ncount\n1500"),
-        "{answer}"
-    );
+    demo.stop();
+}
 
+#[test]
+fn the_configurations_for_http_name_the_server_that_runs() {
+    let demo = Demo::start(&[]);
+    let mut servers = demo.configurations("mcpServers");
+    servers.extend(demo.configurations("servers"));
+    servers.retain(|server| server["type"] == "http");
+    assert_eq!(servers.len(), 2);
+    for server in servers {
+        assert_eq!(server["url"], *demo.address);
+        let authorization = format!("Bearer {}", demo.token);
+        assert_eq!(server["headers"]["Authorization"], authorization);
+    }
+    demo.stop();
+}
+
+#[test]
+fn the_configurations_for_stdio_start_a_server_that_answers() {
+    let demo = Demo::start(&[]);
+    let mut servers = demo.configurations("mcpServers");
+    servers.extend(demo.configurations("servers"));
+    servers.retain(|server| server["type"] == "stdio");
+    assert_eq!(servers.len(), 2);
+    // They work without the demo that printed them.
+    demo.stop();
+    for server in servers {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let mut started = Started::new(&server, temporary.path());
+        started.initialize_and_ask();
+        started.input = None;
+        started.ends();
+        let left = entries(temporary.path());
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_server_on_standard_input_that_is_still_open() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let server = json!({"command": env!("CARGO_BIN_EXE_ziggurat-demo"), "args": ["--stdio"]});
+    let mut started = Started::new(&server, temporary.path());
+    started.initialize_and_ask();
+    kill_process(Pid::from_child(&started.child), Signal::HUP).expect("still running");
+    started.ends();
+    let left = entries(temporary.path());
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn closing_the_terminal_ends_it_too() {
+    Demo::start(&[]).stop_with(Signal::HUP);
+}
+
+#[test]
+fn the_user_can_log_in() {
+    let demo = Demo::start(&[]);
+    let (_, password) = demo.welcome.split_once("(password ").expect("a password");
+    let (password, _) = password.split_once(')').expect("its end");
+    let arguments = json!({"username": "demo", "password": password});
+    let (status, answer) = demo.post(None, &call("authenticate_user", &arguments));
+    assert_eq!(status, 200);
+    assert!(text_of(&answer).contains("session_token"), "{answer}");
+    demo.stop();
+}
+
+#[test]
+fn nothing_can_be_written_by_a_role_that_could_not_anyway() {
+    let demo = Demo::start(&[]);
     let answer = demo.query("DELETE FROM orders");
-    assert!(
-        answer.contains("cannot execute DELETE in a read-only transaction"),
-        "{answer}"
-    );
+    let refusal = "cannot execute DELETE in a read-only transaction";
+    assert!(answer.contains(refusal), "{answer}");
 
-    let answer = demo.post("wrong", "{}");
-    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    // A server that was given keeps its roles for itself.
+    if env::var_os("ZIGGURAT_TEST_DATABASE_URL").is_none() {
+        let answer = demo.query(
+            "SELECT current_setting('is_superuser'), has_table_privilege('orders', 'DELETE')",
+        );
+        assert!(answer.ends_with("\noff\tf"), "{answer}");
+    }
+    demo.stop();
+}
+
+#[test]
+fn the_handbook_is_described_and_its_vectors_find_neighbours() {
+    let demo = Demo::start(&[]);
+    let schema = demo.tool(
+        "get_schema_info",
+        &json!({"schema_name": "public", "table_name": "handbook"}),
+    );
+    for promised in [
+        "vector(256)",
+        "What the shop tells its customers",
+        "compare with <=>",
+    ] {
+        assert!(schema.contains(promised), "{promised}: {schema}");
+    }
+    let answer = demo.query(
+        "SELECT other.title FROM handbook AS one, handbook AS other
+         WHERE one.title = 'Cleaning a cast-iron pan' AND other.id <> one.id
+         ORDER BY other.embedding <=> one.embedding LIMIT 1",
+    );
+    assert!(answer.ends_with("Seasoning a cast-iron pan"), "{answer}");
     demo.stop();
 }
 
@@ -126,12 +382,26 @@ fn what_is_kept_is_there_the_next_time() {
     let sum = "SELECT sum(quantity * unit_price) FROM order_items";
 
     let demo = Demo::start(&keep);
-    let result = |answer: String| answer.rsplit_once(r"sum\n").expect("a sum").1.to_owned();
+    let result = |answer: String| answer.rsplit_once("sum\n").expect("a sum").1.to_owned();
     let first = result(demo.query(sum));
+    let token = demo.token.clone();
+    let server = folder.path().join("server");
+    let mode = fs::metadata(&server).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
     demo.stop();
 
     let demo = Demo::start(&keep);
+    assert_eq!(demo.token, token);
     assert_eq!(result(demo.query(sum)), first);
+    // A client that starts its server gets the same data beside it.
+    let configurations = demo.configurations("mcpServers");
+    let mut servers = configurations.iter();
+    let server = servers.find(|server| server["type"] == "stdio");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let mut started = Started::new(server.expect("printed"), temporary.path());
+    started.initialize_and_ask();
+    started.input = None;
+    started.ends();
     demo.stop();
 }
 

@@ -20,6 +20,7 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
     net::SocketAddr,
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::anyhow;
@@ -29,6 +30,9 @@ use crate::{
     arguments::{Arguments, Command},
     configuration::{Configuration, FileError, LoadError, Loaded, Surroundings},
 };
+
+/// Time for files that are being written when a server ends.
+const LAST_FILES: Duration = Duration::from_millis(500);
 
 /// Does what a command line says.
 ///
@@ -71,10 +75,14 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
         overrides: arguments.overrides,
         around,
     };
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .build()?
-        .block_on(serving::serve(loaded, source, listening))
+        .build()?;
+    let outcome = runtime.block_on(serving::serve(loaded, source, listening));
+    // Standard input is read on a thread that cannot be interrupted: without a limit, the end
+    // would wait for the next line of the client.
+    runtime.shutdown_timeout(LAST_FILES);
+    outcome
 }
 
 fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Result<()> {

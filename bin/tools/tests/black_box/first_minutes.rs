@@ -1,5 +1,6 @@
 //! What somebody does who tries the program for the first time.
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{Home, Postgres};
@@ -52,5 +53,19 @@ fn standard_input_and_output_need_no_token() {
     assert!(!is_error, "{text}");
     talk.hang_up();
     assert!(talk.is_over());
+    assert!(program.ended().success());
+}
+
+#[test]
+fn a_signal_ends_it_while_its_client_says_nothing() {
+    let postgres = Postgres::with(SAMPLE);
+    let mut home = Home::new();
+    for (name, value) in postgres.environment() {
+        home.set(name, value);
+    }
+    let (mut program, mut talk) = home.talk(&[]);
+    let (text, _) = talk.tool("query_database", &json!({"query": "TABLE plants"}));
+    assert!(text.contains("fern"), "{text}");
+    program.signal(Signal::TERM);
     assert!(program.ended().success());
 }
