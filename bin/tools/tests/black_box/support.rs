@@ -1,12 +1,14 @@
 //! What every test here needs: a database, a folder with the files of a server, the program
 //! itself, and somebody to talk to it.
 
+mod doors;
 mod http;
 mod postgres;
 mod program;
 mod stdio;
 
 pub(crate) use self::{
+    doors::Doors,
     http::{Answer, Client},
     postgres::Postgres,
     program::{Home, Program},

@@ -46,9 +46,14 @@ impl Talk {
         self.say(format!("{message}\n").as_bytes());
     }
 
+    /// The next line.
+    pub(crate) fn hear_line(&self) -> String {
+        self.answers.recv_timeout(PATIENCE).expect("an answer")
+    }
+
     /// The next line, which has to be JSON.
     pub(crate) fn hear(&self) -> Value {
-        let line = self.answers.recv_timeout(PATIENCE).expect("an answer");
+        let line = self.hear_line();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 

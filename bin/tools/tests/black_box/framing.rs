@@ -1,0 +1,267 @@
+//! JSON-RPC framing (details 4.1.1; revisions, section 3, rules 1 to 3 and 11).
+
+use serde_json::{Value, json};
+
+use crate::support::{Doors, Home};
+
+/// A server that needs no database.
+fn doors() -> Doors {
+    let mut home = Home::new();
+    home.set("PGUSER", "nobody");
+    home.set("PGHOST", "127.0.0.1");
+    home.set("PGPORT", "1");
+    Doors::open(&home)
+}
+
+#[test]
+fn ids_come_back_digit_for_digit() {
+    let mut doors = doors();
+    let ids = [
+        "1",
+        "0",
+        "-1",
+        "9007199254740993",
+        "-9223372036854775809",
+        "123456789012345678901234567890123456789",
+        "1.50",
+        "1e3",
+        "\"a\"",
+        "\"\"",
+        "\"1\"",
+        r#""\u00e9\ud83d\ude00\n\"\\\/""#,
+        "\"ключ\"",
+        "null",
+    ];
+    for id in ids {
+        let answer = doors.ask(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        assert_eq!(answer, expected);
+        // An error says whose it is, too; and the id may stand anywhere.
+        let errors = [
+            (r#""method":"nothing""#, -32601, "Method not found"),
+            (r#""method":"ping","params":[]"#, -32602, "Invalid params"),
+            (r#""method":7"#, -32600, "Invalid Request"),
+            (r#""params":{}"#, -32600, "Invalid Request"),
+        ];
+        for (members, code, message) in errors {
+            for call in [
+                format!(r#"{{"jsonrpc":"2.0","id":{id},{members}}}"#),
+                format!(r#"{{ {members} , "id" : {id} , "jsonrpc" : "2.0" }}"#),
+            ] {
+                let answer = doors.ask(&call);
+                let error = format!(r#""error":{{"code":{code},"message":"{message}""#);
+                let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},{error}"#);
+                assert!(answer.starts_with(&expected), "{call}: {answer}");
+            }
+        }
+    }
+}
+
+/// A document that is no request, and what the `data` of its error speaks of.
+fn refused(doors: &mut Doors, message: &str, code: i64, about: &str) -> Value {
+    let answer = doors.ask(message);
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    let text = match code {
+        -32700 => "Parse error",
+        -32600 => "Invalid Request",
+        _ => "Invalid params",
+    };
+    let error = &answer["error"];
+    assert_eq!(error["code"], code, "{message}: {answer}");
+    assert_eq!(error["message"], text, "{message}: {answer}");
+    let data = error["data"].as_str().unwrap_or_default();
+    assert!(
+        !data.is_empty() && data.contains(about),
+        "{message}: {answer}"
+    );
+    let members: Vec<_> = answer.as_object().expect("an object").keys().collect();
+    assert_eq!(members, ["error", "id", "jsonrpc"], "{message}: {answer}");
+    answer["id"].clone()
+}
+
+#[test]
+fn what_is_not_json_is_a_parse_error_without_an_id() {
+    let mut doors = doors();
+    let broken = [
+        "{",
+        "}",
+        "ping",
+        "\"",
+        "nul",
+        "tru",
+        "01",
+        "1.",
+        "[1,]",
+        r#"{"a":1,}"#,
+        r#"{'a':1}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping""#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":2,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"\x"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\t\"}",
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+    ];
+    for message in broken {
+        assert_eq!(refused(&mut doors, message, -32700, ""), Value::Null);
+    }
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    assert_eq!(refused(&mut doors, &deep, -32700, ""), Value::Null);
+    // Both go on.
+    assert_eq!(doors.call("ping", &json!({}))["result"], json!({}));
+}
+
+#[test]
+fn what_is_no_request_is_refused_by_name() {
+    let mut doors = doors();
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let cases = [
+        // Documents of another kind.
+        ("null", -32600, "", json!(null)),
+        ("true", -32600, "", json!(null)),
+        ("7", -32600, "", json!(null)),
+        ("\"ping\"", -32600, "", json!(null)),
+        ("{}", -32600, "jsonrpc", json!(null)),
+        // Batches.
+        ("[]", -32600, "", json!(null)),
+        (&format!("[{call}]"), -32600, "", json!(null)),
+        (&format!("[{call},{call}]"), -32600, "", json!(null)),
+        // Members that are missing or of the wrong type.
+        (r#"{"id":1,"method":"ping"}"#, -32600, "jsonrpc", json!(1)),
+        (
+            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+            -32600,
+            "jsonrpc",
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
+            -32600,
+            "jsonrpc",
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"x"}"#,
+            -32600,
+            "method",
+            json!("x"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
+            -32600,
+            "method",
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
+            -32600,
+            "method",
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
+            -32600,
+            "id",
+            json!(null),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
+            -32600,
+            "id",
+            json!(null),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+            -32600,
+            "id",
+            json!(null),
+        ),
+        // Params.
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#,
+            -32602,
+            "params",
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":"x"}"#,
+            -32602,
+            "params",
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":5}"#,
+            -32602,
+            "params",
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"resources/list","params":false}"#,
+            -32602,
+            "params",
+            json!(1),
+        ),
+    ];
+    for (message, code, about, id) in cases {
+        assert_eq!(refused(&mut doors, message, code, about), id, "{message}");
+    }
+}
+
+#[test]
+fn params_may_be_left_out_empty_or_null() {
+    let mut doors = doors();
+    let methods = [
+        "ping",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+        "initialize",
+    ];
+    for method in methods {
+        let answers = ["", r#","params":{}"#, r#","params":null"#].map(|params| {
+            doors.ask(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"{params}}}"#
+            ))
+        });
+        assert!(answers[0].contains("\"result\""), "{}", answers[0]);
+        assert_eq!(answers[0], answers[1], "{method}");
+        assert_eq!(answers[0], answers[2], "{method}");
+    }
+}
+
+#[test]
+fn nobody_answers_a_notification() {
+    let mut doors = doors();
+    let notifications = [
+        r#""method":"notifications/initialized""#,
+        r#""method":"notifications/initialized","params":{}"#,
+        r#""method":"notifications/cancelled","params":{"requestId":17}"#,
+        r#""method":"notifications/cancelled","params":{}"#,
+        r#""method":"notifications/cancelled""#,
+        r#""method":"notifications/nobody/knows""#,
+        r#""method":"nothing""#,
+        r#""method":"ping""#,
+        r#""method":"initialize","params":{"protocolVersion":7}"#,
+        r#""method":"tools/list","params":{"cursor":"x"}"#,
+        r#""method":"tools/call","params":{}"#,
+        r#""method":"tools/call","params":{"name":"nothing"}"#,
+    ];
+    for members in notifications {
+        doors.tell(&format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
+        // What comes next is the answer to what is asked next.
+        doors.call("ping", &json!({}));
+    }
+}
+
+#[test]
+fn a_response_nobody_waits_for_is_no_request() {
+    let mut doors = doors();
+    let cases = [
+        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#,
+    ];
+    for message in cases {
+        refused(&mut doors, message, -32600, "response");
+    }
+}

@@ -1,0 +1,109 @@
+//! Both ways into one program, side by side.
+
+use serde_json::{Value, json};
+
+use super::{Client, Home, Program, Talk};
+
+/// A server on HTTP and one on standard input and output, with the same files and nobody signed
+/// in, which have to answer alike.
+pub(crate) struct Doors {
+    pub(crate) client: Client,
+    pub(crate) talk: Talk,
+    pub(crate) http: Program,
+    pub(crate) stdio: Program,
+}
+
+impl Doors {
+    pub(crate) fn open(home: &Home) -> Self {
+        let (http, client) = home.serve(&["-no-auth"]);
+        let (stdio, talk) = home.talk(&[]);
+        Self {
+            client,
+            talk,
+            http,
+            stdio,
+        }
+    }
+
+    /// Sends a message through both doors: the answer, byte by byte the same.
+    pub(crate) fn ask(&mut self, message: &str) -> String {
+        let [http, stdio] = self.ask_each(message);
+        assert_eq!(http, stdio, "{message}");
+        stdio
+    }
+
+    /// Sends a message through both doors: an answer from each.
+    pub(crate) fn ask_each(&mut self, message: &str) -> [String; 2] {
+        let http = self.client.post("/mcp/v1", message);
+        assert_eq!(http.status, 200, "{message}: {http:?}");
+        assert_eq!(http.header("content-type"), Some("application/json"));
+        self.talk.say(format!("{message}\n").as_bytes());
+        [http.body, self.talk.hear_line()]
+    }
+
+    /// Sends what nobody answers through both doors.
+    pub(crate) fn tell(&mut self, message: &str) {
+        let http = self.client.post("/mcp/v1", message);
+        assert_eq!(
+            (http.status, &*http.body),
+            (202, ""),
+            "{message}: {}",
+            http.head
+        );
+        self.talk.say(format!("{message}\n").as_bytes());
+    }
+
+    /// Calls a method through both doors: the answer they agree on.
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let answer = self.ask(&call.to_string());
+        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"))
+    }
+
+    /// Calls a tool through both doors: its text, and whether it is an error.
+    pub(crate) fn tool(&mut self, name: &str, arguments: &Value) -> (String, bool) {
+        said(&self.call("tools/call", &json!({"name": name, "arguments": arguments})))
+    }
+
+    /// Calls a tool whose answers differ from one time to the next.
+    pub(crate) fn tool_each(&mut self, name: &str, arguments: &Value) -> [(String, bool); 2] {
+        let params = json!({"name": name, "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let answers = self.ask_each(&call.to_string());
+        answers.map(|answer| said(&serde_json::from_str(&answer).expect("JSON")))
+    }
+
+    /// Calls a tool that has to succeed.
+    pub(crate) fn succeed(&mut self, name: &str, arguments: &Value) -> String {
+        let (text, is_error) = self.tool(name, arguments);
+        assert!(!is_error, "{arguments}: {text}");
+        text
+    }
+
+    /// Calls a tool that has to fail in its own words.
+    pub(crate) fn fail(&mut self, name: &str, arguments: &Value) -> String {
+        let (text, is_error) = self.tool(name, arguments);
+        assert!(is_error, "{arguments}: {text}");
+        text
+    }
+}
+
+/// What the result of a tool says, having the shape of one.
+fn said(answer: &Value) -> (String, bool) {
+    let result = answer["result"].as_object();
+    let result = result.unwrap_or_else(|| panic!("a result in {answer}"));
+    let is_error = match result.get("isError") {
+        None => false,
+        // Left out when it would be false.
+        Some(is_error) => {
+            assert_eq!(*is_error, true, "{answer}");
+            true
+        }
+    };
+    assert_eq!(result.len(), 1 + usize::from(is_error), "{answer}");
+    let content = result["content"].as_array().expect("a list");
+    assert_eq!(content.len(), 1, "{answer}");
+    assert_eq!(content[0]["type"], "text", "{answer}");
+    let text = content[0]["text"].as_str().expect("a text");
+    (text.to_owned(), is_error)
+}
