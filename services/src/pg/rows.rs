@@ -243,6 +243,12 @@ impl fmt::Debug for Rows {
 // === impl Row ===
 
 impl Row {
+    /// The columns; a row may have none.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
     /// The text of a value, or `None` if it is NULL.
     ///
     /// # Errors

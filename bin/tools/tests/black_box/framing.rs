@@ -10,7 +10,7 @@ fn doors() -> Doors {
     home.set("PGUSER", "nobody");
     home.set("PGHOST", "127.0.0.1");
     home.set("PGPORT", "1");
-    Doors::open(&home)
+    Doors::open(home)
 }
 
 #[test]

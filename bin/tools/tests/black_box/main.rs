@@ -3,5 +3,10 @@
 mod first_minutes;
 mod framing;
 mod methods;
+mod tools_count;
+mod tools_explain;
+mod tools_query;
+mod tools_schema;
+mod values;
 
 mod support;

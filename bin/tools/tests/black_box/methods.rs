@@ -10,7 +10,7 @@ fn doors() -> Doors {
     home.set("PGUSER", "nobody");
     home.set("PGHOST", "127.0.0.1");
     home.set("PGPORT", "1");
-    Doors::open(&home)
+    Doors::open(home)
 }
 
 fn names<'a>(list: &'a Value, member: &str) -> Vec<&'a str> {
@@ -345,7 +345,7 @@ fn what_is_switched_off_is_neither_listed_nor_available() {
          builtins:\n  tools: {query_database: false, count_rows: false}\n  \
          resources: {system_info: false}\n  prompts: {design_schema: false}\n",
     );
-    let mut doors = Doors::open(&home);
+    let mut doors = Doors::open(home);
     let tools = doors.call("tools/list", &json!({}));
     let listed = names(&tools["result"]["tools"], "name");
     assert!(!listed.contains(&"query_database"), "{listed:?}");

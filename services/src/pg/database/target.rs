@@ -54,7 +54,7 @@ impl Target {
             .application_name(&settings.application_name)
             // Empty if there is none, so that it is not one from the environment.
             .ssl_root_cert_from_pem(certificates.root.clone())
-            // Poolers refuse start-up parameters they do not know, and the default is good.
+            // Poolers refuse start-up parameters they do not know; it is set later.
             .extra_float_digits(None)
             // Proofs are not kept: what a text means depends on settings that may change.
             .statement_cache_capacity(1)

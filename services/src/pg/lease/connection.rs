@@ -162,11 +162,14 @@ async fn set_up(
     } else {
         "on"
     };
-    // What is read before a text is sent holds only if PostgreSQL reads strings the same way.
+    // What is read before a text is sent holds only if PostgreSQL reads strings the same way. And
+    // whatever a database or a role prefers, numbers are written in full and bytes in hexadecimal.
     let set_up = format!(
         "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), \
          pg_catalog.current_setting('default_transaction_read_only') = 'on'; \
          SET standard_conforming_strings = on; \
+         SET extra_float_digits = 1; \
+         SET bytea_output = hex; \
          SET statement_timeout = {timeout}; \
          SET default_transaction_read_only = {access}"
     );

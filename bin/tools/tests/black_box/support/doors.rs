@@ -11,10 +11,12 @@ pub(crate) struct Doors {
     pub(crate) talk: Talk,
     pub(crate) http: Program,
     pub(crate) stdio: Program,
+    /// The programs read it after they have started.
+    pub(crate) home: Home,
 }
 
 impl Doors {
-    pub(crate) fn open(home: &Home) -> Self {
+    pub(crate) fn open(home: Home) -> Self {
         let (http, client) = home.serve(&["-no-auth"]);
         let (stdio, talk) = home.talk(&[]);
         Self {
@@ -22,6 +24,7 @@ impl Doors {
             talk,
             http,
             stdio,
+            home,
         }
     }
 

@@ -1,14 +1,23 @@
 //! A database of one's own.
 
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::runtime::Runtime;
 use ziggurat_local_pg::{LocalPg, TestDatabase};
+
+use super::program::PATIENCE;
 
 /// A database on a real PostgreSQL, gone with the test.
 pub(crate) struct Postgres {
     server: LocalPg,
     database: TestDatabase,
     runtime: Runtime,
+    /// Roles belong to the whole server, so they do not go with the database.
+    roles: Vec<String>,
 }
 
 impl Postgres {
@@ -23,6 +32,7 @@ impl Postgres {
             server,
             database,
             runtime,
+            roles: Vec::new(),
         }
     }
 
@@ -54,6 +64,49 @@ impl Postgres {
                 .await
                 .expect(sql)
         })
+    }
+
+    /// Waits until this holds, which is asked past the program.
+    pub(crate) fn wait_until(&self, condition: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.count(&format!("SELECT ({condition})::int::bigint")) == 0 {
+            assert!(Instant::now() < deadline, "not in time: {condition}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until so many statements with this in their text are running here.
+    pub(crate) fn wait_for_running(&self, text: &str, number: usize) {
+        self.wait_until(&format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+             AND state = 'active' AND pid <> pg_backend_pid() \
+             AND strpos(query, '{text}') > 0) = ({number}"
+        ));
+    }
+
+    /// Makes a role that may do nothing yet, with its name for a password; gone with the test.
+    pub(crate) fn role(&mut self) -> String {
+        let role = format!("{}_{}", self.name(), self.roles.len());
+        self.run(&format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{role}'"));
+        self.roles.push(role.clone());
+        role
+    }
+
+    /// An entry for the list of databases, for a role made by [`role`](Self::role).
+    pub(crate) fn entry_as(&self, name: &str, role: &str) -> String {
+        format!(
+            "  - name: {name}\n    host: \"{}\"\n    port: {}\n    database: {}\n    \
+             user: {role}\n    password: {role}\n",
+            self.server.host(),
+            self.server.port(),
+            self.database.name(),
+        )
+    }
+
+    /// The URL as it is shown to people.
+    pub(crate) fn shown_url(&self) -> String {
+        self.url()
+            .replacen(&format!(":{}@", self.password()), ":***@", 1)
     }
 
     /// The name in PostgreSQL.
@@ -97,5 +150,13 @@ impl Postgres {
         user.split_once(':')
             .map_or("", |(_, password)| password)
             .to_owned()
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        for role in std::mem::take(&mut self.roles) {
+            self.run(&format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\""));
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     pg::{
         error::{Phase, QueryError},
         lease::Lease,
-        rows::{Extent, Rows, Summary},
+        rows::{Extent, Row, Rows, Summary},
         statement::{Statement, Window},
     },
 };
@@ -113,8 +113,7 @@ impl Asked {
         rows.write_header(&mut page.tsv);
         while let Some(row) = rows.try_next().await? {
             let whole = page.tsv.len();
-            page.tsv.push('\n');
-            row.write_tsv(&mut page.tsv)?;
+            write_line(&mut page.tsv, &row)?;
             if page.rows > 0 && page.tsv.len() > self.max_bytes {
                 page.tsv.truncate(whole);
                 page.is_cut = true;
@@ -203,9 +202,7 @@ impl Flow {
                 return Ok(Some((self.piece, None)));
             };
             self.line.clear();
-            self.line.push('\n');
-            row.write_tsv(&mut self.line)
-                .map_err(|error| self.asked.complaint(&error))?;
+            write_line(&mut self.line, &row).map_err(|error| self.asked.complaint(&error))?;
             self.piece.push_str(&self.line);
         }
         let next = Text::with_capacity(PIECE + PIECE / 8);
@@ -228,6 +225,15 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
         QueryError::Lease(error) => return client::unavailable(error),
         _ => "Error iterating rows: the connection to the database was lost".to_owned(),
     })
+}
+
+/// A row on a line of its own, behind what there is. Rows without columns leave no lines.
+fn write_line(tsv: &mut String, row: &Row) -> Result<(), QueryError> {
+    if row.columns().is_empty() {
+        return Ok(());
+    }
+    tsv.push('\n');
+    row.write_tsv(tsv)
 }
 
 fn write_heading(text: &mut String, window: Window, rows: u64, has_more: bool) {

@@ -1,0 +1,575 @@
+//! `query_database` (details 4.2.2, 4.2.3 and the guard of 1.4).
+
+use serde_json::{Value, json};
+
+use crate::support::{Doors, Home, Postgres};
+
+const NUMBERS: &str = "CREATE TABLE numbers AS SELECT g AS n FROM generate_series(1, 250) AS g";
+
+/// What stands between the first line and the rows: the statement and the heading.
+fn parts(text: &str) -> (&str, &str, &str) {
+    let rest = text.strip_prefix("Database: main\n\nSQL Query:\n");
+    let rest = rest.unwrap_or_else(|| panic!("{text}"));
+    let at = rest.find("Results (").unwrap_or_else(|| panic!("{text}"));
+    let (sql, rest) = rest.split_at(at);
+    let (heading, rows) = rest.split_once('\n').unwrap_or_else(|| panic!("{text}"));
+    (sql, heading, rows)
+}
+
+#[test]
+fn an_answer_has_its_exact_layout() {
+    let postgres = Postgres::with(
+        "CREATE TABLE t (id int, name text); INSERT INTO t VALUES (1, 'Ada'), (2, NULL);
+         CREATE TABLE bare (); INSERT INTO bare DEFAULT VALUES; INSERT INTO bare DEFAULT VALUES",
+    );
+    let mut doors = Doors::open(Home::with(&postgres));
+    let cases = [
+        (
+            "SELECT id, name FROM t ORDER BY id",
+            "Database: main\n\nSQL Query:\nSELECT id, name FROM t ORDER BY id\n\n\
+             Results (2 rows):\nid\tname\n1\tAda\n2\t",
+        ),
+        (
+            "  SELECT id FROM t\n WHERE id = 1 ; ;\n ",
+            "Database: main\n\nSQL Query:\nSELECT id FROM t\n WHERE id = 1\n\n\
+             Results (1 rows):\nid\n1",
+        ),
+        (
+            "SELECT id, name FROM t WHERE false",
+            "Database: main\n\nSQL Query:\nSELECT id, name FROM t WHERE false\n\n\
+             Results (0 rows):\nid\tname",
+        ),
+        (
+            "SELECT FROM t WHERE false",
+            "Database: main\n\nSQL Query:\nSELECT FROM t WHERE false\n\nResults (0 rows):\n",
+        ),
+        (
+            "SELECT FROM bare",
+            "Database: main\n\nSQL Query:\nSELECT FROM bare\n\nResults (2 rows):\n",
+        ),
+        (
+            "SHOW server_encoding",
+            "Database: main\n\nSQL Query:\nSHOW server_encoding\n\n\
+             Results (1 rows):\nserver_encoding\nUTF8",
+        ),
+        (
+            "EXPLAIN (COSTS OFF) SELECT 1",
+            "Database: main\n\nSQL Query:\nEXPLAIN (COSTS OFF) SELECT 1\n\n\
+             Results (1 rows):\nQUERY PLAN\nResult",
+        ),
+    ];
+    for (query, expected) in cases {
+        let text = doors.succeed("query_database", &json!({"query": query}));
+        assert_eq!(text, expected);
+    }
+}
+
+#[test]
+fn limit_and_offset_choose_the_rows() {
+    let postgres = Postgres::with(NUMBERS);
+    let mut doors = Doors::open(Home::with(&postgres));
+    let first = "Results (100 rows shown, more available - use offset=100 for next page or \
+                 count_rows for total):";
+    // Arguments, heading, the first row and how many there are.
+    let cases = [
+        (json!({}), first, "1", 100),
+        (json!({"limit": 250}), "Results (250 rows):", "1", 250),
+        (json!({"limit": 1000}), "Results (250 rows):", "1", 250),
+        (
+            json!({"limit": 249}),
+            "Results (249 rows shown, more available - use offset=249 for next page or \
+             count_rows for total):",
+            "1",
+            249,
+        ),
+        (
+            json!({"limit": 1}),
+            "Results (1 rows shown, more available - use offset=1 for next page or count_rows \
+             for total):",
+            "1",
+            1,
+        ),
+        (
+            json!({"offset": 100}),
+            "Results (rows 101-200, more available - use offset=200 for next page):",
+            "101",
+            100,
+        ),
+        (
+            json!({"offset": 7, "limit": 3}),
+            "Results (rows 8-10, more available - use offset=10 for next page):",
+            "8",
+            3,
+        ),
+        (json!({"offset": 200}), "Results (rows 201-250):", "201", 50),
+        (
+            json!({"offset": 150, "limit": 100}),
+            "Results (rows 151-250):",
+            "151",
+            100,
+        ),
+        (json!({"offset": -5}), first, "1", 100),
+        (json!({"offset": "7", "limit": null}), first, "1", 100),
+        // Out of its range, a limit is none at all.
+        (json!({"limit": 0}), first, "1", 100),
+        (json!({"limit": -1}), first, "1", 100),
+        (json!({"limit": 1001}), first, "1", 100),
+        (json!({"limit": 2.5}), first, "1", 100),
+        (json!({"limit": 1e300}), first, "1", 100),
+        (json!({"limit": "250"}), first, "1", 100),
+        (json!({"limit": true}), first, "1", 100),
+        (json!({"limit": [1]}), first, "1", 100),
+    ];
+    for (mut arguments, heading, row, number) in cases {
+        arguments["query"] = json!("SELECT n FROM numbers ORDER BY n");
+        let text = doors.succeed("query_database", &arguments);
+        let (_, said, rows) = parts(&text);
+        assert_eq!(said, heading, "{arguments}");
+        let lines: Vec<_> = rows.split('\n').collect();
+        assert_eq!((lines[0], lines[1]), ("n", row), "{arguments}");
+        assert_eq!(lines.len(), 1 + number, "{arguments}");
+    }
+    // Beyond the last row there are none.
+    let arguments = json!({"query": "SELECT n FROM numbers ORDER BY n", "offset": 300});
+    let text = doors.succeed("query_database", &arguments);
+    let (_, said, rows) = parts(&text);
+    assert!(said.starts_with("Results ("), "{text}");
+    assert_eq!(rows, "n", "{text}");
+}
+
+#[test]
+fn a_statement_keeps_its_own_limit() {
+    let postgres = Postgres::with(NUMBERS);
+    let mut doors = Doors::open(Home::with(&postgres));
+    // The query, further arguments, the first row and how many there are.
+    let cases = [
+        // Its own, at the end.
+        (
+            "SELECT n FROM numbers ORDER BY n LIMIT 150",
+            json!({}),
+            "1",
+            150,
+        ),
+        (
+            "SELECT n FROM numbers ORDER BY n LIMIT 150",
+            json!({"limit": 10}),
+            "1",
+            150,
+        ),
+        (
+            "SELECT n FROM numbers ORDER BY n LIMIT 5 OFFSET 10",
+            json!({"offset": 3}),
+            "11",
+            5,
+        ),
+        (
+            "SELECT n FROM numbers ORDER BY n FETCH FIRST 150 ROWS ONLY",
+            json!({}),
+            "1",
+            150,
+        ),
+        (
+            "SELECT n FROM numbers ORDER BY n limit 150;",
+            json!({}),
+            "1",
+            150,
+        ),
+        ("TABLE numbers ORDER BY n LIMIT 120", json!({}), "1", 120),
+        (
+            "(SELECT n FROM numbers ORDER BY n) LIMIT 130",
+            json!({}),
+            "1",
+            130,
+        ),
+        // However much it wants, there is an end.
+        (
+            "SELECT g AS n FROM generate_series(1, 5000) g LIMIT 5000",
+            json!({}),
+            "1",
+            1000,
+        ),
+        (
+            "SELECT g AS n FROM generate_series(1, 5000) g LIMIT ALL",
+            json!({}),
+            "1",
+            1000,
+        ),
+        // None of its own: the word stands elsewhere.
+        (
+            "SELECT n FROM (SELECT n FROM numbers ORDER BY n LIMIT 150) t",
+            json!({}),
+            "1",
+            100,
+        ),
+        (
+            "SELECT n, 'x LIMIT 5' FROM numbers ORDER BY n",
+            json!({}),
+            "1\tx LIMIT 5",
+            100,
+        ),
+        (
+            "SELECT n AS \"LIMIT\" FROM numbers ORDER BY n",
+            json!({}),
+            "1",
+            100,
+        ),
+        (
+            "SELECT n FROM numbers ORDER BY n -- LIMIT 5",
+            json!({}),
+            "1",
+            100,
+        ),
+        (
+            "SELECT n FROM numbers ORDER BY n /* LIMIT 5 */",
+            json!({}),
+            "1",
+            100,
+        ),
+        (
+            "SELECT n, $$ LIMIT 5 $$ FROM numbers ORDER BY n",
+            json!({}),
+            "1\t LIMIT 5 ",
+            100,
+        ),
+        (
+            "WITH t AS (SELECT n FROM numbers ORDER BY n LIMIT 150) SELECT * FROM t",
+            json!({}),
+            "1",
+            100,
+        ),
+        // Other statements that return rows.
+        ("TABLE numbers ORDER BY n", json!({"offset": 5}), "6", 100),
+        ("VALUES (1), (2), (3)", json!({"limit": 2}), "1", 2),
+        ("VALUES (1), (2), (3)", json!({"offset": 2}), "3", 1),
+        (
+            "-- first\n/* second */ SELECT n FROM numbers ORDER BY n",
+            json!({"limit": 4}),
+            "1",
+            4,
+        ),
+        (
+            "EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT n FROM numbers",
+            json!({"limit": 1}),
+            "",
+            1,
+        ),
+        (
+            "SELECT n FROM numbers ORDER BY n -- the end",
+            json!({"limit": 3, "offset": 3}),
+            "4",
+            3,
+        ),
+    ];
+    for (query, mut arguments, row, number) in cases {
+        arguments["query"] = json!(query);
+        let [http, stdio] = doors.tool_each("query_database", &arguments);
+        for (text, is_error) in [http, stdio] {
+            assert!(!is_error, "{query}: {text}");
+            let (sql, _, rows) = parts(&text);
+            let written = query.trim_end_matches(';');
+            assert!(sql.starts_with(&format!("{written}\n\n")), "{text}");
+            let lines: Vec<_> = rows.split('\n').collect();
+            assert_eq!(lines.len(), 1 + number, "{query}: {text}");
+            assert!(row.is_empty() || lines[1] == row, "{query}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_row_limit_is_the_operators() {
+    let postgres = Postgres::with(NUMBERS);
+    let home = Home::new();
+    home.configure(&format!(
+        "databases:\n{}    row_limit: 7\n",
+        postgres.entry("main")
+    ));
+    let mut doors = Doors::open(home);
+    let query = "SELECT n FROM numbers ORDER BY n";
+    for (limit, number) in [(json!(null), 7), (json!(2000), 7), (json!(9), 9)] {
+        let arguments = json!({"query": query, "limit": limit});
+        let text = doors.succeed("query_database", &arguments);
+        let (_, heading, rows) = parts(&text);
+        assert!(
+            heading.contains(&format!("use offset={number} for next page")),
+            "{text}"
+        );
+        assert_eq!(rows.split('\n').count(), 1 + number, "{text}");
+    }
+}
+
+#[test]
+fn errors_have_the_words_clients_look_for() {
+    let mut postgres = Postgres::with(NUMBERS);
+    let reader = postgres.role();
+    let home = Home::new();
+    home.configure(&format!(
+        "databases:\n{}    query_timeout: 200ms\n{}",
+        postgres.entry("main"),
+        postgres.entry_as("reader", &reader),
+    ));
+    let mut doors = Doors::open(home);
+    let cases = [
+        // Not understood: the statement is shown.
+        (
+            "SELECT * FROM nope",
+            "SQL Query:\nSELECT * FROM nope\n\nError executing query: ERROR: relation \"nope\" \
+             does not exist (SQLSTATE 42P01)",
+        ),
+        (
+            "SELECT wrong FROM numbers",
+            "SQL Query:\nSELECT wrong FROM numbers\n\nError executing query: ERROR: column \
+             \"wrong\" does not exist (SQLSTATE 42703)",
+        ),
+        (
+            "SELEC 1",
+            "SQL Query:\nSELEC 1\n\nError executing query: ERROR: syntax error at or near \
+             \"SELEC\" (SQLSTATE 42601)",
+        ),
+        (
+            "SELECT nope(1)",
+            "SQL Query:\nSELECT nope(1)\n\nError executing query: ERROR: function nope(integer) \
+             does not exist (SQLSTATE 42883)",
+        ),
+        (
+            "SELECT (1",
+            "SQL Query:\nSELECT (1\n\nError executing query: ERROR: syntax error at end of \
+             input (SQLSTATE 42601)",
+        ),
+        // Failed while running.
+        (
+            "INSERT INTO numbers VALUES (1)",
+            "Error iterating rows: ERROR: cannot execute INSERT in a read-only transaction \
+             (SQLSTATE 25006)",
+        ),
+        (
+            "UPDATE numbers SET n = 0",
+            "Error iterating rows: ERROR: cannot execute UPDATE in a read-only transaction \
+             (SQLSTATE 25006)",
+        ),
+        (
+            "DELETE FROM numbers",
+            "Error iterating rows: ERROR: cannot execute DELETE in a read-only transaction \
+             (SQLSTATE 25006)",
+        ),
+        (
+            "CREATE TABLE more (a int)",
+            "Error iterating rows: ERROR: cannot execute CREATE TABLE in a read-only \
+             transaction (SQLSTATE 25006)",
+        ),
+        (
+            "WITH gone AS (DELETE FROM numbers RETURNING n) SELECT * FROM gone",
+            "Error iterating rows: ERROR: cannot execute SELECT in a read-only transaction \
+             (SQLSTATE 25006)",
+        ),
+        (
+            "SELECT 1 / n FROM (VALUES (1), (0)) AS t (n)",
+            "Error iterating rows: ERROR: division by zero (SQLSTATE 22012)",
+        ),
+        (
+            "SELECT n::text::date FROM numbers",
+            "Error iterating rows: ERROR: ",
+        ),
+        (
+            "SELECT pg_sleep(60)",
+            "Error iterating rows: ERROR: canceling statement due to statement timeout \
+             (SQLSTATE 57014)",
+        ),
+        ("", "Query is empty"),
+        (" \n ", "Query is empty"),
+        (" ; ;; ", "Query is empty"),
+    ];
+    for (query, expected) in cases {
+        let text = doors.fail("query_database", &json!({"query": query}));
+        // PostgreSQL may have more to say about it, on lines of its own.
+        let is_right = text.strip_prefix(expected).is_some_and(|more| {
+            more.is_empty() || more.starts_with('\n') || expected.ends_with(' ')
+        });
+        assert!(is_right, "{query}: {text}");
+    }
+    for arguments in [
+        json!({}),
+        json!({"query": null}),
+        json!({"query": 7}),
+        json!({"query": ["SELECT 1"]}),
+        json!({"sql": "SELECT 1"}),
+    ] {
+        let text = doors.fail("query_database", &arguments);
+        assert_eq!(text, "Missing or invalid 'query' parameter");
+    }
+    doors.call("svc/selectDatabase", &json!({"name": "reader"}));
+    let text = doors.fail("query_database", &json!({"query": "SELECT n FROM numbers"}));
+    let denied = "ERROR: permission denied for table numbers (SQLSTATE 42501)";
+    assert_eq!(text, format!("Error iterating rows: {denied}"));
+    assert_eq!(postgres.count("SELECT sum(n) FROM numbers"), 31375);
+}
+
+#[test]
+fn what_a_read_only_transaction_does_not_stop_is_not_sent() {
+    let postgres = Postgres::with(NUMBERS);
+    let mut doors = Doors::open(Home::with(&postgres));
+    let rejected = [
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE numbers",
+        "COMMIT; DROP TABLE numbers",
+        "BEGIN",
+        "START TRANSACTION",
+        "COMMIT",
+        "END",
+        "ROLLBACK",
+        "ABORT",
+        "SAVEPOINT a",
+        "RELEASE a",
+        "PREPARE TRANSACTION 'a'",
+        "SET TRANSACTION READ WRITE",
+        "set transaction read /* x */ write",
+        "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
+        "RESET ALL",
+        "DISCARD ALL",
+        "SET SESSION AUTHORIZATION postgres",
+        "SET ROLE postgres",
+        "SET LOCAL ROLE postgres",
+        "SET SESSION ROLE postgres",
+        "ALTER ROLE postgres SUPERUSER",
+        "ALTER USER postgres SUPERUSER",
+        "ALTER DATABASE postgres RENAME TO x",
+        "DO $$ BEGIN END $$",
+        "-- hidden\n DO $$ BEGIN END $$",
+        "SET transaction_read_only = off",
+        "SET default_transaction_read_only TO off",
+        "RESET transaction_read_only",
+        "SELECT set_config('transaction_read_only', 'off', false)",
+        "SELECT pg_catalog . set_config('a', 'b', false)",
+        "SELECT lo_export(1, '/tmp/x')",
+        "SELECT pg_file_write('a', 'b', true)",
+        "SELECT pg_file_unlink('a')",
+        "SELECT pg_file_rename('a', 'b')",
+        "SELECT * FROM dblink('host=x', 'SELECT 1') AS t (a int)",
+        "SELECT dblink_exec('host=x', 'DROP TABLE t')",
+        "COPY numbers TO PROGRAM 'cat'",
+    ];
+    for query in rejected {
+        let text = doors.fail("query_database", &json!({"query": query}));
+        assert!(text.starts_with("query rejected: "), "{query}: {text}");
+    }
+    // The same words where they mean nothing.
+    let accepted = [
+        "SELECT 'COMMIT; DROP TABLE numbers'",
+        "SELECT ';' AS \"READ WRITE\"",
+        "SELECT $$ DISCARD ALL; $$",
+        "SELECT $a$ $$ ; $a$",
+        r"SELECT E'\'; DROP TABLE numbers --'",
+        "SELECT 1 /* /* ; */ ; */",
+        "SELECT 1 -- ; SELECT 2",
+        "SELECT 'set_config(' , 'dblink('",
+        "SELECT 1 AS begin",
+        "SELECT \"do\" FROM (SELECT 1 AS \"do\") t",
+        "SELECT 1 AS a$b, 2 AS c$b",
+    ];
+    for query in accepted {
+        doors.succeed("query_database", &json!({"query": query}));
+    }
+    assert_eq!(postgres.count("SELECT count(*) FROM numbers"), 250);
+}
+
+#[test]
+fn a_database_that_allows_writes_says_what_was_written() {
+    let postgres = Postgres::with("CREATE TABLE t (id int, name text)");
+    let home = Home::new();
+    home.configure(&format!(
+        "databases:\n{}    allow_writes: true\n",
+        postgres.entry("main")
+    ));
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let cases = [
+        (
+            "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
+            "Statement executed successfully.\nCommand: INSERT 0 2\nRows affected: 2",
+        ),
+        (
+            "UPDATE t SET name = 'c' WHERE id = 1",
+            "Statement executed successfully.\nCommand: UPDATE 1\nRows affected: 1",
+        ),
+        (
+            "UPDATE t SET name = 'c' WHERE false",
+            "Statement executed successfully.\nCommand: UPDATE 0\nRows affected: 0",
+        ),
+        (
+            "CREATE TABLE more (id int)",
+            "Statement executed successfully.\nCommand: CREATE TABLE",
+        ),
+        (
+            "INSERT INTO t VALUES (3, 'd') RETURNING id, name",
+            "Results (1 rows):\nid\tname\n3\td",
+        ),
+        (
+            "DELETE FROM t WHERE id = 3",
+            "Statement executed successfully.\nCommand: DELETE 1\nRows affected: 1",
+        ),
+        ("SELECT count(*) FROM t", "Results (1 rows):\ncount\n2"),
+    ];
+    for (query, expected) in cases {
+        let expected = format!("Database: main\n\nSQL Query:\n{query}\n\n{expected}");
+        assert_eq!(client.query(query), expected);
+    }
+    // Several at once are one transaction.
+    client.query("INSERT INTO t VALUES (4, 'e'); INSERT INTO t VALUES (5, 'f')");
+    assert_eq!(postgres.count("SELECT count(*) FROM t"), 4);
+    let several = json!({"query": "DELETE FROM t; SELECT 1/0"});
+    let (text, is_error) = client.tool("query_database", &several);
+    assert!(is_error && text.contains("(SQLSTATE 22012)"), "{text}");
+    assert_eq!(postgres.count("SELECT count(*) FROM t"), 4);
+    // What has been defined is known at once.
+    let (text, _) = client.tool("get_schema_info", &json!({}));
+    assert!(text.contains("public\tmore\tTABLE"), "{text}");
+    client.query("ALTER TABLE more ADD extra text");
+    let (text, _) = client.tool("get_schema_info", &json!({}));
+    assert!(text.contains("\textra\ttext\t"), "{text}");
+}
+
+#[test]
+fn what_is_large_is_streamed_and_whole() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    home.configure(&format!(
+        "databases:\n{}    row_limit: 50000\n",
+        postgres.entry("main")
+    ));
+    let mut doors = Doors::open(home);
+    let query = "SELECT g AS n, repeat('\"\\é', 20) AS filler FROM generate_series(1, 60000) g";
+    let text = doors.succeed("query_database", &json!({"query": query}));
+    let (sql, heading, rows) = parts(&text);
+    assert_eq!(sql, format!("{query}\n\n"));
+    assert_eq!(
+        heading,
+        "Results (50000 rows shown, more available - use offset=50000 for next page or \
+         count_rows for total):"
+    );
+    let filler = "\"\\é".repeat(20);
+    let mut lines = rows.split('\n');
+    assert_eq!(lines.next(), Some("n\tfiller"));
+    for (index, line) in lines.by_ref().take(50_000).enumerate() {
+        assert_eq!(line, format!("{}\t{filler}", index + 1));
+    }
+    assert_eq!(lines.next(), None);
+
+    let arguments = json!({"query": query, "offset": 50_000});
+    let text = doors.succeed("query_database", &arguments);
+    let (_, heading, rows) = parts(&text);
+    assert_eq!(heading, "Results (rows 50001-60000):");
+    assert_eq!(rows.split('\n').count(), 10_001);
+    // It goes out in pieces, as a body of unknown length.
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "query_database", "arguments": {"query": query}}});
+    let answer = doors.client.post("/mcp/v1", &call.to_string());
+    assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
+    assert_eq!(answer.header("content-length"), None);
+    let answer = answer.json();
+    assert_eq!(answer["result"].get("isError"), None::<&Value>);
+    // A row that cannot be computed is told instead of all of them.
+    let query = "SELECT 1 / (40000 - g) FROM generate_series(1, 60000) g";
+    let text = doors.fail("query_database", &json!({"query": query}));
+    assert_eq!(
+        text,
+        "Error iterating rows: ERROR: division by zero (SQLSTATE 22012)"
+    );
+}
