@@ -1,0 +1,304 @@
+//! The operator's own prompts and resources (details 4.5).
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Doors, Home, Postgres};
+
+const DEFINITIONS: &str = r#"
+prompts:
+  - name: analyze-table
+    description: Analyse one table
+    arguments:
+      - {name: table_name, description: Table to look at, required: true}
+      - {name: deep, description: How, type: boolean}
+    messages:
+      - role: user
+        content: {type: text, text: "Look at {{table_name}}, {{deep}}; {{table_name}}"}
+      - role: assistant
+        content: {type: text, text: "I see"}
+  - name: zzz
+    messages: [{role: user, content: {type: text, text: "plain"}}]
+resources:
+  - uri: custom://people
+    name: People
+    description: Who there is
+    type: sql
+    sql: SELECT id, name FROM people ORDER BY id
+  - {uri: custom://none, name: None, type: sql, sql: SELECT 1 AS one WHERE false}
+  - {uri: custom://many, name: Many, type: sql, sql: "SELECT generate_series(1, 5000) AS n"}
+  - {uri: custom://write, name: Write, type: sql, sql: "DELETE FROM people"}
+  - {uri: custom://wrong, name: Wrong, type: sql, sql: "SELECT * FROM nope"}
+  - {uri: custom://limits, name: Limits, type: static, data: {max: 100, names: [a, [1, 2.5], null]}}
+  - {uri: custom://word, name: Word, mimeType: text/plain, type: static, data: hello}
+"#;
+
+fn doors(postgres: &Postgres) -> Doors {
+    let home = Home::new();
+    fs::write(home.file("own.yaml"), DEFINITIONS).expect("written");
+    home.configure(&format!(
+        "databases:\n{}    allow_writes: true\ncustom_definitions_path: {}\n",
+        postgres.entry("main"),
+        home.file("own.yaml").display(),
+    ));
+    Doors::open(home)
+}
+
+fn read(doors: &mut Doors, uri: &str) -> Value {
+    let answer = doors.call("resources/read", &json!({"uri": uri}));
+    let mut contents = answer["result"]["contents"].clone();
+    assert_eq!(contents[0]["uri"], uri, "{answer}");
+    contents[0].take()
+}
+
+#[test]
+fn own_definitions_stand_beside_the_built_in_ones() {
+    let postgres = Postgres::with(
+        "CREATE TABLE people (id int, name text); INSERT INTO people VALUES (1, 'Ada'), (2, NULL)",
+    );
+    let mut doors = doors(&postgres);
+    let answer = doors.call("prompts/list", &json!({}));
+    let prompts = answer["result"]["prompts"].as_array().expect("a list");
+    let names: Vec<_> = prompts.iter().map(|prompt| &prompt["name"]).collect();
+    assert_eq!(names.len(), 6);
+    assert_eq!(
+        (names[0], names[5]),
+        (&json!("analyze-table"), &json!("zzz"))
+    );
+    assert_eq!(prompts[0]["arguments"][0]["required"], true);
+    assert_eq!(prompts[0]["arguments"][1]["type"], "boolean");
+
+    let answer = doors.call("resources/list", &json!({}));
+    let resources = answer["result"]["resources"].as_array().expect("a list");
+    let listed: Vec<_> = resources
+        .iter()
+        .map(|resource| {
+            let text = |member: &str| resource[member].as_str().expect("a text");
+            (text("uri"), text("mimeType"))
+        })
+        .collect();
+    let tsv = "text/tab-separated-values";
+    assert_eq!(
+        listed,
+        [
+            ("custom://limits", "application/json"),
+            ("custom://many", tsv),
+            ("custom://none", tsv),
+            ("custom://people", tsv),
+            ("custom://word", "text/plain"),
+            ("custom://write", tsv),
+            ("custom://wrong", tsv),
+            ("pg://system_info", "application/json"),
+        ]
+    );
+}
+
+#[test]
+fn the_arguments_of_a_prompt_are_filled_in_once() {
+    let postgres = Postgres::new();
+    let mut doors = doors(&postgres);
+    let cases = [
+        (
+            json!({"table_name": "t", "deep": "true"}),
+            "Look at t, true; t",
+        ),
+        (
+            json!({"table_name": "{{deep}}", "deep": "false"}),
+            "Look at {{deep}}, false; {{deep}}",
+        ),
+        (
+            json!({}),
+            "Look at {{table_name}}, {{deep}}; {{table_name}}",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let params = json!({"name": "analyze-table", "arguments": arguments});
+        let answer = doors.call("prompts/get", &params);
+        let message = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+        assert_eq!(
+            answer["result"],
+            json!({
+                "description": "Analyse one table",
+                "messages": [message("user", expected), message("assistant", "I see")],
+            })
+        );
+    }
+}
+
+#[test]
+fn resources_are_read_from_the_file_or_the_database() {
+    let postgres = Postgres::with(
+        "CREATE TABLE people (id int, name text); INSERT INTO people VALUES (1, 'Ada'), (2, NULL)",
+    );
+    let mut doors = doors(&postgres);
+    let tsv = "text/tab-separated-values";
+    let people = "id\tname\n1\tAda\n2\t\n";
+    assert_eq!(
+        read(&mut doors, "custom://people"),
+        json!({"uri": "custom://people", "mimeType": tsv, "text": people})
+    );
+    let arguments = json!({"uri": "custom://people"});
+    assert_eq!(doors.succeed("read_resource", &arguments), people);
+    assert_eq!(read(&mut doors, "custom://none")["text"], "one\n");
+    let many = read(&mut doors, "custom://many");
+    let many = many["text"].as_str().expect("a text");
+    assert!(many.starts_with("n\n1\n2\n") && many.ends_with('\n'));
+    assert!(many.lines().count() <= 1001, "{}", many.lines().count());
+    let limits: Value = json!({"max": 100, "names": ["a", [1, 2.5], null]});
+    let text = read(&mut doors, "custom://limits");
+    let text = text["text"].as_str().expect("a text");
+    assert_eq!(serde_json::from_str::<Value>(text).expect("JSON"), limits);
+    assert!(
+        text.starts_with("{\n  \"max\": 100,\n  \"names\": [\n"),
+        "{text}"
+    );
+    assert_eq!(read(&mut doors, "custom://word")["mimeType"], "text/plain");
+
+    for (uri, cause) in [
+        (
+            "custom://write",
+            "ERROR: cannot execute DELETE in a read-only transaction (SQLSTATE 25006)",
+        ),
+        (
+            "custom://wrong",
+            "ERROR: relation \"nope\" does not exist (SQLSTATE 42P01)",
+        ),
+    ] {
+        let error = &doors.call("resources/read", &json!({"uri": uri}))["error"];
+        assert_eq!(error["code"], -32603, "{error}");
+        assert_eq!(error["message"], "Resource read error", "{error}");
+        let data = error["data"].as_str().expect("a text");
+        assert!(data.contains(cause), "{data}");
+        let text = doors.fail("read_resource", &json!({"uri": uri}));
+        assert!(text.starts_with("Error reading resource: "), "{text}");
+    }
+    assert_eq!(postgres.count("SELECT count(*) FROM people"), 2);
+}
+
+#[test]
+fn a_static_resource_needs_no_database() {
+    let home = Home::new();
+    fs::write(home.file("own.yml"), DEFINITIONS).expect("written");
+    home.configure(&format!(
+        "databases: [{{name: main, host: 127.0.0.1, port: 1, user: nobody}}]\n\
+         custom_definitions_path: {}\n",
+        home.file("own.yml").display(),
+    ));
+    let mut doors = Doors::open(home);
+    assert!(
+        read(&mut doors, "custom://word")["text"]
+            .as_str()
+            .is_some_and(|it| it.contains("hello"))
+    );
+    let text = read(&mut doors, "custom://people");
+    assert!(
+        text["text"]
+            .as_str()
+            .is_some_and(|it| it.contains("DATABASE_NOT_READY")),
+        "{text}"
+    );
+}
+
+#[test]
+fn definitions_that_make_no_sense_keep_the_server_from_starting() {
+    let message = "messages: [{role: user, content: {type: text, text: x}}]";
+    // The file, and what is said after the prefix.
+    let cases = [
+        (format!("prompts: [{{{message}}}]"), "validation failed: prompt 0: name is required"),
+        (
+            format!("prompts: [{{name: a, {message}}}, {{name: a, {message}}}]"),
+            "validation failed: prompt 1: duplicate prompt name: a",
+        ),
+        (
+            "prompts: [{name: a}]".to_owned(),
+            "validation failed: prompt 0: at least one message is required",
+        ),
+        (
+            format!("prompts: [{{name: a, arguments: [{{description: x}}], {message}}}]"),
+            "validation failed: prompt 0: argument name is required",
+        ),
+        (
+            "prompts: [{name: a, messages: [{role: robot, content: {type: text, text: x}}]}]".to_owned(),
+            "validation failed: prompt 0: message 0: invalid role \"robot\" (must be user, \
+             assistant, or system)",
+        ),
+        (
+            "prompts: [{name: a, messages: [{role: user, content: {type: film}}]}]".to_owned(),
+            "validation failed: prompt 0: message 0: invalid content type \"film\" (must be text, \
+             image, or resource)",
+        ),
+        (
+            "prompts: [{name: a, messages: [{role: user, content: {type: text}}]}]".to_owned(),
+            "text content requires 'text' field",
+        ),
+        (
+            "prompts: [{name: a, messages: [{role: user, content: {type: text, text: \"{{b}}\"}}]}]".to_owned(),
+            "template references undefined argument: b",
+        ),
+        (
+            "prompts: [{name: a, messages: [{role: user, content: {type: image, mimeType: image/png}}]}]".to_owned(),
+            "image content requires 'data' field",
+        ),
+        (
+            "prompts: [{name: a, messages: [{role: user, content: {type: image, data: eA==}}]}]".to_owned(),
+            "image content requires 'mimeType' field",
+        ),
+        (
+            "prompts: [{name: a, messages: [{role: user, content: {type: resource}}]}]".to_owned(),
+            "resource content requires 'uri' field",
+        ),
+        (
+            "resources: [{name: a, type: static, data: 1}]".to_owned(),
+            "validation failed: resource 0: uri is required",
+        ),
+        (
+            "resources: [{uri: a, type: static, data: 1}]".to_owned(),
+            "validation failed: resource 0: name is required",
+        ),
+        (
+            "resources: [{uri: a, name: a, data: 1}]".to_owned(),
+            "validation failed: resource 0: type is required",
+        ),
+        (
+            "resources: [{uri: a, name: a, type: film}]".to_owned(),
+            "validation failed: resource 0: invalid type \"film\" (must be sql or static)",
+        ),
+        (
+            "resources: [{uri: a, name: a, type: sql}]".to_owned(),
+            "validation failed: resource 0: sql type requires 'sql' field",
+        ),
+        (
+            "resources: [{uri: a, name: a, type: static}]".to_owned(),
+            "validation failed: resource 0: static type requires 'data' field",
+        ),
+        (
+            "resources: [{uri: a, name: a, type: static, data: 1}, {uri: a, name: b, type: static, data: 1}]".to_owned(),
+            "validation failed: resource 1: duplicate resource URI: a",
+        ),
+        ("prompts: [".to_owned(), ""),
+    ];
+    let home = Home::new();
+    let path = home.file("own.yaml");
+    home.configure(&format!("custom_definitions_path: {}\n", path.display()));
+    let refused = |complaint: &str| {
+        for arguments in [&["-http", "-no-auth", "-addr", "127.0.0.1:0"][..], &[]] {
+            let output = home.run(arguments, "");
+            assert_eq!(output.status.code(), Some(1), "{complaint}");
+            assert!(output.stdout.is_empty());
+            let said = String::from_utf8(output.stderr).expect("text");
+            let expected = "ERROR: Failed to load custom definitions: ";
+            let line = said.lines().find(|line| line.starts_with(expected));
+            assert!(line.is_some_and(|line| line.contains(complaint)), "{said}");
+        }
+    };
+    for (yaml, complaint) in cases {
+        fs::write(&path, yaml).expect("written");
+        refused(complaint);
+    }
+    fs::remove_file(&path).expect("was there");
+    refused("");
+    home.configure("custom_definitions_path: own.toml\n");
+    fs::write(home.file("own.toml"), "").expect("written");
+    refused("unsupported file format: ");
+}

@@ -1,0 +1,244 @@
+//! Resources, and the tool that reads them (details 4.1.4, 4.2.7).
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::support::{Doors, Home, Postgres};
+
+/// The one entry of what was read.
+fn read(doors: &mut Doors, uri: &str) -> (String, String) {
+    let answer = doors.call("resources/read", &json!({"uri": uri}));
+    let result = answer["result"].as_object().expect("a result");
+    assert_eq!(result.len(), 1, "{answer}");
+    let contents = result["contents"].as_array().expect("a list");
+    assert_eq!(contents.len(), 1, "{answer}");
+    assert_eq!(contents[0]["uri"], uri, "{answer}");
+    let text = |member: &str| contents[0][member].as_str().expect("a text").to_owned();
+    (text("mimeType"), text("text"))
+}
+
+#[test]
+fn system_info_is_what_the_server_says_of_itself() {
+    let postgres = Postgres::new();
+    let mut doors = Doors::open(Home::with(&postgres));
+    let (mime_type, text) = read(&mut doors, "pg://system_info");
+    assert_eq!(mime_type, "application/json");
+    let members: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("  \"")?.split('"').next())
+        .collect();
+    assert_eq!(
+        members,
+        [
+            "version",
+            "os",
+            "arch",
+            "postgresql_version",
+            "version_number",
+            "full_version",
+            "operating_system",
+            "architecture",
+            "compiler",
+            "bit_version",
+            "database",
+            "user",
+            "host",
+            "port",
+            "connection_name",
+            "allow_writes",
+        ]
+    );
+    let about: Value = serde_json::from_str(&text).expect("JSON");
+    let version = about["version"].as_str().expect("a text");
+    let question = |sql: &str| postgres.count(&format!("SELECT ({sql})::int::bigint"));
+    assert_eq!(question(&format!("version() = '{version}'")), 1);
+    assert_eq!(about["full_version"], version);
+    let number = about["version_number"].as_str().expect("a text");
+    assert_eq!(
+        question(&format!(
+            "current_setting('server_version_num') = '{number}'"
+        )),
+        1
+    );
+    let said = about["postgresql_version"].as_str().expect("a text");
+    assert!(
+        version.starts_with(&format!("PostgreSQL {said} ")),
+        "{text}"
+    );
+    assert_eq!(about["os"], about["operating_system"]);
+    assert_eq!(about["arch"], about["architecture"]);
+    let arch = about["arch"].as_str().expect("a text");
+    assert!(
+        version.contains(&format!(" on {arch}, compiled by ")),
+        "{text}"
+    );
+    assert_eq!(about["bit_version"], "64-bit");
+    assert_eq!(about["database"], postgres.name());
+    let [host, port, _, user, _] = postgres.environment().map(|(_, value)| value);
+    assert_eq!(about["host"], host);
+    assert_eq!(about["port"].to_string(), port);
+    assert_eq!(about["user"], user);
+    assert_eq!(about["connection_name"], "main");
+    assert_eq!(about["allow_writes"], false);
+
+    // The tool says the same.
+    let arguments = json!({"uri": "pg://system_info"});
+    assert_eq!(doors.succeed("read_resource", &arguments), text);
+}
+
+#[test]
+fn what_cannot_be_read_has_its_error() {
+    let mut home = Home::new();
+    home.set("PGUSER", "nobody");
+    home.set("PGHOST", "127.0.0.1");
+    home.set("PGPORT", "1");
+    let mut doors = Doors::open(home);
+    for params in [
+        json!({}),
+        json!({"uri": null}),
+        json!({"uri": 7}),
+        json!({"uri": ["pg://system_info"]}),
+    ] {
+        let error = &doors.call("resources/read", &params)["error"];
+        assert_eq!(error["code"], -32602, "{params}");
+        assert_eq!(error["message"], "Invalid params", "{params}");
+        let data = error["data"].as_str().expect("a text");
+        assert!(data.contains("uri"), "{params}: {data}");
+    }
+    for uri in ["pg://nothing", "", "PG://SYSTEM_INFO", "file:///etc/passwd"] {
+        let answer = doors.call("resources/read", &json!({"uri": uri}));
+        assert_eq!(
+            answer["error"],
+            json!({"code": -32003, "message": "Resource not found", "data": uri})
+        );
+        let text = doors.fail("read_resource", &json!({"uri": uri}));
+        let not_found = format!("Resource not found: {uri}");
+        assert!(text.starts_with("Error reading resource: "), "{text}");
+        assert!(text.contains(&not_found), "{text}");
+    }
+    for arguments in [json!({}), json!({"uri": 7}), json!({"list": "yes"})] {
+        let text = doors.fail("read_resource", &arguments);
+        let expected = "Error: 'uri' parameter is required. ";
+        assert!(text.starts_with(expected), "{text}");
+    }
+}
+
+#[test]
+fn the_tool_lists_what_there_is() {
+    let mut home = Home::new();
+    home.set("PGUSER", "nobody");
+    home.set("PGPORT", "1");
+    let mut doors = Doors::open(home);
+    let listed = doors.call("resources/list", &json!({}));
+    let description = listed["result"]["resources"][0]["description"].as_str();
+    let expected = format!(
+        "Available Resources:\n====================\n\nURI: pg://system_info\n\
+         Name: postgresql_system_info\nDescription: {}\nMIME Type: application/json\n\n",
+        description.expect("a text")
+    );
+    for arguments in [json!({"list": true}), json!({"list": true, "uri": "x"})] {
+        assert_eq!(doors.succeed("read_resource", &arguments), expected);
+    }
+}
+
+#[test]
+fn a_database_nobody_can_reach_is_told_in_words() {
+    let mut home = Home::new();
+    home.set("PGUSER", "nobody");
+    home.set("PGHOST", "127.0.0.1");
+    home.set("PGPORT", "1");
+    home.set("PGPASSWORD", "hush-hush");
+    let mut doors = Doors::open(home);
+    let (mime_type, text) = read(&mut doors, "pg://system_info");
+    assert_eq!(mime_type, "application/json");
+    assert!(!text.contains("hush-hush"), "{text}");
+    let error: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(error["error"], true);
+    assert_eq!(error["code"], "DATABASE_NOT_READY");
+    assert_eq!(error["retryable"], true);
+    assert_ne!(error["message"], "");
+    assert_eq!(error.as_object().expect("an object").len(), 4);
+
+    let cause = "failed to connect to database 'default': ";
+    assert!(
+        error["message"]
+            .as_str()
+            .is_some_and(|said| said.starts_with(cause))
+    );
+    for (tool, arguments) in [
+        ("query_database", json!({"query": "SELECT 1"})),
+        ("count_rows", json!({"table": "t"})),
+        ("execute_explain", json!({"query": "SELECT 1"})),
+        ("get_schema_info", json!({})),
+    ] {
+        let text = doors.fail(tool, &arguments);
+        let (first, hint) = text.split_once('\n').expect("two lines");
+        let expected = format!("Failed to get database client: {cause}");
+        assert!(first.starts_with(&expected), "{tool}: {text}");
+        assert!(!hint.is_empty() && !text.contains("hush-hush"), "{text}");
+    }
+}
+
+#[test]
+fn a_database_that_takes_its_time_is_not_ready() {
+    // It takes connections, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("bound").port();
+    let home = Home::new();
+    home.configure(&format!(
+        "databases: [{{name: main, host: 127.0.0.1, port: {port}, user: nobody, \
+         sslmode: disable, connect_timeout: 5s}}]\n"
+    ));
+    let (_program, mut talk) = home.talk(&[]);
+    let calls = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "query_database", "arguments": {"query": "SELECT 1"}}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "resources/read",
+            "params": {"uri": "pg://system_info"}}),
+        json!({"jsonrpc": "2.0", "id": 3, "method": "initialize"}),
+        json!({"jsonrpc": "2.0", "id": 4, "method": "tools/list"}),
+    ];
+    for call in &calls {
+        talk.send(call);
+    }
+    // What needs no database does not wait for one.
+    let [three, four] = [talk.hear(), talk.hear()];
+    assert_eq!((&three["id"], &four["id"]), (&json!(3), &json!(4)));
+    let mut rest = [talk.hear(), talk.hear()];
+    rest.sort_by_key(|answer| answer["id"].as_i64());
+    let [one, two] = rest;
+    assert_eq!(
+        one["error"],
+        json!({"code": -32001, "message": "Database not ready"}),
+        "{one}"
+    );
+    let text = two["result"]["contents"][0]["text"].as_str();
+    let error: Value = serde_json::from_str(text.expect("a text")).expect("JSON");
+    assert_eq!(error["code"], "DATABASE_NOT_READY", "{two}");
+    assert_eq!(error["retryable"], true, "{two}");
+    // In the end it is known that it cannot be reached.
+    let params = json!({"name": "query_database", "arguments": {"query": "SELECT 1"}});
+    let mut answer = talk.call(&json!(5), "tools/call", &params);
+    if answer["error"]["code"] == -32001 {
+        answer = talk.call(&json!(6), "tools/call", &params);
+    }
+    let text = answer["result"]["content"][0]["text"].as_str();
+    let expected = "Failed to get database client: failed to connect to database 'main': ";
+    assert!(
+        text.is_some_and(|text| text.starts_with(expected)),
+        "{answer}"
+    );
+}
+
+#[test]
+fn without_a_database_it_says_so() {
+    let mut doors = Doors::open(Home::new());
+    let text = doors.fail("query_database", &json!({"query": "SELECT 1"}));
+    assert!(
+        text.starts_with("Failed to get database client: no databases are configured\n"),
+        "{text}"
+    );
+    let (_, text) = read(&mut doors, "pg://system_info");
+    assert!(text.contains("DATABASE_NOT_READY"), "{text}");
+}
