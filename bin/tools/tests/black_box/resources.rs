@@ -188,7 +188,7 @@ fn a_database_that_takes_its_time_is_not_ready() {
     let home = Home::new();
     home.configure(&format!(
         "databases: [{{name: main, host: 127.0.0.1, port: {port}, user: nobody, \
-         sslmode: disable, connect_timeout: 5s}}]\n"
+         sslmode: disable, connect_timeout: 4s}}]\n"
     ));
     let (_program, mut talk) = home.talk(&[]);
     let calls = [

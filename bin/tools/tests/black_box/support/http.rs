@@ -64,6 +64,30 @@ impl Client {
         Answer::parse(&answer)
     }
 
+    /// Sends bytes as they are, and reads until the server hangs up.
+    pub(crate) fn exchange(&self, bytes: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(&self.address).expect("listening");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        // A server that has heard enough may hang up before it has heard all.
+        stream.write_all(bytes).ok();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok();
+        Answer::parse(&answer)
+    }
+
+    /// Posts a message, and waits for no more than the beginning of the answer.
+    pub(crate) fn begin(&self, path: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).expect("listening");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let (address, length) = (&self.address, body.len());
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        stream.read_exact(&mut [0; 1024]).expect("answered");
+        stream
+    }
+
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.send("GET", path, "", "")
     }

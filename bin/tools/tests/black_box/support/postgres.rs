@@ -66,10 +66,22 @@ impl Postgres {
         })
     }
 
+    /// A connection past the program, in which this has been run; closed when it is dropped.
+    pub(crate) fn holding(&self, sql: &str) -> PgConnection {
+        self.runtime.block_on(async {
+            let mut connection = self.database.connect().await.expect("a connection");
+            sqlx::raw_sql(AssertSqlSafe(sql))
+                .execute(&mut connection)
+                .await
+                .expect(sql);
+            connection
+        })
+    }
+
     /// Waits until this holds, which is asked past the program.
     pub(crate) fn wait_until(&self, condition: &str) {
         let deadline = Instant::now() + PATIENCE;
-        while self.count(&format!("SELECT ({condition})::int::bigint")) == 0 {
+        while self.count(&format!("SELECT (({condition}))::int::bigint")) == 0 {
             assert!(Instant::now() < deadline, "not in time: {condition}");
             thread::sleep(Duration::from_millis(5));
         }

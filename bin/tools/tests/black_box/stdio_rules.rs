@@ -1,0 +1,198 @@
+//! Lines on standard input and output (details 4.1.1; revisions, section 4).
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Home, Postgres, Program, Talk};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+fn open(more: &str) -> (Home, Program, Talk) {
+    let home = Home::new();
+    home.configure(&format!(
+        "databases: [{{name: main, host: 127.0.0.1, port: 1, user: nobody}}]\n{more}"
+    ));
+    let (program, talk) = home.talk(&[]);
+    (home, program, talk)
+}
+
+fn ping(id: usize) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)
+}
+
+fn query(id: u32, sql: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+        "params": {"name": "query_database", "arguments": {"query": sql}}})
+}
+
+fn ends_well(mut program: Program, talk: &Talk, since: Instant) {
+    assert!(talk.is_over());
+    assert_eq!(program.ended().code(), Some(0), "{}", program.log());
+    assert!(
+        since.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        since.elapsed()
+    );
+}
+
+#[test]
+fn lines_may_end_and_be_parted_in_every_way() {
+    let (_home, program, mut talk) = open("");
+    // A byte-order mark, if any, is the first thing of all.
+    talk.say(b"\xef\xbb\xbf");
+    for ending in ["\n", "\r\n", "\n\n", "\n\r\n \t\n", " \r\n"] {
+        talk.say(format!("{PING}{ending}").as_bytes());
+        assert_eq!(talk.hear_line(), PONG, "{ending:?}");
+    }
+    talk.say(b"\n\r\n   \n");
+    // One line in many pieces, many lines in one.
+    for piece in PING.as_bytes().chunks(3) {
+        talk.say(piece);
+    }
+    talk.say(b"\n");
+    assert_eq!(talk.hear_line(), PONG);
+    let many: String = (0..20).map(|id| ping(id) + "\n").collect();
+    talk.say(many.as_bytes());
+    let mut ids: Vec<_> = (0..20).map(|_| talk.hear()["id"].as_i64()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..20).map(Some).collect::<Vec<_>>());
+    // The last line may have no end.
+    let since = Instant::now();
+    talk.say(PING.as_bytes());
+    talk.hang_up();
+    assert_eq!(talk.hear_line(), PONG);
+    ends_well(program, &talk, since);
+}
+
+#[test]
+fn a_bad_line_is_answered_and_left_behind() {
+    let (_home, _program, mut talk) = open("");
+    let bad = [
+        &b"{"[..],
+        b"not JSON",
+        b"\xff\xfe\x00",
+        b"\0",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
+        // A byte-order mark anywhere else is none.
+        b"\xef\xbb\xbf\xef\xbb\xbf{}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\r\"method\":\"ping\",}",
+    ];
+    for line in bad {
+        talk.say(line);
+        talk.say(format!("\n{PING}\n").as_bytes());
+        let mut answers = [talk.hear_line(), talk.hear_line()];
+        // The one may overtake the other.
+        answers.sort_by_key(|answer| answer == PONG);
+        let answer: Value = serde_json::from_str(&answers[0]).expect("JSON");
+        assert_eq!(answer["id"], Value::Null, "{line:?}: {answer}");
+        assert_eq!(answer["error"]["code"], -32700, "{line:?}: {answer}");
+        assert_eq!(answer["error"]["message"], "Parse error", "{answer}");
+        assert!(answer["error"]["data"].is_string(), "{answer}");
+        assert_eq!(answers[1], PONG, "{line:?}");
+    }
+}
+
+#[test]
+fn a_line_may_be_ten_megabytes_long_and_no_longer() {
+    let (_home, _program, mut talk) = open("");
+    let padded = |length: usize| format!("{PING}{}\n", " ".repeat(length - PING.len()));
+    talk.say(padded(10 << 20).as_bytes());
+    assert_eq!(talk.hear_line(), PONG);
+    for length in [(10 << 20) + 1, 25 << 20] {
+        talk.say(padded(length).as_bytes());
+        let answer = talk.hear();
+        assert_eq!(answer["error"]["code"], -32700, "{answer}");
+        assert_eq!(answer["id"], Value::Null, "{answer}");
+        talk.say(format!("{PING}\n").as_bytes());
+        assert_eq!(talk.hear_line(), PONG);
+    }
+}
+
+#[test]
+fn a_fast_call_overtakes_a_slow_one() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (_program, mut talk) = home.talk(&[]);
+    talk.send(&query(
+        1,
+        "SELECT pg_advisory_xact_lock_shared(7), 'slow' AS slow",
+    ));
+    assert_eq!(talk.hear()["id"], 1);
+    // It waits for a lock that somebody else holds.
+    let held = postgres.holding("SELECT pg_advisory_lock(7)");
+    talk.send(&query(
+        2,
+        "SELECT pg_advisory_xact_lock_shared(7), 'slow' AS slow",
+    ));
+    postgres.wait_for_running("pg_advisory_xact_lock_shared", 1);
+    talk.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}));
+    assert_eq!(talk.hear()["id"], 3);
+    talk.send(&query(4, "SELECT 1"));
+    assert_eq!(talk.hear()["id"], 4);
+    drop(held);
+    let answer = talk.hear();
+    assert_eq!(answer["id"], 2);
+    assert!(answer["result"].get("isError").is_none(), "{answer}");
+}
+
+#[test]
+fn nothing_but_messages_is_written_to_standard_output() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (mut program, mut talk) = home.talk(&["-debug"]);
+    let calls = [
+        r#"{"jsonrpc":"2.0","id":"x","method":"initialize","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        "nonsense",
+        r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"query_database","arguments":{"query":"SELECT E'a\\nb'"}}}"#,
+        r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"query_database","arguments":{"query":"SELECT nope"}}}"#,
+        r#"{"jsonrpc":"2.0","id":"x","method":"resources/read","params":{"uri":"pg://system_info"}}"#,
+        r#"{"jsonrpc":"2.0","id":"x","method":"nothing"}"#,
+    ];
+    for call in calls {
+        talk.say(format!("{call}\n").as_bytes());
+    }
+    let answers: Vec<_> = (1..calls.len()).map(|_| talk.hear()).collect();
+    for answer in &answers {
+        assert_eq!(answer["jsonrpc"], "2.0", "{answer}");
+        let is_one = answer.get("result").is_some() != answer.get("error").is_some();
+        assert!(is_one && answer.get("id").is_some(), "{answer}");
+    }
+    talk.hang_up();
+    assert!(talk.is_over());
+    assert_eq!(program.ended().code(), Some(0));
+    assert!(program.log().contains("Mode: STDIO"), "{}", program.log());
+}
+
+#[test]
+fn what_is_under_way_at_the_end_of_input_is_finished_or_ended() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (program, mut talk) = home.talk(&[]);
+    talk.send(&query(1, "SELECT 'quick' AS word"));
+    talk.send(&query(2, "SELECT pg_sleep(3600), 'slow' AS word"));
+    postgres.wait_for_running("pg_sleep", 1);
+    let since = Instant::now();
+    talk.hang_up();
+    assert_eq!(talk.hear()["id"], 1);
+    ends_well(program, &talk, since);
+    postgres.wait_for_running("pg_sleep", 0);
+}
+
+#[test]
+fn asked_to_leave_it_leaves() {
+    let postgres = Postgres::new();
+    for signal in [Signal::TERM, Signal::INT] {
+        let home = Home::with(&postgres);
+        let (program, mut talk) = home.talk(&[]);
+        talk.send(&query(1, "SELECT pg_sleep(3600)"));
+        postgres.wait_for_running("pg_sleep", 1);
+        let since = Instant::now();
+        program.signal(signal);
+        ends_well(program, &talk, since);
+        postgres.wait_for_running("pg_sleep", 0);
+    }
+}
