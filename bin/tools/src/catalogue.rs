@@ -65,7 +65,9 @@ fn tools(
         .max_result_bytes
         .try_into()
         .unwrap_or(usize::MAX);
-    let query = QueryDatabase::new(databases.clone()).with_max_bytes(max_bytes);
+    let query = QueryDatabase::new(databases.clone())
+        .with_max_bytes(max_bytes)
+        .with_connection_urls(configuration.builtins.connection_urls);
     let schema = GetSchemaInfo::new(databases.clone()).with_max_bytes(max_bytes);
     let tools = Tools::new()
         .with(query)

@@ -2,6 +2,7 @@
 
 mod cancelling;
 mod custom;
+mod databases;
 mod first_minutes;
 mod framing;
 mod http_rules;
