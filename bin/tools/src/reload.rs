@@ -1,7 +1,7 @@
 //! Reading the configuration again, when asked to by SIGHUP.
 
 use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 use ziggurat_services::databases::Databases;
 
@@ -19,12 +19,26 @@ pub(crate) struct Source {
 }
 
 /// Reads the configuration again at every SIGHUP, for ever.
-pub(crate) async fn on_hangup(
+///
+/// From this call on the signal does not end the process any more.
+///
+/// # Errors
+/// Fails if the signal cannot be listened to.
+pub(crate) fn on_hangup(
+    running: Configuration,
+    source: Source,
+    databases: Databases,
+) -> anyhow::Result<impl Future<Output = ()>> {
+    let hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
+    Ok(reload_at(hangups, running, source, databases))
+}
+
+async fn reload_at(
+    mut hangups: Signal,
     mut running: Configuration,
     source: Source,
     databases: Databases,
-) -> anyhow::Result<()> {
-    let mut hangups = signal(SignalKind::hangup()).context("cannot listen to SIGHUP")?;
+) {
     while hangups.recv().await.is_some() {
         // Files are read here, and a slow disk must not hold up the calls of this thread.
         let loaded =
@@ -32,7 +46,8 @@ pub(crate) async fn on_hangup(
         let loaded = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {
-                error!("configuration not reloaded, the old one stays: {error}");
+                let error = anyhow::Error::from(error);
+                error!("configuration not reloaded, the old one stays: {error:#}");
                 continue;
             }
         };
@@ -47,5 +62,4 @@ pub(crate) async fn on_hangup(
         }
         info!("configuration reloaded from {}", loaded.path.display());
     }
-    Ok(())
 }

@@ -7,7 +7,7 @@ use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
 };
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 use ziggurat_services::{
     serve::{Limits, Server, Tls},
     stdio::{self, Stdio},
@@ -35,11 +35,7 @@ pub(crate) async fn serve(
     let outcome = match &configuration.http {
         Some(http) => {
             let hangups = on_hangup(configuration.clone(), source, house.databases.clone());
-            house.run(async move {
-                if let Err(error) = hangups.await {
-                    error!("{error:#}");
-                }
-            });
+            house.run(hangups?);
             serve_http(http, &configuration, &house, stop, listening).await
         }
         None => serve_stdio(&configuration, &house, stop).await,
