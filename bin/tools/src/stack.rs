@@ -61,11 +61,14 @@ pub(crate) fn build(
             .with_failures_reported(false)
     });
     let calls = ServiceBuilder::new()
-        // Without a token there is one call: the login.
-        .layer(LoginLayer::new().with_required(house.accounts.is_some()))
         .layer(JsonRpcLayer::new().with_dialect(dialect()))
         .service(house.mcp.clone());
-    let routes = Routes::new().at("/mcp/v1", [Method::POST], calls).at(
+    let calls = ServiceBuilder::new()
+        // Without a token there is one call: the login. Whatever else comes without one is
+        // refused for that, and not for its method.
+        .layer(LoginLayer::new().with_required(house.accounts.is_some()))
+        .service(Routes::new().at("/mcp/v1", [Method::POST], calls));
+    let routes = Routes::new().under("/mcp/v1", calls).at(
         "/health",
         [Method::GET, Method::HEAD],
         Health::new(NAME, VERSION),
