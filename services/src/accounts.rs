@@ -222,6 +222,7 @@ impl Accounts {
             changes: tokio::sync::watch::Sender::default(),
         };
         shared.sweep();
+        shared.announce();
         Ok(Self {
             shared: Arc::new(shared),
         })
@@ -253,6 +254,21 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics while holding it that leaves a table half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what the files hold.
+    fn announce(&self) {
+        let state = self.state();
+        let [token_file, user_file] = self.paths.each_ref().map(|path| path.display());
+        let (tokens, users) = (state.tokens.table(), state.users.table());
+        info!(
+            "{} token(s) loaded from {token_file}",
+            tokens.records().count()
+        );
+        info!(
+            "{} user(s) loaded from {user_file}",
+            users.records().count()
+        );
     }
 
     /// Takes over what the files hold.
