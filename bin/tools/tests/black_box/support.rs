@@ -5,12 +5,15 @@ mod doors;
 mod http;
 mod postgres;
 mod program;
+pub(crate) mod records;
 mod stdio;
+mod waiting;
 
 pub(crate) use self::{
     doors::Doors,
     http::{Answer, Client},
     postgres::Postgres,
-    program::{Home, Program},
+    program::{Home, Program, Ran},
     stdio::Talk,
+    waiting::until,
 };

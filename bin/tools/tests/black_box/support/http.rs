@@ -2,10 +2,11 @@
 
 use std::{
     io::{Read as _, Write as _},
-    net::TcpStream,
+    net::{Ipv4Addr, SocketAddr, TcpStream},
 };
 
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 
 use super::program::PATIENCE;
 
@@ -13,6 +14,7 @@ use super::program::PATIENCE;
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     address: String,
+    source: Option<Ipv4Addr>,
     token: Option<String>,
 }
 
@@ -28,6 +30,7 @@ impl Client {
     pub(crate) fn new(address: String) -> Self {
         Self {
             address,
+            source: None,
             token: None,
         }
     }
@@ -35,8 +38,16 @@ impl Client {
     /// The same client, with this bearer token.
     pub(crate) fn bearing(&self, token: &str) -> Self {
         Self {
-            address: self.address.clone(),
             token: Some(token.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// The same client on another machine, or what looks like one.
+    pub(crate) fn calling_from(&self, source: Ipv4Addr) -> Self {
+        Self {
+            source: Some(source),
+            ..self.clone()
         }
     }
 
@@ -46,7 +57,7 @@ impl Client {
 
     /// Sends a request with these header lines, each ended by a line break.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).expect("listening");
+        let mut stream = self.connect();
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         let length = body.len();
         let token = self.token.as_ref();
@@ -85,6 +96,25 @@ impl Client {
         );
         stream.write_all(request.as_bytes()).expect("sent");
         stream.read_exact(&mut [0; 1024]).expect("answered");
+        stream
+    }
+
+    fn connect(&self) -> TcpStream {
+        let Some(source) = self.source else {
+            return TcpStream::connect(&self.address).expect("listening");
+        };
+        let address = self.address.parse().expect("an address");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .expect("a runtime");
+        let stream = runtime.block_on(async {
+            let socket = TcpSocket::new_v4()?;
+            socket.bind(SocketAddr::from((source, 0)))?;
+            socket.connect(address).await?.into_std()
+        });
+        let stream = stream.expect("listening");
+        stream.set_nonblocking(false).expect("set");
         stream
     }
 

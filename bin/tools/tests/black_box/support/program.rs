@@ -1,8 +1,9 @@
 //! The program: run to its end, or left running.
 
 use std::{
-    fs,
+    fs::{self, Permissions},
     io::{BufRead as _, BufReader, Write as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStderr, Command, Output, Stdio},
     sync::{Arc, Condvar, Mutex},
@@ -28,6 +29,14 @@ pub(crate) struct Home {
 pub(crate) struct Program {
     child: Child,
     log: Arc<Log>,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// What the program has written to standard error so far.
@@ -119,6 +128,19 @@ impl Home {
         child.wait_with_output().expect("ended")
     }
 
+    /// Runs the program to its end: what it printed, and how it ended.
+    pub(crate) fn ran(&self, arguments: &[&str], input: &str) -> Ran {
+        Ran::from(self.run(arguments, input))
+    }
+
+    /// Puts a file in the place of another, for its owner only.
+    pub(crate) fn replace(&self, path: &Path, text: &str) {
+        let new = self.file("new");
+        fs::write(&new, text).expect("written");
+        fs::set_permissions(&new, Permissions::from_mode(0o600)).expect("ours");
+        fs::rename(&new, path).expect("renamed");
+    }
+
     /// Makes an API token, bound to this database or to none.
     pub(crate) fn token(&self, database: &str) -> String {
         let arguments = [
@@ -177,8 +199,19 @@ impl Home {
     }
 }
 
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
 impl Program {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.spawn().expect("built");
         let log = Arc::new(Log::default());
         let stderr = child.stderr.take().expect("piped");
@@ -187,18 +220,17 @@ impl Program {
         Self { child, log }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Waits for a line with this in it, written since the start.
     pub(crate) fn wait_for(&self, needle: &str) -> String {
         self.log.wait_for(needle, 1)
     }
 
-    /// Waits for so many lines with this in them.
-    pub(crate) fn wait_for_all(&self, needle: &str, times: usize) {
-        self.log.wait_for(needle, times);
+    /// Does something, and waits for another line with this in it than those before.
+    pub(crate) fn until_it_says(&self, needle: &str, act: impl FnOnce()) -> String {
+        let before = self.log();
+        let before = before.lines().filter(|line| line.contains(needle)).count();
+        act();
+        self.log.wait_for(needle, before + 1)
     }
 
     /// All it has written to standard error.
@@ -254,6 +286,9 @@ impl Log {
             .grown
             .wait_timeout_while(text, PATIENCE, waiting)
             .expect("whole");
-        found(&text.0).unwrap_or_else(|| panic!("no `{needle}` in: {}", text.0))
+        let (line, log) = (found(&text.0), text.0.clone());
+        // Or whoever writes the log would be told of a panic that is not theirs.
+        drop(text);
+        line.unwrap_or_else(|| panic!("no `{needle}` in: {log}"))
     }
 }

@@ -1,0 +1,246 @@
+//! `-add-user`, `-list-users`, `-update-user`, `-enable-user`, `-disable-user`, `-delete-user`.
+
+use std::fs;
+
+use super::{assert_failed, done, home, value};
+use crate::support::{Home, Ran, records};
+
+/// A place with these users.
+fn with(users: &[String]) -> Home {
+    let home = home();
+    home.replace(&home.users(), &records::users(users));
+    home
+}
+
+fn alice() -> String {
+    records::user("alice", &[])
+}
+
+/// A command about alice.
+fn of_alice(home: &Home, command: &str, more: &[&str], input: &str) -> Ran {
+    home.ran(&[&[command, "-username", "alice"], more].concat(), input)
+}
+
+fn file(home: &Home) -> String {
+    fs::read_to_string(home.users()).expect("written")
+}
+
+#[test]
+fn a_user_is_made_from_flags_alone() {
+    let home = home();
+    let words = ["-password", "correct horse", "-user-note", "Developer"];
+    let ran = of_alice(&home, "-add-user", &words, "");
+    let announced = format!("Creating new user file: {}\n", home.users().display());
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), &*announced));
+    for line in [
+        "User created successfully!",
+        "Username: alice",
+        "Note:     Developer",
+        "Status:   Enabled",
+    ] {
+        assert!(ran.stdout.contains(&format!("{line}\n")), "{ran:?}");
+    }
+    let file = file(&home);
+    assert!(!file.contains("correct horse"), "{file}");
+    let hash = value(&file, "    password_hash: ").trim_matches(['"', '\'']);
+    let spelling = hash.get(..7).unwrap_or_default();
+    assert!(
+        ["$2a$12$", "$2b$12$", "$2y$12$"].contains(&spelling),
+        "{file}"
+    );
+    for part in [
+        "alice:",
+        "username: alice",
+        "enabled: true",
+        "last_login: null",
+    ] {
+        assert!(file.contains(part), "{part}: {file}");
+    }
+}
+
+#[test]
+fn what_flags_leave_out_is_asked_for() {
+    let home = home();
+    let ran = home.ran(&["-add-user"], "alice\n pass word \n pass word \n\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let asked = "Enter username: Enter password: Confirm password: Enter annotation/note for this \
+                 user (optional): ";
+    assert!(ran.stdout.starts_with(asked), "{ran:?}");
+    assert!(!ran.stdout.contains("Note:"), "there is none: {ran:?}");
+    assert!(!ran.stdout.contains("pass word"), "{ran:?}");
+}
+
+#[test]
+fn what_cannot_be_a_user_is_not_made() {
+    let home = with(&[alice()]);
+    let before = file(&home);
+    for (words, input, message) in [
+        (&[][..], "", "username is required"),
+        (&["-username", ""], "", "username is required"),
+        (&[], "bob\n\n", "password is required"),
+        (
+            &["-username", "bob", "-password", ""],
+            "",
+            "password is required",
+        ),
+        (&[], "bob\none\ntwo\n", "passwords do not match"),
+        (&[], "bob\none\n", "passwords do not match"),
+        (
+            &["-username", "alice", "-password", "x", "-user-note", ""],
+            "",
+            "failed to add user: user 'alice' already exists",
+        ),
+    ] {
+        let ran = home.ran(&[&["-add-user"], words].concat(), input);
+        assert_failed(&ran, message);
+    }
+    let long = "x".repeat(73);
+    let words = [
+        "-add-user",
+        "-username",
+        "bob",
+        "-password",
+        &long,
+        "-user-note",
+        "",
+    ];
+    let message = "failed to add user: password must not be longer than 72 bytes";
+    assert_failed(&home.ran(&words, ""), message);
+    assert_eq!(file(&home), before);
+}
+
+#[test]
+fn the_list_is_a_table() {
+    let home = home();
+    assert_eq!(done(home.ran(&["-list-users"], "")), "No users found.\n");
+    let charlie = records::user(
+        "charlie",
+        &["enabled: false", "annotation: Former, and somewhat long"],
+    );
+    let alice = records::user(
+        "alice",
+        &["last_login: 2024-11-14T09:30:59Z", "annotation: Developer"],
+    );
+    home.replace(&home.users(), &records::users(&[charlie, alice]));
+    let (thick, thin) = ("=".repeat(90), "-".repeat(90));
+    let expected = format!(
+        "\nUsers:\n{thick}\n\
+         Username             Created                   Last Login           Status     Annotation\n\
+         {thin}\n\
+         alice                2026-01-01 00:00          2024-11-14 09:30     Enabled    Developer\n\
+         charlie              2026-01-01 00:00          Never                DISABLED   Former, and somew...\n\
+         {thick}\n"
+    );
+    assert_eq!(done(home.ran(&["-list-users"], "")), expected);
+}
+
+#[test]
+fn a_user_is_changed_by_flags() {
+    let home = with(&[records::user(
+        "alice",
+        &["annotation: before", "team: blue"],
+    )]);
+    let text = done(of_alice(
+        &home,
+        "-update-user",
+        &["-user-note", "after"],
+        "",
+    ));
+    assert_eq!(text, "User 'alice' updated successfully\n");
+    let changed = file(&home);
+    assert!(changed.contains("annotation: after"), "{changed}");
+    assert!(
+        changed.contains("team: blue"),
+        "what is unknown stays: {changed}"
+    );
+    assert!(changed.contains("$2b$04$"), "the password stays: {changed}");
+
+    done(of_alice(
+        &home,
+        "-update-user",
+        &["-password", "battery staple"],
+        "",
+    ));
+    let changed = file(&home);
+    assert!(!changed.contains("$2b$04$"), "{changed}");
+    assert!(changed.contains("annotation: after"), "{changed}");
+
+    done(of_alice(&home, "-update-user", &["-user-note", ""], ""));
+    assert!(!file(&home).contains("after"), "an empty note clears it");
+}
+
+#[test]
+fn a_user_is_changed_by_answers() {
+    let home = with(&[records::user("alice", &["annotation: before"])]);
+    let ran = of_alice(
+        &home,
+        "-update-user",
+        &[],
+        "y\nnew one\nnew one\nYES\nafter\n",
+    );
+    let text = done(ran);
+    let expected = "Update password? (y/N): Enter password: Confirm password: Update annotation? \
+                    (y/N): Enter annotation/note for this user (optional): User 'alice' updated \
+                    successfully\n";
+    assert_eq!(text, expected);
+    assert!(!file(&home).contains("$2b$04$") && file(&home).contains("after"));
+
+    let before = file(&home);
+    for input in ["", "n\nno\n", "\n\n"] {
+        let ran = of_alice(&home, "-update-user", &[], input);
+        assert_failed(&ran, "no updates specified");
+    }
+    let ran = of_alice(&home, "-update-user", &[], "y\none\ntwo\n");
+    assert_failed(&ran, "passwords do not match");
+    assert_eq!(file(&home), before);
+}
+
+#[test]
+fn a_user_is_disabled_and_enabled() {
+    let home = with(&[records::user("alice", &["failed_attempts: 4"])]);
+    let text = done(of_alice(&home, "-disable-user", &[], ""));
+    assert_eq!(text, "User 'alice' disabled successfully\n");
+    assert!(file(&home).contains("enabled: false"));
+    let text = done(home.ran(&["-enable-user"], "alice\n"));
+    assert_eq!(text, "Enter username: User 'alice' enabled successfully\n");
+    assert!(file(&home).contains("enabled: true"));
+    assert!(file(&home).contains("failed_attempts: 0"));
+}
+
+#[test]
+fn a_user_is_deleted_after_a_second_thought() {
+    let home = with(&[alice(), records::user("bob", &[])]);
+    let question = "Are you sure you want to delete user 'alice'? (y/N): ";
+    let before = file(&home);
+    for input in ["", "\n", "n\n", "yep\n"] {
+        let text = done(of_alice(&home, "-delete-user", &[], input));
+        assert_eq!(text, format!("{question}Deletion canceled\n"), "{input:?}");
+    }
+    assert_eq!(file(&home), before);
+    let text = done(of_alice(&home, "-delete-user", &[], "Y\n"));
+    assert_eq!(
+        text,
+        format!("{question}User 'alice' deleted successfully\n")
+    );
+    let after = file(&home);
+    assert!(!after.contains("alice") && after.contains("bob"), "{after}");
+}
+
+#[test]
+fn who_does_not_exist_cannot_be_changed() {
+    let home = with(&[alice()]);
+    for (command, more, input, verb) in [
+        ("-update-user", &["-user-note", "x"][..], "", "update"),
+        ("-update-user", &["-password", "x"], "", "update"),
+        ("-enable-user", &[], "", "enable"),
+        ("-disable-user", &[], "", "disable"),
+        ("-delete-user", &[], "y\n", "delete"),
+    ] {
+        let words = [&[command, "-username", "bob"], more].concat();
+        let ran = home.ran(&words, input);
+        assert_failed(
+            &ran,
+            &format!("failed to {verb} user: user 'bob' not found"),
+        );
+    }
+}

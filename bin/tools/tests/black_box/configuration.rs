@@ -1,0 +1,246 @@
+//! Details 1.3: the command line goes before the environment, that before the file, that before
+//! the default.
+
+use std::fs;
+
+use crate::support::{Home, Postgres, Ran, records};
+
+const NOWHERE: &str = "no_such_database";
+
+/// The name of the database a server with this configuration is connected to.
+fn connected_to(home: &Home, flags: &[&str]) -> String {
+    let (_program, client) = home.serve(&[&["-no-auth"], flags].concat());
+    let text = client.query("SELECT current_database() AS name");
+    text.lines().last().unwrap_or_default().to_owned()
+}
+
+/// A server that is described by everything but the name of its database.
+fn nameless(postgres: &Postgres, name: Option<&str>) -> String {
+    let database = format!("    database: {}\n", postgres.name());
+    let name = name.map_or_else(String::new, |name| format!("    database: {name}\n"));
+    let entry = postgres.entry("main").replace(&database, &name);
+    format!("databases:\n{entry}")
+}
+
+#[test]
+fn a_flag_goes_before_a_variable_and_that_before_the_file() {
+    let postgres = Postgres::new();
+    let right = postgres.name();
+    let mut home = Home::new();
+    home.configure(&nameless(&postgres, Some(NOWHERE)));
+    home.set("ZIGGURAT_DB_NAME", NOWHERE);
+    home.set("PGDATABASE", NOWHERE);
+    assert_eq!(connected_to(&home, &["-db-name", right]), right);
+
+    let mut home = Home::new();
+    home.configure(&nameless(&postgres, Some(NOWHERE)));
+    home.set("ZIGGURAT_DB_NAME", right);
+    home.set("PGDATABASE", NOWHERE);
+    assert_eq!(connected_to(&home, &[]), right);
+}
+
+#[test]
+fn variables_of_postgresql_fill_what_nobody_else_says() {
+    let postgres = Postgres::new();
+    let right = postgres.name();
+    let mut home = Home::new();
+    home.configure(&nameless(&postgres, Some(right)));
+    home.set("ZIGGURAT_DB_NAME", "");
+    home.set("PGDATABASE", NOWHERE);
+    assert_eq!(connected_to(&home, &[]), right, "the file says so");
+
+    let mut home = Home::new();
+    home.configure(&nameless(&postgres, None));
+    home.set("PGDATABASE", right);
+    assert_eq!(connected_to(&home, &[]), right, "the default is filled");
+}
+
+#[test]
+fn a_database_without_a_file_is_called_default() {
+    let postgres = Postgres::new();
+    let mut home = Home::new();
+    for (name, value) in postgres.environment() {
+        home.set(name, value);
+    }
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let text = client.query("SELECT current_database() AS name");
+    assert!(text.starts_with("Database: default\n\n"), "{text}");
+    assert!(text.ends_with(postgres.name()), "{text}");
+}
+
+#[test]
+fn flags_describe_a_database_where_there_is_none() {
+    let postgres = Postgres::new();
+    let mut home = Home::new();
+    let [host, port, name, user, (_, password)] = postgres.environment();
+    home.set("ZIGGURAT_DB_PASSWORD", password);
+    let mut flags = Vec::new();
+    for (flag, (_, value)) in [
+        ("-db-host", &host),
+        ("-db-port", &port),
+        ("-db-name", &name),
+        ("-db-user", &user),
+    ] {
+        flags.extend([flag, value]);
+    }
+    assert_eq!(connected_to(&home, &flags), postgres.name());
+}
+
+#[test]
+fn numbered_variables_describe_several_databases() {
+    let (one, two) = (Postgres::new(), Postgres::new());
+    let mut home = Home::new();
+    for (number, postgres) in [(1, &one), (2, &two)] {
+        home.set(&format!("ZIGGURAT_DB_{number}_NAME"), format!("db{number}"));
+        for (name, value) in postgres.environment() {
+            let name = match name {
+                "PGDATABASE" => "DATABASE",
+                name => &name[2..],
+            };
+            home.set(&format!("ZIGGURAT_DB_{number}_{name}"), value);
+        }
+    }
+    let token = home.token("db2");
+    let (_program, client) = home.serve(&[]);
+    let text = client.bearing(&token).query("SELECT current_database()");
+    assert!(text.starts_with("Database: db2\n\n"), "{text}");
+    assert!(text.ends_with(two.name()), "{text}");
+}
+
+#[test]
+fn the_address_is_looked_for_in_the_same_order() {
+    // The last numbers tell who was listened to.
+    let address = |last: u8| format!("127.0.0.{last}:0");
+    let mut home = Home::new();
+    home.configure(&format!(
+        "http: {{enabled: true, address: \"{}\"}}",
+        address(4)
+    ));
+    let start = |home: &Home, flags: &[&str]| {
+        let mut command = home.command(&["-no-auth"]);
+        let program = crate::support::Program::start(command.args(flags));
+        program.wait_for("listening on ")
+    };
+    assert!(start(&home, &[]).contains("http://127.0.0.4:"), "the file");
+    home.set("ZIGGURAT_HTTP_ADDRESS", address(3));
+    assert!(start(&home, &[]).contains("http://127.0.0.3:"), "variable");
+    let line = start(&home, &["-addr", &address(2)]);
+    assert!(line.contains("http://127.0.0.2:"), "flag: {line}");
+}
+
+#[test]
+fn the_limits_of_logins_are_looked_for_in_the_same_order() {
+    let mut home = Home::new();
+    home.replace(&home.tokens(), &records::tokens(&[]));
+    let said = |home: &Home| home.serve(&[]).0.wait_for("login rate limit: ");
+    assert!(said(&home).contains("10 failures per 15 minutes"));
+    home.configure("http: {auth: {rate_limit_max_attempts: 7, rate_limit_window_minutes: 5}}");
+    assert!(said(&home).contains("7 failures per 5 minutes"));
+    home.set("ZIGGURAT_AUTH_RATE_LIMIT_MAX_ATTEMPTS", "3");
+    home.set("ZIGGURAT_AUTH_RATE_LIMIT_WINDOW_MINUTES", "soon");
+    let line = said(&home);
+    assert!(
+        line.contains("3 failures per 5 minutes"),
+        "what is no number is ignored: {line}"
+    );
+}
+
+#[test]
+fn authentication_stays_on_unless_somebody_says_no() {
+    let mut home = Home::new();
+    for yaml in ["http: {enabled: true}", "http: {enabled: true, auth: {}}"] {
+        home.configure(yaml);
+        let ran = home.ran(&[], "");
+        assert!(ran.stderr.contains("Token file not found"), "{yaml}");
+    }
+    home.configure("http: {auth: {enabled: false}}");
+    home.serve(&[]).0.wait_for("Authentication: DISABLED");
+    home.set("ZIGGURAT_AUTH_ENABLED", "yes");
+    let ran = home.ran(&["-http"], "");
+    assert!(ran.stderr.contains("Token file not found"), "{ran:?}");
+    home.serve(&["-no-auth"])
+        .0
+        .wait_for("Authentication: DISABLED");
+    home.set("ZIGGURAT_AUTH_ENABLED", "off");
+    let ran = home.ran(&["-http", "-no-auth=false"], "");
+    assert!(ran.stderr.contains("Token file not found"), "{ran:?}");
+}
+
+#[test]
+fn the_transport_is_chosen_by_words_for_yes() {
+    let mut home = Home::new();
+    home.set("ZIGGURAT_HTTP_ENABLED", "1");
+    let ran = home.ran(&[], "");
+    assert!(ran.stderr.contains("Token file not found"), "{ran:?}");
+    let ran = home.ran(&["-http=false"], "");
+    assert!(ran.stderr.contains("Mode: STDIO"), "{ran:?}");
+    home.set("ZIGGURAT_HTTP_ENABLED", "on");
+    let ran = home.ran(&[], "");
+    assert!(ran.stderr.contains("Mode: STDIO"), "{ran:?}");
+}
+
+#[test]
+fn an_unknown_key_is_a_warning() {
+    let home = Home::new();
+    home.configure("http: {adress: ':1'}\nfrobnicate: {deep: 1}\n");
+    let (program, client) = home.serve(&["-no-auth"]);
+    assert_eq!(client.get("/health").status, 200);
+    let line = program.wait_for("'http.adress'");
+    assert!(
+        line.contains("WARN unknown key 'http.adress' in "),
+        "{line}"
+    );
+    assert!(line.contains("did you mean 'http.address'?"), "{line}");
+    program.wait_for("unknown key 'frobnicate' in ");
+}
+
+#[test]
+fn files_nobody_names_are_next_to_the_program() {
+    let home = Home::new();
+    let program = home.file("bin");
+    fs::create_dir(&program).expect("a folder");
+    let binary = program.join("ziggurat-tools");
+    let built = env!("CARGO_BIN_EXE_ziggurat-tools");
+    if fs::hard_link(built, &binary).is_err() {
+        fs::copy(built, &binary).expect("copied");
+    }
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new(&binary);
+        command.args(words).env_clear().current_dir(home.path());
+        Ran::from(command.output().expect("it runs"))
+    };
+    // Before there is a file, it is the one next to the program that is missed.
+    let config = program.join("ziggurat-tools.yaml");
+    let ran = run(&["-add-token", "-token-note", "", "-token-expiry", "never"]);
+    assert_eq!(ran.code, Some(1));
+    let expected = format!(
+        "ERROR: Configuration file not found: {}\n",
+        config.display()
+    );
+    assert_eq!(ran.stderr, expected);
+
+    fs::write(&config, "http: {enabled: true}\n").expect("written");
+    let ran = run(&[]);
+    let tokens = program.join("ziggurat-tools-tokens.yaml");
+    let expected = format!("ERROR: Token file not found: {}\n", tokens.display());
+    assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+    let ran = run(&["-add-token", "-token-note", "", "-token-expiry", "never"]);
+    let expected = format!("ERROR: No databases configured in {}\n", config.display());
+    assert_eq!(ran.stderr, expected);
+
+    fs::write(&config, "databases: [{name: main, user: reader}]\n").expect("written");
+    let ran = run(&["-add-token", "-token-note", "", "-token-expiry", "never"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(tokens.exists());
+    let user = [
+        "-add-user",
+        "-username",
+        "a",
+        "-password",
+        "b",
+        "-user-note",
+        "",
+    ];
+    assert_eq!(run(&user).code, Some(0));
+    assert!(program.join("ziggurat-tools-users.yaml").exists());
+}

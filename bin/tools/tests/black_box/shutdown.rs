@@ -1,0 +1,194 @@
+//! Section 1 and details 1.2: how the server ends.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::{Client, Home, Postgres, Program, until};
+
+/// How long clients wait for a server that ends.
+const PROMPT: Duration = Duration::from_secs(2);
+
+/// Statements under way that somebody can tell by a word in them.
+fn running(postgres: &Postgres, word: &str) -> i64 {
+    postgres.count(&format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> \
+         pg_backend_pid() AND query LIKE '%{word}%' AND query NOT LIKE '%pg_stat_activity%'"
+    ))
+}
+
+/// Connections of the program, whatever they do.
+fn connections(postgres: &Postgres) -> i64 {
+    postgres.count(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> \
+         pg_backend_pid() AND backend_type = 'client backend'",
+    )
+}
+
+fn assert_ends_well(program: &mut Program, asked: Instant) {
+    let status = program.ended();
+    let took = asked.elapsed();
+    assert_eq!(status.code(), Some(0), "{}", program.log());
+    assert!(took < PROMPT, "it took {took:?}");
+}
+
+/// Asks for something that takes a while, from a thread of its own.
+fn ask(client: &Client, query: &str) -> thread::JoinHandle<(String, bool)> {
+    let (client, arguments) = (client.clone(), json!({"query": query}));
+    thread::spawn(move || client.tool("query_database", &arguments))
+}
+
+#[test]
+fn either_signal_ends_an_idle_server() {
+    let postgres = Postgres::new();
+    for signal in [Signal::TERM, Signal::INT] {
+        let home = Home::with(&postgres);
+        let (mut program, client) = home.serve(&["-no-auth"]);
+        client.query("SELECT 1");
+        // A connection that is kept open between requests holds up nobody.
+        let mut idle = TcpStream::connect(client.address()).expect("listening");
+        let request = format!("GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", client.address());
+        idle.write_all(request.as_bytes()).expect("sent");
+        assert!(idle.read(&mut [0; 1024]).expect("answered") > 0);
+
+        let asked = Instant::now();
+        program.signal(signal);
+        assert_ends_well(&mut program, asked);
+        until("connections are closed", || connections(&postgres) == 0);
+        assert!(TcpStream::connect(client.address()).is_err());
+    }
+}
+
+#[test]
+fn a_request_in_flight_is_answered_before_the_end() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (mut program, client) = home.serve(&["-no-auth"]);
+    let answer = ask(&client, "SELECT 'finished' AS how FROM pg_sleep(0.7)");
+    until("it runs", || running(&postgres, "finished") == 1);
+    let asked = Instant::now();
+    program.signal(Signal::TERM);
+    assert_ends_well(&mut program, asked);
+    let (text, is_error) = answer.join().expect("answered");
+    assert!(!is_error && text.ends_with("how\nfinished"), "{text}");
+}
+
+#[test]
+fn a_request_that_takes_longer_than_the_grace_is_cancelled_in_postgresql() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    home.configure(&format!(
+        "limits: {{shutdown_grace: 500ms}}\ndatabases:\n{}",
+        postgres.entry("main")
+    ));
+    let (mut program, client) = home.serve(&["-no-auth"]);
+    let mut stream = TcpStream::connect(client.address()).expect("listening");
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "query_database",
+        "arguments": {"query": "SELECT 'endless' FROM pg_sleep(300)"},
+    }});
+    let body = body.to_string();
+    let (host, length) = (client.address(), body.len());
+    let head = format!("POST /mcp/v1 HTTP/1.1\r\nhost: {host}\r\ncontent-length: {length}\r\n\r\n");
+    stream.write_all((head + &body).as_bytes()).expect("sent");
+    until("it runs", || running(&postgres, "endless") == 1);
+    let asked = Instant::now();
+    program.signal(Signal::TERM);
+    assert_ends_well(&mut program, asked);
+    until("it is cancelled", || running(&postgres, "endless") == 0);
+    until("connections are closed", || connections(&postgres) == 0);
+}
+
+#[test]
+fn the_end_of_standard_input_is_the_end() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (mut program, mut talk) = home.talk(&[]);
+    let (text, _) = talk.tool("query_database", &json!({"query": "SELECT 1"}));
+    assert!(text.ends_with('1'), "{text}");
+    let asked = Instant::now();
+    talk.hang_up();
+    assert!(talk.is_over());
+    assert_ends_well(&mut program, asked);
+}
+
+#[test]
+fn what_was_asked_before_standard_input_ended_is_answered() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (mut program, mut talk) = home.talk(&[]);
+    // So that it is not the connecting that takes its time.
+    talk.tool("query_database", &json!({"query": "SELECT 1"}));
+    let asked = Instant::now();
+    talk.send(
+        &json!({"jsonrpc": "2.0", "id": "last", "method": "tools/call", "params": {
+            "name": "query_database",
+            "arguments": {"query": "SELECT 'late' FROM pg_sleep(0.3)"},
+        }}),
+    );
+    talk.hang_up();
+    assert_eq!(talk.hear()["id"], "last");
+    assert!(talk.is_over());
+    assert_ends_well(&mut program, asked);
+}
+
+#[test]
+fn a_client_that_is_gone_waits_for_no_endless_statement() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (mut program, mut talk) = home.talk(&[]);
+    talk.send(
+        &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "query_database",
+            "arguments": {"query": "SELECT 'abandoned' FROM pg_sleep(300)"},
+        }}),
+    );
+    until("it runs", || running(&postgres, "abandoned") == 1);
+    let asked = Instant::now();
+    talk.hang_up();
+    assert_ends_well(&mut program, asked);
+    until("it is cancelled", || running(&postgres, "abandoned") == 0);
+}
+
+#[test]
+fn a_signal_ends_standard_input_and_output_too() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let (mut program, mut talk) = Home::new().talk(&[]);
+        talk.call(&json!(1), "initialize", &json!({}));
+        let asked = Instant::now();
+        program.signal(signal);
+        assert_ends_well(&mut program, asked);
+        assert!(talk.is_over());
+    }
+}
+
+#[test]
+fn a_database_that_never_answers_does_not_keep_the_server() {
+    let silence = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silence.local_addr().expect("bound").port();
+    let home = Home::new();
+    home.configure(&format!(
+        "limits: {{shutdown_grace: 500ms}}\ndatabases:\n  - {{name: main, host: 127.0.0.1, port: \
+         {port}, user: a}}\n"
+    ));
+    let (mut program, client) = home.serve(&["-no-auth"]);
+    let (client, arguments) = (client.clone(), json!({"query": "SELECT 1"}));
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "query_database", "arguments": arguments}});
+    let mut stream = TcpStream::connect(client.address()).expect("listening");
+    let (host, body) = (client.address(), call.to_string());
+    let length = body.len();
+    let head = format!("POST /mcp/v1 HTTP/1.1\r\nhost: {host}\r\ncontent-length: {length}\r\n\r\n");
+    stream.write_all((head + &body).as_bytes()).expect("sent");
+    // It is at work as soon as it has somebody to talk to.
+    silence.accept().expect("a connection");
+    let asked = Instant::now();
+    program.signal(Signal::TERM);
+    assert_ends_well(&mut program, asked);
+}

@@ -1,0 +1,334 @@
+//! Section 1 and details 1.1, 1.2: the command line, what is looked at before the start, and
+//! what a start says.
+
+use std::{
+    fs,
+    net::TcpListener,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use crate::support::{Home, Postgres, Ran, records};
+
+/// How long clients wait for a server that starts.
+const PROMPT: Duration = Duration::from_secs(3);
+
+/// A database nobody answers for, though the port is open.
+fn silent_database(listener: &TcpListener, timeout: &str) -> String {
+    let port = listener.local_addr().expect("bound").port();
+    format!(
+        "databases:\n  - {{name: main, host: 127.0.0.1, port: {port}, user: reader, sslmode: \
+         disable, connect_timeout: {timeout}}}\n"
+    )
+}
+
+fn bare(home: &Home, words: &[&str]) -> Ran {
+    Ran::from(home.bare(words).output().expect("built"))
+}
+
+#[test]
+fn the_usage_names_every_flag() {
+    let home = Home::new();
+    for word in ["-h", "-help", "--help"] {
+        let ran = bare(&home, &[word]);
+        assert_eq!((ran.code, &*ran.stdout), (Some(0), ""), "{word}");
+        for flag in [
+            "config",
+            "http",
+            "addr",
+            "tls",
+            "cert",
+            "key",
+            "chain",
+            "no-auth",
+            "debug",
+            "token-file",
+            "user-file",
+            "db-host",
+            "db-port",
+            "db-name",
+            "db-user",
+            "db-password",
+            "db-sslmode",
+            "add-token",
+            "list-tokens",
+            "remove-token",
+            "token-note",
+            "token-expiry",
+            "token-database",
+            "add-user",
+            "update-user",
+            "delete-user",
+            "list-users",
+            "enable-user",
+            "disable-user",
+            "username",
+            "password",
+            "user-note",
+        ] {
+            let found = ran.stderr.contains(&format!("\n  -{flag} "));
+            assert!(found, "{flag}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn flags_end_at_the_first_word_that_is_none() {
+    let ran = bare(&Home::new(), &["-no-auth", "now", "-http"]);
+    assert_eq!(ran.code, Some(1));
+    let mut lines = ran.stderr.lines();
+    assert_eq!(lines.next(), Some("Error: unexpected arguments: now -http"));
+    assert!(lines.next().is_some_and(|hint| hint.contains("-help")));
+}
+
+#[test]
+fn what_is_no_flag_or_no_value_ends_with_2_and_the_usage() {
+    for words in [
+        &["-unknown"][..],
+        &["-db-port=many"],
+        &["-http=perhaps"],
+        &["-addr"],
+        &["---http"],
+    ] {
+        let ran = bare(&Home::new(), words);
+        assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{words:?}");
+        assert!(ran.stderr.starts_with("Error: "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("\n  -http "), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn each_tls_option_needs_the_http_flag() {
+    for words in [
+        &["-tls"][..],
+        &["-cert", "a"],
+        &["--key=a"],
+        &["-chain", "a"],
+        &["-tls", "-http=false"],
+    ] {
+        let ran = bare(&Home::new(), words);
+        assert_eq!(ran.code, Some(1), "{words:?}");
+        let first = ran.stderr.lines().next();
+        let expected = "ERROR: TLS options (-tls, -cert, -key, -chain) require -http flag";
+        assert_eq!(first, Some(expected), "{words:?}");
+        assert!(ran.stderr.contains("\n  -http "), "then the usage");
+    }
+}
+
+#[test]
+fn the_files_of_tls_are_looked_for_one_after_the_other() {
+    let home = Home::new();
+    for name in ["cert.pem", "key.pem"] {
+        fs::write(home.file(name), "").expect("written");
+    }
+    for (cert, key, chain, message) in [
+        ("no", "no", "no", "ERROR: Certificate file not found: no\n"),
+        ("cert.pem", "no", "no", "ERROR: Key file not found: no\n"),
+        (
+            "cert.pem",
+            "key.pem",
+            "no",
+            "ERROR: Chain file not found: no\n",
+        ),
+    ] {
+        let flags = ["-http", "-no-auth", "-tls", "-cert", cert];
+        let ran = bare(
+            &home,
+            &[&flags[..], &["-key", key, "-chain", chain]].concat(),
+        );
+        assert_eq!((ran.code, &*ran.stderr), (Some(1), message));
+    }
+}
+
+#[test]
+fn without_a_token_file_nobody_could_come_in() {
+    let home = Home::new();
+    let ran = home.ran(&["-http"], "");
+    assert_eq!((ran.code, &*ran.stdout), (Some(1), ""));
+    let lines: Vec<_> = ran.stderr.lines().collect();
+    let path = home.tokens();
+    assert_eq!(
+        lines[0],
+        format!("ERROR: Token file not found: {}", path.display())
+    );
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[1].contains("ziggurat-tools -add-token"), "{lines:?}");
+    assert!(lines[2].contains("-no-auth"), "{lines:?}");
+}
+
+#[test]
+fn a_configuration_that_will_not_do_is_refused_in_fixed_words() {
+    let home = Home::new();
+    for (yaml, message) in [
+        (
+            "http: {tls: {enabled: true}}",
+            "TLS requires HTTP mode to be enabled",
+        ),
+        (
+            "databases: [{name: a, user: b}, {user: b}]",
+            "database at index 1: name is required",
+        ),
+        (
+            "databases: [{name: a, user: b}, {name: a, user: c}]",
+            "duplicate database name: a",
+        ),
+        ("databases: [{name: a}]", "database 'a': user is required "),
+        (
+            "databases: [{name: a, user: b, sslcert: c}]",
+            "database 'a': sslcert and sslkey must be set together",
+        ),
+    ] {
+        home.configure(yaml);
+        let ran = home.ran(&[], "");
+        assert_eq!((ran.code, &*ran.stdout), (Some(1), ""), "{yaml}");
+        let expected = format!("ERROR: invalid configuration: {message}");
+        assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_file_that_was_asked_for_has_to_be_there_and_readable() {
+    let home = Home::new();
+    let ran = bare(&home, &["-config", "none.yaml"]);
+    assert_eq!(ran.code, Some(1));
+    let expected = "ERROR: failed to load config file none.yaml: ";
+    assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
+
+    home.configure("databases: [");
+    let ran = home.ran(&[], "");
+    assert_eq!(ran.code, Some(1));
+    let path = home.file("ziggurat-tools.yaml");
+    let expected = format!("ERROR: failed to load config file {}: ", path.display());
+    assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
+}
+
+#[test]
+fn an_address_that_is_taken_ends_the_start() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("bound").to_string();
+    let ran = Home::new().ran(&["-http", "-no-auth", "-addr", &address], "");
+    assert_eq!(ran.code, Some(1));
+    let expected = format!("ERROR: cannot listen on {address}: ");
+    assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+}
+
+#[test]
+fn a_start_says_who_may_come_in_and_where_that_is_written() {
+    let home = Home::new();
+    home.configure("databases: [{name: main, user: reader}]");
+    let tokens = ["one", "two"].map(|text| records::token(1, text, &[]));
+    home.replace(&home.tokens(), &records::tokens(&tokens));
+    let users = ["alice", "bob", "carol"].map(|name| records::user(name, &[]));
+    home.replace(&home.users(), &records::users(&users));
+    let (program, client) = home.serve(&[]);
+    let log = program.log();
+    let (tokens, users) = (home.tokens(), home.users());
+    for expected in [
+        format!("2 token(s) loaded from {}", tokens.display()),
+        format!("3 user(s) loaded from {}", users.display()),
+        format!("Watching {} for changes", tokens.display()),
+        format!("Watching {} for changes", users.display()),
+        "login rate limit: 10 failures per 15 minutes".to_owned(),
+        "Authentication: ENABLED".to_owned(),
+        format!("listening on http://{}", client.address()),
+    ] {
+        assert!(log.contains(&expected), "{expected}: {log}");
+    }
+}
+
+#[test]
+fn a_server_without_authentication_warns_of_itself() {
+    let home = Home::new();
+    let (program, client) = home.serve(&["-no-auth"]);
+    let line = program.wait_for("Authentication: DISABLED (warning: server is not secured)");
+    assert!(line.contains("WARN"), "{line}");
+    assert_eq!(client.get("/health").status, 200);
+    assert!(!program.log().contains("token file"), "{}", program.log());
+}
+
+#[test]
+fn a_user_file_that_is_not_there_is_no_users_until_it_comes() {
+    let home = Home::new();
+    home.configure("databases: [{name: main, user: reader}]");
+    home.replace(&home.tokens(), &records::tokens(&[]));
+    let (program, client) = home.serve(&[]);
+    let answer = client.login("alice", records::PASSWORD).json();
+    assert_eq!(
+        answer["error"]["data"],
+        "authentication failed: invalid username or password"
+    );
+    let users = [records::user("alice", &[])];
+    program.until_it_says("[AUTH] Reloaded ", || {
+        home.replace(&home.users(), &records::users(&users));
+    });
+    client.logged_in("alice", records::PASSWORD);
+}
+
+#[test]
+fn a_database_that_does_not_answer_does_not_delay_the_start() {
+    let silence = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let home = Home::new();
+    home.configure(&silent_database(&silence, "10s"));
+    let start = Instant::now();
+    let (_program, client) = home.serve(&["-no-auth"]);
+    assert_eq!(client.get("/health").status, 200);
+    client.call("initialize", &json!({}));
+    assert!(start.elapsed() < PROMPT, "{:?}", start.elapsed());
+
+    let start = Instant::now();
+    let (_program, mut talk) = home.talk(&["-http=false"]);
+    let answer = talk.call(&json!(1), "initialize", &json!({}));
+    assert_eq!(answer["result"]["protocolVersion"], "2024-11-05");
+    assert!(start.elapsed() < PROMPT, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_database_that_is_down_is_a_warning_and_used_once_it_is_up() {
+    let silence = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silence.local_addr().expect("bound").port();
+    let home = Home::new();
+    home.configure(&silent_database(&silence, "300ms"));
+    drop(silence);
+    let (program, client) = home.serve(&["-no-auth"]);
+    let warned = program.wait_for("WARN");
+    program.wait_for("main");
+    let (text, is_error) = client.tool("query_database", &json!({"query": "SELECT 1"}));
+    assert!(is_error, "{text}");
+    let expected = "Failed to get database client: failed to connect to database 'main': ";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(program.log().contains("WARN"), "{warned} {port}");
+}
+
+#[test]
+fn with_authentication_nothing_is_connected_until_somebody_asks() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let token = home.token("main");
+    let (_program, client) = home.serve(&[]);
+    client.get("/health");
+    let client = client.bearing(&token);
+    client.call("initialize", &json!({}));
+    let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                       AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+    assert_eq!(postgres.count(connections), 0);
+    client.query("SELECT 1");
+    assert!(postgres.count(connections) > 0);
+}
+
+#[test]
+fn standard_output_is_for_messages_only() {
+    let home = Home::new();
+    let ran = home.ran(
+        &["-debug"],
+        "\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n",
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Mode: STDIO"), "{}", ran.stderr);
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        lines[0].starts_with("{\"jsonrpc\":\"2.0\",\"id\":1,"),
+        "{lines:?}"
+    );
+}
