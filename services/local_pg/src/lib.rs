@@ -141,8 +141,8 @@ impl LocalPg {
     /// Starts a server whose data are in `dir` and stay there.
     ///
     /// It is made with the care of a production server and still ends with its owner. Started
-    /// again in the same folder it has the same data and password, and another port. It never
-    /// is the server of `ZIGGURAT_TEST_DATABASE_URL`.
+    /// again in the same folder it has the same data and password, and the same port unless
+    /// somebody else took that. It never is the server of `ZIGGURAT_TEST_DATABASE_URL`.
     pub async fn private(dir: &Path) -> Result<Self, Error> {
         Self::own(Place::Private(dir.to_owned())).await
     }

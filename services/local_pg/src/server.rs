@@ -139,11 +139,16 @@ impl Site {
 
     /// The port of the server, if it runs.
     fn running(&self) -> Result<Option<u16>, Error> {
-        let port = fs::read_to_string(self.folder.join("port")).ok();
-        match port.and_then(|port| port.parse().ok()) {
+        match self.last_port() {
             Some(port) if self.accepts(port)? => Ok(Some(port)),
             _ => Ok(None),
         }
+    }
+
+    /// The port of the server that runs, or ran last.
+    fn last_port(&self) -> Option<u16> {
+        let port = fs::read_to_string(self.folder.join("port")).ok()?;
+        port.parse().ok()
     }
 
     /// Starts the server and returns its port.
@@ -151,7 +156,12 @@ impl Site {
         folder::lend(socket_dir, self.account.as_ref())?;
         for attempt in 1..=ATTEMPTS {
             self.prepare_data(attempt > 1)?;
-            let port = free_port().map_err(self.unusable("port"))?;
+            // Whoever knew the server whose data are kept finds it where it was.
+            let last = self.last_port().filter(|_| self.keeps_data && attempt == 1);
+            let port = match last.filter(|port| is_free(*port)) {
+                Some(port) => port,
+                None => free_port().map_err(self.unusable("port"))?,
+            };
             self.write("port", &port.to_string())?;
             self.launch(socket_dir, port)?;
             if self.accepts(port)? {
@@ -365,6 +375,10 @@ fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
         .local_addr()?
         .port())
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
 fn remove_file(path: &Path) -> io::Result<()> {

@@ -393,7 +393,8 @@ async fn a_killed_watchdog_takes_its_server_along_and_another_is_started() {
     eventually("the server is gone", || test_kill_process(server).is_err());
 
     let second = LocalPg::private(dir.path()).await.expect("another server");
-    assert_ne!(second.port(), first.port());
+    assert_ne!(postmaster(dir.path()), server);
+    assert_eq!(second.port(), first.port());
     connect(&second.url("postgres")).await;
 }
 
@@ -488,8 +489,7 @@ async fn a_server_of_ones_own_is_used_if_it_can_be() {
 async fn what_is_kept_is_there_again_after_a_restart() {
     let dir = folder();
     let pg = LocalPg::private(dir.path()).await.expect("a server");
-    let without_port = |pg: &LocalPg| pg.url("x").replace(&pg.port().to_string(), "");
-    let (port, reach) = (pg.port(), without_port(&pg));
+    let (port, reach) = (pg.port(), pg.url("x"));
     let mut connection = connect(&pg.url("postgres")).await;
     let fsync: String = sqlx::query_scalar("SHOW fsync")
         .fetch_one(&mut connection)
@@ -507,12 +507,24 @@ async fn what_is_kept_is_there_again_after_a_restart() {
     let begun = Instant::now();
     let pg = LocalPg::private(dir.path()).await.expect("a server");
     println!("started again in {:?}", begun.elapsed());
-    assert_eq!(without_port(&pg), reach);
+    assert_eq!(pg.url("x"), reach);
     let n: i32 = sqlx::query_scalar("SELECT n FROM kept")
         .fetch_one(&mut connect(&pg.url("postgres")).await)
         .await
         .expect("the table");
     assert_eq!(n, 42);
+}
+
+#[tokio::test]
+async fn a_server_that_was_killed_starts_again_for_the_same_owner_in_the_same_place() {
+    let dir = folder();
+    let pg = LocalPg::private(dir.path()).await.expect("a server");
+    kill_process(postmaster(dir.path()), Signal::KILL).expect("ours");
+    until_unwatched(&dir.path().join("postgresql"));
+
+    let again = LocalPg::private(dir.path()).await.expect("a server");
+    assert_eq!(again.url("x"), pg.url("x"));
+    connect(&pg.url("postgres")).await;
 }
 
 #[tokio::test]
