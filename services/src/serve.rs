@@ -12,7 +12,8 @@
 //! A new connection is let in even when as many are open as there may be: the one that has
 //! kept the server waiting longest goes. It is one between two requests, in the middle of
 //! one, or one that takes nothing of its response, never one that is worked for. So
-//! connections that were opened only to be there keep nobody out.
+//! connections that were opened only to be there keep nobody out. The same happens when the
+//! system has no more open files for us.
 //!
 //! On HTTP/2 the number of streams is a setting of ours. Against streams that are reset as
 //! soon as they are opened, and other floods of frames, the limits of the protocol library
@@ -185,7 +186,14 @@ impl Server {
             let (stream, peer) = tokio::select! {
                 () = &mut shutdown => break,
                 () = poll_fn(|cx| crowd.poll_forget(cx)) => continue,
-                accepted = accept(&listener) => accepted?,
+                accepted = accept(&listener) => match accepted {
+                    Ok(accepted) => accepted,
+                    Err(error) if is_exhaustion(&error) => tokio::select! {
+                        () = &mut shutdown => break,
+                        () = crowd.thin_out(&error) => continue,
+                    },
+                    Err(error) => return Err(error),
+                },
             };
             tokio::select! {
                 () = &mut shutdown => break,
@@ -276,13 +284,6 @@ async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
                 return Ok((stream, peer));
             }
             Err(error) if is_about_one_connection(&error) => {}
-            Err(error) if is_exhaustion(&error) => {
-                warn!(
-                    error = &error as &dyn Error,
-                    "cannot accept, trying again in a second"
-                );
-                time::sleep(Duration::from_secs(1)).await;
-            }
             Err(error) => return Err(error),
         }
     }

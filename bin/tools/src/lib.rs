@@ -11,6 +11,7 @@ mod catalogue;
 mod configuration;
 mod house;
 mod logs;
+mod open_files;
 mod reload;
 mod serving;
 mod stack;

@@ -16,6 +16,7 @@ use ziggurat_services::{
 use crate::{
     configuration::{Configuration, Http, Loaded},
     house::House,
+    open_files,
     reload::{Source, on_hangup},
     stack,
 };
@@ -52,7 +53,7 @@ async fn serve_http(
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
     let mut limits = Limits::default();
-    limits.max_connections = configuration.limits.max_connections;
+    limits.max_connections = open_files::room_for(configuration.limits.max_connections);
     limits.header_timeout = configuration.limits.header_timeout;
     limits.shutdown_grace = configuration.limits.shutdown_grace;
     let mut server = Server::new(limits);

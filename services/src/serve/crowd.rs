@@ -2,16 +2,27 @@
 
 use std::{
     collections::HashMap,
+    error::Error,
+    future::pending,
+    io,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::{
+    task::{Id, JoinError, JoinSet},
+    time::{self, Instant},
+};
+use tracing::warn;
 
 use super::{
     Limits,
     activity::{Activity, Room},
 };
+
+/// How long to wait for the system to have room again, and between two words about it.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The connections that are open.
 #[derive(Debug)]
@@ -20,6 +31,7 @@ pub(super) struct Crowd {
     members: HashMap<Id, Arc<Activity>>,
     room: Arc<Room>,
     capacity: usize,
+    warned_at: Option<Instant>,
 }
 
 // === impl Crowd ===
@@ -31,6 +43,7 @@ impl Crowd {
             members: HashMap::new(),
             room: Arc::default(),
             capacity: limits.max_connections.max(1),
+            warned_at: None,
         }
     }
 
@@ -85,6 +98,32 @@ impl Crowd {
         self.room.is_wanted(false);
     }
 
+    /// Makes room where the system has none: the one whose client has been waited for longest
+    /// has to go.
+    ///
+    /// If all are at work, or it is somebody else who has the room, this only takes a moment.
+    pub(super) async fn thin_out(&mut self, cause: &io::Error) {
+        if self.warned_at.is_none_or(|at| at.elapsed() >= PAUSE) {
+            self.warned_at = Some(Instant::now());
+            let connections = self.len();
+            let error = cause as &dyn Error;
+            warn!(
+                error,
+                connections, "cannot accept before another connection ends"
+            );
+        }
+        self.ask_somebody_to_leave();
+        let gone = async {
+            match self.tasks.join_next_with_id().await {
+                Some(gone) => gone,
+                None => pending().await,
+            }
+        };
+        if let Ok(gone) = time::timeout(PAUSE, gone).await {
+            self.forget(gone);
+        }
+    }
+
     /// Waits until all connections have ended.
     pub(super) async fn dissolve(&mut self) {
         while let Some(ended) = self.tasks.join_next_with_id().await {
@@ -112,5 +151,35 @@ impl Crowd {
     fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
         let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
         self.members.remove(&id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn where_the_system_has_no_room_one_that_waits_goes_and_one_at_work_stays() {
+        const EMFILE: i32 = 24;
+        let cause = io::Error::from_raw_os_error(EMFILE);
+        let limits = Limits::default();
+        let mut crowd = Crowd::new(&limits);
+        let begun = Instant::now();
+        crowd.thin_out(&cause).await;
+        assert_eq!(begun.elapsed(), PAUSE, "nobody is there");
+
+        let at_work = crowd.activity(&limits);
+        let _work = at_work.begin();
+        for activity in [at_work, crowd.activity(&limits), crowd.activity(&limits)] {
+            let watched = Arc::clone(&activity);
+            crowd.join(activity, async move { watched.has_to_leave().await });
+        }
+        let begun = Instant::now();
+        for left in [2, 1] {
+            crowd.thin_out(&cause).await;
+            assert_eq!((crowd.len(), begun.elapsed()), (left, Duration::ZERO));
+        }
+        crowd.thin_out(&cause).await;
+        assert_eq!((crowd.len(), begun.elapsed()), (1, PAUSE));
     }
 }
