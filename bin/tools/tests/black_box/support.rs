@@ -13,7 +13,7 @@ pub(crate) use self::{
     doors::Doors,
     http::{Answer, Client},
     postgres::Postgres,
-    program::{Home, Program, Ran},
+    program::{Home, PATIENCE, Program, Ran},
     stdio::Talk,
     waiting::until,
 };

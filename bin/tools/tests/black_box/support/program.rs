@@ -177,16 +177,7 @@ impl Home {
     /// Starts an HTTP server on a free port, and waits until it listens.
     pub(crate) fn serve(&self, arguments: &[&str]) -> (Program, Client) {
         let mut command = self.command(&["-http", "-addr", "127.0.0.1:0"]);
-        let program = Program::start(command.args(arguments));
-        let line = program.wait_for("listening on ");
-        let address = line
-            .rsplit("listening on ")
-            .next()
-            .and_then(|rest| rest.split("://").nth(1))
-            .and_then(|rest| rest.split_whitespace().next())
-            .unwrap_or_else(|| panic!("an address in {line}"))
-            .to_owned();
-        (program, Client::new(address))
+        Program::listening(command.args(arguments))
     }
 
     /// Starts a server on standard input and output.
@@ -211,6 +202,20 @@ impl From<Output> for Ran {
 }
 
 impl Program {
+    /// Starts an HTTP server, and waits until it listens.
+    pub(crate) fn listening(command: &mut Command) -> (Self, Client) {
+        let program = Self::start(command);
+        let line = program.wait_for("listening on ");
+        let address = line
+            .rsplit("listening on ")
+            .next()
+            .and_then(|rest| rest.split("://").nth(1))
+            .and_then(|rest| rest.split_whitespace().next())
+            .unwrap_or_else(|| panic!("an address in {line}"))
+            .to_owned();
+        (program, Client::new(address))
+    }
+
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.spawn().expect("built");
         let log = Arc::new(Log::default());
@@ -218,6 +223,10 @@ impl Program {
         let follower = Arc::clone(&log);
         thread::spawn(move || follower.follow(stderr));
         Self { child, log }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits for a line with this in it, written since the start.
