@@ -47,8 +47,8 @@ impl Server {
             .filter_map(|name| Some((name.to_owned(), env::var(name).ok()?.into())))
             .collect();
         if !environment.is_empty() {
-            let environment = Value::from(environment);
-            members.push_str(&format!(r#","env":{environment}"#));
+            members.push_str(r#","env":"#);
+            members.push_str(&Value::from(environment).to_string());
         }
         Self { members }
     }

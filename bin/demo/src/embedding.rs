@@ -41,7 +41,9 @@ pub(crate) fn embed(text: &str) -> [f32; DIMENSIONS] {
     }
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if length > 0.0 {
-        vector.iter_mut().for_each(|value| *value /= length);
+        for value in &mut vector {
+            *value /= length;
+        }
     }
     vector
 }

@@ -38,16 +38,15 @@ impl Home {
     ///
     /// Blocks: the password is hashed.
     pub(crate) fn open(keep: Option<&Path>) -> anyhow::Result<Self> {
-        let (folder, passing) = match keep {
-            Some(keep) => (kept(keep)?, None),
-            None => {
-                let folder = tempfile::Builder::new()
-                    .prefix("ziggurat-demo-")
-                    .permissions(Permissions::from_mode(0o700))
-                    .tempdir()
-                    .context("making a folder for the server")?;
-                (folder.path().to_owned(), Some(folder))
-            }
+        let (folder, passing) = if let Some(keep) = keep {
+            (kept(keep)?, None)
+        } else {
+            let folder = tempfile::Builder::new()
+                .prefix("ziggurat-demo-")
+                .permissions(Permissions::from_mode(0o700))
+                .tempdir()
+                .context("making a folder for the server")?;
+            (folder.path().to_owned(), Some(folder))
         };
         let token = token(&folder).context("making a token")?;
         let password = password(&folder).context("making a user")?;

@@ -25,6 +25,9 @@ use tokio::{
     task::{self, JoinSet},
 };
 use tracing::Level;
+use tracing_subscriber::{
+    filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
 use crate::{arguments::Arguments, home::Home, shop::Shop, signals::Signals, welcome::Welcome};
 
@@ -135,15 +138,18 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
     }
 }
 
-/// Keeps the log of the server, which would hide the welcome, to what should not happen.
+/// Keeps the log, which would hide the welcome, to what goes wrong in the server.
 fn say_only_what_is_wrong() {
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(Level::WARN)
+    let ours = ["ziggurat_layers", "ziggurat_services", "ziggurat_tools"];
+    let filter = Targets::new().with_targets(ours.map(|name| (name, Level::WARN)));
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false)
-        .with_target(false)
-        .finish();
-    tracing::subscriber::set_global_default(subscriber).ok();
+        .with_target(false);
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(filter)
+        .init();
 }
 
 fn say(text: &str) -> anyhow::Result<()> {
