@@ -96,12 +96,14 @@ impl Home {
 /// The folder of the server inside of one to keep, which may belong to more people.
 fn kept(keep: &Path) -> anyhow::Result<PathBuf> {
     let folder = keep.join("server");
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)
-        .and_then(|()| fs::set_permissions(&folder, Permissions::from_mode(0o700)))
-        .with_context(|| format!("making the folder {}", folder.display()))?;
+    let failed = || format!("making the folder {}", folder.display());
+    // PostgreSQL may run as somebody else, who has to get through the outer one.
+    fs::create_dir_all(keep).with_context(failed)?;
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made.with_context(failed)?,
+    }
+    fs::set_permissions(&folder, Permissions::from_mode(0o700)).with_context(failed)?;
     Ok(folder)
 }
 

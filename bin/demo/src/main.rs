@@ -22,7 +22,7 @@ use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 use tokio::{
     runtime::{Builder, Runtime},
-    task::{self, JoinSet},
+    task::JoinSet,
 };
 use tracing::Level;
 use tracing_subscriber::{
@@ -57,17 +57,23 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let _inside = runtime.enter();
         Signals::listen()?
     };
-    let opened = runtime.block_on(async {
+    // Both take their time, so they take it together.
+    let keep = arguments.keep.clone();
+    let home = runtime.spawn_blocking(move || Home::open(keep.as_deref()));
+    let shop = runtime.block_on(async {
         tokio::select! {
-            opened = open(arguments) => opened.map(Some),
+            shop = Shop::open(arguments.keep.as_deref()) => shop.map(Some),
             () = signals.any() => Ok(None),
         }
     });
-    let Some((shop, home)) = opened? else {
+    // Whatever has become of the shop, the folder it made goes with it.
+    let home = runtime.block_on(home).context("making accounts")?;
+    let Some(shop) = shop? else {
         // Something may be on its way still, such as a download. It ends with the process.
         runtime.shutdown_background();
         return Ok(ExitCode::SUCCESS);
     };
+    let home = home?;
     let outcome = serve(arguments, &shop, &home, &runtime, signals);
     drop(home);
     runtime.block_on(shop.close());
@@ -75,15 +81,6 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         say("\nStopped.\n")?;
     }
     outcome
-}
-
-/// Fills the shop, and makes those who may ask about it, at the same time.
-async fn open(arguments: &Arguments) -> anyhow::Result<(Shop, Home)> {
-    let keep = arguments.keep.clone();
-    let home = task::spawn_blocking(move || Home::open(keep.as_deref()));
-    let shop = Shop::open(arguments.keep.as_deref()).await?;
-    let home = home.await.context("making accounts")??;
-    Ok((shop, home))
 }
 
 /// Runs `ziggurat-tools` until it is told to stop.

@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -325,6 +326,26 @@ fn closing_the_terminal_ends_it_too() {
 }
 
 #[test]
+fn what_is_interrupted_half_way_leaves_nothing_either() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ziggurat-demo"))
+        .args(["--port", "0"])
+        .env("TMPDIR", temporary.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("built");
+    // The folder is the first thing there is; the password inside takes some tenths of a second.
+    while entries(temporary.path()).is_empty() {
+        assert_eq!(child.try_wait().expect("a child"), None);
+        thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("running");
+    assert!(child.wait().expect("ended").success());
+    let left = entries(temporary.path());
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
 fn the_user_can_log_in() {
     let demo = Demo::start(&[]);
     let (_, password) = demo.welcome.split_once("(password ").expect("a password");
@@ -379,14 +400,15 @@ fn the_handbook_is_described_and_its_vectors_find_neighbours() {
 #[test]
 fn what_is_kept_is_there_the_next_time() {
     let folder = tempfile::tempdir().expect("a folder");
-    let keep = ["--keep", folder.path().to_str().expect("text")];
+    let folder = folder.path().join("to be made");
+    let keep = ["--keep", folder.to_str().expect("text")];
     let sum = "SELECT sum(quantity * unit_price) FROM order_items";
 
     let demo = Demo::start(&keep);
     let result = |answer: String| answer.rsplit_once("sum\n").expect("a sum").1.to_owned();
     let first = result(demo.query(sum));
     let token = demo.token.clone();
-    let server = folder.path().join("server");
+    let server = folder.join("server");
     let mode = fs::metadata(&server).expect("there").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     demo.stop();
