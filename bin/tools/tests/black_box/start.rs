@@ -14,15 +14,6 @@ use crate::support::{Home, Postgres, Ran, records};
 /// How long clients wait for a server that starts.
 const PROMPT: Duration = Duration::from_secs(3);
 
-/// A database nobody answers for, though the port is open.
-fn silent_database(listener: &TcpListener, timeout: &str) -> String {
-    let port = listener.local_addr().expect("bound").port();
-    format!(
-        "databases:\n  - {{name: main, host: 127.0.0.1, port: {port}, user: reader, sslmode: \
-         disable, connect_timeout: {timeout}}}\n"
-    )
-}
-
 fn bare(home: &Home, words: &[&str]) -> Ran {
     Ran::from(home.bare(words).output().expect("built"))
 }
@@ -269,7 +260,10 @@ fn a_user_file_that_is_not_there_is_no_users_until_it_comes() {
 fn a_database_that_does_not_answer_does_not_delay_the_start() {
     let silence = TcpListener::bind("127.0.0.1:0").expect("a port");
     let home = Home::new();
-    home.configure(&silent_database(&silence, "10s"));
+    let port = silence.local_addr().expect("bound").port();
+    home.configure(&format!(
+        "databases: [{{name: main, host: 127.0.0.1, port: {port}, user: reader}}]"
+    ));
     let start = Instant::now();
     let (_program, client) = home.serve(&["-no-auth"]);
     assert_eq!(client.get("/health").status, 200);
@@ -285,19 +279,24 @@ fn a_database_that_does_not_answer_does_not_delay_the_start() {
 
 #[test]
 fn a_database_that_is_down_is_a_warning_and_used_once_it_is_up() {
-    let silence = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = silence.local_addr().expect("bound").port();
-    let home = Home::new();
-    home.configure(&silent_database(&silence, "300ms"));
-    drop(silence);
-    let (program, client) = home.serve(&["-no-auth"]);
-    let warned = program.wait_for("WARN");
-    program.wait_for("main");
+    let (postgres, other) = (Postgres::new(), Postgres::new());
+    let name = postgres.name();
+    // No database can do this to itself.
+    let accept = |whether: bool| {
+        other.run(&format!(
+            "ALTER DATABASE \"{name}\" ALLOW_CONNECTIONS {whether}"
+        ));
+    };
+    accept(false);
+    let (program, client) = Home::with(&postgres).serve(&["-no-auth"]);
+    let line = program.wait_for("metadata could not be loaded");
+    assert!(line.contains("WARN") && line.contains("main"), "{line}");
     let (text, is_error) = client.tool("query_database", &json!({"query": "SELECT 1"}));
     assert!(is_error, "{text}");
     let expected = "Failed to get database client: failed to connect to database 'main': ";
     assert!(text.starts_with(expected), "{text}");
-    assert!(program.log().contains("WARN"), "{warned} {port}");
+    accept(true);
+    client.query("SELECT 1");
 }
 
 #[test]
