@@ -11,7 +11,8 @@ use ziggurat_services::{
         prompts,
         resources::SystemInfo,
         tools::{
-            AuthenticateUser, CountRows, ExecuteExplain, GetSchemaInfo, QueryDatabase, ReadResource,
+            AuthenticateUser, CountRows, Embedder, ExecuteExplain, GenerateEmbedding,
+            GetSchemaInfo, QueryDatabase, ReadResource, SearchKnowledgebase, SimilaritySearch,
         },
     },
 };
@@ -69,11 +70,24 @@ fn tools(
         .with_max_bytes(max_bytes)
         .with_connection_urls(configuration.builtins.connection_urls);
     let schema = GetSchemaInfo::new(databases.clone()).with_max_bytes(max_bytes);
+    let embedder = if configuration.embedding.is_enabled {
+        Embedder::Unserved
+    } else {
+        Embedder::Disabled
+    };
+    let knowledgebase = if configuration.knowledgebase.is_enabled {
+        SearchKnowledgebase::unserved()
+    } else {
+        SearchKnowledgebase::unconfigured()
+    };
     let tools = Tools::new()
         .with(query)
         .with(schema)
         .with(ExecuteExplain::new(databases.clone()))
         .with(CountRows::new(databases.clone()))
+        .with(SimilaritySearch::new(databases.clone(), embedder))
+        .with(GenerateEmbedding::new(embedder))
+        .with(knowledgebase)
         .with(ReadResource::new(resources.clone()));
     let tools = tools.with_disabled(configuration.builtins.tools_off.iter().copied());
     match accounts {

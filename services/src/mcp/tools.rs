@@ -5,13 +5,19 @@ mod authenticate_user;
 mod bench;
 mod client;
 mod count_rows;
+mod embedder;
 mod execute_explain;
+mod generate_embedding;
 mod get_schema_info;
 mod query_database;
 mod read_resource;
+mod search_knowledgebase;
+mod similarity_search;
 
 pub(super) use self::read_resource::READ_RESOURCE;
 pub use self::{
-    authenticate_user::AuthenticateUser, count_rows::CountRows, execute_explain::ExecuteExplain,
+    authenticate_user::AuthenticateUser, count_rows::CountRows, embedder::Embedder,
+    execute_explain::ExecuteExplain, generate_embedding::GenerateEmbedding,
     get_schema_info::GetSchemaInfo, query_database::QueryDatabase, read_resource::ReadResource,
+    search_knowledgebase::SearchKnowledgebase, similarity_search::SimilaritySearch,
 };

@@ -16,6 +16,7 @@ mod methods;
 mod prompts;
 mod reload;
 mod resources;
+mod search;
 mod secrets;
 mod shutdown;
 mod start;

@@ -36,23 +36,31 @@ impl Bench {
             .fixture
             .describe(|settings| *settings = self.settings.clone());
         let pools = self.fixture.pools.clone();
-        let tool = tool(Databases::new(pools, [Configured::new(database)]));
-        let name = tool.describe().name.clone();
-        let tools = Tools::new().with(tool);
-        let about = ServerInfo::new("test", "0");
-        let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
-        let server = JsonRpcLayer::new().with_dialect(dialect()).layer(mcp);
-
-        let params = json!({"name": name, "arguments": arguments});
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let request = Request::post("/").body(Full::<Bytes>::from(call.to_string()));
-        let response = server.oneshot(request.expect("constant parts")).await;
-        let body = response.expect("infallible").into_body().collect().await;
-        let answer = body.expect("whole").to_bytes();
-        let answer: Value = serde_json::from_slice(&answer).expect("JSON");
-        let result = &answer["result"];
-        let text = result["content"][0]["text"].as_str();
-        let text = text.unwrap_or_else(|| panic!("a text in {answer}"));
-        (text.to_owned(), result["isError"] == true)
+        call(
+            tool(Databases::new(pools, [Configured::new(database)])),
+            arguments,
+        )
+        .await
     }
+}
+
+/// The text of an answer, and whether it is an error.
+pub(super) async fn call(tool: impl Tool, arguments: Value) -> (String, bool) {
+    let name = tool.describe().name.clone();
+    let tools = Tools::new().with(tool);
+    let about = ServerInfo::new("test", "0");
+    let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
+    let server = JsonRpcLayer::new().with_dialect(dialect()).layer(mcp);
+
+    let params = json!({"name": name, "arguments": arguments});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let request = Request::post("/").body(Full::<Bytes>::from(call.to_string()));
+    let response = server.oneshot(request.expect("constant parts")).await;
+    let body = response.expect("infallible").into_body().collect().await;
+    let answer = body.expect("whole").to_bytes();
+    let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+    let result = &answer["result"];
+    let text = result["content"][0]["text"].as_str();
+    let text = text.unwrap_or_else(|| panic!("a text in {answer}"));
+    (text.to_owned(), result["isError"] == true)
 }

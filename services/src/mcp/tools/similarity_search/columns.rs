@@ -1,0 +1,83 @@
+//! Which texts the vectors of a table were made of, going by the names of its columns.
+
+use crate::pg::metadata::{Column, Table};
+
+/// What the name of a vector column has behind that of its text; the first that fits counts.
+const SUFFIXES: [&str; 7] = [
+    "_embedding",
+    "_embeddings",
+    "_vector",
+    "_vectors",
+    "_emb",
+    "embedding",
+    "vector",
+];
+
+/// The texts of the vectors, in their order, each once; all texts of the table if none of the
+/// vectors says by its name what it is of.
+pub(super) fn texts<'a>(table: Table<'a>, vectors: &[Column<'a>]) -> Vec<Column<'a>> {
+    let mut found: Vec<Column<'a>> = Vec::new();
+    for vector in vectors {
+        let text = stem(vector.name()).and_then(|stem| {
+            let mut texts = table.columns().filter(is_text);
+            texts.find(|column| column.name() == stem)
+        });
+        if let Some(text) = text
+            && found.iter().all(|known| known.name() != text.name())
+        {
+            found.push(text);
+        }
+    }
+    if found.is_empty() {
+        found.extend(table.columns().filter(is_text));
+    }
+    found
+}
+
+/// The name of a vector column without what says that it holds vectors.
+fn stem(name: &str) -> Option<&str> {
+    let stem = SUFFIXES.iter().find_map(|suffix| {
+        let at = name.len().checked_sub(suffix.len())?;
+        let (stem, end) = name.split_at_checked(at)?;
+        end.eq_ignore_ascii_case(suffix).then_some(stem)
+    })?;
+    Some(stem.strip_suffix('_').unwrap_or(stem))
+}
+
+/// Whether it is of a type that holds prose. A domain is not looked into.
+fn is_text(column: &Column<'_>) -> bool {
+    let data_type = column.data_type();
+    let base = data_type.split('(').next().unwrap_or_default();
+    let is_list = data_type.ends_with("[]");
+    // An extension that is not on the search path has its schema in front.
+    let name = base.rsplit('.').next().unwrap_or_default();
+    !is_list && matches!(name, "text" | "character varying" | "character" | "citext")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_suffix_that_fits_comes_off_and_one_underscore_with_it() {
+        let cases = [
+            ("content_embedding", Some("content")),
+            ("content_embeddings", Some("content")),
+            ("body_vector", Some("body")),
+            ("body_vectors", Some("body")),
+            ("title_emb", Some("title")),
+            ("titleEmbedding", Some("title")),
+            ("TITLE_VECTOR", Some("TITLE")),
+            ("content__embedding", Some("content")),
+            ("embedding", Some("")),
+            ("vector", Some("")),
+            ("überschrift_vector", Some("überschrift")),
+            ("ß", None),
+            ("vec", None),
+            ("embedding_of_content", None),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(stem(name), expected, "{name}");
+        }
+    }
+}
