@@ -227,6 +227,16 @@ impl Accounts {
             shared: Arc::new(shared),
         })
     }
+
+    /// How many API tokens and users there are; those that cannot be used now are counted too.
+    ///
+    /// Waits while a file is read or written, so it is for the start of a server.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let state = self.shared.state();
+        let tokens = state.tokens.table().records().count();
+        (tokens, state.users.table().records().count())
+    }
 }
 
 impl Verify for Accounts {

@@ -73,6 +73,7 @@ mod failure;
 mod params;
 mod prompt;
 pub mod prompts;
+mod record;
 mod register;
 mod resource;
 pub mod resources;
@@ -105,6 +106,7 @@ use crate::{
     databases::Databases,
     mcp::{
         params::Named,
+        record::{Outcome, Record},
         resource::ReadFuture,
         tool::{Found, ToolFuture},
         wire::Fault,
@@ -119,6 +121,7 @@ pub use self::{
         Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered,
         Role, Template,
     },
+    record::LOG_TARGET,
     resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
     text::Text,
     tool::{
@@ -191,8 +194,15 @@ pub struct ResponseFuture {
 
 enum State {
     Ready(Option<Result<Reply<ResultBody>, Fault>>),
-    Calling { name: String, result: ToolFuture },
-    Reading { uri: String, contents: ReadFuture },
+    Calling {
+        /// Until the call has ended.
+        record: Option<Record>,
+        result: ToolFuture,
+    },
+    Reading {
+        uri: String,
+        contents: ReadFuture,
+    },
 }
 
 /// The JSON-RPC of this revision: no batches, params are objects.
@@ -276,6 +286,7 @@ impl Service<Call> for Mcp {
     }
 
     fn call(&mut self, call: Call) -> ResponseFuture {
+        record::announce(&call);
         let answer = match &self.databases {
             Some(databases) if vendor::is_method(&call) => vendor::answer(databases, &call),
             _ => self.room.answer(call),
@@ -315,14 +326,25 @@ impl Room {
 
     fn call_tool(&self, mut call: Call) -> Result<State, Fault> {
         let Named { name, arguments } = Named::of(&call)?;
-        match self.tools.find(&name) {
+        let found = self.tools.find(&name);
+        let record = Record::begin(name, &call);
+        match found {
             Some(Found::Tool(tool)) => {
                 let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
                 let result = tool.start(ToolRequest::new(caller, call, arguments));
-                Ok(State::Calling { name, result })
+                let record = Some(record);
+                Ok(State::Calling { record, result })
             }
-            Some(Found::Disabled) => Ok(State::ready(wire::disabled_tool(&name))),
-            None => Err(Fault::UnknownTool(name)),
+            Some(Found::Disabled) => {
+                let reply = wire::disabled_tool(record.tool());
+                record.end(Outcome::Disabled);
+                Ok(State::ready(reply))
+            }
+            None => {
+                let name = record.tool().to_owned();
+                record.end(Outcome::Unknown);
+                Err(Fault::UnknownTool(name))
+            }
         }
     }
 
@@ -368,12 +390,13 @@ impl Future for ResponseFuture {
         let this = self.get_mut();
         let outcome = match &mut this.state {
             State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
-            State::Calling { name, result } => {
+            State::Calling { record, result } => {
                 let result = ready!(result.as_mut().poll(cx));
+                let record = record.take().expect("not polled after it is ready");
                 if let Err(ToolError::Failed(failure)) = &result {
-                    failure.log("tools/call", name);
+                    failure.log("tools/call", record.tool());
                 }
-                wire::tool_result(result)
+                wire::tool_result(record.follow(result))
             }
             State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
                 Ok(contents) => Ok(wire::contents(&contents)),

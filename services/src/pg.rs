@@ -52,3 +52,10 @@ pub mod url;
 
 #[cfg(test)]
 pub(crate) mod fixture;
+
+/// The target of the events about what goes on between the server and its databases:
+/// connections that open and close at the info level, statements at the debug level, and who
+/// is lent a connection at the trace level.
+///
+/// They say what kind of statement it was, and nothing of its text.
+pub const LOG_TARGET: &str = "ziggurat::database";

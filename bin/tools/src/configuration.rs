@@ -38,9 +38,20 @@ use serde::Deserialize;
 use thiserror::Error;
 
 pub(crate) use self::{
-    address::Address, auth::Auth, builtins::Builtins, databases::Entry, embedding::Embedding,
-    environment::Environment, file::FileError, http::Http, invalid::Invalid,
-    knowledgebase::Knowledgebase, limits::Limits, llm::Llm, logs::Logs, secret::Secret,
+    address::Address,
+    auth::Auth,
+    builtins::Builtins,
+    databases::Entry,
+    embedding::Embedding,
+    environment::Environment,
+    file::FileError,
+    http::Http,
+    invalid::Invalid,
+    knowledgebase::Knowledgebase,
+    limits::Limits,
+    llm::Llm,
+    logs::{CallLevel, DetailLevel, Logs},
+    secret::Secret,
     surroundings::Surroundings,
 };
 use self::{
@@ -161,7 +172,7 @@ impl Configuration {
     /// What is configured and not there yet: to be shortened as the server grows.
     fn unserved(&self) -> impl Iterator<Item = String> {
         [
-            ("a log level", self.logs != Logs::default()),
+            ("ZIGGURAT_LLM_LOG_LEVEL", self.logs.llm != DetailLevel::None),
             ("embedding", self.embedding.is_enabled),
             ("llm", self.llm.is_enabled),
             ("knowledgebase", self.knowledgebase.is_enabled),

@@ -115,7 +115,9 @@ fn open(configuration: &Configuration, databases: &Databases) -> anyhow::Result<
         "login rate limit: {max_attempts} failures per {} minutes from one address",
         window.as_secs() / 60
     );
-    for path in [token_file, user_file] {
+    let (tokens, users) = accounts.counts();
+    for (count, kind, path) in [(tokens, "token", token_file), (users, "user", user_file)] {
+        info!("Loaded {count} {kind}(s) from {}", path.display());
         info!("Watching {} for changes", path.display());
     }
     Ok(accounts)

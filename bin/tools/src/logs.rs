@@ -1,24 +1,55 @@
 //! What goes to standard error while the server runs.
+//!
+//! | What | Looks like | How much |
+//! | --- | --- | --- |
+//! | calls of tools | a JSON object a line: `timestamp`, `level`, `message`, `fields` | `ZIGGURAT_MCP_LOG_LEVEL` |
+//! | connections and statements | `[DATABASE] message key=value` | `ZIGGURAT_DB_LOG_LEVEL` |
+//! | everything else of ours | `LEVEL message key=value` | info; with `-debug`, debug |
+//! | libraries | the same | warnings |
+//!
+//! What sqlx has to say is left out: it repeats notices of PostgreSQL, and those quote what
+//! callers have written.
 
-use std::io;
+mod levels;
+mod line;
+mod subscriber;
+mod traffic;
 
-use tracing::Level;
+use std::io::{self, Write as _};
 
+use tracing::info;
+
+use self::{levels::Levels, subscriber::Log};
 use crate::configuration::Configuration;
+
+pub(crate) use self::traffic::TrafficLayer;
 
 /// Takes everything that is logged from now on, once per process.
 pub(crate) fn start(configuration: &Configuration) {
-    let level = if configuration.debug {
-        Level::DEBUG
-    } else {
-        Level::INFO
-    };
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(io::stderr)
-        .with_ansi(false)
-        .with_target(false)
-        .finish();
+    let log = Log::new(
+        Levels::new(configuration.logs, configuration.debug),
+        |line: &str| {
+            // In one piece, so that lines stay whole. Nobody can be told if it fails.
+            let _ = io::stderr().write_all(line.as_bytes());
+        },
+    );
     // Somebody else logs already, where the program is part of another one.
-    tracing::subscriber::set_global_default(subscriber).ok();
+    tracing::subscriber::set_global_default(log).ok();
+}
+
+/// Says which of the larger things are there.
+pub(crate) fn introduce(configuration: &Configuration) {
+    let parts = [
+        ("Embedding", configuration.embedding.is_enabled),
+        ("LLM proxy", configuration.llm.is_enabled),
+        ("Knowledge base", configuration.knowledgebase.is_enabled),
+    ];
+    for (part, is_enabled) in parts {
+        let state = if is_enabled {
+            "ENABLED, but not served by this build"
+        } else {
+            "DISABLED"
+        };
+        info!("{part}: {state}");
+    }
 }

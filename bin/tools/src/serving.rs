@@ -16,7 +16,7 @@ use ziggurat_services::{
 use crate::{
     configuration::{Configuration, Http, Loaded},
     house::House,
-    open_files,
+    logs, open_files,
     reload::{Source, on_hangup},
     stack,
 };
@@ -33,6 +33,7 @@ pub(crate) async fn serve(
     let configuration = loaded.configuration;
     let stop = stopped()?;
     let mut house = House::build(&configuration)?;
+    logs::introduce(&configuration);
     let outcome = match &configuration.http {
         Some(http) => {
             let hangups = on_hangup(configuration.clone(), source, house.databases.clone());

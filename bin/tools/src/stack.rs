@@ -23,6 +23,7 @@ use crate::{
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http},
     house::House,
+    logs::TrafficLayer,
 };
 
 /// Builds the tower over the services of a house.
@@ -75,7 +76,9 @@ pub(crate) fn build(
     );
 
     Ok(ServiceBuilder::new()
-        // Outermost, so that every response has them, refusals and faults too.
+        // Somebody wants to see everything as it comes and goes.
+        .layer(option_layer(configuration.debug.then_some(TrafficLayer)))
+        // Outside of the rest, so that every response has them, refusals and faults too.
         .layer(HeadersLayer::new().with_tls(http.tls.is_some()))
         // Whatever goes wrong below leaves as one fixed sentence.
         .layer(SanitizeLayer::new().with_detail(configuration.debug))

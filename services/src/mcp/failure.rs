@@ -88,6 +88,11 @@ impl Failure {
         Self::new("the server met an unexpected condition").with_source("a panic")
     }
 
+    /// Whether it is the server that is to blame.
+    pub(super) fn is_fault(&self) -> bool {
+        self.source.is_some()
+    }
+
     /// What the client may read.
     pub(super) fn public(&self, sanitizer: Sanitizer) -> Cow<'_, str> {
         if self.source.is_some() && sanitizer == Sanitizer::development() {

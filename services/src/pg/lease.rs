@@ -34,6 +34,7 @@ mod tests;
 use std::{
     collections::HashMap,
     mem,
+    ops::DerefMut,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -47,8 +48,9 @@ use tokio::{
     sync::{Semaphore, mpsc},
     time,
 };
+use tracing::trace;
 
-use super::{database::Database, kind::Catalogue};
+use super::{LOG_TARGET, database::Database, kind::Catalogue};
 
 use self::{
     cause::Listed,
@@ -338,6 +340,7 @@ impl Pool {
             return Err(LeaseError::Closed);
         }
         inner.was_used.store(true, Ordering::Relaxed);
+        trace!(target: LOG_TARGET, process = connection.process, "connection lent");
         Ok(Lease {
             held: Some(Held { connection, room }),
             pool: Arc::clone(inner),
@@ -353,8 +356,10 @@ impl Pool {
     /// Connects once more, for one short question while a lease is in the middle of a result.
     ///
     /// Not counted: whoever asks holds a lease, and could wait for its own.
-    pub(crate) async fn aside(&self) -> Result<PgConnection, LeaseError> {
-        Ok(Connection::open(&self.inner.database).await?.inner)
+    pub(crate) async fn aside(
+        &self,
+    ) -> Result<impl DerefMut<Target = PgConnection> + use<>, LeaseError> {
+        Connection::open(&self.inner.database).await
     }
 
     fn is_closed(&self) -> bool {
@@ -435,6 +440,15 @@ impl Lease {
         &self.pool.database
     }
 
+    /// What PostgreSQL knows the connection by.
+    pub(crate) fn process(&self) -> i32 {
+        self.held
+            .as_ref()
+            .expect("held until it is dropped")
+            .connection
+            .process
+    }
+
     /// The pool it came from.
     pub(crate) fn pool(&self) -> Pool {
         Pool {
@@ -452,6 +466,8 @@ impl Drop for Lease {
         let Some(held) = self.held.take() else {
             return;
         };
+        let process = held.connection.process;
+        trace!(target: LOG_TARGET, process, state = ?self.state, "connection given back");
         match self.state {
             State::Settled => self.pool.take_back(held),
             State::Busy => {

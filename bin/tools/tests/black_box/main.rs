@@ -11,6 +11,7 @@ mod first_minutes;
 mod framing;
 mod http_rules;
 mod logins;
+mod logs;
 mod manual;
 mod methods;
 mod prompts;

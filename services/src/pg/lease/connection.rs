@@ -9,13 +9,20 @@ use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection, Row as _,
     postgres::PgConnectOptions,
 };
-use std::time::Duration;
+use std::{
+    ops::{Deref, DerefMut},
+    time::Duration,
+};
 use tokio::{
     sync::OwnedSemaphorePermit,
     time::{self, Instant},
 };
+use tracing::info;
 
-use crate::pg::database::{Database, Fit, Standing, Target};
+use crate::pg::{
+    LOG_TARGET,
+    database::{Database, Fit, Standing, Target},
+};
 
 use super::{
     LeaseError,
@@ -35,6 +42,14 @@ pub(super) struct Connection {
     pub(super) target: usize,
     /// What it takes of what all callers together may have, if it is counted.
     pub(super) seat: Option<OwnedSemaphorePermit>,
+    /// Tells when it is gone.
+    _end: End,
+}
+
+/// Tells of the end of a connection, whichever way it comes to it.
+#[derive(Debug)]
+struct End {
+    process: i32,
 }
 
 /// What went wrong with a host, for clients and for the log.
@@ -103,7 +118,9 @@ impl Connection {
 
     /// Says farewell. Whether it was heard does not matter: the socket closes either way.
     pub(super) async fn close(self) {
-        let Self { inner, seat, .. } = self;
+        let Self {
+            inner, seat, _end, ..
+        } = self;
         let _ = time::timeout(FAREWELL, inner.close()).await;
         drop(seat);
     }
@@ -122,10 +139,26 @@ impl Connection {
                 since: Instant::now(),
                 target: index,
                 seat: None,
+                _end: End { process },
             };
             Ok((connection, standing))
         };
-        match time::timeout(limit, connect).await {
+        let began = Instant::now();
+        let reached = time::timeout(limit, connect).await;
+        let name = database.name();
+        let duration_ms = began.elapsed().as_secs_f64() * 1e3;
+        if let Ok(Ok((Self { process, .. }, _))) = &reached {
+            info!(
+                target: LOG_TARGET,
+                database = name,
+                process,
+                duration_ms,
+                "connection opened"
+            );
+        } else {
+            info!(target: LOG_TARGET, database = name, duration_ms, "connection failed");
+        }
+        match reached {
             Ok(Ok(reached)) => Ok(reached),
             Ok(Err(error)) => Err(Failure {
                 cause: Cause::new(&error),
@@ -136,6 +169,28 @@ impl Connection {
                 source: None,
             }),
         }
+    }
+}
+
+impl Deref for Connection {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.inner
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.inner
+    }
+}
+
+// === impl End ===
+
+impl Drop for End {
+    fn drop(&mut self) {
+        info!(target: LOG_TARGET, process = self.process, "connection closed");
     }
 }
 

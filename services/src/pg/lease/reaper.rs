@@ -14,6 +14,8 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
+use crate::pg::LOG_TARGET;
+
 use super::{
     LeaseError, Shared,
     connection::Connection,
@@ -99,7 +101,12 @@ impl Errand {
                 let Held { connection, room } = held;
                 // The connection stays open meanwhile, so its process can be nobody else's.
                 match cancel(&connection, &pool).await {
-                    Ok(()) => debug!(database = pool.database.name(), "statement cancelled"),
+                    Ok(()) => debug!(
+                        target: LOG_TARGET,
+                        database = pool.database.name(),
+                        process = connection.process,
+                        "statement cancelled"
+                    ),
                     Err(error) => warn!(
                         error = &error as &dyn Error,
                         database = pool.database.name(),

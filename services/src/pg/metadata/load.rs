@@ -1,15 +1,17 @@
 //! Reads the catalogue.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Instant};
 
 use futures_util::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, Either, Row as _, ValueRef as _, postgres::PgRow};
+use tracing::debug;
 
 use super::{
     ColumnEntry, Identity, Metadata, TableEntry, TableKind, query,
     words::{Gathering, Word},
 };
 use crate::pg::{
+    LOG_TARGET,
     error::{Phase, QueryError},
     lease::{Lease, milliseconds},
 };
@@ -55,12 +57,23 @@ impl Metadata {
     pub(super) async fn load_within(mut lease: Lease, limits: Limits) -> Result<Self, QueryError> {
         let message = query::message(milliseconds(lease.database().query_timeout()), limits);
         let mut reader = Reader::new(limits);
+        let began = Instant::now();
         reader
             .read(&mut lease, message)
             .await
             .map_err(|error| QueryError::new(error, Phase::Run, 0))?;
         lease.settle();
-        Ok(reader.finish())
+        let metadata = reader.finish();
+        debug!(
+            target: LOG_TARGET,
+            database = lease.database().name(),
+            process = lease.process(),
+            tables = metadata.tables.len(),
+            columns = metadata.columns.len(),
+            duration_ms = began.elapsed().as_secs_f64() * 1e3,
+            "catalogue read"
+        );
+        Ok(metadata)
     }
 }
 

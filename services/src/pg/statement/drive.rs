@@ -1,5 +1,6 @@
 //! The conversation with PostgreSQL about one statement.
 
+mod account;
 mod spool;
 
 use std::{error::Error, fmt::Write as _, sync::Arc};
@@ -12,6 +13,7 @@ use sqlx::{
 use tokio::time;
 use tracing::warn;
 
+use self::account::Account;
 use super::{Access, Route, Statement};
 use crate::pg::{
     error::{Phase, QueryError},
@@ -28,6 +30,7 @@ pub(super) async fn drive(
     statement: Statement,
     desk: Desk,
 ) -> Result<Summary, QueryError> {
+    let account = Account::open(&lease, &statement);
     let mut run = Run {
         lease,
         desk,
@@ -42,10 +45,12 @@ pub(super) async fn drive(
         run.lease.renew().await?;
         done = run.go().await;
     }
-    done.map_err(|stop| match stop {
+    let done = done.map_err(|stop| match stop {
         Stop::Failed(error) => error,
         Stop::Unfit => unreachable!("only a cursor can be unfit"),
-    })
+    });
+    account.close(&done);
+    done
 }
 
 struct Run {

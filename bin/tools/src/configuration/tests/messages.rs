@@ -191,12 +191,16 @@ knowledgebase: {enabled: true}
 
 #[test]
 fn a_log_level_that_changes_nothing_yet_is_said() {
-    let case = Case::new().env(&[("ZIGGURAT_MCP_LOG_LEVEL", "info")]);
+    let case = Case::new().env(&[("ZIGGURAT_LLM_LOG_LEVEL", "info")]);
     assert_eq!(
         case.warnings(),
-        ["a log level is configured, but this build does not serve it yet"]
+        ["ZIGGURAT_LLM_LOG_LEVEL is configured, but this build does not serve it yet"]
     );
-    let case = Case::new().env(&[("ZIGGURAT_MCP_LOG_LEVEL", "error")]);
+    let case = Case::new().env(&[
+        ("ZIGGURAT_MCP_LOG_LEVEL", "info"),
+        ("ZIGGURAT_DB_LOG_LEVEL", "trace"),
+        ("ZIGGURAT_LLM_LOG_LEVEL", "none"),
+    ]);
     assert_eq!(case.warnings(), [""; 0]);
 }
 

@@ -27,11 +27,12 @@ const READERS: usize = 6;
 const CLIENTS: usize = READERS + 2;
 
 /// What a client is told while PostgreSQL is not there.
-const CLEAR: [&str; 4] = [
+const CLEAR: [&str; 5] = [
     "Failed to get database client: failed to connect to database '",
     "Error iterating rows: the connection to the database was lost",
     // What PostgreSQL gets to say while it is dying.
     "Error iterating rows: FATAL: ",
+    "Failed to begin transaction: FATAL: ",
     "Failed to commit transaction: FATAL: ",
 ];
 

@@ -242,6 +242,18 @@ impl Program {
         self.log.wait_for(needle, before + 1)
     }
 
+    /// All it ever writes to standard error; waits for its end.
+    pub(crate) fn whole_log(&self) -> String {
+        let text = self.log.text.lock().expect("whole");
+        let (text, timeout) = self
+            .log
+            .grown
+            .wait_timeout_while(text, PATIENCE, |(_, is_over)| !*is_over)
+            .expect("whole");
+        assert!(!timeout.timed_out(), "still running: {}", text.0);
+        text.0.clone()
+    }
+
     /// All it has written to standard error.
     pub(crate) fn log(&self) -> String {
         self.log.text.lock().expect("whole").0.clone()

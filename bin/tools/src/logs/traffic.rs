@@ -1,0 +1,149 @@
+//! Requests and responses, for `-debug`.
+//!
+//! Bodies are never written: they hold passwords, tokens and what is in databases. Of headers
+//! it is written that there is an `Authorization`, and not what is in it.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use http::{HeaderMap, Request, Response, header};
+use http_body::Body;
+use tower_layer::Layer;
+use tower_service::Service;
+use tracing::debug;
+use ziggurat_layers::sanitize::RequestId;
+
+/// How much of a path goes to the log, in bytes.
+const LONGEST: usize = 200;
+
+/// Tells of every request and its response, under an id that it gives to the request.
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub(crate) struct TrafficLayer;
+
+/// Service made by [`TrafficLayer`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traffic<S> {
+    inner: S,
+}
+
+/// Response future of [`Traffic`].
+pub(crate) struct ResponseFuture<F> {
+    // Boxed: somebody is debugging.
+    response: Pin<Box<F>>,
+    id: RequestId,
+    began: Instant,
+}
+
+// === impl TrafficLayer ===
+
+impl<S> Layer<S> for TrafficLayer {
+    type Service = Traffic<S>;
+
+    fn layer(&self, inner: S) -> Traffic<S> {
+        Traffic { inner }
+    }
+}
+
+// === impl Traffic ===
+
+impl<S, ReqBody, ResBody> Service<Request<ReqBody>> for Traffic<S>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    ReqBody: Body,
+    ResBody: Body,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<ReqBody>) -> Self::Future {
+        let id = RequestId::generate();
+        let path = request.uri().path();
+        debug!(
+            request_id = id.as_str(),
+            method = request.method().as_str(),
+            path = &path[..path.floor_char_boundary(LONGEST)],
+            authorization = authorization(request.headers()),
+            size = request.body().size_hint().exact(),
+            "http request"
+        );
+        request.extensions_mut().insert(id.clone());
+        ResponseFuture {
+            response: Box::pin(self.inner.call(request)),
+            id,
+            began: Instant::now(),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, B, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    B: Body,
+{
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let response = ready!(self.response.as_mut().poll(cx))?;
+        debug!(
+            request_id = self.id.as_str(),
+            status = response.status().as_u16(),
+            duration_ms = self.began.elapsed().as_secs_f64() * 1e3,
+            // Not known of what is sent as it comes.
+            size = response.body().size_hint().exact(),
+            "http response"
+        );
+        Poll::Ready(Ok(response))
+    }
+}
+
+impl<F> fmt::Debug for ResponseFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What may be known of how somebody signs in.
+fn authorization(headers: &HeaderMap) -> Option<&'static str> {
+    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let scheme = value.split(|byte| *byte == b' ').next()?;
+    let is_bearer = scheme.eq_ignore_ascii_case(b"bearer") && scheme.len() < value.len();
+    Some(if is_bearer { "Bearer ***" } else { "***" })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn of_an_authorization_no_more_is_known_than_that_it_is_there() {
+        let cases = [
+            ("Bearer s3cret", "Bearer ***"),
+            ("bEARER s3cret", "Bearer ***"),
+            ("Basic czNjcmV0", "***"),
+            ("s3cret", "***"),
+            ("bearer", "***"),
+        ];
+        for (value, expected) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(value));
+            assert_eq!(authorization(&headers), Some(expected), "{value}");
+        }
+        assert_eq!(authorization(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! What is on standard error (1.1 `-debug`, 1.2, 7), and what must never be.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Home, Postgres, Program};
+
+const SHOP: &str = "CREATE TABLE item (id int, note text); INSERT INTO item VALUES (1, 'a fern');
+    CREATE FUNCTION gossip(text) RETURNS text LANGUAGE plpgsql AS
+        $$ BEGIN RAISE WARNING 'heard %', $1; RETURN $1; END $$";
+
+/// What a caller writes and nobody else should read.
+const SECRET: &str = "hunter2";
+
+/// All it has written by the time it is told to end.
+fn last_words(program: &Program) -> String {
+    program.signal(Signal::TERM);
+    program.wait_for("shutting down");
+    program.log()
+}
+
+/// The lines about calls of tools.
+fn calls(log: &str) -> Vec<Value> {
+    let lines = log.lines().filter(|line| line.starts_with('{'));
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+#[test]
+fn at_the_start_it_says_what_there_is() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    home.token("main");
+    home.token("main");
+    home.user("alice", "correct horse");
+    let (program, _client) = home.serve(&[]);
+    let log = program.log();
+    let expected = [
+        format!("INFO Loaded 2 token(s) from {}\n", home.tokens().display()),
+        format!("INFO Loaded 1 user(s) from {}\n", home.users().display()),
+        format!("INFO Watching {} for changes\n", home.tokens().display()),
+        "INFO login rate limit: 10 failures per 15 minutes from one address\n".to_owned(),
+        "INFO Embedding: DISABLED\n".to_owned(),
+        "INFO LLM proxy: DISABLED\n".to_owned(),
+        "INFO Knowledge base: DISABLED\n".to_owned(),
+        "INFO Authentication: ENABLED\n".to_owned(),
+        "INFO listening on http://127.0.0.1:".to_owned(),
+    ];
+    for line in expected {
+        assert!(log.contains(&line), "no {line} in {log}");
+    }
+}
+
+#[test]
+fn a_call_of_a_tool_is_a_json_line_without_what_was_said() {
+    let postgres = Postgres::with(SHOP);
+    let mut home = Home::with(&postgres);
+    home.set("ZIGGURAT_MCP_LOG_LEVEL", "info");
+    let (program, client) = home.serve(&["-no-auth"]);
+    client.query(&format!("SELECT gossip('{SECRET}')"));
+    client.tool(
+        "query_database",
+        &json!({"query": format!("SELEC {SECRET}")}),
+    );
+    client.call("tools/call", &json!({"name": "nonsense"}));
+    let log = last_words(&program);
+    let calls = calls(&log);
+    let seen: Vec<_> = calls
+        .iter()
+        .map(|call| {
+            let fields = &call["fields"];
+            assert!(fields["duration_ms"].is_number(), "{call}");
+            assert_eq!(fields["id"], "1", "{call}");
+            let time = call["timestamp"].as_str().expect("a time");
+            assert!(time.ends_with('Z') && time.contains('T'), "{time}");
+            [
+                &call["level"],
+                &call["message"],
+                &fields["tool"],
+                &fields["outcome"],
+            ]
+            .map(|text| text.as_str().expect("a text").to_owned())
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ["info", "tool call", "query_database", "ok"],
+            ["warn", "tool call", "query_database", "error"],
+            ["warn", "tool call", "nonsense", "unknown tool"],
+        ]
+    );
+    assert!(!log.contains(SECRET), "{log}");
+    assert!(!log.contains("SELEC"), "{log}");
+}
+
+#[test]
+fn unless_it_is_asked_to_it_says_nothing_of_calls_that_are_no_fault_of_its_own() {
+    let postgres = Postgres::with(SHOP);
+    let home = Home::with(&postgres);
+    let (program, client) = home.serve(&["-no-auth"]);
+    client.query(&format!("SELECT gossip('{SECRET}')"));
+    client.tool(
+        "query_database",
+        &json!({"query": format!("SELECT {SECRET}")}),
+    );
+    let log = last_words(&program);
+    assert_eq!(calls(&log), [Value::Null; 0], "{log}");
+    assert!(!log.contains("[DATABASE]"), "{log}");
+    assert!(!log.contains(SECRET), "{log}");
+}
+
+#[test]
+fn what_goes_to_postgresql_is_told_by_kind_and_not_in_its_words() {
+    let postgres = Postgres::with(SHOP);
+    for (level, opened, statement, lent) in [
+        ("info", true, false, false),
+        ("debug", true, true, false),
+        ("trace", true, true, true),
+    ] {
+        let mut home = Home::with(&postgres);
+        home.set("ZIGGURAT_DB_LOG_LEVEL", level);
+        let (mut program, client) = home.serve(&["-no-auth"]);
+        client.query(&format!("SELECT gossip('{SECRET}')"));
+        client.tool(
+            "query_database",
+            &json!({"query": format!("{SECRET} * FROM item")}),
+        );
+        last_words(&program);
+        assert!(program.ended().success());
+        let log = program.whole_log();
+        for (words, is_there) in [
+            (
+                "[DATABASE] connection opened database=main process=",
+                opened,
+            ),
+            ("[DATABASE] connection closed process=", opened),
+            ("command=SELECT duration_ms=", statement),
+            ("command=OTHER duration_ms=", statement),
+            ("sqlstate=42601 is_ok=false", statement),
+            ("[DATABASE] catalogue read database=main", statement),
+            ("[DATABASE] connection lent", lent),
+        ] {
+            assert_eq!(log.contains(words), is_there, "{level}, {words}: {log}");
+        }
+        assert!(!log.to_lowercase().contains(SECRET), "{level}: {log}");
+        let opened = log.matches("] connection opened").count();
+        assert_eq!(log.matches("] connection closed").count(), opened, "{log}");
+    }
+}
+
+#[test]
+fn debugging_shows_the_traffic_and_keeps_its_secrets() {
+    let postgres = Postgres::with(SHOP);
+    let home = Home::with(&postgres);
+    let token = home.token("main");
+    home.user("alice", "correct horse");
+    let (program, client) = home.serve(&["-debug"]);
+    client.get("/nowhere?token=hunter2");
+    client.login("alice", SECRET);
+    let alice = client.logged_in("alice", "correct horse");
+    alice.query(&format!("SELECT gossip('{SECRET}')"));
+    client.bearing(&token).query("SELECT 1");
+    client.bearing(SECRET).post("/mcp/v1", "{}");
+    let log = last_words(&program);
+    let expected = [
+        "method=GET path=/nowhere size=0",
+        "DEBUG http request request_id=",
+        "method=POST path=/mcp/v1 size=",
+        "method=POST path=/mcp/v1 authorization=\"Bearer ***\" size=",
+        "DEBUG json-rpc method=tools/call request_id=",
+        "DEBUG http response request_id=",
+        " status=200 duration_ms=",
+        " status=401 duration_ms=",
+    ];
+    for words in expected {
+        assert!(log.contains(words), "no {words} in {log}");
+    }
+    for secret in [SECRET, "correct horse", &token, "session_token", "gossip"] {
+        assert!(!log.contains(secret), "{secret} is in {log}");
+    }
+}
