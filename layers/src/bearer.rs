@@ -94,8 +94,8 @@ pub use self::{
 /// Decides whether a token may pass.
 ///
 /// Implemented by [`Hashed`] and by every `Fn(&str) -> Future`. A check in memory returns a
-/// [`Ready`](std::future::Ready) and costs nothing; a check in a database may box its own
-/// future.
+/// [`Ready`](std::future::Ready), and is cheapest with an answer to
+/// [`verify_now`](Self::verify_now); a check in a database may box its own future.
 ///
 /// ```
 /// use std::future::{Ready, ready};
@@ -114,6 +114,14 @@ pub trait Verify {
     type Future: Future<Output = Result<Self::Identity, Denied>>;
     /// Looks the token up.
     fn verify(&self, token: &str) -> Self::Future;
+    /// Looks the token up if that takes no waiting; asked first.
+    ///
+    /// A check in memory answers here, and its requests are passed on at once, without being
+    /// kept for later. The default has no answer.
+    fn verify_now(&self, token: &str) -> Option<Result<Self::Identity, Denied>> {
+        let _ = token;
+        None
+    }
 }
 
 /// Why a well-formed token may not pass.
@@ -159,21 +167,34 @@ pin_project! {
     /// Response future of [`Bearer`].
     pub struct ResponseFuture<S, R, Req, V, F> {
         #[pin]
-        state: State<V, F>,
-        inner: Option<S>,
-        request: Option<Req>,
-        render: R,
-        rules: Arc<Rules>,
+        state: State<S, R, Req, V, F>,
     }
 }
 
 pin_project! {
     #[project = StateProj]
-    enum State<V, F> {
-        Refused { fault: Fault },
-        Verifying { #[pin] verdict: V },
+    enum State<S, R, Req, V, F> {
+        Refused { fault: Fault, refusing: Refusing<R> },
+        Verifying {
+            #[pin]
+            verdict: V,
+            kept: Option<Kept<S, R, Req>>,
+        },
         Serving { #[pin] response: F },
     }
+}
+
+/// What is needed once the verdict is there.
+struct Kept<S, R, Req> {
+    inner: S,
+    request: Req,
+    refusing: Refusing<R>,
+}
+
+/// What it takes to refuse.
+struct Refusing<R> {
+    render: R,
+    rules: Arc<Rules>,
 }
 
 // === impl Verify ===
@@ -304,26 +325,24 @@ where
     }
 
     fn call(&mut self, mut request: Request<ReqBody>) -> Self::Future {
-        let (state, inner, request) = match self.admission(&mut request) {
+        let state = match self.admission(&mut request) {
             Admission::Pass => {
-                let response = self.inner.call(request);
-                (State::Serving { response }, None, None)
+                return ResponseFuture {
+                    state: State::Serving {
+                        response: self.inner.call(request),
+                    },
+                };
             }
-            Admission::Refuse(fault) => (State::Refused { fault }, None, None),
-            Admission::Verify(verdict) => {
-                // The clone was never polled ready: keep it, use up the service that was.
-                let clone = self.inner.clone();
-                let inner = mem::replace(&mut self.inner, clone);
-                (State::Verifying { verdict }, Some(inner), Some(request))
-            }
+            Admission::Refuse(fault) => State::Refused {
+                fault,
+                refusing: self.refusing(),
+            },
+            Admission::Verify(verdict) => State::Verifying {
+                verdict,
+                kept: Some(self.keep(request)),
+            },
         };
-        ResponseFuture {
-            state,
-            inner,
-            request,
-            render: self.render.clone(),
-            rules: Arc::clone(&self.rules),
-        }
+        ResponseFuture { state }
     }
 }
 
@@ -334,21 +353,47 @@ enum Admission<V> {
 }
 
 impl<S, V: Verify, R> Bearer<S, V, R> {
+    #[inline]
     fn admission<B>(&self, request: &mut Request<B>) -> Admission<V::Future> {
-        if self.rules.exempt.contain(request.uri().path()) {
+        if self.rules.exempt.contain_path_of(request.uri()) {
             return Admission::Pass;
         }
-        let verdict = match bearer_token(request.headers()) {
-            Ok(token) => self.verify.verify(token),
-            Err(Fault::Missing) if self.rules.optional.contain(request.uri().path()) => {
-                return Admission::Pass;
-            }
-            Err(fault) => return Admission::Refuse(fault),
+        let fault = match bearer_token(request.headers_mut()) {
+            Ok(token) => match self.verify.verify_now(token) {
+                Some(Ok(identity)) => {
+                    request.extensions_mut().insert(identity);
+                    return Admission::Pass;
+                }
+                Some(Err(denied)) => denied.into(),
+                None => return Admission::Verify(self.verify.verify(token)),
+            },
+            Err(fault) => fault,
         };
-        if let Some(value) = request.headers_mut().get_mut(header::AUTHORIZATION) {
-            value.set_sensitive(true);
+        if fault == Fault::Missing && self.rules.optional.contain_path_of(request.uri()) {
+            return Admission::Pass;
         }
-        Admission::Verify(verdict)
+        Admission::Refuse(fault)
+    }
+}
+
+impl<S, V, R: Clone> Bearer<S, V, R> {
+    fn refusing(&self) -> Refusing<R> {
+        Refusing {
+            render: self.render.clone(),
+            rules: Arc::clone(&self.rules),
+        }
+    }
+}
+
+impl<S: Clone, V, R: Clone> Bearer<S, V, R> {
+    fn keep<Req>(&mut self, request: Req) -> Kept<S, R, Req> {
+        // The clone was never polled ready: it stays, and the service that was is used up.
+        let clone = self.inner.clone();
+        Kept {
+            inner: mem::replace(&mut self.inner, clone),
+            request,
+            refusing: self.refusing(),
+        }
     }
 }
 
@@ -364,28 +409,31 @@ where
     type Output = Result<S::Response, S::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
+        let mut state = self.project().state;
         loop {
-            match this.state.as_mut().project() {
-                StateProj::Refused { fault } => {
-                    return Poll::Ready(Ok(this.rules.refuse(*fault, this.render)));
-                }
-                StateProj::Verifying { verdict } => match ready!(verdict.poll(cx)) {
-                    Ok(identity) => {
-                        let mut request = this.request.take().expect("request is passed on once");
-                        request.extensions_mut().insert(identity);
-                        let inner = this.inner.as_mut().expect("kept with the request");
-                        let response = inner.call(request);
-                        this.state.set(State::Serving { response });
-                    }
-                    Err(denied) => {
-                        // The request goes first: its body must not wait for the answer.
-                        *this.request = None;
-                        let fault = denied.into();
-                        this.state.set(State::Refused { fault });
-                    }
-                },
+            match state.as_mut().project() {
                 StateProj::Serving { response } => return response.poll(cx),
+                StateProj::Refused { fault, refusing } => {
+                    return Poll::Ready(Ok(refusing.rules.refuse(*fault, &refusing.render)));
+                }
+                StateProj::Verifying { verdict, kept } => {
+                    let verdict = ready!(verdict.poll(cx));
+                    let mut kept = kept.take().expect("there is one verdict");
+                    let next = match verdict {
+                        Ok(identity) => {
+                            kept.request.extensions_mut().insert(identity);
+                            State::Serving {
+                                response: kept.inner.call(kept.request),
+                            }
+                        }
+                        // The request goes now: its body must not wait for the answer.
+                        Err(denied) => State::Refused {
+                            fault: denied.into(),
+                            refusing: kept.refusing,
+                        },
+                    };
+                    state.set(next);
+                }
             }
         }
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
+use subtle::{Choice, ConstantTimeEq as _};
 
 use super::{Denied, Verify};
 
@@ -65,11 +65,19 @@ impl TokenHash {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    fn words(&self) -> [u64; 4] {
+        let (words, _) = self.0.as_chunks();
+        std::array::from_fn(|at| u64::from_ne_bytes(words[at]))
+    }
 }
 
 impl PartialEq for TokenHash {
     fn eq(&self, other: &Self) -> bool {
-        self.0.ct_eq(&other.0).into()
+        // By words, in an eighth of the steps that bytes take.
+        let pairs = self.words().into_iter().zip(other.words());
+        let same = pairs.fold(Choice::from(1), |same, (a, b)| same & a.ct_eq(&b));
+        same.into()
     }
 }
 
@@ -77,7 +85,8 @@ impl Eq for TokenHash {}
 
 impl Hash for TokenHash {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
+        // Of a digest, any part is as good as the whole.
+        state.write_u64(self.words()[0]);
     }
 }
 
@@ -145,6 +154,13 @@ impl<I> FromIterator<(TokenHash, I)> for Hashed<I> {
     }
 }
 
+impl<I: Clone> Hashed<I> {
+    fn find(&self, token: &str) -> Result<I, Denied> {
+        let identity = self.identities.get(&TokenHash::of(token));
+        identity.cloned().ok_or(Denied::Invalid)
+    }
+}
+
 impl<I> Verify for Hashed<I>
 where
     I: Clone + Send + Sync + 'static,
@@ -153,8 +169,11 @@ where
     type Future = Ready<Result<I, Denied>>;
 
     fn verify(&self, token: &str) -> Self::Future {
-        let identity = self.identities.get(&TokenHash::of(token));
-        ready(identity.cloned().ok_or(Denied::Invalid))
+        ready(self.find(token))
+    }
+
+    fn verify_now(&self, token: &str) -> Option<Result<I, Denied>> {
+        Some(self.find(token))
     }
 }
 

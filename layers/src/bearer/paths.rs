@@ -1,5 +1,7 @@
 //! Which request paths a rule speaks of.
 
+use http::Uri;
+
 /// A set of exact paths and of subtrees (`/docs/*`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Paths {
@@ -20,6 +22,12 @@ impl Paths {
                 self.exact.push(path);
             }
         }
+    }
+
+    /// [`contain`](Self::contain) with nothing to do where there is no rule, which is mostly.
+    #[inline]
+    pub(super) fn contain_path_of(&self, uri: &Uri) -> bool {
+        !(self.exact.is_empty() && self.below.is_empty()) && self.contain(uri.path())
     }
 
     pub(super) fn contain(&self, path: &str) -> bool {

@@ -406,6 +406,68 @@ fn a_hash_reads_back_in_either_case_and_shows_only_its_first_digits_in_debug() {
     }
 }
 
+#[test]
+fn one_illegal_byte_anywhere_in_a_token_of_any_length_is_found() {
+    for length in 1..=50 {
+        let token = vec![b'z'; length];
+        assert!(token::is_b64token(&token), "{length}");
+        for place in 0..length {
+            for byte in [b' ', b',', b':', b'@', b'[', b'`', b'{', 0x7F, 0xE1] {
+                let mut token = token.clone();
+                token[place] = byte;
+                assert!(!token::is_b64token(&token), "{byte} at {place} of {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn digests_that_differ_anywhere_are_not_equal() {
+    let digest = *TokenHash::of("test").as_bytes();
+    for place in 0..digest.len() {
+        let mut other = digest;
+        other[place] ^= 1;
+        assert_ne!(
+            TokenHash::from_bytes(digest),
+            TokenHash::from_bytes(other),
+            "{place}"
+        );
+    }
+}
+
+/// Knows one token by heart and has to wait for all others.
+#[derive(Clone)]
+struct ByHeart;
+
+impl Verify for ByHeart {
+    type Identity = &'static str;
+    type Future = Ready<Result<&'static str, Denied>>;
+
+    fn verify(&self, token: &str) -> Self::Future {
+        assert_ne!(token, "known", "asked again");
+        ready(Ok("looked up"))
+    }
+
+    fn verify_now(&self, token: &str) -> Option<Result<&'static str, Denied>> {
+        match token {
+            "known" => Some(Ok("by heart")),
+            "revoked" => Some(Err(Denied::Invalid)),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn only_a_check_that_has_no_answer_yet_is_waited_for() {
+    let layer = BearerLayer::new(ByHeart);
+    for (token, who) in [("known", "by heart"), ("other", "looked up")] {
+        let response = send(&layer, with_header(format!("Bearer {token}")));
+        assert_eq!(response.body(), who, "{token}");
+    }
+    let response = send(&layer, with_header("Bearer revoked"));
+    assert_eq!(code(&response), Some("invalid_token"));
+}
+
 proptest! {
     #[test]
     fn a_token_is_accepted_exactly_when_the_grammar_says_so(token in "[ -~]{0,24}") {
