@@ -81,7 +81,7 @@ pub struct BodyLimitLayer<R = ErrorString> {
 #[derive(Clone, Debug)]
 pub struct BodyLimit<S, R = ErrorString> {
     inner: S,
-    layer: BodyLimitLayer<R>,
+    layer: Arc<BodyLimitLayer<R>>,
 }
 
 pin_project! {
@@ -99,9 +99,9 @@ pin_project! {
 pin_project! {
     /// Response future of [`BodyLimit`].
     #[derive(Debug)]
-    pub struct ResponseFuture<F, B, R = ErrorString> {
+    pub struct ResponseFuture<F, R = ErrorString> {
         #[pin]
-        state: State<F, B>,
+        state: State<F, R>,
         watch: Option<Watch<R>>,
     }
 }
@@ -109,9 +109,9 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     #[derive(Debug)]
-    enum State<F, B> {
+    enum State<F, R> {
         Serving { #[pin] response: F },
-        Refused { response: Option<Response<B>> },
+        Refused { refusal: Refusal<R> },
         Done,
     }
 }
@@ -120,7 +120,14 @@ pin_project! {
 #[derive(Debug)]
 struct Watch<R> {
     overrun: Arc<Overrun>,
-    layer: BodyLimitLayer<R>,
+    refusal: Refusal<R>,
+}
+
+/// A refusal, certain or possible.
+#[derive(Debug)]
+struct Refusal<R> {
+    layer: Arc<BodyLimitLayer<R>>,
+    fault: Fault,
     version: Version,
 }
 
@@ -215,7 +222,7 @@ impl<S, R: Clone> Layer<S> for BodyLimitLayer<R> {
     fn layer(&self, inner: S) -> Self::Service {
         BodyLimit {
             inner,
-            layer: self.clone(),
+            layer: Arc::new(self.clone()),
         }
     }
 }
@@ -230,39 +237,68 @@ where
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future, ResBody, R>;
+    type Future = ResponseFuture<S::Future, R>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let version = request.version();
-        let size = match self.layer.judge(&request) {
-            Ok(size) => size,
-            Err(fault) => {
-                let response = Some(self.layer.refuse(fault, version));
-                return ResponseFuture {
-                    state: State::Refused { response },
-                    watch: None,
-                };
-            }
+        let remaining = self.layer.max_bytes;
+        match self.layer.judge(&request) {
+            Ok(Size::WithinLimit) => ResponseFuture {
+                state: State::Serving {
+                    response: self.inner.call(request.map(|inner| LimitedBody {
+                        inner,
+                        remaining,
+                        overrun: None,
+                        is_over: false,
+                    })),
+                },
+                watch: None,
+            },
+            Ok(Size::Unknown) => self.watch(request),
+            Err(fault) => ResponseFuture {
+                state: State::Refused {
+                    refusal: self.refusal(fault, request.version()),
+                },
+                watch: None,
+            },
+        }
+    }
+}
+
+impl<S, R> BodyLimit<S, R> {
+    // Out of the way of requests whose size is known, which are nearly all.
+    #[inline(never)]
+    fn watch<B>(&mut self, request: Request<B>) -> ResponseFuture<S::Future, R>
+    where
+        S: Service<Request<LimitedBody<B>>>,
+    {
+        let overrun = Arc::<Overrun>::default();
+        let watch = Watch {
+            overrun: Arc::clone(&overrun),
+            refusal: self.refusal(Fault::TooLarge, request.version()),
         };
-        let watch = (size == Size::Unknown).then(|| Watch {
-            overrun: Arc::default(),
-            layer: self.layer.clone(),
-            version,
-        });
-        let request = request.map(|inner| LimitedBody {
-            inner,
-            remaining: self.layer.max_bytes,
-            overrun: watch.as_ref().map(|watch| Arc::clone(&watch.overrun)),
-            is_over: false,
-        });
-        let response = self.inner.call(request);
+        let remaining = self.layer.max_bytes;
         ResponseFuture {
-            state: State::Serving { response },
-            watch,
+            state: State::Serving {
+                response: self.inner.call(request.map(|inner| LimitedBody {
+                    inner,
+                    remaining,
+                    overrun: Some(overrun),
+                    is_over: false,
+                })),
+            },
+            watch: Some(watch),
+        }
+    }
+
+    fn refusal(&self, fault: Fault, version: Version) -> Refusal<R> {
+        Refusal {
+            layer: Arc::clone(&self.layer),
+            fault,
+            version,
         }
     }
 }
@@ -275,9 +311,10 @@ enum Size {
 
 impl<R> BodyLimitLayer<R> {
     /// Judges a request by what it says of its body, without touching the body.
+    #[inline]
     fn judge<B: Body>(&self, request: &Request<B>) -> Result<Size, Fault> {
         let hint = request.body().size_hint();
-        let announced = content_length(request.headers(), hint)?;
+        let announced = content_length(request.headers(), &hint)?;
         if announced.unwrap_or(0).max(hint.lower()) > self.max_bytes {
             return Err(Fault::TooLarge);
         }
@@ -294,26 +331,37 @@ impl<R> BodyLimitLayer<R> {
 /// One field line of digits, and `Transfer-Encoding` beside it only where the server settled
 /// on just that length: whatever two readers could understand differently is how requests are
 /// smuggled (RFC 9112, section 11.2). A number too large for 64 bits is simply too large.
-fn content_length(headers: &HeaderMap, hint: SizeHint) -> Result<Option<u64>, Fault> {
-    let mut values = headers.get_all(header::CONTENT_LENGTH).iter();
-    let Some(value) = values.next() else {
+#[inline]
+fn content_length(headers: &HeaderMap, hint: &SizeHint) -> Result<Option<u64>, Fault> {
+    let Some(value) = headers.get(header::CONTENT_LENGTH) else {
         return Ok(None);
     };
-    if values.next().is_some() {
+    // Counting is cheaper than a second look-up: mostly no header is there twice.
+    if headers.len() > headers.keys_len() && is_repeated(headers) {
         return Err(Fault::ContentLength);
     }
-    let digits = value.as_bytes();
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(Fault::ContentLength);
-    }
-    let length = digits.iter().fold(0_u64, |sum, digit| {
-        sum.saturating_mul(10)
-            .saturating_add(u64::from(digit - b'0'))
-    });
+    let length = decimal(value.as_bytes()).ok_or(Fault::ContentLength)?;
     if hint.exact() != Some(length) && headers.contains_key(header::TRANSFER_ENCODING) {
         return Err(Fault::ContentLength);
     }
     Ok(Some(length))
+}
+
+#[cold]
+fn is_repeated(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::CONTENT_LENGTH).iter();
+    values.nth(1).is_some()
+}
+
+#[inline]
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |sum, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then(|| sum.saturating_mul(10).saturating_add(digit.into()))
+    })
 }
 
 // === impl LimitedBody ===
@@ -370,7 +418,7 @@ where
 
 // === impl ResponseFuture ===
 
-impl<F, R, B, E> Future for ResponseFuture<F, B, R>
+impl<F, R, B, E> Future for ResponseFuture<F, R>
 where
     F: Future<Output = Result<Response<B>, E>>,
     R: Render<B>,
@@ -378,30 +426,58 @@ where
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        let response = match this.state.as_mut().project() {
+        let this = self.project();
+        if let Some(watch) = this.watch {
+            return watch.poll(this.state, cx);
+        }
+        match this.state.project() {
             StateProj::Serving { response } => response.poll(cx),
-            StateProj::Refused { response } => {
-                let response = response.take().expect("not polled after completion");
-                return Poll::Ready(Ok(response));
-            }
+            StateProj::Refused { refusal } => Poll::Ready(Ok(refusal.answer())),
             StateProj::Done => panic!("`ResponseFuture` polled after completion"),
+        }
+    }
+}
+
+// === impl Watch ===
+
+impl<R> Watch<R> {
+    #[inline(never)]
+    fn poll<F, B, E>(
+        &self,
+        mut state: Pin<&mut State<F, R>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response<B>, E>>
+    where
+        F: Future<Output = Result<Response<B>, E>>,
+        R: Render<B>,
+    {
+        let StateProj::Serving { response } = state.as_mut().project() else {
+            panic!("`ResponseFuture` polled after completion");
         };
-        let Some(watch) = this.watch else {
-            return response;
-        };
+        let response = response.poll(cx);
         // The body may be read on another task, so a future that waits for its handler
         // waits for the overrun as well.
-        let happened = match response {
-            Poll::Ready(_) => watch.overrun.has_happened(),
-            Poll::Pending => watch.overrun.has_happened_or_wake(cx.waker()),
+        let has_overrun = match response {
+            Poll::Ready(_) => self.overrun.has_happened(),
+            Poll::Pending => self.overrun.has_happened_or_wake(cx.waker()),
         };
-        if !happened {
+        if !has_overrun {
             return response;
         }
         // The handler goes first: nothing of it runs on while the answer is made.
-        this.state.set(State::Done);
-        Poll::Ready(Ok(watch.layer.refuse(Fault::TooLarge, watch.version)))
+        state.set(State::Done);
+        Poll::Ready(Ok(self.refusal.answer()))
+    }
+}
+
+// === impl Refusal ===
+
+impl<R> Refusal<R> {
+    fn answer<B>(&self) -> Response<B>
+    where
+        R: Render<B>,
+    {
+        self.layer.refuse(self.fault, self.version)
     }
 }
 

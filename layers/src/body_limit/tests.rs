@@ -340,6 +340,6 @@ proptest! {
             }
             _ => Err(Fault::ContentLength),
         };
-        prop_assert_eq!(content_length(&headers, SizeHint::new()), expected);
+        prop_assert_eq!(content_length(&headers, &SizeHint::new()), expected);
     }
 }
