@@ -68,7 +68,7 @@ use std::{
     fmt,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header, header::Entry};
@@ -140,6 +140,7 @@ where
 }
 
 impl Select for JsonResponses {
+    #[inline]
     fn selects(&self, _: StatusCode, headers: &HeaderMap) -> bool {
         headers.get(header::CONTENT_TYPE).is_some_and(is_json)
     }
@@ -241,10 +242,13 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        // Before the call, so that what it returns is written where it stays.
+        let links = Arc::clone(&self.links);
+        let filter = self.filter.clone();
         ResponseFuture {
             response: self.inner.call(request),
-            links: Arc::clone(&self.links),
-            filter: self.filter.clone(),
+            links,
+            filter,
         }
     }
 }
@@ -260,13 +264,16 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let mut response = ready!(this.response.poll(cx))?;
-        let status = response.status();
-        let never = status.is_informational() || status == StatusCode::NOT_MODIFIED;
-        if !never && this.filter.selects(status, response.headers()) {
-            append(response.headers_mut(), this.links);
+        // Changed where it is: a response is large enough for a copy of it to be felt.
+        let mut polled = this.response.poll(cx);
+        if let Poll::Ready(Ok(response)) = &mut polled {
+            let status = response.status();
+            let never = status.is_informational() || status == StatusCode::NOT_MODIFIED;
+            if !never && this.filter.selects(status, response.headers()) {
+                append(response.headers_mut(), this.links);
+            }
         }
-        Poll::Ready(Ok(response))
+        polled
     }
 }
 
@@ -310,10 +317,12 @@ fn append(headers: &mut HeaderMap, links: &[Prepared]) {
     }
 }
 
+#[inline]
 fn is_json(content_type: &HeaderValue) -> bool {
-    if content_type == "application/json" {
-        return true;
-    }
+    content_type == "application/json" || is_json_in_other_words(content_type)
+}
+
+fn is_json_in_other_words(content_type: &HeaderValue) -> bool {
     let media_type = content_type
         .as_bytes()
         .split(|&byte| byte == b';')

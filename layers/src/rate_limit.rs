@@ -90,7 +90,7 @@ use std::{
     fmt,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -402,16 +402,16 @@ where
         let caller = request.extensions().get().copied();
         let key = caller.map_or(Key::UNKNOWN, |caller: ClientIp| caller.into());
         let state = match self.policy.admit(key) {
-            Ok(permit) => State::Serving {
-                response: self.inner.call(request),
-                admitted: Some(Admitted {
-                    permit,
-                    rules: self
-                        .rules
-                        .fields_on_success
-                        .then(|| Arc::clone(&self.rules)),
-                }),
-            },
+            Ok(permit) => {
+                let announced = self.rules.fields_on_success;
+                let rules = announced.then(|| Arc::clone(&self.rules));
+                return ResponseFuture {
+                    state: State::Serving {
+                        admitted: Some(Admitted { permit, rules }),
+                        response: self.inner.call(request),
+                    },
+                };
+            }
             Err(limited) => State::Refused {
                 response: Some(self.rules.refuse(limited, &self.render)),
             },
@@ -436,14 +436,17 @@ where
                 Poll::Ready(Ok(response))
             }
             StateProj::Serving { response, admitted } => {
-                let mut response = ready!(response.poll(cx))?;
-                let admitted = admitted.take().expect("not polled after completion");
-                let outcome = Outcome::of(&response);
-                let standing = admitted.permit.settle(outcome);
-                if let Some(rules) = admitted.rules {
-                    rules.fields.append_to(response.headers_mut(), standing);
+                // Changed where it is: a response is large enough for a copy of it to be felt.
+                let mut polled = response.poll(cx);
+                if let Poll::Ready(Ok(response)) = &mut polled {
+                    let admitted = admitted.take().expect("not polled after completion");
+                    let outcome = Outcome::of(response);
+                    let standing = admitted.permit.settle(outcome);
+                    if let Some(rules) = admitted.rules {
+                        rules.fields.append_to(response.headers_mut(), standing);
+                    }
                 }
-                Poll::Ready(Ok(response))
+                polled
             }
         }
     }

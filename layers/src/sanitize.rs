@@ -286,15 +286,19 @@ where
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         let origin = Origin::of(&request);
+        let rules = self.rules.clone();
         // The request is gone after a panic. The service is not; see the module docs.
-        let state = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
-            Ok(response) => State::Serving { response },
-            Err(payload) => State::panicked(&*payload),
-        };
-        ResponseFuture {
-            state,
-            origin,
-            rules: self.rules.clone(),
+        match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
+            Ok(response) => ResponseFuture {
+                state: State::Serving { response },
+                origin,
+                rules,
+            },
+            Err(payload) => ResponseFuture {
+                state: State::panicked(&*payload),
+                origin,
+                rules,
+            },
         }
     }
 }
@@ -315,10 +319,11 @@ where
                 StateProj::Serving { response } => {
                     // Safe to unwind through, since the future is dropped below.
                     match catch_unwind(AssertUnwindSafe(|| response.poll(cx))) {
-                        Ok(poll) => {
-                            let rules = &*this.rules;
-                            return poll.map_ok(|response| rules.answer(this.origin, response));
+                        Ok(Poll::Ready(Ok(response))) if is_fault(response.status()) => {
+                            let response = this.rules.answer(this.origin, response);
+                            return Poll::Ready(Ok(response));
                         }
+                        Ok(polled) => return polled,
                         Err(payload) => this.state.set(State::panicked(&*payload)),
                     }
                 }
@@ -340,11 +345,18 @@ impl<F, R> fmt::Debug for ResponseFuture<F, R> {
 }
 
 impl<F> State<F> {
+    #[cold]
     fn panicked(payload: &(dyn Any + Send)) -> Self {
         Self::Panicked {
             detail: ErrorDetail::of_panic(payload),
         }
     }
+}
+
+/// RFC 9110, section 15: what is above 599 counts as a server error.
+#[inline]
+fn is_fault(status: StatusCode) -> bool {
+    status >= StatusCode::INTERNAL_SERVER_ERROR
 }
 
 // === impl Rules ===
@@ -359,15 +371,12 @@ impl<R> fmt::Debug for Rules<R> {
 }
 
 impl<R> Rules<R> {
+    #[cold]
     fn answer<B>(&self, origin: &Origin, mut response: Response<B>) -> Response<B>
     where
         R: Render<B>,
     {
         let status = response.status();
-        // RFC 9110, section 15: what is above 599 counts as a server error.
-        if status < StatusCode::INTERNAL_SERVER_ERROR {
-            return response;
-        }
         let extensions = response.extensions_mut();
         let detail = extensions.remove::<ErrorDetail>();
         let is_public =
@@ -427,6 +436,7 @@ impl<R> Rules<R> {
 // === impl Origin ===
 
 impl Origin {
+    #[inline]
     fn of<B>(request: &Request<B>) -> Self {
         Self {
             method: request.method().clone(),
