@@ -181,3 +181,20 @@ fn debugging_shows_the_traffic_and_keeps_its_secrets() {
         assert!(!log.contains(secret), "{secret} is in {log}");
     }
 }
+
+#[test]
+fn a_result_that_is_streamed_is_logged_when_it_has_been_sent() {
+    let postgres = Postgres::new();
+    let mut home = Home::new();
+    let entry = postgres.entry("main");
+    home.configure(&format!("databases:\n{entry}    row_limit: 5000\n"));
+    home.set("ZIGGURAT_MCP_LOG_LEVEL", "debug");
+    let (program, client) = home.serve(&["-no-auth"]);
+    let many = "SELECT n FROM generate_series(1, 3000) n";
+    assert!(client.query(many).ends_with("\n3000"));
+    let log = last_words(&program);
+    let calls = calls(&log);
+    let messages: Vec<_> = calls.iter().map(|call| &call["message"]).collect();
+    assert_eq!(messages, ["tool call begins", "tool call"], "{log}");
+    assert_eq!(calls[1]["fields"]["outcome"], "ok", "{log}");
+}
