@@ -1,0 +1,88 @@
+"""The command line of the MCP Inspector: one process per question."""
+
+import json
+import os
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+DOOR = json.loads(os.environ["INTEROP_DOOR"])
+MODULES = Path(os.environ["INTEROP_MODULES"])
+INSPECTOR = MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+CONVERSATION = json.loads(Path(os.environ["INTEROP_CONVERSATION"]).read_text(encoding="utf-8"))
+# How it ends when there is no such tool, and when a tool says that it failed.
+TOOL_FAILED = 5
+
+
+def target(folder):
+    """The words that name the server."""
+    if "url" in DOOR:
+        headers = [f"{name}: {value}" for name, value in DOOR["headers"].items()]
+        # Else it asks the keychain of the machine for what it knows of the server.
+        headed = ["--header", *headers, "--stored-auth-only"] if headers else []
+        return [DOOR["url"], "--transport", "http", *headed]
+    config = folder / "servers.json"
+    config.write_text(json.dumps({"mcpServers": {"ziggurat": {"type": "stdio", **DOOR}}}))
+    return ["--config", str(config), "--server", "ziggurat"]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
+        folder = Path(name)
+        where = target(folder)
+        # It remembers servers at home, and looks for a keychain.
+        environment = os.environ | {"HOME": name, "MCP_INSPECTOR_SECRET_STORE": "memory"}
+
+        def inspect(method, *more, code=0, era="legacy"):
+            words = ["--cli", *where, "--protocol-era", era, "--format", "json", "--method", method]
+            done = subprocess.run(
+                ["node", str(INSPECTOR), *words, *more],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            said = f"{method} {more}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+            assert done.returncode == code, said
+            return said if code else json.loads(done.stdout)["result"]
+
+        def ask(*words, **more):
+            return pool.submit(inspect, *words, **more)
+
+        def call(tool, arguments, **more):
+            words = ["--tool-name", tool, "--tool-args-json", json.dumps(arguments)]
+            return ask("tools/call", *words, **more)
+
+        opened = ask("initialize")
+        # Asks for the newest revision first, and falls back.
+        automatic = ask("tools/list", era="auto")
+        tools = ask("tools/list", "--strict")
+        query = call("query_database", {"query": "SELECT name FROM ware ORDER BY id"})
+        refused = call("query_database", {"query": "DELETE FROM ware"}, code=TOOL_FAILED)
+        unknown = call("no_such_tool", {}, code=TOOL_FAILED)
+        resources = ask("resources/list")
+        reads = [ask("resources/read", "--uri", read["uri"]) for read in CONVERSATION["reads"]]
+        prompts = ask("prompts/list")
+        gets = [ask("prompts/get", "--prompt-name", get["name"]) for get in CONVERSATION["prompts"]]
+
+        assert opened.result()["protocolVersion"] == "2024-11-05", opened.result()
+        listed = {tool["name"] for tool in tools.result()["tools"]}
+        assert set(CONVERSATION["tools"]) <= listed, listed
+        assert {tool["name"] for tool in automatic.result()["tools"]} == listed
+        assert "Gießkanne" in query.result()["content"][0]["text"], query.result()
+        assert "read-only transaction" in refused.result(), refused.result()
+        assert "no_such_tool" in unknown.result(), unknown.result()
+        uris = {resource["uri"] for resource in resources.result()["resources"]}
+        assert {read["uri"] for read in CONVERSATION["reads"]} <= uris, uris
+        for read in reads:
+            assert read.result()["contents"][0]["text"]
+        names = {prompt["name"] for prompt in prompts.result()["prompts"]}
+        assert {get["name"] for get in CONVERSATION["prompts"]} <= names, names
+        for get in gets:
+            assert get.result()["messages"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The first Python SDK: everything the conversation has, and two calls at once."""
+
+import asyncio
+import json
+import os
+from contextlib import asynccontextmanager
+
+import httpx
+from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+DOOR = json.loads(os.environ["INTEROP_DOOR"])
+with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
+    CONVERSATION = json.load(file)
+REFUSED = {
+    "tools/call": lambda session, params: session.call_tool(params["name"], params["arguments"]),
+    "resources/read": lambda session, params: session.read_resource(params["uri"]),
+    "prompts/get": lambda session, params: session.get_prompt(params["name"]),
+}
+
+
+@asynccontextmanager
+async def connected():
+    if "url" in DOOR:
+        async with httpx.AsyncClient(headers=DOOR["headers"], timeout=60) as client:
+            async with streamable_http_client(DOOR["url"], http_client=client) as (read, write, _):
+                async with ClientSession(read, write) as session:
+                    yield session
+    else:
+        parameters = StdioServerParameters(**DOOR)
+        async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
+            yield session
+
+
+async def talk(session):
+    opened = await session.initialize()
+    assert opened.protocolVersion == "2024-11-05", opened
+    assert opened.serverInfo.name == "ziggurat-tools", opened
+    await session.send_ping()
+    await session.send_roots_list_changed()
+
+    listed = {tool.name for tool in (await session.list_tools()).tools}
+    assert set(CONVERSATION["tools"]) <= listed, listed
+    for call in CONVERSATION["calls"] + CONVERSATION["unlisted_calls"]:
+        result = await session.call_tool(call["tool"], call["arguments"])
+        assert bool(result.isError) is call.get("isError", False), (call, result)
+        assert all(part in result.content[0].text for part in call["text"]), (call, result)
+
+    uris = {str(resource.uri) for resource in (await session.list_resources()).resources}
+    assert (await session.list_resource_templates()).resourceTemplates == []
+    for read in CONVERSATION["reads"]:
+        assert read["uri"] in uris, uris
+        contents = (await session.read_resource(read["uri"])).contents
+        assert set(read["members"]) <= set(json.loads(contents[0].text)), contents
+    names = {prompt.name for prompt in (await session.list_prompts()).prompts}
+    for get in CONVERSATION["prompts"]:
+        assert get["name"] in names, names
+        result = await session.get_prompt(get["name"], get["arguments"])
+        assert result.messages[0].role == "user", result
+
+    for refused in CONVERSATION["refusals"]:
+        if not refused.get("typed", False):
+            continue
+        try:
+            await REFUSED[refused["method"]](session, refused["params"])
+        except McpError as error:
+            assert error.error.code == refused["code"], (refused, error.error)
+        else:
+            raise AssertionError(f"{refused} is served")
+
+
+async def at_once(session):
+    """A slow call holds up no other; one that was given up is not answered."""
+    slow = session.call_tool("query_database", {"query": "SELECT pg_sleep(1)"})
+    slow = asyncio.create_task(slow)
+    quick = await session.call_tool("query_database", {"query": "SELECT 1 AS one"})
+    assert "one\n1" in quick.content[0].text, quick
+    assert not slow.done(), "the quick call waited for the slow one"
+    assert not (await slow).isError
+    cancelled = types.CancelledNotificationParams(requestId=10_000, reason="not there")
+    notification = types.CancelledNotification(params=cancelled)
+    await session.send_notification(types.ClientNotification(notification))
+    await session.send_ping()
+
+
+async def main():
+    async with connected() as session:
+        await talk(session)
+        await at_once(session)
+
+
+asyncio.run(main())

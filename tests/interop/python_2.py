@@ -1,0 +1,89 @@
+"""The second Python SDK: asking for the newest revision first, and opening in the old way."""
+
+import asyncio
+import json
+import os
+from contextlib import asynccontextmanager
+
+import httpx2
+from mcp import MCPError
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+DOOR = json.loads(os.environ["INTEROP_DOOR"])
+with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
+    CONVERSATION = json.load(file)
+REFUSED = {
+    "tools/call": lambda client, params: client.call_tool(params["name"], params["arguments"]),
+    "resources/read": lambda client, params: client.read_resource(params["uri"]),
+    "prompts/get": lambda client, params: client.get_prompt(params["name"]),
+}
+
+
+@asynccontextmanager
+async def connected(mode):
+    if "url" in DOOR:
+        async with httpx2.AsyncClient(headers=DOOR["headers"], timeout=60) as http:
+            transport = streamable_http_client(DOOR["url"], http_client=http)
+            async with Client(transport, mode=mode) as client:
+                yield client
+    else:
+        transport = stdio_client(StdioServerParameters(**DOOR))
+        async with Client(transport, mode=mode) as client:
+            yield client
+
+
+async def talk(client):
+    assert client.protocol_version == "2024-11-05", client.protocol_version
+    assert client.server_info.name == "ziggurat-tools", client.server_info
+
+    listed = {tool.name for tool in (await client.list_tools()).tools}
+    assert set(CONVERSATION["tools"]) <= listed, listed
+    for call in CONVERSATION["calls"] + CONVERSATION["unlisted_calls"]:
+        result = await client.call_tool(call["tool"], call["arguments"])
+        assert bool(result.is_error) is call.get("isError", False), (call, result)
+        assert all(part in result.content[0].text for part in call["text"]), (call, result)
+
+    uris = {str(resource.uri) for resource in (await client.list_resources()).resources}
+    assert (await client.list_resource_templates()).resource_templates == []
+    for read in CONVERSATION["reads"]:
+        assert read["uri"] in uris, uris
+        contents = (await client.read_resource(read["uri"])).contents
+        assert set(read["members"]) <= set(json.loads(contents[0].text)), contents
+    names = {prompt.name for prompt in (await client.list_prompts()).prompts}
+    for get in CONVERSATION["prompts"]:
+        assert get["name"] in names, names
+        result = await client.get_prompt(get["name"], get["arguments"])
+        assert result.messages[0].role == "user", result
+
+    for refused in CONVERSATION["refusals"]:
+        if not refused.get("typed", False):
+            continue
+        try:
+            await REFUSED[refused["method"]](client, refused["params"])
+        except MCPError as error:
+            assert error.code == refused["code"], (refused, error)
+        else:
+            raise AssertionError(f"{refused} is served")
+
+
+async def give_up(client):
+    """A call that was given up leaves the connection as it was."""
+    slow = client.call_tool("query_database", {"query": "SELECT pg_sleep(20)"})
+    try:
+        await asyncio.wait_for(slow, timeout=0.5)
+    except TimeoutError:
+        pass
+    result = await client.call_tool("query_database", {"query": "SELECT 1 AS one"})
+    assert "one\n1" in result.content[0].text, result
+
+
+async def main():
+    for mode in ["auto", "legacy"]:
+        async with connected(mode) as client:
+            await talk(client)
+            await give_up(client)
+
+
+asyncio.run(main())

@@ -1,0 +1,187 @@
+"""Puts the program behind its doors, and sends every client through them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+HERE = Path(__file__).resolve().parent
+PROGRAM = os.environ["INTEROP_PROGRAM"]
+JAVASCRIPT = Path(os.environ["INTEROP_JAVASCRIPT"])
+PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
+PYTHON_2 = os.environ["INTEROP_PYTHON_2"]
+REMOTE = JAVASCRIPT / "node_modules/mcp-remote/dist/proxy.js"
+USER = {"username": "ann", "password": "correct horse battery"}
+PATIENCE = 120
+
+# Each client, how it is started, and the doors it takes.
+CLIENTS = {
+    "wire": ([PYTHON_2, HERE / "wire.py"], ["http", "token", "stdio"]),
+    "inspector": ([sys.executable, HERE / "inspector.py"], ["http", "token", "stdio"]),
+    "python_1": ([PYTHON_1, HERE / "python_1.py"], ["http", "token", "stdio", "remote"]),
+    "python_2": ([PYTHON_2, HERE / "python_2.py"], ["http", "token", "stdio"]),
+    "typescript_1": (["node", HERE / "typescript_1.mjs"], ["http", "token", "stdio"]),
+    "typescript_2": (["node", HERE / "typescript_2.mjs"], ["http", "token", "stdio"]),
+}
+
+
+@contextmanager
+def running(command, **options):
+    """A process that ends with the block."""
+    child = subprocess.Popen(command, **options)
+    try:
+        yield child
+    finally:
+        if child.stdin:
+            child.stdin.close()
+        child.terminate()
+        try:
+            child.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise
+
+
+@contextmanager
+def database():
+    """A database with sample data, as the variables of a PostgreSQL client."""
+    command = [os.environ["INTEROP_DATABASE"], HERE / "sample.sql"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        url = urlsplit(child.stdout.readline().strip())
+        if not url.hostname:
+            sys.exit("no PostgreSQL to test with")
+        yield {
+            "PGHOST": url.hostname,
+            "PGPORT": str(url.port or 5432),
+            "PGUSER": unquote(url.username or ""),
+            "PGPASSWORD": unquote(url.password or ""),
+            "PGDATABASE": url.path.removeprefix("/"),
+        }
+    finally:
+        # The database is dropped when its owner reads the end.
+        child.stdin.close()
+        child.wait(timeout=20)
+
+
+def administer(arguments, environment):
+    """Runs the program to its end: what it printed."""
+    done = subprocess.run(
+        [PROGRAM, *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    if done.returncode:
+        sys.exit(f"{arguments[0]}: {done.stderr}")
+    return done.stdout
+
+
+@contextmanager
+def server(arguments, environment, log):
+    """An HTTP server on a free port: the address of its endpoint."""
+    command = [PROGRAM, "-http", "-addr", "127.0.0.1:0", *arguments]
+    with open(log, "wb") as errors, running(command, env=environment, stderr=errors) as child:
+        deadline = time.monotonic() + PATIENCE
+        while not (found := re.search(r"listening on (http://\S+)", Path(log).read_text())):
+            if child.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"the server did not start: {Path(log).read_text()}")
+            time.sleep(0.02)
+        yield f"{found[1].rstrip('/')}/mcp/v1"
+        if child.poll() is not None:
+            sys.exit(f"the server ended by itself: {Path(log).read_text()}")
+
+
+def doors(stack, folder):
+    """Every way into the program."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    environment |= stack.enter_context(database())
+    files = ["-token-file", str(folder / "tokens.yaml"), "-user-file", str(folder / "users.yaml")]
+    notes = ["-token-note", "interop", "-token-expiry", "1d", "-token-database", ""]
+    printed = administer(["-add-token", *notes, *files], environment)
+    token = re.search(r"^Token: (\S+)", printed, re.M)[1]
+    user = ["-username", USER["username"], "-password", USER["password"], "-user-note", ""]
+    administer(["-add-user", *user, *files], environment)
+
+    def serve(name, arguments):
+        log = folder / f"{name}.log"
+        return stack.enter_context(server(arguments, environment, log))
+
+    is_open = serve("http", ["-no-auth", *files])
+    guarded = serve("token", files)
+    bearer = {"Authorization": f"Bearer {token}"}
+    remote = [str(REMOTE), guarded, "--transport", "http-only", "--allow-http", "--silent"]
+    return {
+        "http": {"url": is_open, "headers": {}},
+        "token": {"url": guarded, "headers": bearer, "login": USER},
+        "stdio": {"command": PROGRAM, "args": files, "env": environment},
+        # As the configuration of a host without HTTP has it.
+        "remote": {
+            "command": "node",
+            "args": [*remote, "--header", "Authorization:${TOKEN_HEADER}"],
+            "env": environment | {"TOKEN_HEADER": bearer["Authorization"]},
+        },
+    }
+
+
+def visit(client, name, door):
+    """Sends a client through a door: whether it came out content."""
+    command, _ = CLIENTS[client]
+    environment = os.environ | {
+        "INTEROP_DOOR": json.dumps(door),
+        "INTEROP_CONVERSATION": str(HERE / "conversation.json"),
+        # Modules are looked for beside a script, and these are in the cache.
+        "INTEROP_MODULES": str(JAVASCRIPT / "node_modules"),
+    }
+    started = time.monotonic()
+    try:
+        done = subprocess.run(
+            [str(word) for word in command],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE,
+        )
+        is_content, said = done.returncode == 0, done.stdout
+    except subprocess.TimeoutExpired as error:
+        is_content, said = False, f"{error}\n{(error.stdout or b'').decode(errors='replace')}"
+    verdict = "ok" if is_content else "FAILED"
+    took = time.monotonic() - started
+    line = f"{verdict:6} {client:13} {name:7} {took:4.1f}s\n"
+    print(line if is_content else line + said, end="", flush=True)
+    return is_content
+
+
+def main():
+    wanted = sys.argv[1:] or list(CLIENTS)
+    if unknown := [name for name in wanted if name not in CLIENTS]:
+        sys.exit(f"no such client: {', '.join(unknown)}; there are {', '.join(CLIENTS)}")
+    # Whoever ends this ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        ways = doors(stack, folder)
+        visits = [(client, door) for client in wanted for door in CLIENTS[client][1]]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            outcomes = list(pool.map(lambda pair: visit(*pair, ways[pair[1]]), visits))
+        if failed := outcomes.count(False):
+            for log in sorted(folder.glob("*.log")):
+                print(f"--- {log.name}\n{log.read_text()}")
+            sys.exit(f"{failed} of {len(visits)} failed")
+        print(f"all {len(visits)} visits went well")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+// The second TypeScript client: asking for the newest revision first, and opening in the old way.
+
+import assert from "node:assert/strict";
+
+import { load } from "./load.mjs";
+import { door, talk } from "./talk.mjs";
+
+const { Client, StreamableHTTPClientTransport } = await load("@modelcontextprotocol/client");
+const { StdioClientTransport } = await load("@modelcontextprotocol/client/stdio");
+
+for (const mode of ["auto", "legacy"]) {
+  const options = { requestInit: { headers: door.headers } };
+  const transport = door.url
+    ? new StreamableHTTPClientTransport(new URL(door.url), options)
+    : new StdioClientTransport(door);
+  const client = new Client(
+    { name: "typescript_2", version: "1" },
+    { versionNegotiation: { mode } },
+  );
+  const complaints = [];
+  // It reports that it has hung up on the call that was given up.
+  const isOwn = (error) => error.name === "AbortError";
+  client.onerror = (error) => isOwn(error) || complaints.push(String(error));
+  await client.connect(transport);
+  await talk(client, (call, options) => client.callTool(call, options));
+  await client.close();
+  assert.deepEqual(complaints, []);
+}
