@@ -3,13 +3,16 @@
 use std::{
     net::Ipv4Addr,
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
 
 use super::{load::during, scaled, wire};
 use crate::support::{Home, Postgres};
+
+/// After this time somebody who guesses passwords hangs up and tries another.
+const IMPATIENCE: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_flood_of_wrong_logins_from_everywhere_leaves_the_others_their_answers() {
@@ -31,13 +34,15 @@ fn a_flood_of_wrong_logins_from_everywhere_leaves_the_others_their_answers() {
         // Elsewhere than on Linux there is one address.
         let host = u8::try_from(call % 200 + 2).expect("small");
         let source = Ipv4Addr::new(127, 0, 0, if cfg!(target_os = "linux") { host } else { 1 });
-        let reply = wire::log_in_from(source, client.address(), &body).expect("answered");
-        assert!(!reply.body.contains("session_token"), "{reply:?}");
-        assert!([200, 429, 503].contains(&reply.status), "{reply:?}");
+        let reply = wire::log_in_from(source, client.address(), &body, IMPATIENCE);
+        if let Ok(reply) = reply {
+            assert!(!reply.body.contains("session_token"), "{reply:?}");
+            assert!([200, 429, 503].contains(&reply.status), "{reply:?}");
+        }
     };
     during(32, flood, || {
         let begun = Instant::now();
-        let mut slowest = std::time::Duration::ZERO;
+        let mut slowest = Duration::ZERO;
         for call in 0..scaled(500) {
             let asked = Instant::now();
             let query = wire::query(&format!("SELECT {call} AS n"));

@@ -3,6 +3,7 @@
 use std::{
     io::{self, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -51,13 +52,23 @@ pub(super) fn log_in(address: &str, body: &str) -> io::Result<Reply> {
     answer(TcpStream::connect(address)?, &post("", body))
 }
 
-/// Sends a call that needs no token from another address of this machine.
-pub(super) fn log_in_from(source: Ipv4Addr, address: &str, body: &str) -> io::Result<Reply> {
-    answer(connect_from(source, address)?, &post("", body))
+/// Sends a call that needs no token from another address of this machine, and does not wait for
+/// an answer longer than this.
+pub(super) fn log_in_from(
+    source: Ipv4Addr,
+    address: &str,
+    body: &str,
+    patience: Duration,
+) -> io::Result<Reply> {
+    answer_within(patience, connect_from(source, address)?, &post("", body))
 }
 
-fn answer(mut stream: TcpStream, request: &str) -> io::Result<Reply> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+fn answer(stream: TcpStream, request: &str) -> io::Result<Reply> {
+    answer_within(PATIENCE, stream, request)
+}
+
+fn answer_within(patience: Duration, mut stream: TcpStream, request: &str) -> io::Result<Reply> {
+    stream.set_read_timeout(Some(patience))?;
     stream.write_all(request.as_bytes())?;
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes)?;
