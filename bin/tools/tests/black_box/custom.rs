@@ -200,84 +200,87 @@ fn a_static_resource_needs_no_database() {
     );
 }
 
+/// A file that makes no sense, and what is said about it.
+const SENSELESS: [(&str, &str); 19] = [
+    (
+        "prompts: [{messages: [{role: user, content: {type: text, text: x}}]}]",
+        "validation failed: prompt 0: name is required",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: text, text: x}}]}, {name: a, messages: [{role: user, content: {type: text, text: x}}]}]",
+        "validation failed: prompt 1: duplicate prompt name: a",
+    ),
+    (
+        "prompts: [{name: a}]",
+        "validation failed: prompt 0: at least one message is required",
+    ),
+    (
+        "prompts: [{name: a, arguments: [{description: x}], messages: [{role: user, content: {type: text, text: x}}]}]",
+        "validation failed: prompt 0: argument name is required",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: robot, content: {type: text, text: x}}]}]",
+        "validation failed: prompt 0: message 0: invalid role \"robot\" (must be user, \
+             assistant, or system)",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: film}}]}]",
+        "validation failed: prompt 0: message 0: invalid content type \"film\" (must be text, \
+             image, or resource)",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: text}}]}]",
+        "text content requires 'text' field",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: text, text: \"{{b}}\"}}]}]",
+        "template references undefined argument: b",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: image, mimeType: image/png}}]}]",
+        "image content requires 'data' field",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: image, data: eA==}}]}]",
+        "image content requires 'mimeType' field",
+    ),
+    (
+        "prompts: [{name: a, messages: [{role: user, content: {type: resource}}]}]",
+        "resource content requires 'uri' field",
+    ),
+    (
+        "resources: [{name: a, type: static, data: 1}]",
+        "validation failed: resource 0: uri is required",
+    ),
+    (
+        "resources: [{uri: a, type: static, data: 1}]",
+        "validation failed: resource 0: name is required",
+    ),
+    (
+        "resources: [{uri: a, name: a, data: 1}]",
+        "validation failed: resource 0: type is required",
+    ),
+    (
+        "resources: [{uri: a, name: a, type: film}]",
+        "validation failed: resource 0: invalid type \"film\" (must be sql or static)",
+    ),
+    (
+        "resources: [{uri: a, name: a, type: sql}]",
+        "validation failed: resource 0: sql type requires 'sql' field",
+    ),
+    (
+        "resources: [{uri: a, name: a, type: static}]",
+        "validation failed: resource 0: static type requires 'data' field",
+    ),
+    (
+        "resources: [{uri: a, name: a, type: static, data: 1}, {uri: a, name: b, type: static, data: 1}]",
+        "validation failed: resource 1: duplicate resource URI: a",
+    ),
+    ("prompts: [", ""),
+];
+
 #[test]
 fn definitions_that_make_no_sense_keep_the_server_from_starting() {
-    let message = "messages: [{role: user, content: {type: text, text: x}}]";
-    // The file, and what is said after the prefix.
-    let cases = [
-        (format!("prompts: [{{{message}}}]"), "validation failed: prompt 0: name is required"),
-        (
-            format!("prompts: [{{name: a, {message}}}, {{name: a, {message}}}]"),
-            "validation failed: prompt 1: duplicate prompt name: a",
-        ),
-        (
-            "prompts: [{name: a}]".to_owned(),
-            "validation failed: prompt 0: at least one message is required",
-        ),
-        (
-            format!("prompts: [{{name: a, arguments: [{{description: x}}], {message}}}]"),
-            "validation failed: prompt 0: argument name is required",
-        ),
-        (
-            "prompts: [{name: a, messages: [{role: robot, content: {type: text, text: x}}]}]".to_owned(),
-            "validation failed: prompt 0: message 0: invalid role \"robot\" (must be user, \
-             assistant, or system)",
-        ),
-        (
-            "prompts: [{name: a, messages: [{role: user, content: {type: film}}]}]".to_owned(),
-            "validation failed: prompt 0: message 0: invalid content type \"film\" (must be text, \
-             image, or resource)",
-        ),
-        (
-            "prompts: [{name: a, messages: [{role: user, content: {type: text}}]}]".to_owned(),
-            "text content requires 'text' field",
-        ),
-        (
-            "prompts: [{name: a, messages: [{role: user, content: {type: text, text: \"{{b}}\"}}]}]".to_owned(),
-            "template references undefined argument: b",
-        ),
-        (
-            "prompts: [{name: a, messages: [{role: user, content: {type: image, mimeType: image/png}}]}]".to_owned(),
-            "image content requires 'data' field",
-        ),
-        (
-            "prompts: [{name: a, messages: [{role: user, content: {type: image, data: eA==}}]}]".to_owned(),
-            "image content requires 'mimeType' field",
-        ),
-        (
-            "prompts: [{name: a, messages: [{role: user, content: {type: resource}}]}]".to_owned(),
-            "resource content requires 'uri' field",
-        ),
-        (
-            "resources: [{name: a, type: static, data: 1}]".to_owned(),
-            "validation failed: resource 0: uri is required",
-        ),
-        (
-            "resources: [{uri: a, type: static, data: 1}]".to_owned(),
-            "validation failed: resource 0: name is required",
-        ),
-        (
-            "resources: [{uri: a, name: a, data: 1}]".to_owned(),
-            "validation failed: resource 0: type is required",
-        ),
-        (
-            "resources: [{uri: a, name: a, type: film}]".to_owned(),
-            "validation failed: resource 0: invalid type \"film\" (must be sql or static)",
-        ),
-        (
-            "resources: [{uri: a, name: a, type: sql}]".to_owned(),
-            "validation failed: resource 0: sql type requires 'sql' field",
-        ),
-        (
-            "resources: [{uri: a, name: a, type: static}]".to_owned(),
-            "validation failed: resource 0: static type requires 'data' field",
-        ),
-        (
-            "resources: [{uri: a, name: a, type: static, data: 1}, {uri: a, name: b, type: static, data: 1}]".to_owned(),
-            "validation failed: resource 1: duplicate resource URI: a",
-        ),
-        ("prompts: [".to_owned(), ""),
-    ];
     let home = Home::new();
     let path = home.file("own.yaml");
     home.configure(&format!("custom_definitions_path: {}\n", path.display()));
@@ -292,7 +295,7 @@ fn definitions_that_make_no_sense_keep_the_server_from_starting() {
             assert!(line.is_some_and(|line| line.contains(complaint)), "{said}");
         }
     };
-    for (yaml, complaint) in cases {
+    for (yaml, complaint) in SENSELESS {
         fs::write(&path, yaml).expect("written");
         refused(complaint);
     }

@@ -257,8 +257,6 @@ fn a_text_may_bring_its_connection_along() {
     assert!(text.starts_with(expected), "{text}");
     assert!(!text.contains("hush-hush"), "{text}");
     // Nobody stays there.
-    let text = doors.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
-    assert!(text.starts_with("Database: one\n\n"), "{text}");
     two.wait_until(
         "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
          AND backend_type = 'client backend' AND pid <> pg_backend_pid()) = 0",

@@ -93,7 +93,7 @@ fn what_is_not_json_is_a_parse_error_without_an_id() {
         "1.",
         "[1,]",
         r#"{"a":1,}"#,
-        r#"{'a':1}"#,
+        "{'a':1}",
         r#"{"jsonrpc":"2.0","id":1,"method":"ping""#,
         r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":2,"method":"ping"}"#,
@@ -111,98 +111,105 @@ fn what_is_not_json_is_a_parse_error_without_an_id() {
     assert_eq!(doors.call("ping", &json!({}))["result"], json!({}));
 }
 
+/// What is no request: its code, what is said about it, and whose it is.
+const NO_REQUESTS: [(&str, i64, &str, &str); 21] = [
+    // Documents of another kind.
+    ("null", -32600, "", "null"),
+    ("true", -32600, "", "null"),
+    ("7", -32600, "", "null"),
+    ("\"ping\"", -32600, "", "null"),
+    ("{}", -32600, "jsonrpc", "null"),
+    // Batches.
+    ("[]", -32600, "", "null"),
+    (
+        r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+        -32600,
+        "",
+        "null",
+    ),
+    (
+        r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+        -32600,
+        "",
+        "null",
+    ),
+    // Members that are missing or of the wrong type.
+    (r#"{"id":1,"method":"ping"}"#, -32600, "jsonrpc", "1"),
+    (
+        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+        -32600,
+        "jsonrpc",
+        "1",
+    ),
+    (
+        r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
+        -32600,
+        "jsonrpc",
+        "1",
+    ),
+    (r#"{"jsonrpc":"2.0","id":"x"}"#, -32600, "method", "\"x\""),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
+        -32600,
+        "method",
+        "1",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
+        -32600,
+        "method",
+        "1",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
+        -32600,
+        "id",
+        "null",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
+        -32600,
+        "id",
+        "null",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        -32600,
+        "id",
+        "null",
+    ),
+    // Params.
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#,
+        -32602,
+        "params",
+        "1",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":"x"}"#,
+        -32602,
+        "params",
+        "1",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":5}"#,
+        -32602,
+        "params",
+        "1",
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"resources/list","params":false}"#,
+        -32602,
+        "params",
+        "1",
+    ),
+];
+
 #[test]
 fn what_is_no_request_is_refused_by_name() {
     let mut doors = doors();
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let cases = [
-        // Documents of another kind.
-        ("null", -32600, "", json!(null)),
-        ("true", -32600, "", json!(null)),
-        ("7", -32600, "", json!(null)),
-        ("\"ping\"", -32600, "", json!(null)),
-        ("{}", -32600, "jsonrpc", json!(null)),
-        // Batches.
-        ("[]", -32600, "", json!(null)),
-        (&format!("[{call}]"), -32600, "", json!(null)),
-        (&format!("[{call},{call}]"), -32600, "", json!(null)),
-        // Members that are missing or of the wrong type.
-        (r#"{"id":1,"method":"ping"}"#, -32600, "jsonrpc", json!(1)),
-        (
-            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
-            -32600,
-            "jsonrpc",
-            json!(1),
-        ),
-        (
-            r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
-            -32600,
-            "jsonrpc",
-            json!(1),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":"x"}"#,
-            -32600,
-            "method",
-            json!("x"),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
-            -32600,
-            "method",
-            json!(1),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
-            -32600,
-            "method",
-            json!(1),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
-            -32600,
-            "id",
-            json!(null),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
-            -32600,
-            "id",
-            json!(null),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
-            -32600,
-            "id",
-            json!(null),
-        ),
-        // Params.
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#,
-            -32602,
-            "params",
-            json!(1),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":"x"}"#,
-            -32602,
-            "params",
-            json!(1),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":5}"#,
-            -32602,
-            "params",
-            json!(1),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"resources/list","params":false}"#,
-            -32602,
-            "params",
-            json!(1),
-        ),
-    ];
-    for (message, code, about, id) in cases {
+    for (message, code, about, id) in NO_REQUESTS {
+        let id: Value = serde_json::from_str(id).expect("JSON");
         assert_eq!(refused(&mut doors, message, code, about), id, "{message}");
     }
 }

@@ -17,6 +17,15 @@ fn parts(text: &str) -> (&str, &str, &str) {
     (query, plan, analysis)
 }
 
+fn writable(postgres: &Postgres) -> Home {
+    let home = Home::new();
+    home.configure(&format!(
+        "databases:\n{}    allow_writes: true\n",
+        postgres.entry("main")
+    ));
+    home
+}
+
 fn explained(doors: &mut Doors, arguments: &Value) -> String {
     let [(http, failed), (stdio, failed_too)] = doors.tool_each("execute_explain", arguments);
     assert!(!failed && !failed_too, "{arguments}: {http} {stdio}");
@@ -61,10 +70,8 @@ fn a_plan_stands_between_its_rules() {
         assert!(analysis.contains(word), "{text}");
     }
     let (issues, recommendations) = analysis.split_once("</issues>").expect("both");
-    assert!(
-        issues.contains("t") && recommendations.contains("index"),
-        "{text}"
-    );
+    assert!(issues.lines().any(|line| line.ends_with(" t")), "{text}");
+    assert!(recommendations.contains("index"), "{text}");
 }
 
 #[test]
@@ -116,12 +123,7 @@ fn options_decide_what_is_in_the_plan() {
 #[test]
 fn only_a_select_is_explained() {
     let postgres = Postgres::with("CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g");
-    let home = Home::new();
-    home.configure(&format!(
-        "databases:\n{}    allow_writes: true\n",
-        postgres.entry("main")
-    ));
-    let mut doors = Doors::open(home);
+    let mut doors = Doors::open(writable(&postgres));
     for arguments in [
         json!({}),
         json!({"query": ""}),
@@ -159,15 +161,16 @@ fn only_a_select_is_explained() {
         let text = doors.fail("execute_explain", &json!({"query": query}));
         assert!(text.starts_with("query rejected: "), "{query}: {text}");
     }
-    // Read-only, although the database is not.
+}
+
+#[test]
+fn it_only_reads_whatever_the_database_allows() {
+    let postgres = Postgres::with(
+        "CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g; CREATE SEQUENCE s",
+    );
+    let mut doors = Doors::open(writable(&postgres));
     for query in ["SELECT * INTO u FROM t", "SELECT nextval('s')"] {
-        if query.contains("nextval") {
-            postgres.run("CREATE SEQUENCE s");
-        }
-        let (text, is_error) = doors
-            .client
-            .tool("execute_explain", &json!({"query": query}));
-        assert!(is_error, "{query}: {text}");
+        doors.fail("execute_explain", &json!({"query": query}));
     }
     assert_eq!(
         postgres.count("SELECT last_value FROM s WHERE NOT is_called"),
@@ -178,6 +181,12 @@ fn only_a_select_is_explained() {
         postgres.count("SELECT count(*) FROM pg_class WHERE relname = 'u'"),
         0
     );
+}
+
+#[test]
+fn errors_show_the_statement_that_was_sent() {
+    let postgres = Postgres::with("CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g");
+    let mut doors = Doors::open(Home::with(&postgres));
     let text = doors.fail("execute_explain", &json!({"query": "SELECT * FROM nope"}));
     assert_eq!(
         text,

@@ -64,63 +64,67 @@ fn an_answer_has_its_exact_layout() {
     }
 }
 
+/// What is said above the first page.
+const FIRST: &str = "Results (100 rows shown, more available - use offset=100 for next page or \
+    count_rows for total):";
+
+/// Arguments, heading, the first row and how many there are.
+const WINDOWS: [(&str, &str, &str, usize); 19] = [
+    ("{}", FIRST, "1", 100),
+    (r#"{"limit": 250}"#, "Results (250 rows):", "1", 250),
+    (r#"{"limit": 1000}"#, "Results (250 rows):", "1", 250),
+    (
+        r#"{"limit": 249}"#,
+        "Results (249 rows shown, more available - use offset=249 for next page or \
+             count_rows for total):",
+        "1",
+        249,
+    ),
+    (
+        r#"{"limit": 1}"#,
+        "Results (1 rows shown, more available - use offset=1 for next page or count_rows \
+             for total):",
+        "1",
+        1,
+    ),
+    (
+        r#"{"offset": 100}"#,
+        "Results (rows 101-200, more available - use offset=200 for next page):",
+        "101",
+        100,
+    ),
+    (
+        r#"{"offset": 7, "limit": 3}"#,
+        "Results (rows 8-10, more available - use offset=10 for next page):",
+        "8",
+        3,
+    ),
+    (r#"{"offset": 200}"#, "Results (rows 201-250):", "201", 50),
+    (
+        r#"{"offset": 150, "limit": 100}"#,
+        "Results (rows 151-250):",
+        "151",
+        100,
+    ),
+    (r#"{"offset": -5}"#, FIRST, "1", 100),
+    (r#"{"offset": "7", "limit": null}"#, FIRST, "1", 100),
+    // Out of its range, a limit is none at all.
+    (r#"{"limit": 0}"#, FIRST, "1", 100),
+    (r#"{"limit": -1}"#, FIRST, "1", 100),
+    (r#"{"limit": 1001}"#, FIRST, "1", 100),
+    (r#"{"limit": 2.5}"#, FIRST, "1", 100),
+    (r#"{"limit": 1e300}"#, FIRST, "1", 100),
+    (r#"{"limit": "250"}"#, FIRST, "1", 100),
+    (r#"{"limit": true}"#, FIRST, "1", 100),
+    (r#"{"limit": [1]}"#, FIRST, "1", 100),
+];
+
 #[test]
 fn limit_and_offset_choose_the_rows() {
     let postgres = Postgres::with(NUMBERS);
     let mut doors = Doors::open(Home::with(&postgres));
-    let first = "Results (100 rows shown, more available - use offset=100 for next page or \
-                 count_rows for total):";
-    // Arguments, heading, the first row and how many there are.
-    let cases = [
-        (json!({}), first, "1", 100),
-        (json!({"limit": 250}), "Results (250 rows):", "1", 250),
-        (json!({"limit": 1000}), "Results (250 rows):", "1", 250),
-        (
-            json!({"limit": 249}),
-            "Results (249 rows shown, more available - use offset=249 for next page or \
-             count_rows for total):",
-            "1",
-            249,
-        ),
-        (
-            json!({"limit": 1}),
-            "Results (1 rows shown, more available - use offset=1 for next page or count_rows \
-             for total):",
-            "1",
-            1,
-        ),
-        (
-            json!({"offset": 100}),
-            "Results (rows 101-200, more available - use offset=200 for next page):",
-            "101",
-            100,
-        ),
-        (
-            json!({"offset": 7, "limit": 3}),
-            "Results (rows 8-10, more available - use offset=10 for next page):",
-            "8",
-            3,
-        ),
-        (json!({"offset": 200}), "Results (rows 201-250):", "201", 50),
-        (
-            json!({"offset": 150, "limit": 100}),
-            "Results (rows 151-250):",
-            "151",
-            100,
-        ),
-        (json!({"offset": -5}), first, "1", 100),
-        (json!({"offset": "7", "limit": null}), first, "1", 100),
-        // Out of its range, a limit is none at all.
-        (json!({"limit": 0}), first, "1", 100),
-        (json!({"limit": -1}), first, "1", 100),
-        (json!({"limit": 1001}), first, "1", 100),
-        (json!({"limit": 2.5}), first, "1", 100),
-        (json!({"limit": 1e300}), first, "1", 100),
-        (json!({"limit": "250"}), first, "1", 100),
-        (json!({"limit": true}), first, "1", 100),
-        (json!({"limit": [1]}), first, "1", 100),
-    ];
-    for (mut arguments, heading, row, number) in cases {
+    for (arguments, heading, row, number) in WINDOWS {
+        let mut arguments: Value = serde_json::from_str(arguments).expect("JSON");
         arguments["query"] = json!("SELECT n FROM numbers ORDER BY n");
         let text = doors.succeed("query_database", &arguments);
         let (_, said, rows) = parts(&text);
@@ -137,130 +141,127 @@ fn limit_and_offset_choose_the_rows() {
     assert_eq!(rows, "n", "{text}");
 }
 
+/// A query, further arguments, the first row and how many there are.
+const OWN_LIMITS: [(&str, &str, &str, usize); 22] = [
+    // Its own, at the end.
+    ("SELECT n FROM numbers ORDER BY n LIMIT 150", "{}", "1", 150),
+    (
+        "SELECT n FROM numbers ORDER BY n LIMIT 150",
+        r#"{"limit": 10}"#,
+        "1",
+        150,
+    ),
+    (
+        "SELECT n FROM numbers ORDER BY n LIMIT 5 OFFSET 10",
+        r#"{"offset": 3}"#,
+        "11",
+        5,
+    ),
+    (
+        "SELECT n FROM numbers ORDER BY n FETCH FIRST 150 ROWS ONLY",
+        "{}",
+        "1",
+        150,
+    ),
+    (
+        "SELECT n FROM numbers ORDER BY n limit 150;",
+        "{}",
+        "1",
+        150,
+    ),
+    ("TABLE numbers ORDER BY n LIMIT 120", "{}", "1", 120),
+    (
+        "(SELECT n FROM numbers ORDER BY n) LIMIT 130",
+        "{}",
+        "1",
+        130,
+    ),
+    // However much it wants, there is an end.
+    (
+        "SELECT g AS n FROM generate_series(1, 5000) g LIMIT 5000",
+        "{}",
+        "1",
+        1000,
+    ),
+    (
+        "SELECT g AS n FROM generate_series(1, 5000) g LIMIT ALL",
+        "{}",
+        "1",
+        1000,
+    ),
+    // None of its own: the word stands elsewhere.
+    (
+        "SELECT n FROM (SELECT n FROM numbers ORDER BY n LIMIT 150) t",
+        "{}",
+        "1",
+        100,
+    ),
+    (
+        "SELECT n, 'x LIMIT 5' FROM numbers ORDER BY n",
+        "{}",
+        "1\tx LIMIT 5",
+        100,
+    ),
+    (
+        "SELECT n AS \"LIMIT\" FROM numbers ORDER BY n",
+        "{}",
+        "1",
+        100,
+    ),
+    (
+        "SELECT n FROM numbers ORDER BY n -- LIMIT 5",
+        "{}",
+        "1",
+        100,
+    ),
+    (
+        "SELECT n FROM numbers ORDER BY n /* LIMIT 5 */",
+        "{}",
+        "1",
+        100,
+    ),
+    (
+        "SELECT n, $$ LIMIT 5 $$ FROM numbers ORDER BY n",
+        "{}",
+        "1\t LIMIT 5 ",
+        100,
+    ),
+    (
+        "WITH t AS (SELECT n FROM numbers ORDER BY n LIMIT 150) SELECT * FROM t",
+        "{}",
+        "1",
+        100,
+    ),
+    // Other statements that return rows.
+    ("TABLE numbers ORDER BY n", r#"{"offset": 5}"#, "6", 100),
+    ("VALUES (1), (2), (3)", r#"{"limit": 2}"#, "1", 2),
+    ("VALUES (1), (2), (3)", r#"{"offset": 2}"#, "3", 1),
+    (
+        "-- first\n/* second */ SELECT n FROM numbers ORDER BY n",
+        r#"{"limit": 4}"#,
+        "1",
+        4,
+    ),
+    (
+        "EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT n FROM numbers",
+        r#"{"limit": 1}"#,
+        "",
+        1,
+    ),
+    (
+        "SELECT n FROM numbers ORDER BY n -- the end",
+        r#"{"limit": 3, "offset": 3}"#,
+        "4",
+        3,
+    ),
+];
+
 #[test]
 fn a_statement_keeps_its_own_limit() {
     let postgres = Postgres::with(NUMBERS);
     let mut doors = Doors::open(Home::with(&postgres));
-    // The query, further arguments, the first row and how many there are.
-    let cases = [
-        // Its own, at the end.
-        (
-            "SELECT n FROM numbers ORDER BY n LIMIT 150",
-            json!({}),
-            "1",
-            150,
-        ),
-        (
-            "SELECT n FROM numbers ORDER BY n LIMIT 150",
-            json!({"limit": 10}),
-            "1",
-            150,
-        ),
-        (
-            "SELECT n FROM numbers ORDER BY n LIMIT 5 OFFSET 10",
-            json!({"offset": 3}),
-            "11",
-            5,
-        ),
-        (
-            "SELECT n FROM numbers ORDER BY n FETCH FIRST 150 ROWS ONLY",
-            json!({}),
-            "1",
-            150,
-        ),
-        (
-            "SELECT n FROM numbers ORDER BY n limit 150;",
-            json!({}),
-            "1",
-            150,
-        ),
-        ("TABLE numbers ORDER BY n LIMIT 120", json!({}), "1", 120),
-        (
-            "(SELECT n FROM numbers ORDER BY n) LIMIT 130",
-            json!({}),
-            "1",
-            130,
-        ),
-        // However much it wants, there is an end.
-        (
-            "SELECT g AS n FROM generate_series(1, 5000) g LIMIT 5000",
-            json!({}),
-            "1",
-            1000,
-        ),
-        (
-            "SELECT g AS n FROM generate_series(1, 5000) g LIMIT ALL",
-            json!({}),
-            "1",
-            1000,
-        ),
-        // None of its own: the word stands elsewhere.
-        (
-            "SELECT n FROM (SELECT n FROM numbers ORDER BY n LIMIT 150) t",
-            json!({}),
-            "1",
-            100,
-        ),
-        (
-            "SELECT n, 'x LIMIT 5' FROM numbers ORDER BY n",
-            json!({}),
-            "1\tx LIMIT 5",
-            100,
-        ),
-        (
-            "SELECT n AS \"LIMIT\" FROM numbers ORDER BY n",
-            json!({}),
-            "1",
-            100,
-        ),
-        (
-            "SELECT n FROM numbers ORDER BY n -- LIMIT 5",
-            json!({}),
-            "1",
-            100,
-        ),
-        (
-            "SELECT n FROM numbers ORDER BY n /* LIMIT 5 */",
-            json!({}),
-            "1",
-            100,
-        ),
-        (
-            "SELECT n, $$ LIMIT 5 $$ FROM numbers ORDER BY n",
-            json!({}),
-            "1\t LIMIT 5 ",
-            100,
-        ),
-        (
-            "WITH t AS (SELECT n FROM numbers ORDER BY n LIMIT 150) SELECT * FROM t",
-            json!({}),
-            "1",
-            100,
-        ),
-        // Other statements that return rows.
-        ("TABLE numbers ORDER BY n", json!({"offset": 5}), "6", 100),
-        ("VALUES (1), (2), (3)", json!({"limit": 2}), "1", 2),
-        ("VALUES (1), (2), (3)", json!({"offset": 2}), "3", 1),
-        (
-            "-- first\n/* second */ SELECT n FROM numbers ORDER BY n",
-            json!({"limit": 4}),
-            "1",
-            4,
-        ),
-        (
-            "EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT n FROM numbers",
-            json!({"limit": 1}),
-            "",
-            1,
-        ),
-        (
-            "SELECT n FROM numbers ORDER BY n -- the end",
-            json!({"limit": 3, "offset": 3}),
-            "4",
-            3,
-        ),
-    ];
-    for (query, mut arguments, row, number) in cases {
+    for (query, arguments, row, number) in OWN_LIMITS {
+        let mut arguments: Value = serde_json::from_str(arguments).expect("JSON");
         arguments["query"] = json!(query);
         let [http, stdio] = doors.tool_each("query_database", &arguments);
         for (text, is_error) in [http, stdio] {
@@ -297,6 +298,78 @@ fn the_row_limit_is_the_operators() {
     }
 }
 
+/// A query, and what its error begins with.
+const ERRORS: [(&str, &str); 16] = [
+    // Not understood: the statement is shown.
+    (
+        "SELECT * FROM nope",
+        "SQL Query:\nSELECT * FROM nope\n\nError executing query: ERROR: relation \"nope\" \
+             does not exist (SQLSTATE 42P01)",
+    ),
+    (
+        "SELECT wrong FROM numbers",
+        "SQL Query:\nSELECT wrong FROM numbers\n\nError executing query: ERROR: column \
+             \"wrong\" does not exist (SQLSTATE 42703)",
+    ),
+    (
+        "SELEC 1",
+        "SQL Query:\nSELEC 1\n\nError executing query: ERROR: syntax error at or near \
+             \"SELEC\" (SQLSTATE 42601)",
+    ),
+    (
+        "SELECT nope(1)",
+        "SQL Query:\nSELECT nope(1)\n\nError executing query: ERROR: function nope(integer) \
+             does not exist (SQLSTATE 42883)",
+    ),
+    (
+        "SELECT (1",
+        "SQL Query:\nSELECT (1\n\nError executing query: ERROR: syntax error at end of \
+             input (SQLSTATE 42601)",
+    ),
+    // Failed while running.
+    (
+        "INSERT INTO numbers VALUES (1)",
+        "Error iterating rows: ERROR: cannot execute INSERT in a read-only transaction \
+             (SQLSTATE 25006)",
+    ),
+    (
+        "UPDATE numbers SET n = 0",
+        "Error iterating rows: ERROR: cannot execute UPDATE in a read-only transaction \
+             (SQLSTATE 25006)",
+    ),
+    (
+        "DELETE FROM numbers",
+        "Error iterating rows: ERROR: cannot execute DELETE in a read-only transaction \
+             (SQLSTATE 25006)",
+    ),
+    (
+        "CREATE TABLE more (a int)",
+        "Error iterating rows: ERROR: cannot execute CREATE TABLE in a read-only \
+             transaction (SQLSTATE 25006)",
+    ),
+    (
+        "WITH gone AS (DELETE FROM numbers RETURNING n) SELECT * FROM gone",
+        "Error iterating rows: ERROR: cannot execute SELECT in a read-only transaction \
+             (SQLSTATE 25006)",
+    ),
+    (
+        "SELECT 1 / n FROM (VALUES (1), (0)) AS t (n)",
+        "Error iterating rows: ERROR: division by zero (SQLSTATE 22012)",
+    ),
+    (
+        "SELECT n::text::date FROM numbers",
+        "Error iterating rows: ERROR: ",
+    ),
+    (
+        "SELECT pg_sleep(60)",
+        "Error iterating rows: ERROR: canceling statement due to statement timeout \
+             (SQLSTATE 57014)",
+    ),
+    ("", "Query is empty"),
+    (" \n ", "Query is empty"),
+    (" ; ;; ", "Query is empty"),
+];
+
 #[test]
 fn errors_have_the_words_clients_look_for() {
     let mut postgres = Postgres::with(NUMBERS);
@@ -308,77 +381,7 @@ fn errors_have_the_words_clients_look_for() {
         postgres.entry_as("reader", &reader),
     ));
     let mut doors = Doors::open(home);
-    let cases = [
-        // Not understood: the statement is shown.
-        (
-            "SELECT * FROM nope",
-            "SQL Query:\nSELECT * FROM nope\n\nError executing query: ERROR: relation \"nope\" \
-             does not exist (SQLSTATE 42P01)",
-        ),
-        (
-            "SELECT wrong FROM numbers",
-            "SQL Query:\nSELECT wrong FROM numbers\n\nError executing query: ERROR: column \
-             \"wrong\" does not exist (SQLSTATE 42703)",
-        ),
-        (
-            "SELEC 1",
-            "SQL Query:\nSELEC 1\n\nError executing query: ERROR: syntax error at or near \
-             \"SELEC\" (SQLSTATE 42601)",
-        ),
-        (
-            "SELECT nope(1)",
-            "SQL Query:\nSELECT nope(1)\n\nError executing query: ERROR: function nope(integer) \
-             does not exist (SQLSTATE 42883)",
-        ),
-        (
-            "SELECT (1",
-            "SQL Query:\nSELECT (1\n\nError executing query: ERROR: syntax error at end of \
-             input (SQLSTATE 42601)",
-        ),
-        // Failed while running.
-        (
-            "INSERT INTO numbers VALUES (1)",
-            "Error iterating rows: ERROR: cannot execute INSERT in a read-only transaction \
-             (SQLSTATE 25006)",
-        ),
-        (
-            "UPDATE numbers SET n = 0",
-            "Error iterating rows: ERROR: cannot execute UPDATE in a read-only transaction \
-             (SQLSTATE 25006)",
-        ),
-        (
-            "DELETE FROM numbers",
-            "Error iterating rows: ERROR: cannot execute DELETE in a read-only transaction \
-             (SQLSTATE 25006)",
-        ),
-        (
-            "CREATE TABLE more (a int)",
-            "Error iterating rows: ERROR: cannot execute CREATE TABLE in a read-only \
-             transaction (SQLSTATE 25006)",
-        ),
-        (
-            "WITH gone AS (DELETE FROM numbers RETURNING n) SELECT * FROM gone",
-            "Error iterating rows: ERROR: cannot execute SELECT in a read-only transaction \
-             (SQLSTATE 25006)",
-        ),
-        (
-            "SELECT 1 / n FROM (VALUES (1), (0)) AS t (n)",
-            "Error iterating rows: ERROR: division by zero (SQLSTATE 22012)",
-        ),
-        (
-            "SELECT n::text::date FROM numbers",
-            "Error iterating rows: ERROR: ",
-        ),
-        (
-            "SELECT pg_sleep(60)",
-            "Error iterating rows: ERROR: canceling statement due to statement timeout \
-             (SQLSTATE 57014)",
-        ),
-        ("", "Query is empty"),
-        (" \n ", "Query is empty"),
-        (" ; ;; ", "Query is empty"),
-    ];
-    for (query, expected) in cases {
+    for (query, expected) in ERRORS {
         let text = doors.fail("query_database", &json!({"query": query}));
         // PostgreSQL may have more to say about it, on lines of its own.
         let is_right = text.strip_prefix(expected).is_some_and(|more| {
@@ -386,6 +389,17 @@ fn errors_have_the_words_clients_look_for() {
         });
         assert!(is_right, "{query}: {text}");
     }
+    doors.call("svc/selectDatabase", &json!({"name": "reader"}));
+    let text = doors.fail("query_database", &json!({"query": "SELECT n FROM numbers"}));
+    let denied = "ERROR: permission denied for table numbers (SQLSTATE 42501)";
+    assert_eq!(text, format!("Error iterating rows: {denied}"));
+    assert_eq!(postgres.count("SELECT sum(n) FROM numbers"), 31375);
+}
+
+#[test]
+fn a_query_is_a_text() {
+    let postgres = Postgres::new();
+    let mut doors = Doors::open(Home::with(&postgres));
     for arguments in [
         json!({}),
         json!({"query": null}),
@@ -396,58 +410,55 @@ fn errors_have_the_words_clients_look_for() {
         let text = doors.fail("query_database", &arguments);
         assert_eq!(text, "Missing or invalid 'query' parameter");
     }
-    doors.call("svc/selectDatabase", &json!({"name": "reader"}));
-    let text = doors.fail("query_database", &json!({"query": "SELECT n FROM numbers"}));
-    let denied = "ERROR: permission denied for table numbers (SQLSTATE 42501)";
-    assert_eq!(text, format!("Error iterating rows: {denied}"));
-    assert_eq!(postgres.count("SELECT sum(n) FROM numbers"), 31375);
 }
+
+/// What is not sent to a database that is only read.
+const REJECTED: [&str; 38] = [
+    "SELECT 1; SELECT 2",
+    "SELECT 1; DROP TABLE numbers",
+    "COMMIT; DROP TABLE numbers",
+    "BEGIN",
+    "START TRANSACTION",
+    "COMMIT",
+    "END",
+    "ROLLBACK",
+    "ABORT",
+    "SAVEPOINT a",
+    "RELEASE a",
+    "PREPARE TRANSACTION 'a'",
+    "SET TRANSACTION READ WRITE",
+    "set transaction read /* x */ write",
+    "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
+    "RESET ALL",
+    "DISCARD ALL",
+    "SET SESSION AUTHORIZATION postgres",
+    "SET ROLE postgres",
+    "SET LOCAL ROLE postgres",
+    "SET SESSION ROLE postgres",
+    "ALTER ROLE postgres SUPERUSER",
+    "ALTER USER postgres SUPERUSER",
+    "ALTER DATABASE postgres RENAME TO x",
+    "DO $$ BEGIN END $$",
+    "-- hidden\n DO $$ BEGIN END $$",
+    "SET transaction_read_only = off",
+    "SET default_transaction_read_only TO off",
+    "RESET transaction_read_only",
+    "SELECT set_config('transaction_read_only', 'off', false)",
+    "SELECT pg_catalog . set_config('a', 'b', false)",
+    "SELECT lo_export(1, '/tmp/x')",
+    "SELECT pg_file_write('a', 'b', true)",
+    "SELECT pg_file_unlink('a')",
+    "SELECT pg_file_rename('a', 'b')",
+    "SELECT * FROM dblink('host=x', 'SELECT 1') AS t (a int)",
+    "SELECT dblink_exec('host=x', 'DROP TABLE t')",
+    "COPY numbers TO PROGRAM 'cat'",
+];
 
 #[test]
 fn what_a_read_only_transaction_does_not_stop_is_not_sent() {
     let postgres = Postgres::with(NUMBERS);
     let mut doors = Doors::open(Home::with(&postgres));
-    let rejected = [
-        "SELECT 1; SELECT 2",
-        "SELECT 1; DROP TABLE numbers",
-        "COMMIT; DROP TABLE numbers",
-        "BEGIN",
-        "START TRANSACTION",
-        "COMMIT",
-        "END",
-        "ROLLBACK",
-        "ABORT",
-        "SAVEPOINT a",
-        "RELEASE a",
-        "PREPARE TRANSACTION 'a'",
-        "SET TRANSACTION READ WRITE",
-        "set transaction read /* x */ write",
-        "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
-        "RESET ALL",
-        "DISCARD ALL",
-        "SET SESSION AUTHORIZATION postgres",
-        "SET ROLE postgres",
-        "SET LOCAL ROLE postgres",
-        "SET SESSION ROLE postgres",
-        "ALTER ROLE postgres SUPERUSER",
-        "ALTER USER postgres SUPERUSER",
-        "ALTER DATABASE postgres RENAME TO x",
-        "DO $$ BEGIN END $$",
-        "-- hidden\n DO $$ BEGIN END $$",
-        "SET transaction_read_only = off",
-        "SET default_transaction_read_only TO off",
-        "RESET transaction_read_only",
-        "SELECT set_config('transaction_read_only', 'off', false)",
-        "SELECT pg_catalog . set_config('a', 'b', false)",
-        "SELECT lo_export(1, '/tmp/x')",
-        "SELECT pg_file_write('a', 'b', true)",
-        "SELECT pg_file_unlink('a')",
-        "SELECT pg_file_rename('a', 'b')",
-        "SELECT * FROM dblink('host=x', 'SELECT 1') AS t (a int)",
-        "SELECT dblink_exec('host=x', 'DROP TABLE t')",
-        "COPY numbers TO PROGRAM 'cat'",
-    ];
-    for query in rejected {
+    for query in REJECTED {
         let text = doors.fail("query_database", &json!({"query": query}));
         assert!(text.starts_with("query rejected: "), "{query}: {text}");
     }
@@ -511,14 +522,24 @@ fn a_database_that_allows_writes_says_what_was_written() {
         let expected = format!("Database: main\n\nSQL Query:\n{query}\n\n{expected}");
         assert_eq!(client.query(query), expected);
     }
-    // Several at once are one transaction.
+}
+
+#[test]
+fn several_statements_are_one_transaction_and_definitions_are_known_at_once() {
+    let postgres = Postgres::with("CREATE TABLE t (id int, name text)");
+    let home = Home::new();
+    home.configure(&format!(
+        "databases:\n{}    allow_writes: true\n",
+        postgres.entry("main")
+    ));
+    let (_program, client) = home.serve(&["-no-auth"]);
+    client.query("CREATE TABLE more (id int)");
     client.query("INSERT INTO t VALUES (4, 'e'); INSERT INTO t VALUES (5, 'f')");
-    assert_eq!(postgres.count("SELECT count(*) FROM t"), 4);
+    assert_eq!(postgres.count("SELECT count(*) FROM t"), 2);
     let several = json!({"query": "DELETE FROM t; SELECT 1/0"});
     let (text, is_error) = client.tool("query_database", &several);
     assert!(is_error && text.contains("(SQLSTATE 22012)"), "{text}");
-    assert_eq!(postgres.count("SELECT count(*) FROM t"), 4);
-    // What has been defined is known at once.
+    assert_eq!(postgres.count("SELECT count(*) FROM t"), 2);
     let (text, _) = client.tool("get_schema_info", &json!({}));
     assert!(text.contains("public\tmore\tTABLE"), "{text}");
     client.query("ALTER TABLE more ADD extra text");
@@ -526,15 +547,20 @@ fn a_database_that_allows_writes_says_what_was_written() {
     assert!(text.contains("\textra\ttext\t"), "{text}");
 }
 
-#[test]
-fn what_is_large_is_streamed_and_whole() {
-    let postgres = Postgres::new();
+/// A server whose answers may be large.
+fn large(postgres: &Postgres) -> Home {
     let home = Home::new();
     home.configure(&format!(
         "databases:\n{}    row_limit: 50000\n",
         postgres.entry("main")
     ));
-    let mut doors = Doors::open(home);
+    home
+}
+
+#[test]
+fn what_is_large_is_streamed_and_whole() {
+    let postgres = Postgres::new();
+    let mut doors = Doors::open(large(&postgres));
     let query = "SELECT g AS n, repeat('\"\\é', 20) AS filler FROM generate_series(1, 60000) g";
     let text = doors.succeed("query_database", &json!({"query": query}));
     let (sql, heading, rows) = parts(&text);
@@ -565,7 +591,12 @@ fn what_is_large_is_streamed_and_whole() {
     assert_eq!(answer.header("content-length"), None);
     let answer = answer.json();
     assert_eq!(answer["result"].get("isError"), None::<&Value>);
-    // A row that cannot be computed is told instead of all of them.
+}
+
+#[test]
+fn a_row_that_cannot_be_computed_is_told_instead_of_all_of_them() {
+    let postgres = Postgres::new();
+    let mut doors = Doors::open(large(&postgres));
     let query = "SELECT 1 / (40000 - g) FROM generate_series(1, 60000) g";
     let text = doors.fail("query_database", &json!({"query": query}));
     assert_eq!(

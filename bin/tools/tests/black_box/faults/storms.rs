@@ -64,7 +64,8 @@ fn two_hundred_calls_at_once_over_standard_input_are_each_answered_once() {
         let arguments = json!({"query": format!("SELECT {id} AS n, pg_sleep(0.01)")});
         let params = json!({"name": "query_database", "arguments": arguments});
         let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-        lines.push_str(&format!("{call}\n"));
+        lines.push_str(&call.to_string());
+        lines.push('\n');
     }
     talk.say(lines.as_bytes());
     let mut answered = BTreeSet::new();

@@ -69,7 +69,11 @@ fn assert_no_litter(home: &Home) {
     let entries = fs::read_dir(home.path()).expect("readable");
     for entry in entries {
         let name = entry.expect("readable").file_name();
-        assert!(FILES.iter().any(|known| name == *known), "{name:?}");
+        assert!(
+            FILES.iter().any(|known| name == *known),
+            "{}",
+            name.display()
+        );
     }
 }
 

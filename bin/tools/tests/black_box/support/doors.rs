@@ -9,10 +9,9 @@ use super::{Client, Home, Program, Talk};
 pub(crate) struct Doors {
     pub(crate) client: Client,
     pub(crate) talk: Talk,
-    pub(crate) http: Program,
-    pub(crate) stdio: Program,
+    _programs: [Program; 2],
     /// The programs read it after they have started.
-    pub(crate) home: Home,
+    _home: Home,
 }
 
 impl Doors {
@@ -22,9 +21,8 @@ impl Doors {
         Self {
             client,
             talk,
-            http,
-            stdio,
-            home,
+            _programs: [http, stdio],
+            _home: home,
         }
     }
 
