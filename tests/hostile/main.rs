@@ -76,8 +76,8 @@ const CLEAN: &str = "
         WHEN pg_my_temp_schema() <> 0 THEN 0
         WHEN current_user <> session_user THEN 0
         WHEN EXISTS (SELECT FROM pg_settings WHERE source = 'session' AND name NOT IN (
-            'default_transaction_read_only', 'standard_conforming_strings', 'statement_timeout',
-            'transaction_read_only', 'transaction_isolation', 'transaction_deferrable')) THEN 0
+            'bytea_output', 'default_transaction_read_only', 'extra_float_digits',
+            'standard_conforming_strings', 'statement_timeout', 'transaction_read_only', 'transaction_isolation', 'transaction_deferrable')) THEN 0
         WHEN current_setting('transaction_read_only') <> 'on' THEN 0
         ELSE 1
     END";

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Makes vectors of texts, if somebody does.
 ///
 /// A provider becomes one more variant, and what a tool does with a vector then stands where it
-/// has [`refusal`](Self::refusal) now.
+/// has `refusal` now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Embedder {
