@@ -81,7 +81,7 @@ impl Postgres {
     /// Waits until this holds, which is asked past the program.
     pub(crate) fn wait_until(&self, condition: &str) {
         let deadline = Instant::now() + PATIENCE;
-        while self.count(&format!("SELECT (({condition}))::int::bigint")) == 0 {
+        while self.count(&format!("SELECT ({condition})::int::bigint")) == 0 {
             assert!(Instant::now() < deadline, "not in time: {condition}");
             thread::sleep(Duration::from_millis(5));
         }
@@ -90,9 +90,9 @@ impl Postgres {
     /// Waits until so many statements with this in their text are running here.
     pub(crate) fn wait_for_running(&self, text: &str, number: usize) {
         self.wait_until(&format!(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+            "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
              AND state = 'active' AND pid <> pg_backend_pid() \
-             AND strpos(query, '{text}') > 0) = ({number}"
+             AND strpos(query, '{text}') > 0) = {number}"
         ));
     }
 
