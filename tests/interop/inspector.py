@@ -65,7 +65,10 @@ def main():
         resources = ask("resources/list")
         reads = [ask("resources/read", "--uri", read["uri"]) for read in CONVERSATION["reads"]]
         prompts = ask("prompts/list")
-        gets = [ask("prompts/get", "--prompt-name", get["name"]) for get in CONVERSATION["prompts"]]
+        # One with an argument is enough: every question is a process.
+        get = next(get for get in CONVERSATION["prompts"] if get["arguments"])
+        pairs = [f"{key}={value}" for key, value in get["arguments"].items()]
+        got = ask("prompts/get", "--prompt-name", get["name"], "--prompt-args", *pairs)
 
         assert opened.result()["protocolVersion"] == "2024-11-05", opened.result()
         listed = {tool["name"] for tool in tools.result()["tools"]}
@@ -80,8 +83,7 @@ def main():
             assert read.result()["contents"][0]["text"]
         names = {prompt["name"] for prompt in prompts.result()["prompts"]}
         assert {get["name"] for get in CONVERSATION["prompts"]} <= names, names
-        for get in gets:
-            assert get.result()["messages"]
+        assert got.result()["messages"]
 
 
 if __name__ == "__main__":
