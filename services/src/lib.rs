@@ -9,5 +9,6 @@ pub mod edge;
 pub mod mcp;
 pub mod pg;
 pub mod rest;
+mod scan;
 pub mod serve;
 pub mod stdio;

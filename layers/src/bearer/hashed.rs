@@ -90,16 +90,19 @@ impl Hash for TokenHash {
     }
 }
 
+/// The digits of hexadecimal numbers.
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// Writes the digest in lower-case hexadecimal; `{:.12}` cuts it to the first 12 digits.
 impl fmt::Display for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(64).min(64);
-        for place in 0..digits {
-            let byte = self.0[place / 2];
-            let digit = if place % 2 == 0 { byte >> 4 } else { byte & 15 };
-            write!(f, "{digit:x}")?;
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
         }
-        Ok(())
+        f.write_str(str::from_utf8(&text[..digits]).map_err(|_| fmt::Error)?)
     }
 }
 

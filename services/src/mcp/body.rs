@@ -47,6 +47,16 @@ impl ResultBody {
     }
 }
 
+/// The result whose text is whole.
+pub(super) fn whole(text: &Text, is_error: bool) -> ResultBody {
+    let closing = if is_error { CLOSING_IN_ERROR } else { CLOSING };
+    let mut result = Text::with_capacity(OPENING.len() + text.len() + closing.len());
+    result.push_json(OPENING);
+    result.append(text);
+    result.push_json(closing);
+    ResultBody::from(result.into_bytes())
+}
+
 impl From<Bytes> for ResultBody {
     fn from(result: Bytes) -> Self {
         Self {

@@ -4,24 +4,18 @@ use std::fmt;
 
 use bytes::Bytes;
 
-/// What stands for each byte inside a JSON string (RFC 8259, section 7): 0 for the byte
-/// itself, `u` for a numeric escape, else the letter behind the backslash.
-const ESCAPES: [u8; 256] = {
-    let mut escapes = [0; 256];
-    let mut control = 0;
-    while control < 0x20 {
-        escapes[control] = b'u';
-        control += 1;
-    }
-    escapes[0x08] = b'b';
-    escapes[b'\t' as usize] = b't';
-    escapes[b'\n' as usize] = b'n';
-    escapes[0x0c] = b'f';
-    escapes[b'\r' as usize] = b'r';
-    escapes[b'"' as usize] = b'"';
-    escapes[b'\\' as usize] = b'\\';
-    escapes
+use crate::{
+    pg::tsv::{Line, Plain},
+    scan,
 };
+
+/// A place in a [`Text`], to cut it there.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Mark {
+    escaped: usize,
+    text_len: usize,
+}
 
 /// A piece of a result's text, escaped for JSON as it is written.
 ///
@@ -39,7 +33,9 @@ const ESCAPES: [u8; 256] = {
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Text {
-    escaped: String,
+    /// Text and ASCII, so UTF-8.
+    escaped: Vec<u8>,
+    text_len: usize,
 }
 
 // === impl Text ===
@@ -49,7 +45,8 @@ impl Text {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            escaped: String::new(),
+            escaped: Vec::new(),
+            text_len: 0,
         }
     }
 
@@ -57,31 +54,56 @@ impl Text {
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
-            escaped: String::with_capacity(bytes),
+            escaped: Vec::with_capacity(bytes),
+            text_len: 0,
         }
     }
 
     /// Appends text.
     pub fn push_str(&mut self, text: &str) {
+        self.text_len += text.len();
         let mut rest = text;
         // What is escaped is ASCII, so every cut is at a character.
-        while let Some(at) = rest
-            .bytes()
-            .position(|byte| ESCAPES[usize::from(byte)] != 0)
-        {
+        while let Some(at) = scan::special(rest) {
             let (plain, escaped) = rest.split_at(at);
             let (special, behind) = escaped.split_at(1);
-            self.escaped.push_str(plain);
+            self.push_json(plain);
             self.push_escape(special.as_bytes()[0]);
             rest = behind;
         }
-        self.escaped.push_str(rest);
+        self.push_json(rest);
+    }
+
+    /// Appends another piece.
+    pub fn append(&mut self, other: &Self) {
+        self.text_len += other.text_len;
+        self.escaped.extend_from_slice(&other.escaped);
     }
 
     /// How many bytes the piece takes on the wire: when to send it and begin another.
     #[must_use]
     pub fn len(&self) -> usize {
         self.escaped.len()
+    }
+
+    /// How many bytes the text takes that was written, without the escapes.
+    #[must_use]
+    pub fn text_len(&self) -> usize {
+        self.text_len
+    }
+
+    /// The end of what has been written.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            escaped: self.escaped.len(),
+            text_len: self.text_len,
+        }
+    }
+
+    /// Takes back what was written after a mark of its own.
+    pub fn cut(&mut self, mark: Mark) {
+        self.escaped.truncate(mark.escaped);
+        self.text_len = self.text_len.min(mark.text_len);
     }
 
     /// Whether nothing has been written.
@@ -91,30 +113,40 @@ impl Text {
     }
 
     /// What stands between the quotes of the JSON string.
+    ///
+    /// # Panics
+    /// Never: it is text with ASCII in between.
     #[must_use]
     pub fn as_escaped(&self) -> &str {
-        &self.escaped
+        str::from_utf8(&self.escaped).expect("text and ASCII")
     }
 
     pub(super) fn push_json(&mut self, json: &str) {
-        self.escaped.push_str(json);
+        self.escaped.extend_from_slice(json.as_bytes());
     }
 
     pub(super) fn into_bytes(self) -> Bytes {
         Bytes::from(self.escaped)
     }
 
+    /// Appends what stands for a byte inside a JSON string (RFC 8259, section 7).
     fn push_escape(&mut self, byte: u8) {
         const HEX: &[u8; 16] = b"0123456789abcdef";
-        self.escaped.push('\\');
-        match ESCAPES[usize::from(byte)] {
-            b'u' => {
-                self.escaped.push_str("u00");
-                self.escaped.push(HEX[usize::from(byte >> 4)].into());
-                self.escaped.push(HEX[usize::from(byte & 15)].into());
+        self.push_json(match byte {
+            b'\t' => r"\t",
+            b'\n' => r"\n",
+            b'"' => r#"\""#,
+            b'\\' => r"\\",
+            b'\r' => r"\r",
+            0x08 => r"\b",
+            0x0c => r"\f",
+            _ => {
+                self.push_json(r"\u00");
+                self.escaped.push(HEX[usize::from(byte >> 4)]);
+                self.escaped.push(HEX[usize::from(byte & 15)]);
+                return;
             }
-            letter => self.escaped.push(letter.into()),
-        }
+        });
     }
 }
 
@@ -123,6 +155,29 @@ impl From<&str> for Text {
         let mut piece = Self::with_capacity(text.len());
         piece.push_str(text);
         piece
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl Line for Text {
+    fn push_str(&mut self, text: &str) {
+        self.push_str(text);
+    }
+
+    fn push_plain(&mut self, plain: Plain<'_>) {
+        let bytes = plain.as_bytes();
+        self.text_len += bytes.len();
+        self.escaped.extend_from_slice(bytes);
+    }
+
+    fn push_tab(&mut self) {
+        self.text_len += 1;
+        self.push_json(r"\t");
     }
 }
 

@@ -100,7 +100,7 @@ pub struct ToolResult {
 }
 
 pub(super) enum Content {
-    Whole(String),
+    Whole(Text),
     Streamed(Pieces),
 }
 
@@ -250,7 +250,7 @@ impl fmt::Debug for ToolRequest {
 
 impl ToolResult {
     /// A text that is there.
-    pub fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<Text>) -> Self {
         Self {
             content: Content::Whole(text.into()),
         }

@@ -12,7 +12,7 @@ use ziggurat_layers::{
 
 use crate::mcp::{
     Failure, Prompts, Resources, ServerInfo, ToolError, ToolResult, Tools,
-    body::ResultBody,
+    body::{self, ResultBody},
     prompt::{MessageContent, PromptArgument, Rendered},
     resource::Contents,
     tool::{Content, Schema},
@@ -36,13 +36,6 @@ pub(super) enum Fault {
     NotReady,
     Tool(Failure),
     Resource(Failure),
-}
-
-#[derive(Serialize)]
-struct Text<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
 }
 
 #[derive(Serialize)]
@@ -209,7 +202,7 @@ pub(super) fn tool_result(
     result: Result<ToolResult, ToolError>,
 ) -> Result<Reply<ResultBody>, Fault> {
     match result.map(|result| result.content) {
-        Ok(Content::Whole(text)) => Ok(said(&text, false)),
+        Ok(Content::Whole(text)) => Ok(Reply::stream(body::whole(&text, false))),
         Ok(Content::Streamed(pieces)) => Ok(Reply::stream(ResultBody::text(pieces))),
         Err(ToolError::Reported(reported)) => Ok(said(reported.as_str(), true)),
         Err(ToolError::NotReady) => Err(Fault::NotReady),
@@ -222,18 +215,7 @@ pub(super) fn disabled_tool(name: &str) -> Reply<ResultBody> {
 }
 
 fn said(text: &str, is_error: bool) -> Reply<ResultBody> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct CallToolResult<'a> {
-        content: [Text<'a>; 1],
-        #[serde(skip_serializing_if = "is_false")]
-        is_error: bool,
-    }
-
-    ready(&CallToolResult {
-        content: [Text::new(text)],
-        is_error,
-    })
+    Reply::stream(body::whole(&text.into(), is_error))
 }
 
 pub(super) fn contents(contents: &Contents) -> Reply<ResultBody> {
@@ -282,13 +264,6 @@ pub(super) fn prompt(rendered: &Rendered) -> Reply<ResultBody> {
 }
 
 // === impl Text ===
-
-impl<'a> Text<'a> {
-    fn new(text: &'a str) -> Self {
-        let kind = "text";
-        Self { kind, text }
-    }
-}
 
 // === impl PromptContent ===
 
@@ -352,9 +327,4 @@ fn ready(result: &impl Serialize) -> Reply<ResultBody> {
 
 fn to_bytes(result: &impl Serialize) -> Bytes {
     Bytes::from(serde_json::to_vec(result).expect("text is JSON"))
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "asked for by serde")]
-fn is_false(value: &bool) -> bool {
-    !value
 }

@@ -14,7 +14,11 @@ use sqlx::{
     postgres::{PgColumn, PgRow},
 };
 
-use super::{error::QueryError, kind::Kind, tsv};
+use super::{
+    error::QueryError,
+    kind::Kind,
+    tsv::{self, Line, Plain},
+};
 
 /// A column of a result.
 #[derive(Clone, Debug)]
@@ -194,10 +198,10 @@ impl Rows {
     }
 
     /// Writes the names of the columns, with tabs between them.
-    pub fn write_header(&self, out: &mut String) {
+    pub fn write_header(&self, out: &mut impl Line) {
         for (index, column) in self.columns.iter().enumerate() {
             if index > 0 {
-                out.push('\t');
+                out.push_tab();
             }
             tsv::write_text(out, &column.name);
         }
@@ -255,30 +259,44 @@ impl Row {
     /// When there is no such column, and when the text is not UTF-8, which a database whose
     /// encoding is `SQL_ASCII` may send.
     pub fn text(&self, column: usize) -> Result<Option<&str>, QueryError> {
-        let value = self.values.try_get_raw(column).map_err(QueryError::Row)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        let text = value.as_str();
-        text.map(Some)
-            .map_err(|error| QueryError::Row(sqlx::Error::Decode(error)))
+        self.bytes(column)?.map(text).transpose()
     }
 
     /// Writes the values as a line of tab-separated text, without a line break.
     ///
     /// # Errors
     /// As [`text`](Self::text) does. What was written by then is not taken back.
-    pub fn write_tsv(&self, out: &mut String) -> Result<(), QueryError> {
+    pub fn write_tsv(&self, out: &mut impl Line) -> Result<(), QueryError> {
         for (index, column) in self.columns.iter().enumerate() {
             if index > 0 {
-                out.push('\t');
+                out.push_tab();
             }
-            if let Some(text) = self.text(index)? {
-                tsv::write_value(out, column.kind, text);
+            let Some(bytes) = self.bytes(index)? else {
+                continue;
+            };
+            match Plain::new(bytes) {
+                Some(plain) if column.kind == Kind::Text => out.push_plain(plain),
+                _ => tsv::write_value(out, column.kind, text(bytes)?),
             }
         }
         Ok(())
     }
+
+    fn bytes(&self, column: usize) -> Result<Option<&[u8]>, QueryError> {
+        let value = self.values.try_get_raw(column).map_err(QueryError::Row)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let bytes = value.as_bytes();
+        bytes
+            .map(Some)
+            .map_err(|error| QueryError::Row(sqlx::Error::Decode(error)))
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, QueryError> {
+    let text = str::from_utf8(bytes);
+    text.map_err(|error| QueryError::Row(sqlx::Error::Decode(error.into())))
 }
 
 // === impl Desk ===

@@ -5,7 +5,7 @@
 //! string no quotes, and an array is a JSON array. Tabs and line breaks inside a field become
 //! `\t`, `\n` and `\r`; backslashes stay as they are.
 //!
-//! Everything goes straight into the caller's buffer.
+//! Everything goes straight into the caller's buffer, whatever [`Line`] that is.
 //!
 //! ```
 //! use ziggurat_services::pg::{kind::Kind, tsv};
@@ -23,54 +23,115 @@ mod json;
 mod tests;
 
 use super::kind::Kind;
+use crate::scan;
+
+/// Where a line is written.
+pub trait Line {
+    /// Appends text.
+    fn push_str(&mut self, text: &str);
+
+    /// Appends what is known to be plain.
+    fn push_plain(&mut self, plain: Plain<'_>);
+
+    /// Appends a tab, which is what ends a field.
+    fn push_tab(&mut self);
+}
+
+/// Bytes that stand for themselves in every format: printable ASCII without quotes and
+/// backslashes. Most fields are of this kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a>(&'a [u8]);
 
 /// Where text goes, on its way through one escape or another.
 trait Put {
     fn put(&mut self, text: &str);
+
+    /// Takes text that is known to need no escape.
+    fn put_plain(&mut self, text: &str) {
+        self.put(text);
+    }
 }
 
 /// Escapes what would end a field.
-struct Field<'a>(&'a mut String);
+struct Field<'a, L>(&'a mut L);
 
 /// Writes one field. NULL is nothing at all, so there is nothing to call for it.
-pub fn write_value(out: &mut String, kind: Kind, text: &str) {
+pub fn write_value(out: &mut impl Line, kind: Kind, text: &str) {
     match kind {
         Kind::Text => write_text(out, text),
         Kind::Bool => out.push_str(boolean(text)),
         Kind::Timestamp => put_timestamp(&mut Field(out), text),
         Kind::Json => json::put_document(&mut Field(out), text),
         Kind::Array(element) => {
-            let start = out.len();
-            if array::write(out, element, text).is_none() {
+            let mut list = String::with_capacity(text.len());
+            match array::write(&mut list, element, text) {
+                Some(()) => out.push_str(&list),
                 // Not what an array looks like: some type has a mind of its own.
-                out.truncate(start);
-                write_text(out, text);
+                None => write_text(out, text),
             }
         }
     }
 }
 
 /// Writes a text as one field, such as the name of a column.
-pub fn write_text(out: &mut String, text: &str) {
+pub fn write_text(out: &mut impl Line, text: &str) {
     Field(out).put(text);
 }
 
-impl Put for Field<'_> {
+// === impl Line ===
+
+impl Line for String {
+    fn push_str(&mut self, text: &str) {
+        self.push_str(text);
+    }
+
+    fn push_plain(&mut self, plain: Plain<'_>) {
+        self.push_str(str::from_utf8(plain.0).expect("ASCII"));
+    }
+
+    fn push_tab(&mut self) {
+        self.push('\t');
+    }
+}
+
+// === impl Plain ===
+
+impl<'a> Plain<'a> {
+    /// Takes bytes that are plain.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        scan::is_plain(bytes).then_some(Self(bytes))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+// === impl Field ===
+
+impl<L: Line> Put for Field<'_, L> {
     fn put(&mut self, text: &str) {
         let mut rest = text;
-        while let Some(at) = rest
-            .bytes()
-            .position(|b| matches!(b, b'\t' | b'\n' | b'\r'))
-        {
-            self.0.push_str(&rest[..at]);
-            self.0.push_str(match rest.as_bytes()[at] {
-                b'\t' => "\\t",
-                b'\n' => "\\n",
-                _ => "\\r",
+        while let Some(at) = scan::control(rest) {
+            let (plain, behind) = rest.split_at(at);
+            let (control, behind) = behind.split_at(1);
+            self.0.push_str(plain);
+            self.0.push_str(match control {
+                "\t" => "\\t",
+                "\n" => "\\n",
+                "\r" => "\\r",
+                other => other,
             });
-            rest = &rest[at + 1..];
+            rest = behind;
         }
         self.0.push_str(rest);
+    }
+
+    fn put_plain(&mut self, text: &str) {
+        self.0.push_plain(Plain(text.as_bytes()));
     }
 }
 
@@ -90,43 +151,51 @@ fn put_timestamp(out: &mut impl Put, text: &str) {
     let Some((date, time, zone)) = split_timestamp(text) else {
         return out.put(text);
     };
-    out.put(date);
-    out.put("T");
-    out.put(time);
+    out.put_plain(date);
+    out.put_plain("T");
+    out.put_plain(time);
     match zone {
-        "" | "+00" => out.put("Z"),
+        "" | "+00" => out.put_plain("Z"),
         _ => {
-            out.put(zone);
+            out.put_plain(zone);
             if zone.len() == 3 {
-                out.put(":00");
+                out.put_plain(":00");
             }
         }
     }
 }
 
 fn split_timestamp(text: &str) -> Option<(&str, &str, &str)> {
-    let (date, rest) = text.split_once(' ')?;
+    let (date, rest) = text.split_at_checked(text.bytes().position(|byte| byte == b' ')?)?;
+    let rest = &rest[1..];
     let (year, day) = date.split_at_checked(date.len().checked_sub(6)?)?;
-    let is_date =
-        year.len() >= 4 && year.bytes().all(|b| b.is_ascii_digit()) && looks_like(day, "-00-00");
-    let zone = rest.find(['+', '-']).unwrap_or(rest.len());
-    let (time, zone) = rest.split_at(zone);
-    let (whole, fraction) = time.split_at_checked(8)?;
-    let is_time = looks_like(whole, "00:00:00")
+    let is_date = year.len() >= 4 && are_digits(year) && looks_like(day, b"-00-00");
+    let (whole, rest) = rest.split_at_checked(8)?;
+    let is_sign = |byte| matches!(byte, b'+' | b'-');
+    let zone = rest.bytes().position(is_sign).unwrap_or(rest.len());
+    let (fraction, zone) = rest.split_at(zone);
+    let time = &text[date.len() + 1..text.len() - zone.len()];
+    let is_time = looks_like(whole, b"00:00:00")
         && (fraction.is_empty()
-            || fraction.len() > 1
-                && fraction.starts_with('.')
-                && fraction[1..].bytes().all(|b| b.is_ascii_digit()));
+            || fraction.len() > 1 && fraction.starts_with('.') && are_digits(&fraction[1..]));
     let is_zone =
-        zone.is_empty() || looks_like(&zone[1..], "00") || looks_like(&zone[1..], "00:00");
+        zone.is_empty() || looks_like(&zone[1..], b"00") || looks_like(&zone[1..], b"00:00");
     (is_date && is_time && is_zone).then_some((date, time, zone))
 }
 
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Compares with a pattern in which `0` stands for any digit.
-fn looks_like(text: &str, pattern: &str) -> bool {
-    text.len() == pattern.len()
-        && text
-            .bytes()
-            .zip(pattern.bytes())
-            .all(|(byte, form)| byte == form || form == b'0' && byte.is_ascii_digit())
+///
+/// Of a length known beforehand, and without a way out in the middle, so that the comparison is
+/// of all bytes at once.
+fn looks_like<const N: usize>(text: &str, pattern: &[u8; N]) -> bool {
+    let Ok(text) = <&[u8; N]>::try_from(text.as_bytes()) else {
+        return false;
+    };
+    let fits = |byte: u8, form: u8| (byte == form) | ((form == b'0') & byte.is_ascii_digit());
+    let pairs = text.iter().zip(pattern);
+    pairs.fold(true, |all, (byte, form)| all & fits(*byte, *form))
 }

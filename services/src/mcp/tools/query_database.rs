@@ -187,8 +187,12 @@ impl Tool for QueryDatabase {
         };
         match Phrase::read(&query) {
             Phrase::Absent => self.here(&query, wanted, &request).await,
-            Phrase::Default(url) => Ok(ToolResult::text(elsewhere.set_default(url).await?)),
-            Phrase::Once { url, rest } => self.once(url, &rest, wanted, elsewhere).await,
+            // Boxed: rare, and each is larger than the way of a query.
+            Phrase::Default(url) => {
+                let set = Box::pin(elsewhere.set_default(url));
+                Ok(ToolResult::text(set.await?))
+            }
+            Phrase::Once { url, rest } => Box::pin(self.once(url, &rest, wanted, elsewhere)).await,
         }
     }
 }

@@ -73,7 +73,8 @@ impl Connection {
         for index in 0..targets.len() {
             let left = u32::try_from(targets.len() - index).unwrap_or(u32::MAX);
             let share = deadline.saturating_duration_since(Instant::now()) / left;
-            let cause = match Self::reach(database, index, share).await {
+            // Boxed: one per connection. Whoever may have to wait for one would be as large.
+            let cause = match Box::pin(Self::reach(database, index, share)).await {
                 Ok((connection, standing)) => match wanted.judge(standing) {
                     Fit::Yes => return Ok(connection),
                     Fit::Barely => {
@@ -103,7 +104,7 @@ impl Connection {
     /// Connects to the server another connection is connected to, whatever has become of it.
     pub(super) async fn beside(&self, database: &Database) -> Result<Self, LeaseError> {
         let limit = database.settings().connect_timeout;
-        match Self::reach(database, self.target, limit).await {
+        match Box::pin(Self::reach(database, self.target, limit)).await {
             Ok((connection, _)) => Ok(connection),
             Err(Failure { cause, source }) => {
                 let host = database.targets()[self.target].host.clone();

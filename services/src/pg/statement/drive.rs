@@ -3,7 +3,7 @@
 mod account;
 mod spool;
 
-use std::{error::Error, fmt::Write as _, sync::Arc};
+use std::{error::Error, fmt::Write as _, pin::Pin, sync::Arc};
 
 use futures_util::TryStreamExt as _;
 use sqlx::{
@@ -100,19 +100,28 @@ impl Run {
     async fn go(&mut self) -> Result<Summary, Stop> {
         match self.statement.route() {
             Route::Flight => match self.flight().await {
-                Err(Stop::Unfit) => self.steps(Route::Plain).await,
+                Err(Stop::Unfit) => self.slowly(Route::Plain).await,
                 done => done,
             },
-            Route::Cursor => match self.steps(Route::Cursor).await {
-                Err(Stop::Unfit) => self.steps(Route::Plain).await,
+            Route::Cursor | Route::Spool => match self.slowly(self.statement.route()).await {
+                Err(Stop::Unfit) => self.slowly(Route::Plain).await,
                 done => done,
             },
-            Route::Spool => match self.spool().await {
-                Err(Stop::Unfit) => self.steps(Route::Plain).await,
-                done => done,
-            },
-            route => self.steps(route).await,
+            route => self.slowly(route).await,
         }
+    }
+
+    /// Boxed: the short way is the usual one, and should not carry the long one along.
+    fn slowly(
+        &mut self,
+        route: Route,
+    ) -> Pin<Box<impl Future<Output = Result<Summary, Stop>> + Send>> {
+        Box::pin(async move {
+            match route {
+                Route::Spool => self.spool().await,
+                route => self.steps(route).await,
+            }
+        })
     }
 
     /// Whether the connection was dead before it got the statement, which may then be sent
@@ -151,7 +160,7 @@ impl Run {
         self.lease.settle();
         if self.tally.set == Set::Awaited {
             // PostgreSQL names the columns of no rows too, and the driver keeps it to itself.
-            self.prove().await.map_err(Stop::Failed)?;
+            Box::pin(self.prove()).await.map_err(Stop::Failed)?;
             self.lease.settle();
         }
         self.finish(false).await
@@ -387,7 +396,8 @@ async fn columns(row: &PgRow, pool: &Pool) -> Arc<[Column]> {
         .filter(|&oid| pool.catalogue().kind(oid).is_none())
         .collect();
     if !unknown.is_empty()
-        && let Err(error) = learn(&unknown, pool).await
+        // Boxed: once for each type.
+        && let Err(error) = Box::pin(learn(&unknown, pool)).await
     {
         // Arrays of such types look the way PostgreSQL prints them, this once.
         warn!(

@@ -14,6 +14,7 @@ use crate::{
         lease::Lease,
         rows::{Extent, Row, Rows, Summary},
         statement::{Statement, Window},
+        tsv::Line,
     },
 };
 
@@ -34,7 +35,7 @@ pub(super) struct Asked {
 
 /// The rows of an answer, before their number is known and can be written above them.
 struct Page {
-    tsv: String,
+    tsv: Text,
     rows: u64,
     is_cut: bool,
 }
@@ -43,7 +44,6 @@ struct Page {
 struct Flow {
     asked: Asked,
     rows: Rows,
-    line: String,
     /// What has not been sent yet.
     piece: Text,
 }
@@ -93,7 +93,9 @@ impl Asked {
                 let has_more = page.is_cut || summary.is_some_and(|summary| summary.has_more);
                 self.write_notes(&mut text, page.is_cut, has_more);
                 write_heading(&mut text, self.window, page.rows, has_more);
-                text.push_str(&page.tsv);
+                let mut text = Text::from(text);
+                text.append(&page.tsv);
+                return Ok(ToolResult::text(text));
             }
         }
         Ok(ToolResult::text(text))
@@ -106,16 +108,16 @@ impl Asked {
     /// Reads rows until there are no more, or no more fit.
     async fn page(&self, rows: &mut Rows) -> Result<Page, QueryError> {
         let mut page = Page {
-            tsv: String::new(),
+            tsv: Text::new(),
             rows: 0,
             is_cut: false,
         };
         rows.write_header(&mut page.tsv);
         while let Some(row) = rows.try_next().await? {
-            let whole = page.tsv.len();
+            let before = page.tsv.mark();
             write_line(&mut page.tsv, &row)?;
-            if page.rows > 0 && page.tsv.len() > self.max_bytes {
-                page.tsv.truncate(whole);
+            if page.rows > 0 && page.tsv.text_len() > self.max_bytes {
+                page.tsv.cut(before);
                 page.is_cut = true;
                 break;
             }
@@ -141,7 +143,6 @@ impl Asked {
         let flow = Flow {
             asked: self,
             rows,
-            line: String::new(),
             piece: Text::from(&*opening),
         };
         stream::try_unfold(Some(flow), |flow| async {
@@ -201,9 +202,7 @@ impl Flow {
             let Some(row) = row.map_err(|error| self.asked.complaint(&error))? else {
                 return Ok(Some((self.piece, None)));
             };
-            self.line.clear();
-            write_line(&mut self.line, &row).map_err(|error| self.asked.complaint(&error))?;
-            self.piece.push_str(&self.line);
+            write_line(&mut self.piece, &row).map_err(|error| self.asked.complaint(&error))?;
         }
         let next = Text::with_capacity(PIECE + PIECE / 8);
         let piece = mem::replace(&mut self.piece, next);
@@ -228,11 +227,11 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
 }
 
 /// A row on a line of its own, behind what there is. Rows without columns leave no lines.
-fn write_line(tsv: &mut String, row: &Row) -> Result<(), QueryError> {
+fn write_line(tsv: &mut impl Line, row: &Row) -> Result<(), QueryError> {
     if row.columns().is_empty() {
         return Ok(());
     }
-    tsv.push('\n');
+    tsv.push_str("\n");
     row.write_tsv(tsv)
 }
 
