@@ -1,0 +1,22 @@
+//! What the benches of the assembled server share: the program, a PostgreSQL, a client.
+//!
+//! The machine is shared too, and so are its processors: the client, the server and PostgreSQL
+//! compete for them, and whatever else runs takes its part. So a bench compares rates that were
+//! measured in turns, within seconds of each other, and takes the median of the ratios.
+
+mod load;
+mod postgres;
+mod program;
+mod report;
+mod request;
+
+pub use self::{
+    load::Load,
+    postgres::Postgres,
+    program::{Home, Program, Talk},
+    report::{Report, median, thousands},
+    request::{post, query},
+};
+
+/// Connections of a client, and clients of pgbench.
+pub const CONNECTIONS: usize = 16;

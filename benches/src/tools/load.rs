@@ -1,0 +1,134 @@
+//! A client that leaves the processors to the server.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+/// Keeps connections busy: each sends the same bytes again as soon as they are answered.
+///
+/// One thread, one `poll` for all connections, one read and one write per request; nothing is
+/// allocated. Of an answer it checks the status and that it is as long as it says, so an answer
+/// has to have a `content-length`.
+#[derive(Debug)]
+pub struct Load {
+    request: Vec<u8>,
+    connections: Vec<Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    stream: TcpStream,
+    heard: Vec<u8>,
+    length: usize,
+}
+
+// === impl Load ===
+
+impl Load {
+    /// Connects so many times.
+    ///
+    /// # Panics
+    /// Panics when nobody listens.
+    #[must_use]
+    pub fn new(address: &str, connections: usize, request: Vec<u8>) -> Self {
+        let connect = || {
+            let stream = TcpStream::connect(address).expect("listening");
+            stream.set_nodelay(true).expect("set");
+            Connection {
+                stream,
+                heard: vec![0; 1 << 20],
+                length: 0,
+            }
+        };
+        Self {
+            request,
+            connections: (0..connections).map(|_| connect()).collect(),
+        }
+    }
+
+    /// Sends one request and returns the answer, head and all.
+    ///
+    /// # Panics
+    /// Panics when the answer is no good.
+    pub fn once(&mut self) -> String {
+        let connection = &mut self.connections[0];
+        connection.ask(&self.request);
+        while !connection.hears() {}
+        String::from_utf8_lossy(&connection.heard[..connection.length]).into_owned()
+    }
+
+    /// Answers per second, over so much time.
+    ///
+    /// # Panics
+    /// Panics when an answer is no good.
+    pub fn rate(&mut self, time: Duration) -> f64 {
+        let begun = Instant::now();
+        let mut streams = Vec::new();
+        for connection in &mut self.connections {
+            connection.ask(&self.request);
+            streams.push(connection.stream.try_clone().expect("a descriptor"));
+        }
+        let mut waiting: Vec<_> = streams
+            .iter()
+            .map(|stream| PollFd::new(stream, PollFlags::IN))
+            .collect();
+        let (mut answers, mut busy) = (0_u32, waiting.len());
+        while busy > 0 {
+            poll(&mut waiting, None).expect("descriptors of ours");
+            let is_over = begun.elapsed() >= time;
+            for (event, connection) in waiting.iter_mut().zip(&mut self.connections) {
+                if event.revents().is_empty() || !connection.hears() {
+                    continue;
+                }
+                answers += 1;
+                if is_over {
+                    busy -= 1;
+                } else {
+                    connection.ask(&self.request);
+                }
+            }
+        }
+        f64::from(answers) / begun.elapsed().as_secs_f64()
+    }
+}
+
+// === impl Connection ===
+
+impl Connection {
+    fn ask(&mut self, request: &[u8]) {
+        self.length = 0;
+        self.stream.write_all(request).expect("sent");
+    }
+
+    /// Reads on, and says whether that was all of the answer.
+    fn hears(&mut self) -> bool {
+        let read = self.stream.read(&mut self.heard[self.length..]);
+        let read = read.expect("answered");
+        assert!(read > 0, "the server hung up");
+        self.length += read;
+        let heard = &self.heard[..self.length];
+        let Some(end) = heard.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
+            return false;
+        };
+        let text = || String::from_utf8_lossy(heard);
+        assert!(heard.starts_with(b"HTTP/1.1 200 "), "{}", text());
+        let length = content_length(&heard[..end]);
+        let length = length.unwrap_or_else(|| panic!("no length: {}", text()));
+        let whole = end + 4 + length;
+        assert!(self.length <= whole, "too long: {}", text());
+        self.length == whole
+    }
+}
+
+fn content_length(head: &[u8]) -> Option<usize> {
+    const NAME: &[u8] = b"\r\ncontent-length: ";
+    let at = head.windows(NAME.len()).position(|bytes| bytes == NAME)?;
+    let digits = head[at + NAME.len()..]
+        .split(|&byte| byte == b'\r')
+        .next()?;
+    str::from_utf8(digits).ok()?.parse().ok()
+}

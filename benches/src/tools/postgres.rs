@@ -1,0 +1,153 @@
+//! A PostgreSQL, and what its own benchmark makes of it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use ziggurat_local_pg::{LocalPg, TestDatabase};
+
+/// A database of a bench, gone with it.
+#[derive(Debug)]
+pub struct Postgres {
+    // Dropped before the server it is on.
+    database: TestDatabase,
+    server: LocalPg,
+    runtime: Runtime,
+    scripts: TempDir,
+}
+
+// === impl Postgres ===
+
+impl Postgres {
+    /// A database in which this has been run.
+    ///
+    /// # Panics
+    /// Panics where there is no PostgreSQL.
+    #[must_use]
+    pub fn with(sql: &str) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let (server, database) = runtime.block_on(async {
+            let server = LocalPg::start().await.expect("a PostgreSQL");
+            let database = server.database().await.expect("a database");
+            (server, database)
+        });
+        let postgres = Self {
+            database,
+            server,
+            runtime,
+            scripts: tempfile::tempdir().expect("a folder"),
+        };
+        postgres.run(sql);
+        postgres
+    }
+
+    /// Runs statements.
+    ///
+    /// # Panics
+    /// Panics when one fails.
+    pub fn run(&self, sql: &str) {
+        self.runtime.block_on(async {
+            let mut connection = self.connect().await;
+            let run = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection);
+            run.await.expect("good statements");
+            connection.close().await.expect("closed");
+        });
+    }
+
+    /// Asks for one number.
+    ///
+    /// # Panics
+    /// Panics when there is none.
+    #[must_use]
+    pub fn count(&self, sql: &str) -> i32 {
+        self.runtime.block_on(async {
+            let asked = sqlx::query_scalar(AssertSqlSafe(sql));
+            let answer = asked.fetch_one(&mut self.connect().await).await;
+            answer.expect("a number")
+        })
+    }
+
+    /// The version of the server.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.server.version()
+    }
+
+    /// The name of the database.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.database.name()
+    }
+
+    /// An entry for the list of databases in a configuration file, with these settings besides.
+    #[must_use]
+    pub fn entry(&self, settings: &str) -> String {
+        let (host, port, user) = (self.server.host(), self.server.port(), self.server.user());
+        let (database, password) = (self.name(), self.password());
+        format!(
+            "databases: [{{name: bench, host: \"{host}\", port: {port}, database: {database}, \
+             user: {user}, password: \"{password}\", {settings}}}]\n"
+        )
+    }
+
+    /// Transactions per second that pgbench gets out of a script.
+    ///
+    /// # Panics
+    /// Panics where it is not installed, and when the script fails.
+    #[must_use]
+    pub fn pgbench(&self, script: &str, clients: usize, seconds: u32) -> f64 {
+        let file = self.scripts.path().join("script.sql");
+        fs::write(&file, script).expect("written");
+        let output = Command::new(self.program())
+            .args(["--no-vacuum", "--protocol=simple", "--jobs=2"])
+            .arg(format!("--client={clients}"))
+            .arg(format!("--time={seconds}"))
+            .arg("--file")
+            .arg(&file)
+            .env("PGHOST", self.server.host())
+            .env("PGPORT", self.server.port().to_string())
+            .env("PGUSER", self.server.user())
+            .env("PGPASSWORD", self.password())
+            .env("PGDATABASE", self.name())
+            .output()
+            .expect("pgbench, which comes with PostgreSQL");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let rate = text.lines().find_map(|line| {
+            let rest = line.strip_prefix("tps = ")?;
+            rest.split(' ').next()?.parse().ok()
+        });
+        rate.unwrap_or_else(|| panic!("no rate: {output:?}"))
+    }
+
+    /// The one that belongs to the server, else the one on the search path.
+    fn program(&self) -> PathBuf {
+        let folder: String = self.runtime.block_on(async {
+            let asked = sqlx::query_scalar("SELECT setting FROM pg_config WHERE name = 'BINDIR'");
+            let answer = asked.fetch_one(&mut self.connect().await).await;
+            answer.expect("a superuser may ask")
+        });
+        let beside = Path::new(&folder).join("pgbench");
+        if beside.exists() {
+            beside
+        } else {
+            "pgbench".into()
+        }
+    }
+
+    async fn connect(&self) -> PgConnection {
+        self.database.connect().await.expect("a connection")
+    }
+
+    fn password(&self) -> String {
+        let url = self.database.url();
+        let authority = url.split_once("://").map_or("", |(_, rest)| rest);
+        let user = authority.split('@').next().unwrap_or_default();
+        let password = user.split_once(':').map_or("", |(_, password)| password);
+        password.to_owned()
+    }
+}

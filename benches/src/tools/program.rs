@@ -1,0 +1,223 @@
+//! The program as it is shipped, running.
+
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with the files of a server, and the program that serves them.
+#[derive(Debug)]
+pub struct Home {
+    program: PathBuf,
+    folder: TempDir,
+}
+
+/// The program, running; killed when it is dropped.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    // Held open, or the program could not write its log.
+    log: Option<BufReader<ChildStderr>>,
+}
+
+/// A conversation over standard input and output.
+#[derive(Debug)]
+pub struct Talk {
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+// === impl Home ===
+
+impl Home {
+    /// Builds the program as a release is, and writes its configuration.
+    ///
+    /// `ZIGGURAT_BENCH_PROGRAM` names another build, to compare with.
+    ///
+    /// # Panics
+    /// Panics when it does not build.
+    #[must_use]
+    pub fn new(configuration: &str) -> Self {
+        let home = Self {
+            program: env::var_os("ZIGGURAT_BENCH_PROGRAM").map_or_else(build, PathBuf::from),
+            folder: tempfile::tempdir().expect("a folder"),
+        };
+        fs::write(home.file("ziggurat-tools.yaml"), configuration).expect("written");
+        home
+    }
+
+    /// Makes an API token.
+    ///
+    /// # Panics
+    /// Panics when the program makes none.
+    #[must_use]
+    pub fn token(&self) -> String {
+        let words = "-add-token -token-note bench -token-expiry never -token-database bench";
+        let output = self.command(words).output().expect("built");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let token = text.lines().find_map(|line| line.strip_prefix("Token: "));
+        token
+            .unwrap_or_else(|| panic!("no token: {output:?}"))
+            .to_owned()
+    }
+
+    /// Starts an HTTP server with authentication, and returns its address when it listens.
+    ///
+    /// # Panics
+    /// Panics when it does not start.
+    #[must_use]
+    pub fn serve(&self) -> (Program, String) {
+        let mut command = self.command("-http -addr 127.0.0.1:0");
+        let mut child = command.spawn().expect("built");
+        let mut log = BufReader::new(child.stderr.take().expect("piped"));
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            let read = log.read_line(&mut line).expect("text");
+            assert!(read > 0, "the server ended");
+            if let Some((_, address)) = line.split_once("listening on http://") {
+                break address.trim().to_owned();
+            }
+        };
+        let log = Some(log);
+        (Program { child, log }, address)
+    }
+
+    /// Starts a server on standard input and output.
+    ///
+    /// # Panics
+    /// Panics when it does not start.
+    #[must_use]
+    pub fn talk(&self) -> (Program, Talk) {
+        let mut command = self.command("");
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("built");
+        let talk = Talk {
+            input: child.stdin.take().expect("piped"),
+            output: BufReader::new(child.stdout.take().expect("piped")),
+        };
+        let log = child.stderr.take().map(BufReader::new);
+        (Program { child, log }, talk)
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(words.split_whitespace())
+            .arg("-config")
+            .arg(self.file("ziggurat-tools.yaml"))
+            .arg("-token-file")
+            .arg(self.file("tokens.yaml"))
+            .arg("-user-file")
+            .arg(self.file("users.yaml"))
+            .current_dir(self.folder.path())
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+fn build() -> PathBuf {
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--package", "ziggurat-tools"])
+        .args(["--bin", "ziggurat-tools"])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("cargo, which runs this");
+    assert!(output.status.success(), "it does not build");
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let program = messages.lines().find_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let program = message["executable"].as_str()?;
+        program.contains("ziggurat-tools").then(|| program.into())
+    });
+    program.expect("cargo says where it is")
+}
+
+// === impl Program ===
+
+impl Program {
+    /// Mebibytes of memory it has now.
+    ///
+    /// # Panics
+    /// Panics where there is no `/proc`.
+    #[must_use]
+    pub fn memory(&self) -> f64 {
+        self.status("VmRSS:")
+    }
+
+    /// Mebibytes of memory it ever had.
+    ///
+    /// # Panics
+    /// Panics where there is no `/proc`.
+    #[must_use]
+    pub fn most_memory(&self) -> f64 {
+        self.status("VmHWM:")
+    }
+
+    /// Seconds of processor time it has used.
+    ///
+    /// # Panics
+    /// Panics where there is no `/proc`.
+    #[must_use]
+    pub fn processor_time(&self) -> f64 {
+        let stat = self.proc("stat");
+        // The name of the program may hold spaces; the fields behind it are numbers.
+        let (_, fields) = stat.rsplit_once(')').expect("a name");
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        // Clock ticks are a hundredth of a second to every program on Linux.
+        let ticks: u32 = ticks
+            .map(|field| field.parse::<u32>().expect("ticks"))
+            .sum();
+        f64::from(ticks) / 100.0
+    }
+
+    fn status(&self, label: &str) -> f64 {
+        let status = self.proc("status");
+        let line = status.lines().find_map(|line| line.strip_prefix(label));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        let kibibytes: u32 = number.and_then(|n| n.parse().ok()).expect("a number");
+        f64::from(kibibytes) / 1024.0
+    }
+
+    fn proc(&self, file: &str) -> String {
+        let path = Path::new("/proc").join(self.child.id().to_string());
+        fs::read_to_string(path.join(file)).expect("measured on Linux")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+        drop(self.log.take());
+    }
+}
+
+// === impl Talk ===
+
+impl Talk {
+    /// Sends a line, and returns the one that comes back.
+    ///
+    /// # Panics
+    /// Panics when none does.
+    pub fn say(&mut self, line: &str) -> String {
+        self.input.write_all(line.as_bytes()).expect("heard");
+        let mut answer = String::new();
+        let read = self.output.read_line(&mut answer).expect("text");
+        assert!(read > 0, "the server hung up");
+        answer
+    }
+}

@@ -1,0 +1,70 @@
+//! `query_database` behind authentication, beside pgbench on the same server in the same run.
+//!
+//! pgbench makes the customary four trips: begin, declare, fetch, commit. Both have 16
+//! connections to PostgreSQL, and both speak TCP to it.
+
+use std::{fmt::Write as _, process::ExitCode, time::Duration};
+
+use ziggurat_benches::tools::{
+    CONNECTIONS, Home, Load, Postgres, Report, median, post, query as ask, thousands,
+};
+
+/// Turns each has with each statement.
+const TURNS: usize = 7;
+
+/// Seconds of a turn.
+const SECONDS: u32 = 2;
+
+/// A hundred rows of ten columns, of the types tables are made of.
+const WIDE: &str = "CREATE TABLE wide AS SELECT n AS id, 'item ' || n AS name, n % 7 AS kind,
+    n * 1.25 AS price, n % 2 = 0 AS is_open, now() AS created_at, current_date AS day,
+    md5(n::text) AS digest, NULL::text AS remark, n * 1e6 AS weight
+    FROM generate_series(1, 100) AS n";
+
+/// What is asked, and how it should compare.
+const CASES: [(&str, f64); 2] = [("SELECT 1", 1.0), ("SELECT * FROM wide", 0.6)];
+
+fn main() -> ExitCode {
+    let postgres = Postgres::with(WIDE);
+    let home = Home::new(&postgres.entry(&format!("pool_max_conns: {CONNECTIONS}")));
+    let token = home.token();
+    let (program, address) = home.serve();
+    let mut report = Report::default();
+    let version = postgres.version();
+    report.say(format_args!(
+        "PostgreSQL {version}, {CONNECTIONS} connections"
+    ));
+    for (query, target) in CASES {
+        let script = format!(
+            "BEGIN READ ONLY;\nDECLARE c NO SCROLL CURSOR FOR {query};\n\
+             FETCH FORWARD 101 FROM c;\nCOMMIT;\n"
+        );
+        let mut load = Load::new(&address, CONNECTIONS, post(&address, &token, &ask(query)));
+        let answer = load.once();
+        assert!(answer.contains(" rows):"), "{answer}");
+        load.rate(Duration::from_millis(500));
+
+        let mut ratios = Vec::new();
+        let mut line = String::new();
+        for _ in 0..TURNS {
+            let theirs = postgres.pgbench(&script, CONNECTIONS, SECONDS);
+            let before = program.processor_time();
+            let ours = load.rate(Duration::from_secs(SECONDS.into()));
+            let spent = (program.processor_time() - before) / f64::from(SECONDS) / ours * 1e6;
+            ratios.push(ours / theirs);
+            line.clear();
+            write!(
+                line,
+                "  {:>7}/s, {spent:.0} µs of processor time each; pgbench {:>7}/s",
+                thousands(ours),
+                thousands(theirs),
+            )
+            .expect("a string takes everything");
+            report.say(&line);
+        }
+        report.at_least(query, median(&ratios), target, " of pgbench");
+    }
+    let memory = program.memory();
+    report.say(format_args!("memory after all that: {memory:.1} MiB"));
+    report.exit_code()
+}
