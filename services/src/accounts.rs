@@ -63,9 +63,10 @@ mod yaml;
 use std::{
     fmt,
     future::{Ready, ready},
-    num::NonZeroU32,
+    num::{NonZeroU32, NonZeroUsize},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
     time::Duration,
 };
 
@@ -107,8 +108,8 @@ pub struct Settings {
     /// How many logins from one address may fail, and for how long that counts (10 per 15
     /// minutes by default).
     pub failed_logins: Quota,
-    /// How many passwords are checked at the same time (2 by default); each takes a core for
-    /// some tenths of a second.
+    /// How many passwords are checked at the same time (by default 2, and fewer than there are
+    /// cores if there is more than one); each takes a core for some tenths of a second.
     pub concurrent_logins: usize,
     /// How many more logins may wait for their turn (32 by default); others are refused.
     pub waiting_logins: usize,
@@ -175,7 +176,7 @@ impl Default for Settings {
             user_file: PathBuf::new(),
             max_failed_attempts: 0,
             failed_logins: Quota::new(ten, quarter).expect("whole minutes"),
-            concurrent_logins: 2,
+            concurrent_logins: logins_for(cores()),
             waiting_logins: 32,
             password_cost: 12,
             clock: WallClock::default(),
@@ -337,4 +338,14 @@ impl Shared {
         }
         self.changes.send_replace(());
     }
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// One core stays free: where all of them check passwords, whoever only asks for rows waits
+/// several times as long.
+fn logins_for(cores: usize) -> usize {
+    cores.saturating_sub(1).clamp(1, 2)
 }

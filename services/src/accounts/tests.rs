@@ -121,6 +121,13 @@ fn key(token: &SecretString) -> String {
 }
 
 #[test]
+fn a_core_stays_free_for_those_who_do_not_log_in_if_there_is_one() {
+    for (cores, logins) in [(1, 1), (2, 1), (3, 2), (4, 2), (64, 2)] {
+        assert_eq!(logins_for(cores), logins, "{cores}");
+    }
+}
+
+#[test]
 fn a_server_without_a_token_file_does_not_start() {
     let settings = || Settings {
         token_file: "/nowhere/tokens.yaml".into(),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use ziggurat_services::accounts;
 
 use super::{Invalid, duration};
 
@@ -106,7 +107,7 @@ impl Default for Limits {
             header_timeout: Duration::from_secs(10),
             shutdown_grace: Duration::from_secs(10),
             max_result_bytes: 4 << 20,
-            max_login_workers: 2,
+            max_login_workers: accounts::Settings::default().concurrent_logins,
         }
     }
 }
