@@ -27,6 +27,9 @@ const TURN: Duration = Duration::from_secs(2);
 /// What this program is told when it is to be the echo.
 const ECHO: &str = "--echo";
 
+/// A database to bind the token to; nobody connects to it.
+const DATABASES: &str = "databases: [{name: bench, host: localhost, user: nobody}]\n";
+
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
 /// The bare server, in a process of its own as the other one is; killed when it is dropped.
@@ -39,7 +42,7 @@ fn main() -> ExitCode {
         echo().expect("the listener lives");
         return ExitCode::SUCCESS;
     }
-    let home = Home::new("");
+    let home = Home::new(DATABASES);
     let token = home.token();
     let (program, address) = home.serve();
     let mut ours = Load::new(&address, CONNECTIONS, post(&address, &token, CALL));
