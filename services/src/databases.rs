@@ -29,6 +29,7 @@
 //! ```
 
 mod cache;
+mod listing;
 #[cfg(test)]
 mod tests;
 
@@ -53,7 +54,10 @@ use crate::{
 };
 
 use self::cache::Cache;
-pub use self::cache::MetadataError;
+pub use self::{
+    cache::MetadataError,
+    listing::{Entry, Listing},
+};
 
 /// The session of everybody, where nobody has to sign in.
 const ANYBODY: &str = "default";
@@ -244,6 +248,12 @@ impl Databases {
     pub fn visible(&self, identity: Option<&Identity>) -> Vec<Configured> {
         let list = self.shared.list.load();
         seen(&list, identity).cloned().collect()
+    }
+
+    /// What a caller is told about the databases it may use.
+    #[must_use]
+    pub fn listing(&self, identity: Option<&Identity>) -> Listing {
+        Listing::of(self, identity)
     }
 
     /// The database a caller is using: the one it selected, if it still may, else the first.

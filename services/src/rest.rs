@@ -1,20 +1,67 @@
-//! What is not JSON-RPC: small services with a path each.
+//! What is not JSON-RPC: [`Health`], and the resources under `/api/`.
+//!
+//! Each area of `/api/` makes a router of its own over the one service it needs;
+//! [`router`] puts them together and answers for what none of them has.
 //!
 //! ```
-//! use bytes::Bytes;
+//! use axum::body::Body;
 //! use http::Request;
 //! use tower::ServiceExt as _;
-//! use ziggurat_services::rest::Health;
+//! use ziggurat_services::rest;
 //!
 //! # tokio_test::block_on(async {
-//! let health = Health::<Bytes>::new("example", "1.0.0");
-//! let response = health.oneshot(Request::new(())).await?;
-//! let body = r#"{"status":"ok","server":"example","version":"1.0.0"}"#;
-//! assert_eq!(response.into_body(), body);
-//! # Ok::<_, std::convert::Infallible>(())
+//! let service = rest::router([rest::user::routes()]);
+//!
+//! let request = Request::get("/api/user/info").body(Body::empty())?;
+//! let response = service.clone().oneshot(request).await?;
+//! assert_eq!(response.status(), 200);
+//!
+//! let request = Request::delete("/api/user/info").body(Body::empty())?;
+//! let response = service.oneshot(request).await?;
+//! assert_eq!(response.status(), 405);
+//! assert_eq!(response.headers()["allow"], "GET,HEAD");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
+//!
+//! # An area
+//!
+//! A handler takes the [`Caller`], the service it works for as
+//! [`State`](axum::extract::State), and a [`Payload`] if it reads one. It answers with
+//! [`Json`](axum::Json), or with a [`Refusal`] in the format of its endpoint. Paths are exact:
+//! with a slash more they are others.
+//!
+//! # What stands around it
+//!
+//! Who may come in and how large a body may be is settled further out, by the bearer layer
+//! and [`BodyLimitLayer`](ziggurat_layers::body_limit::BodyLimitLayer).
 
+mod caller;
+pub mod databases;
 mod health;
+mod payload;
+mod refusal;
+#[cfg(test)]
+mod tests;
+pub mod user;
 
-pub use self::health::Health;
+use axum::Router;
+
+pub use self::{
+    caller::Caller,
+    health::Health,
+    payload::{Malformed, Payload},
+    refusal::Refusal,
+};
+
+/// Puts areas together.
+///
+/// # Panics
+/// If two areas have the same path, or one has a fallback.
+pub fn router(areas: impl IntoIterator<Item = Router>) -> Router {
+    areas
+        .into_iter()
+        .fold(Router::new(), Router::merge)
+        .fallback(async || <Refusal>::not_found())
+        .method_not_allowed_fallback(async || <Refusal>::no_such_method())
+}

@@ -1,21 +1,20 @@
 //! The way of a request, from the outside in, on one screen.
 
-use std::{convert::Infallible, net::IpAddr};
+use std::{convert::Infallible, error::Error, net::IpAddr};
 
 use anyhow::Context as _;
+use bytes::Bytes;
 use http::{Method, Request, Response};
+use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_layers::{
-    bearer::BearerLayer,
-    body_limit::BodyLimitLayer,
-    client_ip::ClientIpLayer,
-    json_rpc::{JsonRpcLayer, RpcBody},
-    sanitize::SanitizeLayer,
+    bearer::BearerLayer, body_limit::BodyLimitLayer, client_ip::ClientIpLayer,
+    json_rpc::JsonRpcLayer, sanitize::SanitizeLayer,
 };
 use ziggurat_services::{
-    edge::{HeadersLayer, HostLayer, Hosts, LoginLayer, OriginLayer, Origins, Routes},
-    mcp::{ResultBody, dialect},
-    rest::Health,
+    edge::{EitherBody, HeadersLayer, HostLayer, Hosts, LoginLayer, OriginLayer, Origins, Routes},
+    mcp::dialect,
+    rest::{self, Health},
     serve::RequestBody,
 };
 
@@ -38,7 +37,9 @@ pub(crate) fn build(
 ) -> anyhow::Result<
     impl Service<
         Request<RequestBody>,
-        Response = Response<RpcBody<ResultBody>>,
+        Response = Response<
+            impl Body<Data = Bytes, Error = Box<dyn Error + Send + Sync>> + Send + 'static,
+        >,
         Error = Infallible,
         Future: Send + 'static,
     > + Clone
@@ -65,15 +66,26 @@ pub(crate) fn build(
         .layer(JsonRpcLayer::new().with_dialect(dialect()))
         .service(house.mcp.clone());
     let calls = ServiceBuilder::new()
+        .map_response(|response: Response<_>| response.map(EitherBody::first))
         // Without a token there is one call: the login. Whatever else comes without one is
         // refused for that, and not for its method.
         .layer(LoginLayer::new().with_required(house.accounts.is_some()))
         .service(Routes::new().at("/mcp/v1", [Method::POST], calls));
-    let routes = Routes::new().under("/mcp/v1", calls).at(
-        "/health",
-        [Method::GET, Method::HEAD],
-        Health::new(NAME, VERSION),
-    );
+    let areas = [
+        Some(rest::databases::routes(house.databases.clone())),
+        Some(rest::user::routes()),
+    ];
+    let rest = ServiceBuilder::new()
+        .map_response(|response: Response<_>| response.map(EitherBody::second))
+        .service(rest::router(areas.into_iter().flatten()));
+    let routes = Routes::new()
+        .under("/mcp/v1", calls)
+        .under("/api/", rest)
+        .at(
+            "/health",
+            [Method::GET, Method::HEAD],
+            Health::new(NAME, VERSION),
+        );
 
     Ok(ServiceBuilder::new()
         // Somebody wants to see everything as it comes and goes.

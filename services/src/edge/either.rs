@@ -1,6 +1,7 @@
 //! The body of a response of one service or of another.
 
 use std::{
+    error::Error,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -8,6 +9,9 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+
+// Boxed: only for a body that breaks off.
+type BoxError = Box<dyn Error + Send + Sync>;
 
 pin_project! {
     /// The body of a response of one service or of another.
@@ -54,18 +58,20 @@ impl<A: From<Bytes>, B> From<Bytes> for EitherBody<A, B> {
 
 impl<A, B> Body for EitherBody<A, B>
 where
-    A: Body,
-    B: Body<Data = A::Data, Error: Into<A::Error>>,
+    A: Body<Error: Into<BoxError>>,
+    B: Body<Data = A::Data, Error: Into<BoxError>>,
 {
     type Data = A::Data;
-    type Error = A::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<A::Data>, A::Error>>> {
+    ) -> Poll<Option<Result<Frame<A::Data>, BoxError>>> {
         match self.project().kind.project() {
-            KindProj::First { body } => body.poll_frame(cx),
+            KindProj::First { body } => body
+                .poll_frame(cx)
+                .map(|frame| frame.map(|frame| frame.map_err(Into::into))),
             KindProj::Second { body } => body
                 .poll_frame(cx)
                 .map(|frame| frame.map(|frame| frame.map_err(Into::into))),

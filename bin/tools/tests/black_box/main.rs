@@ -17,6 +17,7 @@ mod methods;
 mod prompts;
 mod reload;
 mod resources;
+mod rest;
 mod search;
 mod secrets;
 mod shutdown;

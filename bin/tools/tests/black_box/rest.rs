@@ -1,0 +1,193 @@
+//! The resources under `/api/` (document 1, 4.3 and 7; details 4.3.2 to 4.3.4).
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Client, Home};
+
+const SELECT: &str = "/api/databases/select";
+
+/// Two databases nobody answers for: none of this connects to them.
+fn home() -> Home {
+    let home = Home::new();
+    home.configure(
+        "databases:\n\
+         - {name: one, host: 127.0.0.1, port: 1, user: nobody, password: swordfish}\n\
+         - {name: two, host: 127.0.0.1, port: 1, user: nobody, database: shop, \
+            sslmode: disable, allow_writes: true}\n",
+    );
+    home
+}
+
+fn check(answer: &Answer, status: u16, body: &Value) {
+    assert_eq!(
+        (answer.status, &answer.json()),
+        (status, body),
+        "{answer:?}"
+    );
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+}
+
+fn chosen(name: &str) -> Value {
+    json!({"success": true, "current": name, "message": "Database selected successfully"})
+}
+
+fn refused(error: &str) -> Value {
+    json!({"success": false, "error": error})
+}
+
+fn current(client: &Client) -> String {
+    let list = client.get("/api/databases").json();
+    list["current"].as_str().expect("a name").to_owned()
+}
+
+#[test]
+fn the_databases_are_listed_without_their_passwords() {
+    let home = home();
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let answer = client.get("/api/databases");
+    let one = json!({"name": "one", "host": "127.0.0.1", "port": 1, "database": "postgres",
+        "user": "nobody", "sslmode": "prefer", "allow_writes": false});
+    let two = json!({"name": "two", "host": "127.0.0.1", "port": 1, "database": "shop",
+        "user": "nobody", "sslmode": "disable", "allow_writes": true});
+    let expected = json!({"databases": [one, two], "current": "one"});
+    check(&answer, 200, &expected);
+    assert!(!answer.body.contains("swordfish"));
+}
+
+#[test]
+fn without_authentication_everybody_selects_together() {
+    let home = home();
+    let (_program, client) = home.serve(&["-no-auth"]);
+    assert_eq!(current(&client), "one");
+    check(
+        &client.post(SELECT, r#"{"name":"two"}"#),
+        200,
+        &chosen("two"),
+    );
+    assert_eq!(current(&client.bearing("whatever")), "two");
+    let missing = refused("Database name is required");
+    for body in ["{}", r#"{"name":""}"#] {
+        check(&client.post(SELECT, body), 400, &missing);
+    }
+    let invalid = refused("Invalid request body");
+    for body in ["", "[]", "nonsense", r#"{"name":1}"#] {
+        check(&client.post(SELECT, body), 400, &invalid);
+    }
+    let unknown = refused("Database not found");
+    check(&client.post(SELECT, r#"{"name":"three"}"#), 404, &unknown);
+    assert_eq!(current(&client), "two");
+    let info = client.get("/api/user/info");
+    check(&info, 200, &json!({"username": ""}));
+}
+
+#[test]
+fn a_token_keeps_to_its_database_and_a_user_to_a_session() {
+    let home = home();
+    let token = home.token("two");
+    home.user("alice", "correct horse");
+    let (_program, stranger) = home.serve(&[]);
+    for (method, path) in [
+        ("GET", "/api/databases"),
+        ("POST", SELECT),
+        ("GET", "/api/user/info"),
+    ] {
+        let answer = stranger.send(method, path, "", "");
+        check(
+            &answer,
+            401,
+            &json!({"error": "Missing Authorization header"}),
+        );
+    }
+    let program = stranger.bearing(&token);
+    let list = program.get("/api/databases").json();
+    assert_eq!(list["databases"].as_array().expect("a list").len(), 1);
+    assert_eq!(list["current"], "two");
+    let bound = refused("API token is bound to a different database");
+    check(&program.post(SELECT, r#"{"name":"one"}"#), 403, &bound);
+    check(
+        &program.post(SELECT, r#"{"name":"two"}"#),
+        200,
+        &chosen("two"),
+    );
+    check(
+        &program.get("/api/user/info"),
+        200,
+        &json!({"username": ""}),
+    );
+
+    let alice = stranger.logged_in("alice", "correct horse");
+    check(
+        &alice.get("/api/user/info"),
+        200,
+        &json!({"username": "alice"}),
+    );
+    check(
+        &alice.post(SELECT, r#"{"name":"two"}"#),
+        200,
+        &chosen("two"),
+    );
+    assert_eq!(current(&alice), "two");
+    let again = stranger.logged_in("alice", "correct horse");
+    assert_eq!(current(&again), "one", "another session");
+}
+
+#[test]
+fn what_a_user_may_not_see_is_refused_by_name() {
+    let home = Home::new();
+    home.configure(
+        "databases:\n\
+         - {name: open, host: 127.0.0.1, port: 1, user: nobody}\n\
+         - {name: bobs, host: 127.0.0.1, port: 1, user: nobody, available_to_users: [bob]}\n",
+    );
+    home.token("open");
+    home.user("alice", "correct horse");
+    let (_program, stranger) = home.serve(&[]);
+    let alice = stranger.logged_in("alice", "correct horse");
+    let denied = refused("Access denied to this database");
+    check(&alice.post(SELECT, r#"{"name":"bobs"}"#), 403, &denied);
+    let list = alice.get("/api/databases").json();
+    assert_eq!(list["databases"].as_array().expect("a list").len(), 1);
+}
+
+#[test]
+fn methods_and_paths_are_those_there_are() {
+    let home = home();
+    let (_program, client) = home.serve(&["-no-auth"]);
+    for (method, path, allow, body) in [
+        (
+            "POST",
+            "/api/databases",
+            "GET,HEAD",
+            refused("Method not allowed"),
+        ),
+        ("GET", SELECT, "POST", refused("Method not allowed")),
+        (
+            "DELETE",
+            "/api/user/info",
+            "GET,HEAD",
+            json!({"error": "Method not allowed"}),
+        ),
+    ] {
+        let answer = client.send(method, path, "", "");
+        check(&answer, 405, &body);
+        assert_eq!(answer.header("allow"), Some(allow));
+    }
+    let nothing = json!({"error": "Not found"});
+    for path in [
+        "/api",
+        "/api/",
+        "/api/nothing",
+        "/api/databases/",
+        "/api/user",
+    ] {
+        check(&client.get(path), 404, &nothing);
+    }
+    let head = "POST /api/databases/select HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+    let announced = format!("{head}content-length: {}\r\n\r\n", (10 << 20) + 1);
+    let large = json!({"error": "Request body too large"});
+    check(&client.exchange(announced.as_bytes()), 413, &large);
+    let broken = format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n");
+    let unreadable = refused("Failed to read request body");
+    check(&client.exchange(broken.as_bytes()), 400, &unreadable);
+}

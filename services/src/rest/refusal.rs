@@ -1,0 +1,101 @@
+//! How an endpoint says no.
+
+use std::{borrow::Cow, fmt, marker::PhantomData};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::StatusCode;
+use ziggurat_layers::{
+    reject::{ErrorString, Rejection, Render},
+    sanitize::ErrorDetail,
+};
+
+/// A request that is turned down, in the format of its endpoint: `{"error": …}` unless `R` is
+/// another [`Render`].
+///
+/// Its message was written for the client and leaves as it is, in a server fault too. What
+/// really happened is for the log and goes [with it](Self::with_detail).
+pub struct Refusal<R = ErrorString> {
+    // Boxed: a `Result` with it is as large as its other side.
+    parts: Box<(Rejection, Option<ErrorDetail>)>,
+    render: PhantomData<fn() -> R>,
+}
+
+// === impl Refusal ===
+
+impl<R> Refusal<R> {
+    /// Turns a request down. `code` is the reason for programs, in snake case.
+    #[must_use]
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Rejection::new(status, code, message).into()
+    }
+
+    /// 400: the request is no good.
+    #[must_use]
+    pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+    }
+
+    /// 404: there is nothing at this path.
+    #[must_use]
+    pub fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", "Not found")
+    }
+
+    /// 405: there is something, but not with this method. The methods there are are added by
+    /// the router.
+    #[must_use]
+    pub fn no_such_method() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "Method not allowed",
+        )
+    }
+
+    /// 500: it is not the client's fault. The message is for the client, the detail for the
+    /// log.
+    #[must_use]
+    pub fn fault(message: impl Into<Cow<'static, str>>, detail: ErrorDetail) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message).with_detail(detail)
+    }
+
+    /// Adds what the log should say.
+    #[must_use]
+    pub fn with_detail(mut self, detail: ErrorDetail) -> Self {
+        self.parts.1 = Some(detail);
+        self
+    }
+}
+
+impl<R> From<Rejection> for Refusal<R> {
+    fn from(rejection: Rejection) -> Self {
+        Self {
+            parts: Box::new((rejection, None)),
+            render: PhantomData,
+        }
+    }
+}
+
+impl<R: Render<Body> + Default> IntoResponse for Refusal<R> {
+    fn into_response(self) -> Response {
+        let (rejection, detail) = *self.parts;
+        let mut response = rejection.into_response(&R::default());
+        if let Some(detail) = detail {
+            response.extensions_mut().insert(detail);
+        }
+        response
+    }
+}
+
+impl<R> fmt::Debug for Refusal<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Refusal").field(&self.parts.0).finish()
+    }
+}
