@@ -3,7 +3,6 @@
 
 mod arguments;
 mod clients;
-mod embedding;
 mod home;
 mod sample;
 mod shop;

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use sqlx::PgConnection;
-
-use crate::embedding::{DIMENSIONS, embed};
+use ziggurat_services::llm::Embedder;
 
 /// Sections, articles and their texts, a line each.
 pub(super) const TEXT: &str = include_str!("handbook.md");
@@ -19,6 +18,7 @@ struct Article {
 
 /// Fills the table `handbook`.
 pub(super) async fn fill(connection: &mut PgConnection) -> sqlx::Result<()> {
+    let embedder = Embedder::local();
     let (mut sections, mut titles, mut texts, mut vectors) = (vec![], vec![], vec![], vec![]);
     for Article {
         section,
@@ -26,7 +26,9 @@ pub(super) async fn fill(connection: &mut PgConnection) -> sqlx::Result<()> {
         text,
     } in articles()
     {
-        vectors.push(written(&embed(&format!("{title}. {text}"))));
+        vectors.push(written(
+            &vector(&embedder, &format!("{title}. {text}")).await?,
+        ));
         sections.push(section);
         titles.push(title);
         texts.push(text);
@@ -66,8 +68,14 @@ fn articles() -> Vec<Article> {
     articles
 }
 
+async fn vector(embedder: &Embedder, text: &str) -> sqlx::Result<Vec<f32>> {
+    let embedding = embedder.embed(text).await;
+    let embedding = embedding.map_err(|error| sqlx::Error::Encode(error.into()))?;
+    Ok(embedding.vector)
+}
+
 /// A vector the way pgvector reads it.
-fn written(vector: &[f32; DIMENSIONS]) -> String {
+fn written(vector: &[f32]) -> String {
     let mut text = String::from("[");
     for (at, value) in vector.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
@@ -97,8 +105,14 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_question_finds_its_article() {
+    #[tokio::test]
+    async fn a_question_finds_its_article() {
+        let embedder = Embedder::local();
+        let mut vectors = Vec::new();
+        for Article { title, text, .. } in articles() {
+            let vector = vector(&embedder, &format!("{title}. {text}")).await;
+            vectors.push((title, vector.expect("a vector")));
+        }
         for (question, expected) in [
             (
                 "what to do with terracotta pots in frost",
@@ -109,17 +123,15 @@ mod tests {
             ("when is the counter open", "Opening hours"),
             ("how much does delivery cost", "What delivery costs"),
         ] {
-            let question_vector = embed(question);
-            let closeness = |article: &Article| -> f32 {
-                let vector = embed(&format!("{}. {}", article.title, article.text));
-                question_vector.iter().zip(vector).map(|(a, b)| a * b).sum()
+            let asked = vector(&embedder, question).await.expect("a vector");
+            let closeness = |(_, vector): &(&str, Vec<f32>)| -> f32 {
+                asked.iter().zip(vector).map(|(a, b)| a * b).sum()
             };
-            let articles = articles();
-            let best = articles
+            let best = vectors
                 .iter()
                 .max_by(|a, b| closeness(a).total_cmp(&closeness(b)))
                 .expect("a handbook");
-            assert_eq!(best.title, expected, "{question}");
+            assert_eq!(best.0, expected, "{question}");
         }
     }
 }

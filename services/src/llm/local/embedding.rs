@@ -5,8 +5,8 @@
 //! that share words, or stems of words, end up close to each other, and the same text has the
 //! same vector on every machine. It knows nothing of meaning: *frost* and *ice* are strangers.
 
-/// How many numbers a vector has.
-pub(crate) const DIMENSIONS: usize = 256;
+/// How many numbers a vector of [`Embedder::local`](crate::llm::Embedder::local) has.
+pub const DIMENSIONS: usize = 256;
 
 /// What a pair of words counts, beside a word.
 const PAIR: f32 = 0.5;
@@ -22,7 +22,7 @@ const STOP_WORDS: [&str; 40] = [
 ];
 
 /// The vector of a text: of length one, or all zeros if it has no words.
-pub(crate) fn embed(text: &str) -> [f32; DIMENSIONS] {
+pub(in crate::llm) fn embed(text: &str) -> [f32; DIMENSIONS] {
     let mut vector = [0.0; DIMENSIONS];
     let text = text.to_lowercase();
     let words = text

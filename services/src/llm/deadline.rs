@@ -1,0 +1,94 @@
+//! How long something may take.
+
+use std::time::Duration;
+
+use tokio::time::{self, Instant};
+
+/// The moment by which something has to be over, if there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deadline(Option<Instant>);
+
+/// The moment came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the deadline has passed")]
+pub struct Passed;
+
+// === impl Deadline ===
+
+impl Deadline {
+    /// No such moment.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// This moment.
+    #[must_use]
+    pub const fn at(moment: Instant) -> Self {
+        Self(Some(moment))
+    }
+
+    /// This long from now; one that is out of sight is none.
+    #[must_use]
+    pub fn after(time: Duration) -> Self {
+        Self(Instant::now().checked_add(time))
+    }
+
+    /// Whichever comes first.
+    #[must_use]
+    pub fn or_earlier(self, other: Self) -> Self {
+        Self(self.0.into_iter().chain(other.0).min())
+    }
+
+    /// How long it is until then; nothing if there is no end.
+    #[must_use]
+    pub fn remaining(self) -> Option<Duration> {
+        let moment = self.0?;
+        Some(moment.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether it is too late.
+    #[must_use]
+    pub fn has_passed(self) -> bool {
+        self.remaining().is_some_and(|time| time.is_zero())
+    }
+
+    /// Drops a future when the moment comes.
+    ///
+    /// # Errors
+    /// [`Passed`] if it came first.
+    pub async fn cut<F: Future>(self, future: F) -> Result<F::Output, Passed> {
+        match self.0 {
+            Some(moment) => time::timeout_at(moment, future).await.map_err(|_| Passed),
+            None => Ok(future.await),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_earlier_of_two_deadlines_counts_and_none_is_later_than_any() {
+        let soon = Deadline::after(Duration::from_secs(1));
+        let later = Deadline::after(Duration::from_secs(2));
+        assert_eq!(soon.or_earlier(later), soon);
+        assert_eq!(later.or_earlier(soon), soon);
+        assert_eq!(Deadline::none().or_earlier(later), later);
+        assert_eq!(later.or_earlier(Deadline::none()), later);
+        assert_eq!(Deadline::after(Duration::MAX), Deadline::none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_longer_is_dropped_and_what_does_not_is_answered() {
+        let deadline = Deadline::after(Duration::from_secs(1));
+        assert_eq!(deadline.cut(future::ready(7)).await, Ok(7));
+        assert!(!deadline.has_passed());
+        assert_eq!(deadline.cut(future::pending::<()>()).await, Err(Passed));
+        assert!(deadline.has_passed());
+        assert_eq!(deadline.remaining(), Some(Duration::ZERO));
+    }
+}

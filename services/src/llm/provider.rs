@@ -1,0 +1,152 @@
+//! Who the providers are.
+
+/// Somebody who runs models, reached over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Provider {
+    /// Anthropic: completions.
+    Anthropic,
+    /// `OpenAI`, and all that is compatible with it: completions and vectors.
+    OpenAi,
+    /// Gemini: completions and vectors.
+    Gemini,
+    /// Voyage: vectors and ranking.
+    Voyage,
+    /// Ollama: completions and vectors, on a machine of one's own.
+    Ollama,
+}
+
+// === impl Provider ===
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Anthropic,
+        Self::OpenAi,
+        Self::Gemini,
+        Self::Voyage,
+        Self::Ollama,
+    ];
+
+    /// Finds one by its name, in letters of either case.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|provider| provider.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The name in configuration files and answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Gemini => "gemini",
+            Self::Voyage => "voyage",
+            Self::Ollama => "ollama",
+        }
+    }
+
+    /// The name in messages.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Anthropic => "Anthropic",
+            Self::OpenAi => "OpenAI",
+            Self::Gemini => "Gemini",
+            Self::Voyage => "Voyage",
+            Self::Ollama => "Ollama",
+        }
+    }
+
+    /// Where it is, unless the operator says otherwise.
+    ///
+    /// For `OpenAI`, Anthropic and Voyage the version is a part of it, for the others it is not.
+    #[must_use]
+    pub const fn base_url(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com/v1",
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Gemini => "https://generativelanguage.googleapis.com",
+            Self::Voyage => "https://api.voyageai.com/v1",
+            Self::Ollama => "http://localhost:11434",
+        }
+    }
+
+    /// The environment variable its key is usually in; nothing if it takes none.
+    #[must_use]
+    pub const fn key_variable(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Self::OpenAi => Some("OPENAI_API_KEY"),
+            Self::Gemini => Some("GEMINI_API_KEY"),
+            Self::Voyage => Some("VOYAGE_API_KEY"),
+            Self::Ollama => None,
+        }
+    }
+
+    /// The file in the home of the user its key is usually in; nothing if it takes none.
+    #[must_use]
+    pub const fn key_file(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some(".anthropic-api-key"),
+            Self::OpenAi => Some(".openai-api-key"),
+            Self::Gemini => Some(".gemini-api-key"),
+            Self::Voyage => Some(".voyage-api-key"),
+            Self::Ollama => None,
+        }
+    }
+
+    /// Whether it makes vectors of texts.
+    #[must_use]
+    pub const fn embeds(self) -> bool {
+        !matches!(self, Self::Anthropic)
+    }
+
+    /// Whether it answers questions.
+    #[must_use]
+    pub const fn completes(self) -> bool {
+        !matches!(self, Self::Voyage)
+    }
+
+    /// Whether it puts texts in an order.
+    #[must_use]
+    pub const fn reranks(self) -> bool {
+        matches!(self, Self::Voyage)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_is_found_by_its_name_in_letters_of_either_case() {
+        for provider in Provider::ALL {
+            assert_eq!(Provider::find(provider.name()), Some(provider));
+            assert_eq!(Provider::find(provider.title()), Some(provider));
+        }
+        assert_eq!(Provider::find("cohere"), None);
+    }
+
+    #[test]
+    fn each_provider_does_what_it_is_known_for() {
+        let does = |does: fn(Provider) -> bool| {
+            Provider::ALL
+                .into_iter()
+                .filter(|provider| does(*provider))
+                .map(Provider::name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            does(Provider::embeds),
+            ["openai", "gemini", "voyage", "ollama"]
+        );
+        assert_eq!(
+            does(Provider::completes),
+            ["anthropic", "openai", "gemini", "ollama"]
+        );
+        assert_eq!(does(Provider::reranks), ["voyage"]);
+    }
+}

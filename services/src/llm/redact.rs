@@ -1,0 +1,139 @@
+//! Keeps the secrets of one client out of what is said about it.
+
+use std::{collections::HashSet, fmt};
+
+use ziggurat_layers::sanitize::{REDACTED, scrub};
+
+/// What of a secret gives it away, in bytes.
+const RUN: usize = 6;
+
+/// A secret that is shorter is hidden as a whole only: its runs are words like any other.
+const LONG: usize = 12;
+
+/// What is shorter is no secret, and hiding it would hide half the message.
+const SHORTEST: usize = 4;
+
+/// Removes secrets from text, whole and in pieces, and whatever else looks like one.
+///
+/// Providers quote the key they refuse, some of them with stars in its middle.
+#[derive(Clone, Default)]
+pub(super) struct Redactor {
+    /// Those that are too short for pieces.
+    short: Vec<Box<[u8]>>,
+    runs: HashSet<[u8; RUN]>,
+}
+
+// === impl Redactor ===
+
+impl Redactor {
+    /// Hides one more secret.
+    pub(super) fn add(&mut self, secret: &[u8]) {
+        if secret.len() >= LONG {
+            self.runs.extend(
+                secret
+                    .windows(RUN)
+                    .filter_map(|run| <[u8; RUN]>::try_from(run).ok()),
+            );
+        } else if secret.len() >= SHORTEST {
+            self.short.push(secret.into());
+        }
+    }
+
+    /// The text without them.
+    pub(super) fn redact(&self, text: &str) -> String {
+        let hidden = self.hidden(text.as_bytes());
+        let mut shown = String::with_capacity(text.len());
+        let mut is_hiding = false;
+        for (at, letter) in text.char_indices() {
+            let is_hidden = hidden[at..at + letter.len_utf8()].contains(&true);
+            if !is_hidden {
+                shown.push(letter);
+            } else if !is_hiding {
+                shown.push_str(REDACTED);
+            }
+            is_hiding = is_hidden;
+        }
+        scrub(&shown).into_owned()
+    }
+
+    /// Which bytes belong to a secret.
+    fn hidden(&self, text: &[u8]) -> Vec<bool> {
+        let mut hidden = vec![false; text.len()];
+        for (at, run) in text.windows(RUN).enumerate() {
+            if self.runs.contains(run) {
+                hidden[at..at + RUN].fill(true);
+            }
+        }
+        for secret in &self.short {
+            for (at, window) in text.windows(secret.len()).enumerate() {
+                if window == &**secret {
+                    hidden[at..at + secret.len()].fill(true);
+                }
+            }
+        }
+        hidden
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn redactor(secrets: &[&str]) -> Redactor {
+        let mut redactor = Redactor::default();
+        for secret in secrets {
+            redactor.add(secret.as_bytes());
+        }
+        redactor
+    }
+
+    #[test]
+    fn a_secret_goes_whole_and_in_pieces_and_the_rest_stays() {
+        let redactor = redactor(&["wq8JkLmN2pRs7TuV", "opensesame", "abc"]);
+        for (text, expected) in [
+            ("no key here", "no key here"),
+            ("bad: wq8JkLmN2pRs7TuV!", "bad: [redacted]!"),
+            ("bad: wq8JkL*****Rs7TuV", "bad: [redacted]*****[redacted]"),
+            ("ein Schlüssel: öwq8JkLmö", "ein Schlüssel: ö[redacted]ö"),
+            ("five of it: wq8Jk", "five of it: wq8Jk"),
+            ("opensesame, said he", "[redacted], said he"),
+            // Too short for pieces, and too short for a secret.
+            ("opense", "opense"),
+            ("abc", "abc"),
+            // Not ours, but it looks like one.
+            ("try sk-ant-abcdef1234", "try [redacted]"),
+        ] {
+            assert_eq!(redactor.redact(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_redactor_says_nothing_of_its_secrets() {
+        let shown = format!("{:?}", redactor(&["wq8JkLmN2pRs7TuV"]));
+        assert!(!shown.contains("wq8"), "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_run_of_a_long_secret_is_left_in_any_text(
+            before in "\\PC{0,20}",
+            secret in "[a-zA-Z0-9]{12,40}",
+            from in 0_usize..6,
+            after in "\\PC{0,20}",
+        ) {
+            let redacted = redactor(&[&secret]).redact(&format!("{before}{}{after}", &secret[from..]));
+            for run in secret.as_bytes().windows(RUN) {
+                let run = std::str::from_utf8(run).expect("ASCII");
+                prop_assert!(!redacted.contains(run) || REDACTED.contains(run), "{}", redacted);
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The order in which texts answer a question.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Deadline, Error, Http, Provider, Request, embedding::voyage::Counted};
+
+/// Puts texts into the order in which they answer a question.
+#[derive(Clone, Debug)]
+pub struct Reranker {
+    http: Http,
+    model: String,
+}
+
+/// A text in its new place.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct Ranked {
+    /// Which of the texts it is. It is the provider's word: it may be none of them, and one
+    /// may come twice.
+    pub index: usize,
+    /// How well it answers the question.
+    #[serde(rename = "relevance_score")]
+    pub score: f64,
+}
+
+#[derive(Serialize)]
+struct Ask<'a> {
+    query: &'a str,
+    documents: &'a [&'a str],
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Ranked>,
+    #[serde(default)]
+    usage: Counted,
+}
+
+// === impl Reranker ===
+
+impl Reranker {
+    /// Has texts put in order by this model.
+    ///
+    /// # Errors
+    /// Fails if the provider does no such thing.
+    pub fn new(http: Http, model: impl Into<String>) -> Result<Self, Error> {
+        let provider = http.provider();
+        if provider != Provider::Voyage {
+            return Err(Error::Unsupported(format!(
+                "provider {} does not support reranking",
+                provider.name()
+            )));
+        }
+        Ok(Self {
+            http,
+            model: model.into(),
+        })
+    }
+
+    /// The provider.
+    #[must_use]
+    pub fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// Orders the texts, best first; of more than `top_k`, if that is above zero, no more than
+    /// that are left.
+    ///
+    /// # Errors
+    /// Fails if the provider does.
+    pub async fn rerank(
+        &self,
+        query: &str,
+        documents: &[&str],
+        top_k: usize,
+        deadline: Deadline,
+    ) -> Result<Vec<Ranked>, Error> {
+        let ask = Ask {
+            query,
+            documents,
+            model: &self.model,
+            top_k: (1..documents.len()).contains(&top_k).then_some(top_k),
+        };
+        let request = Request::post(&["rerank"], &ask)?;
+        let answer: Answer = self.http.json(&request, deadline).await?;
+        tracing::debug!(usage = ?answer.usage.usage(), "texts were put in order");
+        Ok(answer.data)
+    }
+}

@@ -1,0 +1,148 @@
+//! What calls cost, as the providers count it.
+
+use std::{
+    ops::AddAssign,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use serde::Serialize;
+
+/// Tokens a provider has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Those it has read.
+    pub prompt_tokens: u64,
+    /// Those it has written.
+    pub completion_tokens: u64,
+    /// All, as it reports them; not always the sum of the others.
+    pub total_tokens: u64,
+    /// Those it has kept to read again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_creation_input_tokens: u64,
+    /// Those it had kept.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_read_input_tokens: u64,
+}
+
+/// Adds up the usage of one client; it only grows.
+#[derive(Debug, Default)]
+pub struct Meter {
+    prompt: AtomicU64,
+    completion: AtomicU64,
+    total: AtomicU64,
+    cache_creation: AtomicU64,
+    cache_read: AtomicU64,
+}
+
+// === impl Usage ===
+
+impl Usage {
+    /// Tokens that were read, and all of them together.
+    #[must_use]
+    pub const fn read(prompt_tokens: u64, total_tokens: u64) -> Self {
+        Self {
+            prompt_tokens,
+            completion_tokens: 0,
+            total_tokens,
+            cache_creation_input_tokens: 0,
+            cache_read_input_tokens: 0,
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        for (sum, more) in [
+            (&mut self.prompt_tokens, other.prompt_tokens),
+            (&mut self.completion_tokens, other.completion_tokens),
+            (&mut self.total_tokens, other.total_tokens),
+            (
+                &mut self.cache_creation_input_tokens,
+                other.cache_creation_input_tokens,
+            ),
+            (
+                &mut self.cache_read_input_tokens,
+                other.cache_read_input_tokens,
+            ),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+// === impl Meter ===
+
+impl Meter {
+    /// Counts a call.
+    pub fn add(&self, usage: Usage) {
+        for (sum, more) in [
+            (&self.prompt, usage.prompt_tokens),
+            (&self.completion, usage.completion_tokens),
+            (&self.total, usage.total_tokens),
+            (&self.cache_creation, usage.cache_creation_input_tokens),
+            (&self.cache_read, usage.cache_read_input_tokens),
+        ] {
+            sum.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    /// All calls together.
+    #[must_use]
+    pub fn read(&self) -> Usage {
+        let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
+        Usage {
+            prompt_tokens: read(&self.prompt),
+            completion_tokens: read(&self.completion),
+            total_tokens: read(&self.total),
+            cache_creation_input_tokens: read(&self.cache_creation),
+            cache_read_input_tokens: read(&self.cache_read),
+        }
+    }
+}
+
+/// What serde asks of a field it may leave out.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_shows_only_where_something_is() {
+        let mut usage = Usage::read(3, 5);
+        let json = serde_json::to_value(usage).expect("JSON");
+        let three = json!({"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 5});
+        assert_eq!(json, three);
+        usage.cache_read_input_tokens = 7;
+        let json = serde_json::to_value(usage).expect("JSON");
+        assert_eq!(json["cache_read_input_tokens"], 7);
+        assert_eq!(json.get("cache_creation_input_tokens"), None);
+    }
+
+    #[test]
+    fn a_meter_adds_up_every_kind_of_token() {
+        let call = Usage {
+            prompt_tokens: 1,
+            completion_tokens: 2,
+            total_tokens: 4,
+            cache_creation_input_tokens: 8,
+            cache_read_input_tokens: 16,
+        };
+        let meter = Meter::default();
+        let mut sum = Usage::default();
+        for _ in 0..3 {
+            meter.add(call);
+            sum += call;
+        }
+        assert_eq!(meter.read(), sum);
+        assert_eq!(sum.cache_read_input_tokens, 48);
+    }
+}
