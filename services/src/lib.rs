@@ -13,3 +13,4 @@ pub mod rest;
 mod scan;
 pub mod serve;
 pub mod stdio;
+pub mod store;

@@ -1,0 +1,352 @@
+//! What is kept of a conversation.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{StoreError, id::new_id};
+
+/// What a conversation is called whose first words are none.
+const UNTITLED: &str = "New conversation";
+
+/// The most characters of a title that is made from the first words.
+const MAX_TITLE: usize = 50;
+
+/// The most characters of a preview.
+const MAX_PREVIEW: usize = 100;
+
+/// A conversation as a client sends it.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Draft {
+    /// Whose language model answers.
+    pub provider: Option<String>,
+    /// Which model it is.
+    pub model: Option<String>,
+    /// The name of the database connection it is about.
+    pub connection: Option<String>,
+    /// What was said.
+    pub messages: Option<Vec<Message>>,
+}
+
+/// Something that was said.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Message {
+    /// Who said it: `user` or `assistant`.
+    pub role: String,
+    /// A text, or a list of blocks.
+    pub content: Box<RawValue>,
+    /// When it was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+    /// Whose language model said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Which model said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// A conversation as it is kept.
+#[derive(Clone, Debug, Serialize)]
+pub struct Conversation {
+    /// Its name, given by the server.
+    pub id: String,
+    /// Whose it is.
+    pub username: String,
+    /// What it is called.
+    pub title: String,
+    /// Whose language model answers.
+    pub provider: String,
+    /// Which model it is.
+    pub model: String,
+    /// The name of the database connection it is about.
+    pub connection: String,
+    /// What was said: a list of [`Message`]s.
+    pub messages: Box<RawValue>,
+    /// When it was made.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// How it begins; shown in lists only.
+    #[serde(skip)]
+    pub preview: String,
+}
+
+/// What takes the place of what a conversation said.
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// Whose language model answers.
+    pub provider: String,
+    /// Which model it is.
+    pub model: String,
+    /// The name of the database connection it is about.
+    pub connection: String,
+    /// What was said: a list of [`Message`]s.
+    pub messages: Box<RawValue>,
+    /// How it begins.
+    pub preview: String,
+    /// When this was sent.
+    pub updated_at: String,
+}
+
+/// A conversation in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Its name, given by the server.
+    pub id: String,
+    /// What it is called.
+    pub title: String,
+    /// The name of the database connection it is about.
+    pub connection: String,
+    /// When it was made.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// How it begins.
+    pub preview: String,
+}
+
+/// A block of a message.
+#[derive(Deserialize)]
+struct Block {
+    text: Option<String>,
+}
+
+// === impl Draft ===
+
+impl Draft {
+    /// Whether anything is said in it.
+    #[must_use]
+    pub fn has_messages(&self) -> bool {
+        self.messages
+            .as_ref()
+            .is_some_and(|messages| !messages.is_empty())
+    }
+
+    /// Makes a new conversation of it, titled by the first words of the user.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub fn into_conversation(
+        self,
+        owner: &str,
+        now: Timestamp,
+    ) -> Result<Conversation, StoreError> {
+        let title = title(self.messages.as_deref().unwrap_or_default());
+        let id = new_id(now)?;
+        let revision = self.into_revision(now)?;
+        Ok(Conversation {
+            id,
+            username: owner.to_owned(),
+            title,
+            provider: revision.provider,
+            model: revision.model,
+            connection: revision.connection,
+            messages: revision.messages,
+            created_at: revision.updated_at.clone(),
+            updated_at: revision.updated_at,
+            preview: revision.preview,
+        })
+    }
+
+    /// Makes of it what takes the place of what a conversation said. Messages that do not say
+    /// when they were said were said now.
+    ///
+    /// # Errors
+    /// Not for anything a client can send.
+    pub fn into_revision(self, now: Timestamp) -> Result<Revision, StoreError> {
+        let mut messages = self.messages.unwrap_or_default();
+        let now = written(now);
+        let preview = preview(&messages);
+        for message in &mut messages {
+            message.timestamp.get_or_insert_with(|| now.clone());
+        }
+        Ok(Revision {
+            provider: storable(self.provider.unwrap_or_default()),
+            model: storable(self.model.unwrap_or_default()),
+            connection: storable(self.connection.unwrap_or_default()),
+            messages: to_raw_value(&messages)?,
+            preview,
+            updated_at: now,
+        })
+    }
+}
+
+// === impl Revision ===
+
+impl Revision {
+    /// The conversation it makes of one of which it leaves this much.
+    pub(super) fn applied(
+        &self,
+        id: &str,
+        owner: &str,
+        title: String,
+        created_at: String,
+    ) -> Conversation {
+        Conversation {
+            id: id.to_owned(),
+            username: owner.to_owned(),
+            title,
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            connection: self.connection.clone(),
+            messages: self.messages.clone(),
+            created_at,
+            updated_at: self.updated_at.clone(),
+            preview: self.preview.clone(),
+        }
+    }
+}
+
+// === impl Message ===
+
+impl Message {
+    fn is_of_the_user(&self) -> bool {
+        self.role == "user"
+    }
+
+    /// The text, or that of the first block that has one.
+    fn text(&self) -> Option<String> {
+        let content = self.content.get();
+        serde_json::from_str(content).ok().or_else(|| {
+            let blocks: Vec<Block> = serde_json::from_str(content).ok()?;
+            blocks.into_iter().find_map(|block| block.text)
+        })
+    }
+}
+
+/// A moment as it is kept: always as long, so that the order of texts is that of time.
+pub(super) fn written(at: Timestamp) -> String {
+    format!("{at:.6}")
+}
+
+/// A text as it can be kept: PostgreSQL takes no NUL.
+pub(super) fn storable(text: String) -> String {
+    if text.contains('\0') {
+        return text.replace('\0', "\u{fffd}");
+    }
+    text
+}
+
+fn title(messages: &[Message]) -> String {
+    let first = messages.iter().find(|message| message.is_of_the_user());
+    let text = first.and_then(Message::text).unwrap_or_default();
+    match text.trim() {
+        "" => UNTITLED.to_owned(),
+        text => storable(shortened(text, MAX_TITLE)),
+    }
+}
+
+fn preview(messages: &[Message]) -> String {
+    let mut said = messages.iter().filter(|message| message.is_of_the_user());
+    let text = said.find_map(Message::text).unwrap_or_default();
+    storable(shortened(&text, MAX_PREVIEW))
+}
+
+/// At most so many characters, the last three of which tell that there were more.
+fn shortened(text: &str, max: usize) -> String {
+    if text.chars().nth(max).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(max - 3).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn conversation(messages: &Value) -> Conversation {
+        let draft: Draft = serde_json::from_value(json!({"messages": messages})).expect("a draft");
+        let now = "2026-11-21T10:00:00Z".parse().expect("a date");
+        draft.into_conversation("alice", now).expect("made")
+    }
+
+    #[test]
+    fn the_first_words_of_the_user_are_the_title_and_the_preview() {
+        let fifty = "é".repeat(50);
+        let more = "é".repeat(101);
+        for (messages, title, preview) in [
+            (json!([{"role": "user", "content": "Hi"}]), "Hi", "Hi"),
+            (
+                json!([{"role": "assistant", "content": "Welcome"}, {"role": "user", "content": "Hi"}]),
+                "Hi",
+                "Hi",
+            ),
+            (
+                json!([{"role": "user", "content": fifty}]),
+                &*fifty,
+                &*fifty,
+            ),
+            (
+                json!([{"role": "user", "content": more}]),
+                &*format!("{}...", "é".repeat(47)),
+                &*format!("{}...", "é".repeat(97)),
+            ),
+            (
+                json!([{"role": "assistant", "content": "Hi"}]),
+                "New conversation",
+                "",
+            ),
+            (
+                json!([{"role": "user", "content": ""}]),
+                "New conversation",
+                "",
+            ),
+            (
+                json!([{"role": "user", "content": {"a": 1}}]),
+                "New conversation",
+                "",
+            ),
+            (
+                json!([{"role": "user", "content": 7}, {"role": "user", "content": "later"}]),
+                "New conversation",
+                "later",
+            ),
+            (
+                json!([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Look"}]}]),
+                "Look",
+                "Look",
+            ),
+            (
+                json!([{"role": "user", "content": "a\0b"}]),
+                "a\u{fffd}b",
+                "a\u{fffd}b",
+            ),
+        ] {
+            let made = conversation(&messages);
+            assert_eq!(
+                (&*made.title, &*made.preview),
+                (title, preview),
+                "{messages}"
+            );
+        }
+    }
+
+    #[test]
+    fn messages_say_when_they_were_said_and_keep_their_content_to_the_letter() {
+        let text = r#"{"messages": [{"role": "user", "content": [ {"n": 1.50} ], "more": 1},
+            {"role": "assistant", "content": "b", "timestamp": "then", "model": "m"}]}"#;
+        let draft: Draft = serde_json::from_str(text).expect("a draft");
+        let now = "2026-11-21T10:00:00Z".parse().expect("a date");
+        let revision = draft.into_revision(now).expect("made");
+        assert_eq!(
+            revision.messages.get(),
+            r#"[{"role":"user","content":[ {"n": 1.50} ],"timestamp":"2026-11-21T10:00:00.000000Z"},{"role":"assistant","content":"b","timestamp":"then","model":"m"}]"#
+        );
+    }
+
+    #[test]
+    fn a_draft_without_messages_has_none() {
+        for (text, expected) in [
+            ("{}", false),
+            (r#"{"messages": null}"#, false),
+            (r#"{"messages": []}"#, false),
+            (r#"{"messages": [{"role": "user", "content": null}]}"#, true),
+        ] {
+            let draft: Draft = serde_json::from_str(text).expect(text);
+            assert_eq!(draft.has_messages(), expected, "{text}");
+        }
+    }
+}

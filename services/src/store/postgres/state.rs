@@ -1,0 +1,155 @@
+//! The database in which replicas keep what they share.
+
+use std::{sync::Arc, time::Duration};
+
+use sqlx::{
+    PgConnection, SqlSafeStr as _,
+    migrate::{Migration, MigrationType, Migrator},
+};
+use tokio::{sync::OnceCell, time};
+
+use crate::{
+    pg::{
+        database::{Database, Password, Settings},
+        lease::{Lease, Pool, Pools},
+        url::InvalidUrl,
+    },
+    store::StoreError,
+};
+
+/// How long PostgreSQL may take to let somebody in.
+const CONNECT: Duration = Duration::from_secs(2);
+
+/// How long a statement may run.
+const STATEMENT: Duration = Duration::from_secs(5);
+
+/// How long it is waited for one: longer, so that PostgreSQL is the one to say why.
+const ANSWER: Duration = Duration::from_secs(6);
+
+/// Connections, where most statements are over within a millisecond.
+const CONNECTIONS: u32 = 8;
+
+/// Taken by whoever makes the tables. "ziggurat", as a number.
+const TURN: i64 = 0x7a69_6767_7572_6174;
+
+/// The database in which replicas keep what they share. Clones share its connections.
+///
+/// Everything is in the schema `ziggurat`, so that it may be a database that is used for other
+/// things as well. The tables are made, or brought up to date, when it is first reached, by one
+/// replica after the other.
+#[derive(Clone, Debug)]
+pub struct StateDatabase {
+    pool: Pool,
+    is_ready: Arc<OnceCell<()>>,
+}
+
+// === impl StateDatabase ===
+
+impl StateDatabase {
+    /// Describes the database of a URL that an operator has written.
+    ///
+    /// Without a password in it, the password file is asked for one.
+    ///
+    /// # Errors
+    /// When the URL cannot be used; the words hold nothing of it.
+    pub fn describe(url: &str) -> Result<Database, InvalidUrl> {
+        let base = Settings {
+            query_timeout: STATEMENT,
+            connect_timeout: CONNECT,
+            lease_timeout: CONNECT,
+            max_connections: CONNECTIONS,
+            application_name: "ziggurat-state".to_owned(),
+            ..Settings::default()
+        };
+        let mut settings = Database::from_url(url, &base)?.settings().clone();
+        settings.allow_writes = true;
+        if let Password::Given(password) = &settings.password
+            && secrecy::ExposeSecret::expose_secret(password).is_empty()
+        {
+            settings.password = Password::PasswordFile;
+        }
+        "state".clone_into(&mut settings.name);
+        Database::try_from(settings).map_err(|_| InvalidUrl::Unusable)
+    }
+
+    /// Takes its connections from these pools, which should be used for nothing else. Connects
+    /// when it is first used.
+    #[must_use]
+    pub fn new(pools: &Pools, database: Database) -> Self {
+        Self {
+            pool: pools.pool("state", &Arc::new(database)),
+            is_ready: Arc::default(),
+        }
+    }
+
+    /// A connection to a database that has our tables.
+    pub(in crate::store) async fn lease(&self) -> Result<Lease, StoreError> {
+        let mut lease = self.pool.lease().await?;
+        self.is_ready
+            .get_or_try_init(async || {
+                let made = time::timeout(ANSWER, make_tables(lease.begin())).await;
+                made.map_err(|_| StoreError::TimedOut)??;
+                lease.settle();
+                Ok::<_, StoreError>(())
+            })
+            .await?;
+        Ok(lease)
+    }
+
+    /// Connects, and makes the tables if they are not there.
+    ///
+    /// # Errors
+    /// When the database cannot be reached, or the tables cannot be made.
+    pub async fn open(&self) -> Result<(), StoreError> {
+        self.lease().await.map(drop)
+    }
+}
+
+/// Waits for an answer, but not for ever.
+pub(super) async fn within<T>(
+    answer: impl Future<Output = sqlx::Result<T>>,
+) -> Result<T, StoreError> {
+    match time::timeout(ANSWER, answer).await {
+        Ok(answer) => answer.map_err(StoreError::from),
+        Err(_) => Err(StoreError::TimedOut),
+    }
+}
+
+async fn make_tables(connection: &mut PgConnection) -> Result<(), StoreError> {
+    // The migrator takes turns as well, but not before it has made the schema.
+    sqlx::query("SELECT pg_catalog.pg_advisory_lock($1)")
+        .bind(TURN)
+        .execute(&mut *connection)
+        .await?;
+    let schema: Option<String> =
+        sqlx::query_scalar("SELECT pg_catalog.to_regnamespace('ziggurat')::text")
+            .fetch_one(&mut *connection)
+            .await?;
+    // Asked for first: a role that may not make schemas may use one that is there.
+    if schema.is_none() {
+        sqlx::query("CREATE SCHEMA ziggurat")
+            .execute(&mut *connection)
+            .await?;
+    }
+    // Not `run`, whose future the compiler cannot see to be `Send`.
+    migrations()
+        .run_direct(None, &mut *connection, false)
+        .await?;
+    sqlx::query("SELECT pg_catalog.pg_advisory_unlock($1)")
+        .bind(TURN)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+fn migrations() -> Migrator {
+    let mut migrator = Migrator::with_migrations(vec![Migration::new(
+        1,
+        "conversations".into(),
+        MigrationType::Simple,
+        include_str!("0001_conversations.sql").into_sql_str(),
+        false,
+    )]);
+    migrator.dangerous_set_table_name("ziggurat.migrations");
+    migrator
+}

@@ -1,0 +1,376 @@
+//! What holds for every store.
+
+use std::{collections::HashSet, os::unix::fs::PermissionsExt as _};
+
+use jiff::SignedDuration;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::pg::{fixture::Fixture, lease::Pools};
+
+/// A store of either kind, and what it stands on.
+struct Bench<C> {
+    store: C,
+    _folder: Option<TempDir>,
+    _fixture: Option<Fixture>,
+    _tasks: JoinSet<()>,
+}
+
+async fn file() -> Bench<Sqlite> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+    Bench {
+        store,
+        _folder: Some(folder),
+        _fixture: None,
+        _tasks: JoinSet::from_iter([writer.run()]),
+    }
+}
+
+async fn database() -> Bench<Postgres> {
+    let fixture = Fixture::new().await;
+    let (state, tasks) = state(&fixture);
+    Bench {
+        store: Postgres::new(state),
+        _folder: None,
+        _fixture: Some(fixture),
+        _tasks: tasks,
+    }
+}
+
+/// The database of a fixture, as another replica knows it.
+pub(super) fn state(fixture: &Fixture) -> (StateDatabase, JoinSet<()>) {
+    let mut settings = fixture.settings.clone();
+    settings.allow_writes = true;
+    let (pools, reaper) = Pools::new();
+    let database = settings.try_into().expect("a valid description");
+    let state = StateDatabase::new(&pools, database);
+    (state, JoinSet::from_iter([reaper.run()]))
+}
+
+fn now() -> Timestamp {
+    "2026-11-21T10:00:00Z".parse().expect("a date")
+}
+
+fn draft(text: &str) -> Draft {
+    let messages = json!([{"role": "user", "content": text}]);
+    serde_json::from_value(json!({"provider": "p", "model": "m", "messages": messages}))
+        .expect("a draft")
+}
+
+fn made(owner: &str, text: &str, at: Timestamp) -> Conversation {
+    draft(text).into_conversation(owner, at).expect("made")
+}
+
+async fn keeps_what_it_is_given(store: impl Conversations) {
+    let first = made("alice", "one", now());
+    store.create(first.clone()).await.expect("created");
+    let found = store.find("alice", &first.id).await.expect("found");
+    let found = found.expect("there");
+    assert_eq!(
+        serde_json::to_value(&found).expect("JSON"),
+        serde_json::to_value(&first).expect("JSON")
+    );
+    assert_eq!(found.created_at, "2026-11-21T10:00:00.000000Z");
+
+    let later = now() + SignedDuration::from_secs(1);
+    let revision = draft("two").into_revision(later).expect("made");
+    let replaced = store.replace("alice", &first.id, revision).await;
+    let replaced = replaced.expect("replaced").expect("there");
+    assert_eq!(replaced.title, "one", "the title stays");
+    assert_eq!(replaced.created_at, first.created_at);
+    assert_eq!(replaced.updated_at, "2026-11-21T10:00:01.000000Z");
+    assert!(replaced.messages.get().contains("two"));
+
+    let later = now() + SignedDuration::from_secs(2);
+    assert!(
+        store
+            .rename("alice", &first.id, "x\0y", later)
+            .await
+            .expect("renamed")
+    );
+    let listed = store.list("alice", Page::default()).await.expect("listed");
+    let expected = Listed {
+        id: first.id.clone(),
+        title: "x\u{fffd}y".to_owned(),
+        connection: String::new(),
+        created_at: first.created_at.clone(),
+        updated_at: "2026-11-21T10:00:02.000000Z".to_owned(),
+        preview: "two".to_owned(),
+    };
+    assert_eq!(listed, [expected]);
+
+    assert!(store.delete("alice", &first.id).await.expect("deleted"));
+    assert!(!store.delete("alice", &first.id).await.expect("asked"));
+    assert!(
+        store
+            .find("alice", &first.id)
+            .await
+            .expect("asked")
+            .is_none()
+    );
+}
+
+async fn lists_what_changed_last_first(store: impl Conversations) {
+    let mut ids = Vec::new();
+    for second in 0..5 {
+        let at = now() + SignedDuration::from_secs(second);
+        let new = made("alice", "same", at);
+        ids.insert(0, new.id.clone());
+        store.create(new).await.expect("created");
+    }
+    let page = async |limit, offset| -> Vec<String> {
+        let page = Page { limit, offset };
+        let listed = store.list("alice", page).await.expect("listed");
+        listed.into_iter().map(|one| one.id).collect()
+    };
+    assert_eq!(page(50, 0).await, ids);
+    assert_eq!(page(2, 1).await, ids[1..3]);
+    assert_eq!(page(2, 4).await, ids[4..]);
+    assert_eq!(page(2, u64::MAX).await, [""; 0]);
+    // The oldest comes to the top when it changes.
+    let at = now() + SignedDuration::from_mins(1);
+    store
+        .rename("alice", &ids[4], "new", at)
+        .await
+        .expect("renamed");
+    assert_eq!(page(1, 0).await, ids[4..]);
+}
+
+async fn keeps_users_apart(store: impl Conversations) {
+    let of_alice = made("alice", "secret", now());
+    let id = of_alice.id.clone();
+    store.create(of_alice).await.expect("created");
+    store
+        .create(made("bob", "own", now()))
+        .await
+        .expect("created");
+    assert!(store.find("bob", &id).await.expect("asked").is_none());
+    let revision = draft("mine").into_revision(now()).expect("made");
+    assert!(
+        store
+            .replace("bob", &id, revision)
+            .await
+            .expect("asked")
+            .is_none()
+    );
+    assert!(
+        !store
+            .rename("bob", &id, "mine", now())
+            .await
+            .expect("asked")
+    );
+    assert!(!store.delete("bob", &id).await.expect("asked"));
+    assert_eq!(store.delete_all("bob").await.expect("deleted"), 1);
+    assert_eq!(store.delete_all("bob").await.expect("deleted"), 0);
+    let left = store.list("alice", Page::default()).await.expect("listed");
+    assert_eq!((left.len(), &*left[0].title), (1, "secret"));
+    for odd in ["", "x", "\0", "' OR 1=1 --"] {
+        assert!(
+            store.find("alice", odd).await.expect(odd).is_none(),
+            "{odd:?}"
+        );
+        assert!(!store.delete("alice", odd).await.expect(odd), "{odd:?}");
+    }
+}
+
+/// Many write at the same time: each sees its own work, and all of it is there in the end.
+async fn takes_many_at_once(store: impl Conversations) {
+    let mut writers = JoinSet::new();
+    for writer in 0..40 {
+        let store = store.clone();
+        writers.spawn(async move {
+            let mut ids = Vec::new();
+            for turn in 0..5 {
+                let new = made("alice", &format!("{writer} {turn}"), now());
+                let id = new.id.clone();
+                store.create(new).await.expect("created");
+                assert!(store.find("alice", &id).await.expect("read").is_some());
+                if turn == 4 {
+                    assert!(store.delete("alice", &id).await.expect("deleted"));
+                } else {
+                    ids.push(id);
+                }
+            }
+            ids
+        });
+    }
+    let ids: HashSet<_> = writers.join_all().await.into_iter().flatten().collect();
+    let page = Page {
+        limit: 1000,
+        offset: 0,
+    };
+    let listed = store.list("alice", page).await.expect("listed");
+    assert_eq!(listed.len(), 160);
+    assert!(listed.iter().all(|one| ids.contains(&one.id)));
+}
+
+async fn keeps_what_is_large(store: impl Conversations) {
+    let text = "long \u{1F600} ".repeat(200_000);
+    let new = made("alice", &text, now());
+    let id = new.id.clone();
+    store.create(new.clone()).await.expect("created");
+    let found = store
+        .find("alice", &id)
+        .await
+        .expect("found")
+        .expect("there");
+    assert_eq!(found.messages.get(), new.messages.get());
+}
+
+macro_rules! for_every_store {
+    ($($name:ident),* $(,)?) => {
+        $(
+            mod $name {
+                #[tokio::test(flavor = "multi_thread")]
+                async fn in_a_file() {
+                    let bench = super::file().await;
+                    super::$name(bench.store.clone()).await;
+                }
+
+                #[tokio::test(flavor = "multi_thread")]
+                async fn in_postgresql() {
+                    let bench = super::database().await;
+                    super::$name(bench.store.clone()).await;
+                }
+            }
+        )*
+    };
+}
+
+for_every_store!(
+    keeps_what_it_is_given,
+    lists_what_changed_last_first,
+    keeps_users_apart,
+    takes_many_at_once,
+    keeps_what_is_large,
+);
+
+#[tokio::test]
+async fn a_file_and_its_folder_are_their_owners_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("new/data");
+    let (store, writer) = Sqlite::open(&place).await.expect("opened");
+    let _tasks = JoinSet::from_iter([writer.run()]);
+    store
+        .create(made("alice", "x", now()))
+        .await
+        .expect("created");
+    let mode = |path: &std::path::Path| {
+        let about = std::fs::metadata(path).expect("there");
+        about.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&place), 0o700);
+    let mut files = 0;
+    for entry in std::fs::read_dir(&place).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        files += 1;
+    }
+    assert!(files >= 3, "the log of SQLite as well: {files}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_open_to_others_is_closed_to_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("conversations.db");
+    std::fs::write(&path, "").expect("written");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("ours");
+    let _open = Sqlite::open(folder.path()).await.expect("opened");
+    let mode = std::fs::metadata(&path)
+        .expect("there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_file_that_is_something_else_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("conversations.db");
+    std::fs::write(
+        &path,
+        "not a database, and long enough to look like one ".repeat(100),
+    )
+    .expect("written");
+    Sqlite::open(folder.path()).await.expect_err("no database");
+    assert!(std::fs::read(&path).expect("there").starts_with(b"not a"));
+    Sqlite::open(&path).await.expect_err("no folder");
+}
+
+#[tokio::test]
+async fn what_was_kept_is_there_when_the_file_is_opened_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let new = made("alice", "x", now());
+    for round in 0..3 {
+        let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+        let mut tasks = JoinSet::from_iter([writer.run()]);
+        if round == 0 {
+            store.create(new.clone()).await.expect("created");
+        }
+        assert!(store.find("alice", &new.id).await.expect("read").is_some());
+        drop(store);
+        tasks.join_next().await.expect("one").expect("it ends");
+    }
+}
+
+#[tokio::test]
+async fn a_store_without_its_writer_says_so_and_does_not_hang() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+    drop(writer);
+    let error = store.create(made("alice", "x", now())).await;
+    assert!(matches!(error, Err(StoreError::Closed)), "{error:?}");
+}
+
+#[tokio::test]
+async fn one_change_that_fails_leaves_the_others_of_its_batch_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
+    let (one, two) = (made("alice", "1", now()), made("alice", "2", now()));
+    // All are waiting when the writer begins, so it takes them together.
+    let all = async {
+        tokio::join!(
+            store.create(one.clone()),
+            store.create(one.clone()),
+            store.create(two.clone())
+        )
+    };
+    let mut all = tokio_test::task::spawn(all);
+    assert!(all.poll().is_pending());
+    let _tasks = JoinSet::from_iter([writer.run()]);
+    let (first, again, other) = all.await;
+    first.expect("created");
+    assert!(matches!(again, Err(StoreError::Sql(_))), "{again:?}");
+    other.expect("created");
+    let listed = store.list("alice", Page::default()).await.expect("listed");
+    assert_eq!(listed.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_that_start_together_make_the_tables_once() {
+    let fixture = Fixture::new().await;
+    let replicas: Vec<_> = (0..6).map(|_| state(&fixture)).collect();
+    let mut opening = JoinSet::new();
+    for (state, _) in &replicas {
+        let state = state.clone();
+        opening.spawn(async move { state.open().await });
+    }
+    for opened in opening.join_all().await {
+        opened.expect("opened");
+    }
+}
+
+#[test]
+fn a_state_url_may_write_and_shows_no_password() {
+    let database = StateDatabase::describe("postgres://app:swordfish@db.example/state");
+    let database = database.expect("good");
+    assert!(database.allows_writes());
+    assert_eq!(database.name(), "state");
+    assert!(!format!("{database:?}").contains("swordfish"));
+    let error = StateDatabase::describe("mysql://app:swordfish@db.example/state");
+    let error = error.expect_err("another kind").to_string();
+    assert!(!error.contains("swordfish"), "{error}");
+}
