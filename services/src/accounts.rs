@@ -55,14 +55,15 @@ mod sessions;
 mod source;
 #[cfg(test)]
 mod tests;
+mod together;
 mod tokens;
 mod users;
+mod verdict;
 mod watch;
 mod yaml;
 
 use std::{
     fmt,
-    future::{Ready, ready},
     num::{NonZeroU32, NonZeroUsize},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -80,9 +81,11 @@ use ziggurat_layers::{
 
 use self::{
     file::Change, gate::Gate, known::Known, password::Passwords, sessions::Sessions,
-    source::Source, tokens::Tokens, users::Users,
+    source::Source, together::Together, tokens::Tokens, users::Users,
 };
+use crate::store;
 
+pub(crate) use self::identity::Selection;
 pub use self::{
     clock::WallClock,
     expiry::{Expiry, InvalidExpiry},
@@ -92,6 +95,7 @@ pub use self::{
     password::PasswordError,
     tokens::{CreatedToken, NewToken, TokenError, TokenFile, TokenRecord},
     users::{UserError, UserFile, UserRecord},
+    verdict::Verdict,
     watch::Watch,
 };
 
@@ -118,6 +122,9 @@ pub struct Settings {
     pub password_cost: u32,
     /// Where the time comes from.
     pub clock: WallClock,
+    /// What replicas of the server know together, if there are several: then sessions, failed
+    /// logins and locked accounts are kept there, and not in this process and its files.
+    pub shared: Option<store::Shared>,
 }
 
 /// The accounts of a running server. Clones share them.
@@ -150,6 +157,8 @@ struct Shared {
     passwords: Passwords,
     max_failed_attempts: u32,
     failures: Failures<WallClock>,
+    quota: Quota,
+    together: Option<Together>,
     gate: Gate,
     clock: WallClock,
     /// Told of every change of what is known.
@@ -180,6 +189,7 @@ impl Default for Settings {
             waiting_logins: 32,
             password_cost: 12,
             clock: WallClock::default(),
+            shared: None,
         }
     }
 }
@@ -218,10 +228,13 @@ impl Accounts {
             passwords: Passwords::with_cost(settings.password_cost),
             max_failed_attempts: settings.max_failed_attempts,
             failures: failures.with_clock(settings.clock.clone()),
+            quota: settings.failed_logins,
+            together: settings.shared.map(Together::new),
             gate: Gate::new(settings.concurrent_logins, settings.waiting_logins),
             clock: settings.clock,
             changes: tokio::sync::watch::Sender::default(),
         };
+        shared.end_sessions_of_the_disabled();
         shared.sweep();
         shared.announce();
         Ok(Self {
@@ -250,14 +263,24 @@ impl Accounts {
 
 impl Verify for Accounts {
     type Identity = Identity;
-    type Future = Ready<Result<Identity, Denied>>;
+    type Future = Verdict;
 
-    fn verify(&self, token: &str) -> Self::Future {
-        ready(self.find(token))
+    fn verify(&self, token: &str) -> Verdict {
+        match (self.find(token), &self.shared.together) {
+            (Err(Denied::Invalid), Some(together)) => {
+                let token = TokenHash::of(token);
+                Verdict::asking(together.look_up(token), token, Arc::clone(&self.shared))
+            }
+            (verdict, _) => Verdict::known(verdict),
+        }
     }
 
     fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
-        Some(self.find(token))
+        match self.find(token) {
+            // It may be a session of another replica, or have been ended there.
+            Err(Denied::Invalid) if self.shared.together.is_some() => None,
+            verdict => Some(verdict),
+        }
     }
 }
 
@@ -333,6 +356,7 @@ impl Shared {
         let before = self.known.swap(Arc::clone(&known));
         // Whoever is told may take its time, and a lock.
         drop(state);
+        self.end_sessions_of_the_gone(&before, &known);
         for token in known.gone_since(&before) {
             (self.gone)(&token.to_string());
         }

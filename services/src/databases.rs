@@ -35,6 +35,7 @@ mod tests;
 
 use std::{
     collections::HashMap,
+    error::Error,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -43,14 +44,16 @@ use arc_swap::ArcSwap;
 use futures_util::future;
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::error;
 
 use crate::{
-    accounts::{Holder, Identity},
+    accounts::{Holder, Identity, Selection::Everywhere},
     pg::{
         database::Database,
         lease::{Lease, LeaseError, Pool, Pools},
         metadata::Metadata,
     },
+    store,
 };
 
 use self::cache::Cache;
@@ -90,6 +93,8 @@ struct Shared {
     selections: Mutex<HashMap<String, Selection>>,
     /// Room for connections to what is not configured.
     visits: Arc<Semaphore>,
+    /// Where users' selections are, if replicas of the server share them.
+    together: Option<store::Shared>,
 }
 
 /// What a session uses.
@@ -144,6 +149,9 @@ pub enum SelectError {
     /// It is not there for this user.
     #[error("Access denied to this database")]
     Denied,
+    /// The selection cannot be written down, so that it would not hold at other replicas.
+    #[error("Databases cannot be selected now, try again later")]
+    Unavailable,
 }
 
 /// Why a caller is kept to the databases that are configured. The words are for the caller.
@@ -159,6 +167,12 @@ pub enum Confined {
          not allowed"
     )]
     User,
+    /// A URL has a password, and replicas share none.
+    #[error(
+        "sessions are shared by several servers, which keep no connection URLs; name the URL in \
+         each query that needs it"
+    )]
+    Shared,
 }
 
 // === impl Configured ===
@@ -215,12 +229,23 @@ impl Databases {
     /// Takes the databases in the order of the configuration.
     #[must_use]
     pub fn new(pools: Pools, list: impl IntoIterator<Item = Configured>) -> Self {
+        Self::sharing(pools, list, None)
+    }
+
+    /// The same, where replicas of the server share what users select.
+    #[must_use]
+    pub fn sharing(
+        pools: Pools,
+        list: impl IntoIterator<Item = Configured>,
+        together: Option<store::Shared>,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
                 pools,
                 list: ArcSwap::from_pointee(list.into_iter().collect()),
                 selections: Mutex::default(),
                 visits: Arc::new(Semaphore::new(MAX_VISITS)),
+                together,
             }),
         }
     }
@@ -263,7 +288,10 @@ impl Databases {
     pub fn current(&self, identity: Option<&Identity>) -> Result<Current, NoDatabase> {
         let key = session_key(identity);
         let list = self.shared.list.load();
-        let selected = self.shared.selections().get(&key).cloned();
+        let selected = match identity.map(Identity::selection) {
+            Some(Everywhere(name)) => name.as_deref().map(|name| Selection::Named(name.into())),
+            _ => self.shared.selections().get(&key).cloned(),
+        };
         let of_name = |name: &String| {
             seen(&list, identity).find(|configured| configured.database.name() == name)
         };
@@ -289,6 +317,44 @@ impl Databases {
     /// # Errors
     /// When there is no such database, or the caller may not use it.
     pub fn select(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
+        self.check(identity, name)?;
+        let key = session_key(identity);
+        self.shared.pools.close_others(&key, name);
+        let selection = Selection::Named(name.to_owned());
+        self.shared.selections().insert(key, selection);
+        Ok(())
+    }
+
+    /// As [`select`](Self::select), and the selection of a session that replicas share holds at
+    /// all of them from the moment this is done.
+    ///
+    /// # Errors
+    /// As `select`, and when the others could not be told.
+    pub async fn choose(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
+        let shared = identity.zip(self.shared.together.as_ref());
+        let Some((identity, together)) =
+            shared.filter(|(identity, _)| matches!(identity.selection(), Everywhere(_)))
+        else {
+            return self.select(identity, name);
+        };
+        self.check(Some(identity), name)?;
+        match together.select(identity.token(), name).await {
+            Ok(true) => {
+                let key = session_key(Some(identity));
+                self.shared.pools.close_others(&key, name);
+                Ok(())
+            }
+            // It has ended since the request came in.
+            Ok(false) => Err(SelectError::Unavailable),
+            Err(error) => {
+                let error: &dyn Error = &error;
+                error!(error, "a selection was not written down");
+                Err(SelectError::Unavailable)
+            }
+        }
+    }
+
+    fn check(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
         let list = self.shared.list.load();
         if !list.iter().any(|known| known.database.name() == name) {
             return Err(SelectError::NotFound);
@@ -299,10 +365,6 @@ impl Databases {
                 _ => SelectError::Denied,
             });
         }
-        let key = session_key(identity);
-        self.shared.pools.close_others(&key, name);
-        let selection = Selection::Named(name.to_owned());
-        self.shared.selections().insert(key, selection);
         Ok(())
     }
 
@@ -329,13 +391,16 @@ impl Databases {
     /// connections to the others. Connects to nothing.
     ///
     /// # Errors
-    /// As [`may_leave`](Self::may_leave).
+    /// As [`may_leave`](Self::may_leave), and when replicas share the session.
     pub fn bring(
         &self,
         identity: Option<&Identity>,
         database: Arc<Database>,
     ) -> Result<(), Confined> {
         self.may_leave(identity)?;
+        if matches!(identity.map(Identity::selection), Some(Everywhere(_))) {
+            return Err(Confined::Shared);
+        }
         let key = session_key(identity);
         self.shared.pools.close_others(&key, database.name());
         let selection = Selection::Brought(Configured::new(database));

@@ -36,6 +36,7 @@
 mod conversation;
 mod id;
 mod postgres;
+mod shared;
 mod sqlite;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ use crate::pg::lease::LeaseError;
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
     postgres::{Postgres, StateDatabase},
+    shared::{Answer, Attempt, Clerk, LookUp, Shared, SharedSession},
     sqlite::{Sqlite, Writer},
 };
 

@@ -10,6 +10,16 @@ use ziggurat_layers::bearer::TokenHash;
 pub struct Identity {
     token: TokenHash,
     holder: Holder,
+    selection: Selection,
+}
+
+/// Where it is known which database a session uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    /// In this process.
+    Here,
+    /// Wherever the session is known: this one, if any.
+    Everywhere(Option<Arc<str>>),
 }
 
 /// To whom a token was given.
@@ -36,7 +46,22 @@ impl Identity {
     /// Puts together what is known of a token.
     #[must_use]
     pub fn new(token: TokenHash, holder: Holder) -> Self {
-        Self { token, holder }
+        Self {
+            token,
+            holder,
+            selection: Selection::Here,
+        }
+    }
+
+    /// Says which database a session uses that all replicas know, if it has selected one.
+    #[must_use]
+    pub fn with_selection(self, database: Option<Arc<str>>) -> Self {
+        let selection = Selection::Everywhere(database);
+        Self { selection, ..self }
+    }
+
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.selection
     }
 
     /// The digest of the token. Its hexadecimal form is the session key.

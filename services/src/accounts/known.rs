@@ -11,17 +11,26 @@ use crate::accounts::{
     tokens::Tokens,
     users::Users,
 };
+use crate::store::SharedSession;
 
 /// The tokens that are good at a moment, and what they prove. Made anew for every change and
 /// never changed, so that checking a token waits for nobody.
 #[derive(Default)]
 pub(super) struct Known {
     by_token: HashMap<TokenHash, Good>,
+    by_name: HashMap<Arc<str>, Person>,
 }
 
 struct Good {
     identity: Identity,
     ends: Option<Timestamp>,
+}
+
+/// A user who may be logged in.
+struct Person {
+    /// When the account was made, in seconds: another of the same name is another account.
+    made: Option<i64>,
+    databases: Arc<[String]>,
 }
 
 // === impl Known ===
@@ -54,7 +63,17 @@ impl Known {
             let ends = Some(session.ends);
             by_token.insert(token, Good { identity, ends });
         }
-        Self { by_token }
+        let by_name = users.values().filter(|user| user.is_enabled).map(|user| {
+            let person = Person {
+                made: user.created_at.map(Timestamp::as_second),
+                databases: Arc::from(&*user.databases),
+            };
+            (Arc::from(&*user.name), person)
+        });
+        Self {
+            by_token,
+            by_name: by_name.collect(),
+        }
     }
 
     /// What a token proves, if it is good.
@@ -68,6 +87,43 @@ impl Known {
             Some(ends) if ends <= now() => None,
             _ => Some(good.identity.clone()),
         }
+    }
+
+    /// What a session proves that all replicas know, if it is good.
+    pub(super) fn member(
+        &self,
+        token: TokenHash,
+        session: &SharedSession,
+        now: Timestamp,
+    ) -> Option<Identity> {
+        let (name, person) = self.by_name.get_key_value(&*session.user)?;
+        if !person.has(session, now) {
+            return None;
+        }
+        let holder = Holder::User {
+            name: Arc::clone(name),
+            databases: Arc::clone(&person.databases),
+        };
+        Some(Identity::new(token, holder).with_selection(session.selection.clone()))
+    }
+
+    /// Whether a session is good that all replicas know.
+    pub(super) fn is_member(&self, session: &SharedSession, now: Timestamp) -> bool {
+        let person = self.by_name.get(&*session.user);
+        person.is_some_and(|person| person.has(session, now))
+    }
+
+    /// The users who were good before and are not any more.
+    pub(super) fn people_gone_since<'a>(
+        &'a self,
+        before: &'a Self,
+    ) -> impl Iterator<Item = &'a Arc<str>> {
+        let is_gone = |(name, old): &(&Arc<str>, &Person)| {
+            let new = self.by_name.get(*name);
+            new.is_none_or(|new| new.made != old.made)
+        };
+        let people = before.by_name.iter();
+        people.filter(is_gone).map(|(name, _)| name)
     }
 
     /// When the first of them ends.
@@ -99,5 +155,14 @@ impl Good {
     /// A user may be given another list of databases and keeps the session.
     fn is_as_good_as(&self, old: &Self) -> bool {
         self.identity.user().is_some() || self.identity == old.identity
+    }
+}
+
+// === impl Person ===
+
+impl Person {
+    /// Whether a session is of this account, and not over.
+    fn has(&self, session: &SharedSession, now: Timestamp) -> bool {
+        session.ends > now && self.made == session.account_made.map(Timestamp::as_second)
     }
 }

@@ -14,12 +14,21 @@ use ziggurat_layers::{
 };
 
 use super::{Accounts, Shared};
-use crate::accounts::{file::Change, secret, tokens::whole_seconds, users::Users};
+use crate::{
+    accounts::{
+        file::Change,
+        gate::Turn,
+        secret,
+        tokens::whole_seconds,
+        users::{UserRecord, Users},
+    },
+    store::StoreError,
+};
 
-const SESSION: SignedDuration = SignedDuration::from_hours(24);
+pub(super) const SESSION: SignedDuration = SignedDuration::from_hours(24);
 
 /// When a login that found no room is worth another try.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// A session that was opened.
 #[derive(Debug)]
@@ -55,6 +64,14 @@ pub enum LoginError {
     /// The server could not do it.
     #[error("authentication failed: the server could not open a session")]
     Internal(#[source] LoginFault),
+    /// What replicas know together cannot be reached. The password may not have been looked at.
+    #[error("authentication failed: nobody can log in at the moment, please try again later")]
+    Unavailable {
+        /// When another attempt is worth it.
+        retry_after: Duration,
+        /// What went wrong.
+        source: StoreError,
+    },
 }
 
 /// What kept the server from opening a session.
@@ -67,6 +84,18 @@ pub enum LoginFault {
     /// The check of the password did not come to its end.
     #[error("the login was aborted")]
     Aborted(#[from] JoinError),
+}
+
+/// What came of the check of a password.
+pub(super) enum Checked {
+    /// There is no such user.
+    Nobody,
+    /// The account is disabled, whatever the password.
+    Disabled,
+    /// The password is another.
+    Wrong(UserRecord),
+    /// It is the password of this user.
+    Right(UserRecord),
 }
 
 // === impl Accounts ===
@@ -86,14 +115,28 @@ impl Accounts {
         password: SecretString,
         client: Option<IpAddr>,
     ) -> Result<Session, LoginError> {
-        let failures = &self.shared.failures;
         let key = client.map(Key::from);
+        match &self.shared.together {
+            Some(together) => {
+                self.log_in_together(together, username, password, key)
+                    .await
+            }
+            None => self.log_in_alone(username, password, key).await,
+        }
+    }
+
+    async fn log_in_alone(
+        &self,
+        username: &str,
+        password: SecretString,
+        key: Option<Key>,
+    ) -> Result<Session, LoginError> {
+        let failures = &self.shared.failures;
         if let Some(key) = key {
             // Before the wait: a flood from one address must not fill the room.
             let _ = failures.admit(key)?;
         }
-        let busy = |_| LoginError::Busy { retry_after: BUSY };
-        let turn = self.shared.gate.enter().await.map_err(busy)?;
+        let turn = self.turn().await?;
         // Behind the wait each attempt counts until it succeeds, so that no more are made at
         // once than may fail, and those who merely wait do not look like guessers.
         let strict = failures.clone().with_in_flight_counted();
@@ -117,6 +160,12 @@ impl Accounts {
         }
         result
     }
+
+    /// Waits for the turn to have a password checked.
+    pub(super) async fn turn(&self) -> Result<Turn, LoginError> {
+        let busy = |_| LoginError::Busy { retry_after: BUSY };
+        self.shared.gate.enter().await.map_err(busy)
+    }
 }
 
 // === impl Shared ===
@@ -124,19 +173,40 @@ impl Accounts {
 impl Shared {
     /// Checks a password and does what follows from it. Takes its time.
     fn log_in(&self, username: &str, password: &SecretString) -> Result<Session, LoginError> {
+        match self.check(username, password) {
+            Checked::Nobody => Err(LoginError::Invalid),
+            Checked::Disabled => Err(LoginError::Disabled),
+            Checked::Right(user) => self.open_session(username, &user.password_hash),
+            Checked::Wrong(_) => {
+                self.count_failure(username);
+                Err(LoginError::Invalid)
+            }
+        }
+    }
+
+    /// Checks a password. Takes its time.
+    pub(super) fn check(&self, username: &str, password: &SecretString) -> Checked {
         // Not held while the password is checked.
         let user = self.state().users.table().find(username).cloned();
         let hash = user.as_ref().map(|user| &*user.password_hash);
         let is_right = self.passwords.is_right(password, hash);
         match user {
-            None => Err(LoginError::Invalid),
-            Some(user) if !user.is_enabled => Err(LoginError::Disabled),
-            Some(user) if is_right => self.open_session(username, &user.password_hash),
-            Some(_) => {
-                self.count_failure(username);
-                Err(LoginError::Invalid)
-            }
+            None => Checked::Nobody,
+            Some(user) if !user.is_enabled => Checked::Disabled,
+            Some(user) if is_right => Checked::Right(user),
+            Some(user) => Checked::Wrong(user),
         }
+    }
+
+    /// Writes down a login, unless the account has changed while the password was checked.
+    pub(super) fn note_login(&self, username: &str, checked: &str) -> Result<(), LoginError> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let admitted = state
+            .users
+            .change(|users| admit(users, username, checked, now));
+        self.publish(state);
+        admitted
     }
 
     fn open_session(&self, username: &str, checked: &str) -> Result<Session, LoginError> {
@@ -204,5 +274,15 @@ impl From<Limited> for LoginError {
 impl From<LoginFault> for LoginError {
     fn from(fault: LoginFault) -> Self {
         Self::Internal(fault)
+    }
+}
+
+impl From<StoreError> for LoginError {
+    fn from(source: StoreError) -> Self {
+        let retry_after = BUSY;
+        Self::Unavailable {
+            retry_after,
+            source,
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::{
 };
 
 pub use self::state::StateDatabase;
-use self::state::within;
+pub(super) use self::state::within;
 
 /// Keeps conversations in a database that replicas share.
 #[derive(Clone, Debug)]

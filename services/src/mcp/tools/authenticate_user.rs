@@ -123,6 +123,14 @@ fn refusal(error: LoginError) -> Failure {
         LoginError::Busy { retry_after } => {
             later(failure, StatusCode::SERVICE_UNAVAILABLE, retry_after)
         }
+        LoginError::Unavailable {
+            retry_after,
+            source,
+        } => later(
+            failure.with_source(source),
+            StatusCode::SERVICE_UNAVAILABLE,
+            retry_after,
+        ),
         LoginError::Internal(fault) => failure.with_source(fault),
         _ => failure,
     }

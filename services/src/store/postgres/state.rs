@@ -106,7 +106,7 @@ impl StateDatabase {
 }
 
 /// Waits for an answer, but not for ever.
-pub(super) async fn within<T>(
+pub(in crate::store) async fn within<T>(
     answer: impl Future<Output = sqlx::Result<T>>,
 ) -> Result<T, StoreError> {
     match time::timeout(ANSWER, answer).await {
@@ -143,13 +143,15 @@ async fn make_tables(connection: &mut PgConnection) -> Result<(), StoreError> {
 }
 
 fn migrations() -> Migrator {
-    let mut migrator = Migrator::with_migrations(vec![Migration::new(
-        1,
-        "conversations".into(),
-        MigrationType::Simple,
-        include_str!("0001_conversations.sql").into_sql_str(),
-        false,
-    )]);
+    let migrations = [
+        ("conversations", include_str!("0001_conversations.sql")),
+        ("shared", include_str!("0002_shared.sql")),
+    ];
+    let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
+        let kind = MigrationType::Simple;
+        Migration::new(version, name.into(), kind, sql.into_sql_str(), false)
+    });
+    let mut migrator = Migrator::with_migrations(migrations.collect());
     migrator.dangerous_set_table_name("ziggurat.migrations");
     migrator
 }
