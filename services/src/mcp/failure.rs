@@ -7,7 +7,7 @@ use tracing::{debug, error};
 use ziggurat_layers::{
     json_rpc::Reply,
     reject::AuthFailed,
-    sanitize::{ErrorDetail, Sanitizer},
+    sanitize::{ErrorDetail, Public, Sanitizer},
 };
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -118,7 +118,8 @@ impl Failure {
             return reply;
         };
         if let Some(status) = http.status {
-            reply = reply.with_status(status);
+            // What it says was written for the client, whatever the status.
+            reply = reply.with_status(status).with_extension(Public);
         }
         for (name, value) in &http.headers {
             reply = reply.with_header(name.clone(), value.clone());
