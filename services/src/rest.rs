@@ -37,6 +37,7 @@
 //! and [`BodyLimitLayer`](ziggurat_layers::body_limit::BodyLimitLayer).
 
 mod caller;
+pub mod conversations;
 pub mod databases;
 mod health;
 mod payload;

@@ -80,11 +80,13 @@ impl Home {
         format!(
             "# Written by the demo, anew at every start.\n\
              http:\n  auth:\n    token_file: {tokens}\n    user_file: {users}\n\
+             data_dir: {data}\n\
              databases:\n  - name: shop\n    host: {host}\n    port: {port}\n    \
              database: {database}\n    user: {user}\n    password: {password}\n    \
              sslmode: {ssl_mode}\n",
             tokens = file(token_file(&self.folder)),
             users = file(user_file(&self.folder)),
+            data = file(self.folder.join("data")),
             host = text(host),
             database = text(database),
             user = text(user),

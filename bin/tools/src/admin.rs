@@ -2,6 +2,7 @@
 //! takes the change up by itself.
 
 mod console;
+mod replicas;
 mod tokens;
 mod users;
 
@@ -10,7 +11,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 pub(crate) use self::console::Console;
-use crate::arguments::Command;
+use crate::{arguments::Command, configuration::State};
 
 /// Where things are, and which databases a token can be bound to.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Site<'a> {
     pub(crate) user_file: &'a Path,
     pub(crate) config_file: &'a Path,
     pub(crate) databases: Vec<&'a str>,
+    /// Where replicas keep what they share.
+    pub(crate) state: Option<&'a State>,
 }
 
 /// Does what was asked for.

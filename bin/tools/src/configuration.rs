@@ -28,6 +28,7 @@ mod logs;
 mod provider;
 mod secret;
 pub(crate) mod start;
+mod state;
 mod surroundings;
 #[cfg(test)]
 mod tests;
@@ -52,6 +53,7 @@ pub(crate) use self::{
     llm::Llm,
     logs::{CallLevel, DetailLevel, Logs},
     secret::Secret,
+    state::State,
     surroundings::Surroundings,
 };
 use self::{
@@ -64,6 +66,7 @@ use self::{
     knowledgebase::RawKnowledgebase,
     limits::RawLimits,
     llm::RawLlm,
+    state::RawState,
 };
 use crate::arguments::Overrides;
 
@@ -77,6 +80,7 @@ struct Raw {
     knowledgebase: Option<RawKnowledgebase>,
     builtins: Option<RawBuiltins>,
     limits: Option<RawLimits>,
+    state: Option<RawState>,
     secret_file: Option<PathBuf>,
     custom_definitions_path: Option<PathBuf>,
     data_dir: Option<PathBuf>,
@@ -101,6 +105,8 @@ pub(crate) struct Configuration {
     pub(crate) builtins: Builtins,
     /// What clients may take.
     pub(crate) limits: Limits,
+    /// Where replicas keep what they share, if there are several.
+    pub(crate) state: Option<State>,
     /// How much is logged.
     pub(crate) logs: Logs,
     /// Whether clients are told the causes of failures, and traffic is logged.
@@ -244,6 +250,7 @@ impl Raw {
             knowledgebase: knowledgebase.check(reader, around)?,
             builtins: self.builtins.unwrap_or_default().check(),
             limits: self.limits.unwrap_or_default().check()?,
+            state: self.state.unwrap_or_default().check(reader, around)?,
             logs: Logs::read(reader),
             debug: overrides.debug.unwrap_or(false),
             secret_file: around.path(self.secret_file),

@@ -10,11 +10,13 @@ use ziggurat_services::{
     databases::{Configured, Databases},
     mcp::Mcp,
     pg::lease::Pools,
+    store::Shared,
 };
 
 use crate::{
     catalogue,
     configuration::{Auth, Configuration, Entry},
+    memory::{Conversations, Memory},
 };
 
 /// Time for connections to PostgreSQL to close in good order.
@@ -25,26 +27,37 @@ pub(crate) struct House {
     pub(crate) databases: Databases,
     pub(crate) accounts: Option<Accounts>,
     pub(crate) mcp: Mcp,
+    pub(crate) conversations: Option<Conversations>,
     pools: Pools,
     reaper: JoinSet<()>,
     tasks: JoinSet<()>,
 }
 
 impl House {
-    /// Puts the services together. Connects to nothing.
+    /// Puts the services together. Connects to no database but that of the replicas.
     ///
     /// # Errors
     /// Fails if a file that is needed cannot be used.
-    pub(crate) fn build(configuration: &Configuration) -> anyhow::Result<Self> {
+    pub(crate) async fn build(configuration: &Configuration) -> anyhow::Result<Self> {
         let (pools, reaper) = Pools::new();
-        let databases = Databases::new(pools.clone(), configured(configuration));
-        // Over standard input and output nobody signs in.
+        let mut tasks = JoinSet::new();
+        // Over standard input and output nobody signs in, and nothing has to be remembered.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
+        let memory = if has_accounts {
+            Memory::open(configuration, &mut tasks).await
+        } else {
+            if configuration.state.is_some() {
+                warn!("state.url has no effect where nobody signs in");
+            }
+            Memory::default()
+        };
+        let shared = memory.shared;
+        let list = configured(configuration);
+        let databases = Databases::sharing(pools.clone(), list, shared.clone());
         let accounts = has_accounts
-            .then(|| open(configuration, &databases))
+            .then(|| open(configuration, &databases, shared))
             .transpose()?;
         let mcp = catalogue::offer(configuration, &databases, accounts.as_ref())?;
-        let mut tasks = JoinSet::new();
         if let Some(accounts) = &accounts {
             tasks.spawn(accounts.watch().run());
         } else {
@@ -55,6 +68,7 @@ impl House {
             databases,
             accounts,
             mcp,
+            conversations: memory.conversations,
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
             tasks,
@@ -72,13 +86,14 @@ impl House {
             databases,
             accounts,
             mcp,
+            conversations,
             pools,
             mut reaper,
             mut tasks,
         } = self;
         tasks.shutdown().await;
         pools.close_all();
-        drop((databases, accounts, mcp, pools));
+        drop((databases, accounts, mcp, conversations, pools));
         let farewell = async { while reaper.join_next().await.is_some() {} };
         if time::timeout(FAREWELL, farewell).await.is_err() {
             warn!("connections to PostgreSQL were cut off");
@@ -91,7 +106,11 @@ pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = 
     configuration.databases.iter().map(Entry::configured)
 }
 
-fn open(configuration: &Configuration, databases: &Databases) -> anyhow::Result<Accounts> {
+fn open(
+    configuration: &Configuration,
+    databases: &Databases,
+    shared: Option<Shared>,
+) -> anyhow::Result<Accounts> {
     let Auth {
         token_file,
         user_file,
@@ -107,6 +126,7 @@ fn open(configuration: &Configuration, databases: &Databases) -> anyhow::Result<
         failed_logins: ziggurat_layers::rate_limit::Quota::new(*max_attempts, *window)
             .context("invalid configuration: http.auth.rate_limit_window_minutes")?,
         concurrent_logins: configuration.limits.max_login_workers,
+        shared,
         ..accounts::Settings::default()
     };
     let databases = databases.clone();

@@ -11,6 +11,7 @@ mod catalogue;
 mod configuration;
 mod house;
 mod logs;
+mod memory;
 mod open_files;
 mod reload;
 mod serving;
@@ -106,6 +107,7 @@ fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Res
             .iter()
             .map(|entry| entry.database.name())
             .collect(),
+        state: configuration.state.as_ref(),
     };
     let mut console = Console {
         input: &mut io::stdin().lock(),

@@ -32,7 +32,7 @@ pub(crate) async fn serve(
 ) -> anyhow::Result<()> {
     let configuration = loaded.configuration;
     let stop = stopped()?;
-    let mut house = House::build(&configuration)?;
+    let mut house = House::build(&configuration).await?;
     logs::introduce(&configuration);
     let outcome = match &configuration.http {
         Some(http) => {

@@ -23,6 +23,7 @@ use crate::{
     configuration::{Configuration, Http},
     house::House,
     logs::TrafficLayer,
+    memory::Conversations,
 };
 
 /// Builds the tower over the services of a house.
@@ -74,6 +75,10 @@ pub(crate) fn build(
     let areas = [
         Some(rest::databases::routes(house.databases.clone())),
         Some(rest::user::routes()),
+        house.conversations.clone().map(|kept| match kept {
+            Conversations::Here(store) => rest::conversations::routes(store),
+            Conversations::Shared(store) => rest::conversations::routes(store),
+        }),
     ];
     let rest = ServiceBuilder::new()
         .map_response(|response: Response<_>| response.map(EitherBody::second))

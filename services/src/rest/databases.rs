@@ -58,7 +58,7 @@ async fn select(
     if name.is_empty() {
         return Err(Refusal::invalid("Database name is required"));
     }
-    databases.select(caller.identity(), &name)?;
+    databases.choose(caller.identity(), &name).await?;
     Ok(Json(Selected {
         success: true,
         current: name,
@@ -74,6 +74,7 @@ impl<R> From<SelectError> for Refusal<R> {
             SelectError::NotFound => (StatusCode::NOT_FOUND, "not_found"),
             SelectError::Bound => (StatusCode::FORBIDDEN, "bound_token"),
             SelectError::Denied => (StatusCode::FORBIDDEN, "denied"),
+            SelectError::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
         };
         // The words of this error are for the caller.
         Self::new(status, code, error.to_string())

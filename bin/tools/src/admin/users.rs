@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_services::accounts::{UserFile, UserRecord};
+use ziggurat_services::accounts::UserFile;
 
-use super::{Console, Site, announce, moment, plain};
+use super::{
+    Console, Site, announce, moment, plain,
+    replicas::{self, Locked},
+};
 
 const MINUTES: &str = "%Y-%m-%d %H:%M";
 
@@ -112,6 +115,9 @@ pub(super) fn enable(
     UserFile::new(site.user_file)
         .enable(&name)
         .context("failed to enable user")?;
+    if let Some(state) = site.state {
+        replicas::unlock(state, &name).context("failed to enable user")?;
+    }
     console.say(&format!("User '{}' enabled successfully\n", plain(&name)))
 }
 
@@ -132,6 +138,10 @@ pub(super) fn list(site: &Site<'_>, console: &mut Console<'_>) -> anyhow::Result
     if users.is_empty() {
         return console.say("No users found.\n");
     }
+    let locked = match site.state {
+        Some(state) => Locked::read(state)?,
+        None => Locked::default(),
+    };
     let (thick, thin) = ("=".repeat(90), "-".repeat(90));
     let mut text = format!("\nUsers:\n{thick}\n");
     push_row(
@@ -139,21 +149,14 @@ pub(super) fn list(site: &Site<'_>, console: &mut Console<'_>) -> anyhow::Result
         ["Username", "Created", "Last Login", "Status", "Annotation"],
     );
     writeln!(text, "{thin}")?;
-    for UserRecord {
-        name,
-        note,
-        created_at,
-        last_login,
-        is_enabled,
-        ..
-    } in &users
-    {
+    for user in &users {
+        let is_enabled = user.is_enabled && !locked.contains(user);
         let row = [
-            &*plain(name),
-            &moment(*created_at, MINUTES, "Unknown"),
-            &moment(*last_login, MINUTES, "Never"),
-            if *is_enabled { "Enabled" } else { "DISABLED" },
-            &shortened(&plain(note)),
+            &*plain(&user.name),
+            &moment(user.created_at, MINUTES, "Unknown"),
+            &moment(user.last_login, MINUTES, "Never"),
+            if is_enabled { "Enabled" } else { "DISABLED" },
+            &shortened(&plain(&user.note)),
         ];
         push_row(&mut text, row);
     }

@@ -3,6 +3,7 @@
 
 mod doors;
 mod http;
+mod junction;
 mod postgres;
 mod program;
 pub(crate) mod records;
@@ -12,6 +13,7 @@ mod waiting;
 pub(crate) use self::{
     doors::Doors,
     http::{Answer, Client},
+    junction::{Junction, exchange},
     postgres::Postgres,
     program::{Home, PATIENCE, Program, Ran},
     stdio::Talk,

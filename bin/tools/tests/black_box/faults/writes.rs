@@ -24,7 +24,8 @@ const USERS: [&str; 4] = ["ada", "bob", "cyd", "dee"];
 const PASSWORD: &str = "correct horse";
 
 /// What may be in the folder of a server.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
+    "data",
     "ziggurat-tools.yaml",
     "tokens.yaml",
     ".tokens.yaml.lock",

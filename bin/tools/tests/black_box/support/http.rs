@@ -55,6 +55,19 @@ impl Client {
         &self.address
     }
 
+    /// The token it shows.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// The same client, talking to another server.
+    pub(crate) fn at(&self, other: &Self) -> Self {
+        Self {
+            address: other.address.clone(),
+            ..self.clone()
+        }
+    }
+
     /// Sends a request with these header lines, each ended by a line break.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         let mut stream = self.connect();

@@ -95,6 +95,7 @@ impl Home {
             .current_dir(self.folder.path())
             .env_clear()
             .env("HOME", self.folder.path())
+            .env("ZIGGURAT_DATA_DIR", self.file("data"))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

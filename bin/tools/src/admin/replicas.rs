@@ -1,0 +1,57 @@
+//! The accounts that all replicas keep locked.
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+use ziggurat_services::{
+    accounts::UserRecord,
+    pg::lease::Pools,
+    store::{Shared, StateDatabase, StoreError},
+};
+
+use crate::configuration::State;
+
+/// The accounts that are locked.
+#[derive(Debug, Default)]
+pub(super) struct Locked(Vec<(String, Option<Timestamp>)>);
+
+// === impl Locked ===
+
+impl Locked {
+    /// Asks which they are.
+    pub(super) fn read(state: &State) -> anyhow::Result<Self> {
+        with_shared(state, async |shared| shared.locked().await).map(Self)
+    }
+
+    pub(super) fn contains(&self, user: &UserRecord) -> bool {
+        let second = |at: Option<Timestamp>| at.map(Timestamp::as_second);
+        let is_it = |(name, made): &(String, Option<Timestamp>)| {
+            // Another account of that name is another account.
+            *name == user.name && second(*made) == second(user.created_at)
+        };
+        self.0.iter().any(is_it)
+    }
+}
+
+/// Lets an account be used again.
+pub(super) fn unlock(state: &State, name: &str) -> anyhow::Result<()> {
+    with_shared(state, async |shared| shared.unlock(name).await)
+}
+
+fn with_shared<T>(
+    state: &State,
+    work: impl AsyncFnOnce(&Shared) -> Result<T, StoreError>,
+) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let database = StateDatabase::describe(state.url.expose()).context("state.url")?;
+    runtime.block_on(async {
+        let (pools, reaper) = Pools::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(reaper.run());
+        let (shared, _clerk) = Shared::new(StateDatabase::new(&pools, database));
+        let done = work(&shared).await;
+        done.context("state.url")
+    })
+}

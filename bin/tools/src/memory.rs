@@ -1,0 +1,94 @@
+//! What the server remembers, by itself or together with its replicas.
+
+use tokio::task::JoinSet;
+use tracing::{error, info, warn};
+use ziggurat_services::{
+    pg::lease::Pools,
+    store::{Postgres, Shared, Sqlite, StateDatabase},
+};
+
+use crate::configuration::{Configuration, State};
+
+/// What the server remembers.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// What replicas know together, if there are several.
+    pub(crate) shared: Option<Shared>,
+    /// Where conversations are, if they are kept at all.
+    pub(crate) conversations: Option<Conversations>,
+}
+
+/// Where conversations are.
+#[derive(Clone, Debug)]
+pub(crate) enum Conversations {
+    /// In a file of this machine.
+    Here(Sqlite),
+    /// Where all replicas have theirs.
+    Shared(Postgres),
+}
+
+// === impl Memory ===
+
+impl Memory {
+    /// Opens what there is for a server whose users sign in; `tasks` are what looks after it.
+    ///
+    /// A store that cannot be opened is logged and does without. A database that cannot be
+    /// reached yet is tried again whenever it is needed.
+    pub(crate) async fn open(configuration: &Configuration, tasks: &mut JoinSet<()>) -> Self {
+        match &configuration.state {
+            Some(state) => Self::shared(state, tasks).await,
+            None => Self::alone(configuration, tasks).await,
+        }
+    }
+
+    async fn shared(state: &State, tasks: &mut JoinSet<()>) -> Self {
+        let database = match StateDatabase::describe(state.url.expose()) {
+            Ok(database) => database,
+            Err(error) => {
+                // It was good when the configuration was read.
+                error!(%error, "the state database cannot be used");
+                return Self::default();
+            }
+        };
+        let (pools, reaper) = Pools::new();
+        tasks.spawn(reaper.run());
+        let state = StateDatabase::new(&pools, database);
+        match state.open().await {
+            Ok(()) => info!("sessions and conversations are shared through state.url"),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                warn!(error, "the state database cannot be reached yet");
+            }
+        }
+        let (shared, clerk) = Shared::new(state.clone());
+        // The clerk holds the pools as long as it runs.
+        tasks.spawn(async move {
+            clerk.run().await;
+            drop(pools);
+        });
+        Self {
+            shared: Some(shared),
+            conversations: Some(Conversations::Shared(Postgres::new(state))),
+        }
+    }
+
+    async fn alone(configuration: &Configuration, tasks: &mut JoinSet<()>) -> Self {
+        let folder = &configuration.data_folder;
+        let conversations = match Sqlite::open(folder).await {
+            Ok((store, writer)) => {
+                tasks.spawn(writer.run());
+                info!("conversations are kept in {}", folder.display());
+                Some(Conversations::Here(store))
+            }
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                warn!(error, "there are no conversations");
+                None
+            }
+        };
+        Self {
+            shared: None,
+            conversations,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A wire between two places, that leads to one of several and may be cut.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::{Shutdown, TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use serde_json::Value;
+
+use super::program::PATIENCE;
+
+/// Leads each connection to one of several servers, at random, or to another if nobody is
+/// there.
+pub(crate) struct Junction {
+    address: String,
+    state: Arc<State>,
+}
+
+struct State {
+    targets: Vec<String>,
+    is_cut: AtomicBool,
+    dice: AtomicU64,
+    live: Mutex<Vec<TcpStream>>,
+}
+
+impl Junction {
+    pub(crate) fn to(targets: impl IntoIterator<Item = String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let state = Arc::new(State {
+            targets: targets.into_iter().collect(),
+            is_cut: AtomicBool::new(false),
+            dice: AtomicU64::new(1),
+            live: Mutex::default(),
+        });
+        let leads = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let state = Arc::clone(&leads);
+                thread::spawn(move || state.lead(&stream).ok());
+            }
+        });
+        Self { address, state }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Ends all connections, and whatever comes from now on.
+    pub(crate) fn cut(&self) {
+        self.state.is_cut.store(true, Ordering::SeqCst);
+        for stream in self.state.live.lock().expect("whole").drain(..) {
+            stream.shutdown(Shutdown::Both).ok();
+        }
+    }
+
+    pub(crate) fn mend(&self) {
+        self.state.is_cut.store(false, Ordering::SeqCst);
+    }
+}
+
+impl State {
+    fn lead(&self, near: &TcpStream) -> io::Result<()> {
+        let far = self.reach()?;
+        self.live
+            .lock()
+            .expect("whole")
+            .extend([near.try_clone()?, far.try_clone()?]);
+        // Before it is asked: it may have been cut since.
+        if self.is_cut.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| pass_on(near, &far));
+            pass_on(&far, near);
+        });
+        Ok(())
+    }
+
+    fn reach(&self) -> io::Result<TcpStream> {
+        let first = usize::try_from(self.throw()).expect("a small number");
+        let number = self.targets.len();
+        (0..number)
+            .map(|at| TcpStream::connect(&self.targets[(first + at) % number]))
+            .find(Result::is_ok)
+            .unwrap_or_else(|| Err(io::ErrorKind::ConnectionRefused.into()))
+    }
+
+    fn throw(&self) -> u64 {
+        let step = |dice: u64| {
+            // The constants of Knuth's generator.
+            let next = dice.wrapping_mul(6_364_136_223_846_793_005);
+            Some(next.wrapping_add(1_442_695_040_888_963_407))
+        };
+        let thrown = self
+            .dice
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, step);
+        thrown.expect("always a next one") >> 40
+    }
+}
+
+fn pass_on(mut from: &TcpStream, mut to: &TcpStream) {
+    io::copy(&mut from, &mut to).ok();
+    // What comes the other way is of no use to anybody then.
+    from.shutdown(Shutdown::Both).ok();
+    to.shutdown(Shutdown::Both).ok();
+}
+
+/// Sends a request, and takes the whole answer: its status and its JSON. Anything less is an
+/// error, as of a server that is killed meanwhile.
+pub(crate) fn exchange(
+    address: &str,
+    token: &str,
+    (method, path): (&str, &str),
+    body: &str,
+) -> io::Result<(u16, Value)> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n\
+         {body}"
+    )?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    parsed(&text).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+fn parsed(text: &str) -> Option<(u16, Value)> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some((status, serde_json::from_str(body).ok()?))
+}
