@@ -79,11 +79,11 @@ impl Hosts {
     ) -> Result<Self, InvalidHost> {
         let named = allowed.into_iter().map(|text| {
             let text = text.as_ref();
-            Named::parse(text).ok_or_else(|| InvalidHost(text.to_owned()))
+            Named::new(text).ok_or_else(|| InvalidHost(text.to_owned()))
         });
         let mut hosts: Vec<_> = named.collect::<Result<_, _>>()?;
         if address.is_loopback() {
-            hosts.extend(LOOPBACK.into_iter().filter_map(Named::parse));
+            hosts.extend(LOOPBACK.into_iter().filter_map(Named::new));
         }
         Ok(Self((!hosts.is_empty()).then(|| hosts.into())))
     }
@@ -91,36 +91,31 @@ impl Hosts {
     /// Whether all that the request says about its host is allowed.
     fn contain<B>(&self, request: &Request<B>) -> bool {
         let Some(hosts) = &self.0 else { return true };
-        let is_known = |host: Option<Named>| {
-            host.is_some_and(|host| hosts.iter().any(|known| known.covers(&host)))
+        let is_known = |host: &str| {
+            split(host).is_some_and(|host| hosts.iter().any(|known| known.covers(host)))
         };
         let authority = request.uri().authority();
         let mut headers = request.headers().get_all(header::HOST).iter().peekable();
         // HTTP/2 has no need of the header, HTTP/1.1 none of the authority.
         (authority.is_some() || headers.peek().is_some())
-            && authority.is_none_or(|authority| is_known(Named::parse(authority.as_str())))
-            && headers.all(|host| is_known(host.to_str().ok().and_then(Named::parse)))
+            && authority.is_none_or(|authority| is_known(authority.as_str()))
+            && headers.all(|host| host.to_str().is_ok_and(is_known))
     }
 }
 
 // === impl Named ===
 
 impl Named {
-    fn parse(text: &str) -> Option<Self> {
+    fn new(text: &str) -> Option<Self> {
         let authority: Authority = text.parse().ok()?;
-        let name = authority.host();
-        let rest = text.strip_prefix(name)?;
-        let port = match rest.strip_prefix(':') {
-            Some(port) => Some(port.parse().ok()?),
-            None if rest.is_empty() => None,
-            None => return None,
-        };
-        let name = name.to_ascii_lowercase();
-        (!name.is_empty()).then_some(Self { name, port })
+        let (name, port) = split(text)?;
+        let name = name.to_owned();
+        // What else an authority may hold is no host.
+        (authority.host() == name).then_some(Self { name, port })
     }
 
-    fn covers(&self, other: &Self) -> bool {
-        self.name == other.name && (self.port.is_none() || self.port == other.port)
+    fn covers(&self, (name, port): (&str, Option<u16>)) -> bool {
+        self.name.eq_ignore_ascii_case(name) && (self.port.is_none() || self.port == port)
     }
 }
 
@@ -205,6 +200,17 @@ impl<F, R> fmt::Debug for ResponseFuture<F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
+}
+
+/// Takes a host and its port apart; what is not one finds no other that is equal.
+fn split(text: &str) -> Option<(&str, Option<u16>)> {
+    // Colons inside brackets are an address.
+    if text.ends_with(']') || !text.contains(':') {
+        return (!text.is_empty()).then_some((text, None));
+    }
+    let (name, port) = text.rsplit_once(':')?;
+    let port = port.parse().ok()?;
+    (!name.is_empty()).then_some((name, Some(port)))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ mod drive;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use super::{
     database::{Database, MAX_ROWS},
@@ -82,7 +82,7 @@ pub struct Statement {
     most: u32,
     route: Route,
     bounds: Bounds,
-    command: String,
+    command: Cow<'static, str>,
     defines: bool,
 }
 
@@ -219,7 +219,7 @@ impl Statement {
 
     /// The text as PostgreSQL gets it, without the `;` at its end.
     #[must_use]
-    pub fn text(&self) -> &str {
+    pub fn text(&self) -> &Arc<str> {
         &self.text
     }
 

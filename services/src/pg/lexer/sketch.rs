@@ -1,5 +1,7 @@
 //! What can be said about a text without understanding it.
 
+use std::borrow::Cow;
+
 use super::{Lexer, Token};
 
 /// What a text looks like from afar.
@@ -143,10 +145,13 @@ impl<'a> Sketch<'a> {
     ///
     /// Of several statements it is the first one's.
     #[must_use]
-    pub fn command(&self) -> String {
+    pub fn command(&self) -> Cow<'static, str> {
         let Some(verb) = self.verb.or(self.first) else {
-            return String::new();
+            return Cow::Borrowed("");
         };
+        if is(verb, &["SELECT"]) {
+            return Cow::Borrowed("SELECT");
+        }
         let mut tag = verb.to_ascii_uppercase();
         let objects = if is(verb, &["CREATE", "ALTER", "DROP"]) {
             match self.object[0] {
@@ -166,7 +171,7 @@ impl<'a> Sketch<'a> {
             tag.push(' ');
             tag.push_str(&word.to_ascii_uppercase());
         }
-        tag
+        Cow::Owned(tag)
     }
 }
 

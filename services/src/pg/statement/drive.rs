@@ -24,6 +24,11 @@ use crate::pg::{
 /// The cursor of a transaction. Its name only has to differ from those callers declare.
 const CURSOR: &str = "ziggurat_cursor";
 
+/// What is ours in a message, and some more.
+const ROOM: usize = 256;
+
+const INFALLIBLE: &str = "a string takes everything";
+
 /// Runs a statement to its end.
 pub(super) async fn drive(
     lease: Lease,
@@ -142,13 +147,12 @@ impl Run {
 
     /// All in one message.
     async fn flight(&mut self) -> Result<Summary, Stop> {
-        let cursor = self.cursor();
-        let opening = format!("{}; ", self.opening());
-        let message = Message {
-            lead: opening.len() + cursor.lead,
-            sql: opening + &cursor.sql + "; COMMIT",
-        };
-        let lead = message.lead;
+        let mut sql = String::with_capacity(ROOM + self.statement.text.len());
+        self.write_opening(&mut sql);
+        sql.push_str("; ");
+        let lead = self.write_cursor(&mut sql);
+        sql.push_str("; COMMIT");
+        let message = Message { sql, lead };
         if let Err(error) = self.read(message, 0).await {
             // BEGIN, SET and DECLARE: the text runs only after these.
             let is_running = self.tally.completed > 2;
@@ -175,7 +179,9 @@ impl Run {
             return Err(self.stop(error, false, true).await);
         }
         let (message, skip) = if route == Route::Cursor {
-            (self.cursor(), 0)
+            let mut sql = String::new();
+            let lead = self.write_cursor(&mut sql);
+            (Message { sql, lead }, 0)
         } else {
             let sql = self.statement.text.to_string();
             let lead = self.statement.lead;
@@ -198,7 +204,8 @@ impl Run {
 
     async fn begin(&mut self) -> Result<(), Stop> {
         self.tally = Tally::default();
-        let opening = self.opening();
+        let mut opening = String::new();
+        self.write_opening(&mut opening);
         if let Err(error) = self.execute(opening).await {
             let error = QueryError::new(error, Phase::Begin, 0);
             return Err(self.stop(error, false, false).await);
@@ -216,17 +223,18 @@ impl Run {
         Ok(())
     }
 
-    fn opening(&self) -> String {
-        let begin = match self.statement.access {
+    fn write_opening(&self, sql: &mut String) {
+        sql.push_str(match self.statement.access {
             Access::ReadOnly => "BEGIN READ ONLY",
             Access::ReadWrite => "BEGIN READ WRITE",
-        };
+        });
         let timeout = milliseconds(self.statement.timeout);
-        format!("{begin}; SET LOCAL statement_timeout = {timeout}")
+        write!(sql, "; SET LOCAL statement_timeout = {timeout}").expect(INFALLIBLE);
     }
 
-    fn cursor(&self) -> Message {
-        let mut sql = format!("DECLARE {CURSOR} NO SCROLL CURSOR FOR ");
+    /// Writes what goes through a cursor, and returns where in it the caller's text begins.
+    fn write_cursor(&self, sql: &mut String) -> usize {
+        write!(sql, "DECLARE {CURSOR} NO SCROLL CURSOR FOR ").expect(INFALLIBLE);
         let lead = sql.len() + self.statement.lead;
         sql.push_str(&self.statement.text);
         // On a line of its own, behind whatever comment the text ends with.
@@ -234,11 +242,11 @@ impl Run {
         let window = self.statement.window;
         if window.offset > 0 {
             let offset = window.offset;
-            write!(sql, "; MOVE FORWARD {offset} IN {CURSOR}").expect("a string takes everything");
+            write!(sql, "; MOVE FORWARD {offset} IN {CURSOR}").expect(INFALLIBLE);
         }
         let rows = window.rows + 1;
-        write!(sql, "; FETCH FORWARD {rows} FROM {CURSOR}").expect("a string takes everything");
-        Message { sql, lead }
+        write!(sql, "; FETCH FORWARD {rows} FROM {CURSOR}").expect(INFALLIBLE);
+        lead
     }
 
     async fn execute(&mut self, sql: String) -> sqlx::Result<()> {

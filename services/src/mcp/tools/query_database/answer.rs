@@ -3,7 +3,7 @@
 //! The number of rows stands above them, so what is not too large is held until the last row is
 //! in. What is too large PostgreSQL has counted, and it goes out as it comes.
 
-use std::{fmt::Write as _, mem};
+use std::{fmt::Write as _, mem, sync::Arc};
 
 use futures_util::{Stream, TryStreamExt as _, stream};
 
@@ -27,7 +27,7 @@ pub(super) struct Asked {
     place: String,
     /// What stands above a complaint about the text.
     above: String,
-    sql: String,
+    sql: Arc<str>,
     window: Window,
     pages_itself: bool,
     max_bytes: usize,
@@ -56,7 +56,7 @@ impl Asked {
         Self {
             place: format!("Database: {label}"),
             above: String::new(),
-            sql: statement.text().to_owned(),
+            sql: Arc::clone(statement.text()),
             window: statement.window(),
             pages_itself: statement.pages_itself(),
             max_bytes,
