@@ -25,7 +25,7 @@ pub use self::{
 };
 
 /// How many sessions one user may have, as on a server that stands alone.
-pub(crate) const MAX_PER_USER: usize = 64;
+const MAX_PER_USER: i64 = 64;
 
 /// How many may ask for a session at a time; one more is told that it cannot be known.
 const WAITING: usize = 4096;
@@ -56,7 +56,6 @@ pub struct SharedSession {
 
 impl Shared {
     /// Shares what is in this database, and makes the one who looks things up.
-    #[must_use]
     pub fn new(state: StateDatabase) -> (Self, Clerk) {
         let (asks, inbox) = mpsc::channel(WAITING);
         let (ended, users) = mpsc::unbounded_channel();
@@ -91,7 +90,7 @@ impl Shared {
         )
         .bind(now.as_second())
         .bind(storable(session.user.to_string()))
-        .bind(i64::try_from(MAX_PER_USER - 1).expect("a small number"));
+        .bind(MAX_PER_USER - 1);
         within(sweep.execute(lease.begin())).await?;
         let insert = sqlx::query(
             "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at) \

@@ -179,80 +179,88 @@ fn what_belongs_to_somebody_else_is_not_there() {
     });
 }
 
+/// A method, a path, a body; a status, and what is said.
+type Case<'a> = (&'a str, &'a str, &'a str, u16, &'a str);
+
+fn check_all(client: &Client, cases: &[Case<'_>]) {
+    for &(method, path, body, status, text) in cases {
+        let answer = send(client, method, path, body);
+        check(&answer, status, &refused(text));
+    }
+}
+
 #[test]
-fn what_makes_no_sense_is_refused_in_the_words_of_the_specification() {
+fn bodies_that_make_no_sense_are_refused_in_the_words_of_the_specification() {
+    on_both(|_, client| {
+        let alice = client.logged_in("alice", PASSWORD);
+        let at = &*place(&created(&alice, "x"));
+        let no_content = r#"{"messages": [{"role": "user"}]}"#;
+        let no_list = r#"{"messages": "x"}"#;
+        check_all(
+            &alice,
+            &[
+                ("POST", PATH, "nonsense", 400, "Invalid request body"),
+                ("POST", PATH, "[]", 400, "Invalid request body"),
+                ("POST", PATH, no_list, 400, "Invalid request body"),
+                ("POST", PATH, no_content, 400, "Invalid request body"),
+                ("POST", PATH, "{}", 400, "Messages required"),
+                (
+                    "POST",
+                    PATH,
+                    r#"{"messages": []}"#,
+                    400,
+                    "Messages required",
+                ),
+                ("PUT", at, "nonsense", 400, "Invalid request body"),
+                ("PUT", at, r#"{"messages": []}"#, 400, "Messages required"),
+                ("PATCH", at, "nonsense", 400, "Invalid request body"),
+                ("PATCH", at, "{}", 400, "Title required"),
+                ("PATCH", at, r#"{"title": ""}"#, 400, "Title required"),
+            ],
+        );
+    });
+}
+
+#[test]
+fn paths_that_make_no_sense_are_refused_in_the_words_of_the_specification() {
     on_both(|_, client| {
         let alice = client.logged_in("alice", PASSWORD);
         let at = place(&created(&alice, "x"));
-        let slash = format!("{PATH}/");
-        for (method, path, body, status, text) in [
-            ("POST", PATH, "nonsense", 400, "Invalid request body"),
-            ("POST", PATH, "[]", 400, "Invalid request body"),
-            (
-                "POST",
-                PATH,
-                r#"{"messages": "x"}"#,
-                400,
-                "Invalid request body",
-            ),
-            (
-                "POST",
-                PATH,
-                r#"{"messages": [{"role": "user"}]}"#,
-                400,
-                "Invalid request body",
-            ),
-            ("POST", PATH, "{}", 400, "Messages required"),
-            (
-                "POST",
-                PATH,
-                r#"{"messages": []}"#,
-                400,
-                "Messages required",
-            ),
-            ("PUT", &at, "nonsense", 400, "Invalid request body"),
-            ("PUT", &at, r#"{"messages": []}"#, 400, "Messages required"),
-            ("PATCH", &at, "nonsense", 400, "Invalid request body"),
-            ("PATCH", &at, "{}", 400, "Title required"),
-            ("PATCH", &at, r#"{"title": ""}"#, 400, "Title required"),
-            (
-                "DELETE",
-                PATH,
-                "",
-                400,
-                "Use ?all=true to delete all conversations",
-            ),
-            ("DELETE", &slash, "", 400, "Conversation ID required"),
-            ("GET", &slash, "", 400, "Conversation ID required"),
-            (
-                "GET",
-                "/api/conversations/x%00y",
-                "",
-                404,
-                "Conversation not found",
-            ),
-            (
-                "GET",
-                "/api/conversations/%ff",
-                "",
-                404,
-                "Conversation not found",
-            ),
-        ] {
-            let answer = send(&alice, method, path, body);
-            check(&answer, status, &refused(text));
-        }
-        for (path, allow) in [
+        let slash = &*format!("{PATH}/");
+        let all = "Use ?all=true to delete all conversations";
+        check_all(
+            &alice,
+            &[
+                ("DELETE", PATH, "", 400, all),
+                ("DELETE", "/api/conversations?all=yes", "", 400, all),
+                ("DELETE", slash, "", 400, "Conversation ID required"),
+                ("GET", slash, "", 400, "Conversation ID required"),
+                (
+                    "GET",
+                    &format!("{slash}x%00y"),
+                    "",
+                    404,
+                    "Conversation not found",
+                ),
+                (
+                    "GET",
+                    &format!("{slash}%ff"),
+                    "",
+                    404,
+                    "Conversation not found",
+                ),
+            ],
+        );
+        let paths = [
             (PATH, ["GET", "POST", "DELETE"]),
-            (&at, ["GET", "PUT", "PATCH"]),
-        ] {
+            (&*at, ["GET", "PUT", "PATCH"]),
+        ];
+        for (path, allow) in paths {
             let answer = send(&alice, "OPTIONS", path, "");
             assert_eq!(answer.status, 405, "{answer:?}");
             let allowed = answer.header("allow").expect("it says");
-            assert!(
-                allow.iter().all(|method| allowed.contains(method)),
-                "{allowed}"
-            );
+            let is_named = |method: &&str| allowed.contains(method);
+            assert!(allow.iter().all(is_named), "{allowed}");
         }
     });
 }

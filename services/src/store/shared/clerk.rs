@@ -66,6 +66,7 @@ pub enum Answer {
 
 /// An answer to come. It does not take much longer than a second.
 #[derive(Debug)]
+#[must_use = "it says nothing unless it is awaited"]
 pub struct LookUp {
     answer: oneshot::Receiver<Answer>,
 }

@@ -168,7 +168,7 @@ async fn failures_at_all_replicas_count_together() {
         let wait = replica.shared.wait_of(key(), three()).await.expect("asked");
         let wait = wait.expect("too many");
         assert!(
-            wait > Duration::from_secs(890) && wait <= Duration::from_secs(900),
+            wait > Duration::from_secs(890) && wait <= Duration::from_mins(15),
             "{wait:?}"
         );
         let admitted = replica.shared.admit(key(), three()).await.expect("asked");
