@@ -38,6 +38,7 @@
 
 mod caller;
 pub mod conversations;
+pub mod compact;
 pub mod databases;
 mod health;
 mod payload;

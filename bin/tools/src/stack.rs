@@ -79,6 +79,7 @@ pub(crate) fn build(
             Conversations::Here(store) => rest::conversations::routes(store),
             Conversations::Shared(store) => rest::conversations::routes(store),
         }),
+        Some(rest::compact::routes()),
     ];
     let rest = ServiceBuilder::new()
         .map_response(|response: Response<_>| response.map(EitherBody::second))

@@ -44,15 +44,12 @@ impl<R> Payload<R> {
     pub fn object<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Malformed> {
         let text = str::from_utf8(&self.bytes)
             .map_err(|_| serde_json::Error::custom("the text is not UTF-8"))?;
-        // A list would do for a struct, its items taken for members.
-        let is_object = text
-            .trim_start_matches([' ', '\t', '\n', '\r'])
-            .starts_with('{');
-        if !is_object {
-            serde_json::from_str::<IgnoredAny>(text)?;
-            return Err(serde_json::Error::custom("expected an object").into());
-        }
-        Ok(serde_json::from_str(text)?)
+        object(text)
+    }
+
+    /// How many bytes it has.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
     }
 }
 
@@ -77,6 +74,16 @@ where
             Err(_) => Err(Refusal::invalid("Failed to read request body")),
         }
     }
+}
+
+/// Reads a JSON object. A list would do for a struct too, its items taken for members.
+pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Malformed> {
+    let begins = text.trim_start_matches([' ', '\t', '\n', '\r']);
+    if !begins.starts_with('{') {
+        serde_json::from_str::<IgnoredAny>(text)?;
+        return Err(serde_json::Error::custom("expected an object").into());
+    }
+    Ok(serde_json::from_str(text)?)
 }
 
 // === impl Malformed ===

@@ -1,10 +1,11 @@
-//! The resources under `/api/` (document 1, 4.3 and 7; details 4.3.2 to 4.3.4).
+//! The resources under `/api/` (document 1, 4.3 and 7; details 4.3.2 to 4.3.7).
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Client, Home};
 
 const SELECT: &str = "/api/databases/select";
+const COMPACT: &str = "/api/chat/compact";
 
 /// Two databases nobody answers for: none of this connects to them.
 fn home() -> Home {
@@ -190,4 +191,50 @@ fn methods_and_paths_are_those_there_are() {
     let broken = format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n");
     let unreadable = refused("Failed to read request body");
     check(&client.exchange(broken.as_bytes()), 400, &unreadable);
+}
+
+#[test]
+fn a_chat_is_made_shorter() {
+    let home = home();
+    let token = home.token("one");
+    let (program, stranger) = home.serve(&[]);
+    check(
+        &stranger.post(COMPACT, "{}"),
+        401,
+        &json!({"error": "Missing Authorization header"}),
+    );
+    let client = stranger.bearing(&token);
+    let empty = json!({"error": "Messages array cannot be empty"});
+    check(&client.post(COMPACT, "{}"), 400, &empty);
+    let answer = client.post(COMPACT, "nonsense").json();
+    let error = answer["error"].as_str().expect("a text");
+    assert!(error.starts_with("Invalid request body: "), "{error}");
+
+    let message = |at: u32| json!({"role": "user", "content": format!("{at} is a number, is it not?"), "n": at});
+    let messages: Vec<_> = (0..500).map(message).collect();
+    let asked =
+        |options: Value| json!({"messages": messages, "max_tokens": 500, "options": options});
+    for options in [
+        json!(null),
+        json!({"enable_summarization": true, "enable_caching": true, "enable_analytics": true}),
+        json!({"enable_summarization": true, "enable_caching": true, "enable_analytics": true}),
+    ] {
+        let answer = client.post(COMPACT, &asked(options).to_string());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let answer = answer.json();
+        assert_eq!(answer["messages"][0], messages[0]);
+        let info = &answer["compaction_info"];
+        assert_eq!(info["original_count"], 500);
+        let kept = answer["messages"].as_array().expect("a list");
+        assert_eq!(info["compacted_count"], kept.len());
+        assert_eq!(kept[kept.len() - 10..], messages[490..]);
+        let description = answer["summary"]["description"].as_str().expect("a text");
+        assert_eq!(
+            kept[1],
+            json!({"role": "assistant", "content": description})
+        );
+        assert!(answer["token_estimate"].as_u64() <= Some(500), "{info}");
+    }
+    let counted = program.wait_for("from_cache=1");
+    assert!(counted.contains("chats=2"), "{counted}");
 }

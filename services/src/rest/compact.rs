@@ -1,0 +1,121 @@
+//! `/api/chat/compact`: a chat made shorter, so that it fits what a model can read.
+//!
+//! The first message and the last ones stay. Of those between, what matters stays, and a line
+//! takes the place of the rest that says what it was about. No model is asked.
+//!
+//! Messages leave as they came, byte by byte: members nobody here knows are the client's.
+
+mod analytics;
+mod cache;
+mod chat;
+mod classify;
+mod estimate;
+mod message;
+mod phrases;
+mod plan;
+mod request;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use bytes::Bytes;
+use http::{HeaderValue, header};
+use tokio::{sync::Semaphore, task};
+use ziggurat_layers::sanitize::ErrorDetail;
+
+use self::{
+    analytics::Analytics,
+    cache::{Cache, Key},
+    chat::Chat,
+    request::{Asked, Invalid},
+};
+use super::{Payload, Refusal};
+
+/// From this many bytes on, a chat is not worked on between other requests but beside them.
+const LARGE: usize = 256 << 10;
+
+/// How many of those at a time.
+const LARGE_AT_A_TIME: usize = 2;
+
+/// What requests share.
+#[derive(Clone, Debug)]
+struct Compactor {
+    cache: Arc<Cache>,
+    analytics: Arc<Analytics>,
+    room: Arc<Semaphore>,
+}
+
+/// The endpoint of this area.
+pub fn routes() -> Router {
+    let compactor = Compactor {
+        cache: Arc::default(),
+        analytics: Arc::default(),
+        room: Arc::new(Semaphore::new(LARGE_AT_A_TIME)),
+    };
+    Router::new()
+        .route("/api/chat/compact", post(compact))
+        .with_state(compactor)
+}
+
+async fn compact(
+    State(compactor): State<Compactor>,
+    payload: Payload,
+) -> Result<Response, Refusal> {
+    let body = if payload.len() < LARGE {
+        compactor.compact(&payload)?
+    } else {
+        compactor.compact_beside(payload).await?
+    };
+    let json = HeaderValue::from_static("application/json");
+    Ok(([(header::CONTENT_TYPE, json)], body).into_response())
+}
+
+// === impl Compactor ===
+
+impl Compactor {
+    async fn compact_beside(self, payload: Payload) -> Result<Bytes, Refusal> {
+        let room = Arc::clone(&self.room).acquire_owned().await;
+        let work = move || {
+            let compacted = self.compact(&payload);
+            // As long as somebody works, there is less room, whether a client waits or not.
+            drop(room);
+            compacted
+        };
+        match task::spawn_blocking(work).await {
+            Ok(compacted) => Ok(compacted?),
+            Err(error) => Err(Refusal::fault(
+                "Internal server error",
+                ErrorDetail::new(error),
+            )),
+        }
+    }
+
+    fn compact(&self, payload: &Payload) -> Result<Bytes, Invalid> {
+        let asked: Asked<'_> = payload.object()?;
+        let request = asked.checked()?;
+        let (messages, rules) = (&request.messages, &request.rules);
+        let key = request.is_cached.then(|| Key::of(messages, rules));
+        if let Some(cached) = key.and_then(|key| self.cache.get(&key)) {
+            if request.is_counted {
+                self.analytics.repeated();
+            }
+            return Ok(cached);
+        }
+        let compacted = Chat::read(messages, rules)?.compact(rules)?;
+        if let Some(key) = key {
+            self.cache.put(key, &compacted.body);
+        }
+        if request.is_counted {
+            self.analytics.compacted(&compacted.info);
+        }
+        Ok(compacted.body)
+    }
+}

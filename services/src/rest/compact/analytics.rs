@@ -1,0 +1,54 @@
+//! What making chats shorter is good for, in numbers.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tracing::info;
+
+use super::chat::Info;
+
+/// Counts what is done for the clients that want it counted. Each time, the sums since the
+/// start of the server go to the log.
+#[derive(Debug, Default)]
+pub(super) struct Analytics {
+    chats: AtomicU64,
+    repeated: AtomicU64,
+    messages: AtomicU64,
+    dropped: AtomicU64,
+    tokens_saved: AtomicU64,
+}
+
+// === impl Analytics ===
+
+impl Analytics {
+    /// A chat was worked on.
+    pub(super) fn compacted(&self, info: &Info) {
+        self.chats.fetch_add(1, Relaxed);
+        self.messages
+            .fetch_add(number(info.original_count), Relaxed);
+        self.dropped.fetch_add(number(info.dropped_count), Relaxed);
+        self.tokens_saved.fetch_add(info.tokens_saved, Relaxed);
+        self.log();
+    }
+
+    /// A chat had been worked on before.
+    pub(super) fn repeated(&self) {
+        self.chats.fetch_add(1, Relaxed);
+        self.repeated.fetch_add(1, Relaxed);
+        self.log();
+    }
+
+    fn log(&self) {
+        info!(
+            chats = self.chats.load(Relaxed),
+            from_cache = self.repeated.load(Relaxed),
+            messages = self.messages.load(Relaxed),
+            dropped = self.dropped.load(Relaxed),
+            tokens_saved = self.tokens_saved.load(Relaxed),
+            "chats compacted so far"
+        );
+    }
+}
+
+fn number(count: usize) -> u64 {
+    count.try_into().unwrap_or(u64::MAX)
+}

@@ -1,0 +1,246 @@
+//! A chat, before and after.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{
+    classify::Tier,
+    estimate::{Counter, Nature},
+    message::{Message, Role},
+    plan::{self, Goal, Plan, Side, Weight},
+    request::{Invalid, Rules},
+    summary::{Notes, Summary},
+};
+
+/// The messages of a chat.
+///
+/// A message is read again when it is needed again: what it says takes more room than what has
+/// to be known of it.
+#[derive(Debug)]
+pub(super) struct Chat<'a> {
+    messages: &'a [&'a RawValue],
+    weights: Vec<Weight>,
+    /// By the counter that was asked for.
+    total: u64,
+}
+
+/// A chat made shorter, as it is sent, and what came of it.
+#[derive(Debug)]
+pub(super) struct Compacted {
+    pub(super) body: Bytes,
+    pub(super) info: Info,
+}
+
+/// What came of it, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Info {
+    pub(super) original_count: usize,
+    /// How many messages there are now, the line about the others included.
+    pub(super) compacted_count: usize,
+    pub(super) dropped_count: usize,
+    /// The first message, and what stays between it and the last ones.
+    pub(super) anchor_count: usize,
+    pub(super) tokens_saved: u64,
+    pub(super) compression_ratio: f64,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    /// What stays, in its order, and the line about the others.
+    messages: Vec<&'a RawValue>,
+    /// What the others were about, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Summary>,
+    /// How many tokens the messages are now, by the generic count.
+    token_estimate: u64,
+    compaction_info: Info,
+}
+
+/// What there is to know of the messages between the first and the last ones.
+struct Middle {
+    tiers: Vec<Tier>,
+    notes: Notes,
+}
+
+/// Which call was of which tool.
+#[derive(Default)]
+struct Calls<'a> {
+    names: HashMap<Cow<'a, str>, Cow<'a, str>>,
+    /// Those of the message before, for results that do not say whose they are.
+    latest: Vec<Cow<'a, str>>,
+}
+
+// === impl Chat ===
+
+impl<'a> Chat<'a> {
+    /// Reads the messages.
+    pub(super) fn read(messages: &'a [&'a RawValue], rules: &Rules) -> Result<Self, Invalid> {
+        let mut this = Self {
+            messages,
+            weights: Vec::with_capacity(messages.len()),
+            total: 0,
+        };
+        for at in 0..messages.len() {
+            let message = this.message(at)?;
+            let nature = Nature::of(&message.text);
+            this.total += rules.counter.tokens(&message.text, nature);
+            this.weights.push(Weight {
+                tokens: Counter::Generic.tokens(&message.text, nature),
+                side: match message.role {
+                    Role::Assistant if !message.uses.is_empty() => Side::Call,
+                    Role::User if !message.results.is_empty() => Side::Result,
+                    _ => Side::Alone,
+                },
+            });
+        }
+        Ok(this)
+    }
+
+    /// Makes it shorter, unless it is short enough.
+    pub(super) fn compact(&self, rules: &Rules) -> Result<Compacted, Invalid> {
+        let is_small = self.messages.len() <= rules.recent_window.saturating_add(1);
+        if is_small || self.total <= rules.max_tokens {
+            return Ok(self.unchanged());
+        }
+        let recent = plan::recent(&self.weights, rules.recent_window);
+        let Middle { tiers, notes } = self.middle(recent, rules)?;
+        let goal = Goal {
+            min_important: rules.min_important,
+            max_tokens: rules.max_tokens,
+            // With the longest number it may have in it.
+            summary_tokens: tokens(&notes.description(tiers.len())),
+            wants_summary: rules.wants_summary,
+        };
+        let plan = Plan::new(&self.weights, recent, &tiers, goal);
+        Ok(self.compacted(&plan, notes))
+    }
+
+    fn message(&self, at: usize) -> Result<Message<'a>, Invalid> {
+        Message::read(self.messages[at]).map_err(|reason| Invalid::message(at, reason))
+    }
+
+    fn middle(&self, recent: usize, rules: &Rules) -> Result<Middle, Invalid> {
+        let mut calls = Calls::default();
+        calls.note(self.message(0)?);
+        let mut middle = Middle {
+            tiers: Vec::with_capacity(recent),
+            notes: Notes::with_more(rules.is_enhanced),
+        };
+        for at in 1..recent {
+            let message = self.message(at)?;
+            let tools = calls.tools(&message);
+            let tier = Tier::of(&message, &tools, rules.wishes);
+            middle.tiers.push(tier);
+            middle.notes.take(&message);
+            calls.note(message);
+        }
+        Ok(middle)
+    }
+
+    fn unchanged(&self) -> Compacted {
+        let count = self.messages.len();
+        let info = Info {
+            original_count: count,
+            compacted_count: count,
+            dropped_count: 0,
+            anchor_count: 0,
+            tokens_saved: 0,
+            compression_ratio: 1.0,
+        };
+        Compacted::new(self.messages.to_vec(), None, self.total, info)
+    }
+
+    fn compacted(&self, plan: &Plan<'_>, notes: Notes) -> Compacted {
+        let gone = plan.go();
+        let staying = || (0..self.messages.len()).filter(|at| plan.stays(*at));
+        let mut messages: Vec<_> = staying().map(|at| self.messages[at]).collect();
+        let mut estimate: u64 = staying().map(|at| self.weights[at].tokens).sum();
+        let summary = (gone > 0).then(|| notes.summary(gone));
+        let line = summary
+            .as_ref()
+            .filter(|_| plan.has_summary())
+            .map(|summary| {
+                estimate += tokens(&summary.description);
+                to_raw_value(&json!({"role": "assistant", "content": summary.description}))
+                    .expect("text is JSON")
+            });
+        if let Some(line) = &line {
+            messages.insert(plan.summary_at(), line);
+        }
+        let info = Info {
+            original_count: self.messages.len(),
+            compacted_count: messages.len(),
+            dropped_count: gone,
+            anchor_count: plan.stay_in_the_middle() + 1,
+            tokens_saved: self.total.saturating_sub(estimate),
+            compression_ratio: ratio(estimate, self.total),
+        };
+        Compacted::new(messages, summary, estimate, info)
+    }
+}
+
+// === impl Compacted ===
+
+impl Compacted {
+    fn new(
+        messages: Vec<&RawValue>,
+        summary: Option<Summary>,
+        token_estimate: u64,
+        info: Info,
+    ) -> Self {
+        let answer = Answer {
+            messages,
+            summary,
+            token_estimate,
+            compaction_info: info,
+        };
+        let body = serde_json::to_vec(&answer).expect("text is JSON").into();
+        Self { body, info }
+    }
+}
+
+// === impl Calls ===
+
+impl<'a> Calls<'a> {
+    /// The tools a message calls, or has results of.
+    fn tools<'s>(&'s self, message: &'s Message<'a>) -> Vec<&'s str> {
+        let called = message.uses.iter().map(|used| &*used.name);
+        let known = message.results.iter().filter_map(|id| self.names.get(id));
+        let mut tools: Vec<_> = called.chain(known.map(|name| &**name)).collect();
+        if message
+            .results
+            .iter()
+            .any(|id| !self.names.contains_key(id))
+        {
+            tools.extend(self.latest.iter().map(|name| &**name));
+        }
+        tools
+    }
+
+    fn note(&mut self, message: Message<'a>) {
+        self.latest.clear();
+        for used in message.uses {
+            self.latest.push(used.name.clone());
+            self.names.insert(used.id, used.name);
+        }
+    }
+}
+
+/// The tokens of a message of ours.
+fn tokens(text: &str) -> u64 {
+    Counter::Generic.tokens(text, Nature::of(text))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "they are far from where numbers lose their last digits"
+)]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}

@@ -1,0 +1,252 @@
+//! How many tokens a text is, roughly.
+
+use std::sync::LazyLock;
+
+use super::phrases::{Groups, Phrases};
+
+const SQL: Groups = Groups::only(0);
+const CODE: Groups = Groups::only(1);
+
+static SIGNS: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
+        &[
+            "select ",
+            "from ",
+            "where ",
+            "join ",
+            "create table",
+            "alter table",
+            "drop table",
+            "insert into",
+            "update ",
+            "delete from",
+            "group by",
+            "order by",
+            "having ",
+        ],
+        &[
+            "```",
+            "function ",
+            "const ",
+            "let ",
+            "var ",
+            "def ",
+            "class ",
+            "import ",
+            "package ",
+        ],
+    ])
+});
+
+/// Whose way of counting it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Counter {
+    #[default]
+    Generic,
+    OpenAi,
+    Anthropic,
+    Ollama,
+}
+
+/// What a text is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nature {
+    Sql,
+    Json,
+    Code,
+    Prose,
+}
+
+/// A way of counting. Fractions are whole numbers here, so that a text that comes out even is
+/// not a token short.
+struct Ratio {
+    /// Bytes to ten tokens.
+    bytes: u64,
+    /// Tokens of a message as such.
+    overhead: u64,
+    /// How many more tokens SQL, JSON and code have, in percent of prose.
+    natures: [u64; 3],
+}
+
+// === impl Counter ===
+
+impl Counter {
+    /// The one of this name; the generic one if there is none.
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "openai" => Self::OpenAi,
+            "anthropic" => Self::Anthropic,
+            "ollama" => Self::Ollama,
+            _ => Self::Generic,
+        }
+    }
+
+    /// The tokens of a message with this text.
+    pub(super) fn tokens(self, text: &str, nature: Nature) -> u64 {
+        let ratio = self.ratio();
+        let [sql, json, code] = ratio.natures;
+        let nature = match nature {
+            Nature::Sql => sql,
+            Nature::Json => json,
+            Nature::Code => code,
+            Nature::Prose => 100,
+        };
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let tokens = bytes.saturating_mul(10 * nature * self.adjustment(text));
+        tokens / (ratio.bytes * 100 * 100) + ratio.overhead
+    }
+
+    fn ratio(self) -> Ratio {
+        let (bytes, overhead, natures) = match self {
+            Self::Generic => (40, 10, [120, 115, 110]),
+            Self::OpenAi => (40, 4, [115, 110, 105]),
+            Self::Anthropic => (38, 5, [120, 115, 110]),
+            Self::Ollama => (45, 3, [110, 110, 105]),
+        };
+        Ratio {
+            bytes,
+            overhead,
+            natures,
+        }
+    }
+
+    /// What the text itself changes, in percent.
+    fn adjustment(self, text: &str) -> u64 {
+        match self {
+            Self::OpenAi if text.matches("  ").count() > text.len() / 100 => 105,
+            Self::Anthropic if is_language(text) => 95,
+            Self::Ollama => 110,
+            _ => 100,
+        }
+    }
+}
+
+// === impl Nature ===
+
+impl Nature {
+    pub(super) fn of(text: &str) -> Self {
+        let signs = SIGNS.find(text, SQL);
+        if signs.has(SQL) {
+            return Self::Sql;
+        }
+        let trimmed = text.trim();
+        let is_within = |open, close| trimmed.starts_with(open) && trimmed.ends_with(close);
+        if is_within('{', '}') || is_within('[', ']') {
+            return Self::Json;
+        }
+        if signs.has(CODE) {
+            return Self::Code;
+        }
+        Self::Prose
+    }
+}
+
+/// Whether the sentences of a text are as long as those of people.
+fn is_language(text: &str) -> bool {
+    let words = text.split_whitespace().count();
+    let is_end = |byte: &u8| matches!(byte, b'.' | b'!' | b'?');
+    let sentences = text.as_bytes().iter().filter(|byte| is_end(byte)).count();
+    let sentences = sentences.max(1);
+    (5 * sentences..=30 * sentences).contains(&words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nature_of_a_text_is_the_first_that_fits() {
+        for (text, nature) in [
+            ("", Nature::Prose),
+            ("Selecting is easy", Nature::Prose),
+            ("SELECT 1", Nature::Sql),
+            ("where\nit is", Nature::Prose),
+            ("a letter from home", Nature::Sql),
+            (r#"{"select ": 1}"#, Nature::Sql),
+            (" {\"a\": 1}\n", Nature::Json),
+            ("[]", Nature::Json),
+            ("{]", Nature::Prose),
+            ("{\"class \": 1}", Nature::Json),
+            ("Class A", Nature::Code),
+            ("classes", Nature::Prose),
+            ("```\nx\n```", Nature::Code),
+        ] {
+            assert_eq!(Nature::of(text), nature, "{text}");
+        }
+        for keyword in [
+            "join ",
+            "create table",
+            "alter table",
+            "drop table",
+            "insert into",
+        ]
+        .into_iter()
+        .chain(["update ", "delete from", "group by", "order by", "having "])
+        {
+            assert_eq!(Nature::of(keyword), Nature::Sql, "{keyword}");
+        }
+        for keyword in [
+            "function ",
+            "const ",
+            "let ",
+            "var ",
+            "def ",
+            "import ",
+            "package ",
+        ] {
+            assert_eq!(Nature::of(keyword), Nature::Code, "{keyword}");
+        }
+    }
+
+    #[test]
+    fn every_counter_has_its_own_ratios() {
+        let prose = "abc-".repeat(100);
+        let sql = format!("select {}", "abc-".repeat(98) + "z");
+        let json = format!("{{{}}}", "abc-".repeat(99) + "zz");
+        let code = format!("const {}", "abc-".repeat(98) + "zz");
+        for (counter, expected) in [
+            ("generic", [110, 130, 125, 120]),
+            ("nonsense", [110, 130, 125, 120]),
+            ("openai", [104, 119, 114, 109]),
+            ("anthropic", [110, 131, 126, 120]),
+            ("ollama", [100, 110, 110, 105]),
+        ] {
+            let counted = [&prose, &sql, &json, &code].map(|text| {
+                assert_eq!(text.len(), 400);
+                Counter::named(counter).tokens(text, Nature::of(text))
+            });
+            assert_eq!(counted, expected, "{counter}");
+        }
+    }
+
+    #[test]
+    fn the_texts_themselves_adjust_the_count() {
+        let spaced = format!("{}{}", "ab  ".repeat(2), "abcd".repeat(40));
+        assert_eq!(spaced.len(), 168);
+        let tokens = |counter: Counter, text: &str| counter.tokens(text, Nature::Prose);
+        // 2 double spaces in 168 bytes are more than one in a hundred.
+        assert_eq!(tokens(Counter::OpenAi, &spaced), 44 + 4);
+        let longer = format!("{spaced}{}", "abcd".repeat(10));
+        assert_eq!(tokens(Counter::OpenAi, &longer), 52 + 4);
+        // Five words to a sentence is how people write, four is not.
+        let sentence = "aaa bbb ccc ddd eee. ";
+        assert_eq!(tokens(Counter::Anthropic, &sentence.repeat(19)), 99 + 5);
+        let short = "aaaa bbbb ccc ddddd. ";
+        assert_eq!(tokens(Counter::Anthropic, &short.repeat(19)), 105 + 5);
+        let endless = "aa ".repeat(31);
+        assert_eq!(tokens(Counter::Anthropic, &endless), 24 + 5);
+        assert_eq!(tokens(Counter::Anthropic, &endless[3..]), 22 + 5);
+    }
+
+    #[test]
+    fn an_empty_message_is_not_nothing() {
+        let overheads = [
+            Counter::Generic,
+            Counter::OpenAi,
+            Counter::Anthropic,
+            Counter::Ollama,
+        ]
+        .map(|counter| counter.tokens("", Nature::Prose));
+        assert_eq!(overheads, [10, 4, 5, 3]);
+    }
+}

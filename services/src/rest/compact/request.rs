@@ -1,0 +1,186 @@
+//! What a client asks for, and what it means.
+
+use serde::{Deserialize, Deserializer, de};
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use super::{
+    super::{Malformed, Refusal, payload},
+    classify::Wishes,
+    estimate::Counter,
+};
+
+/// The most that is read of a number: what every JSON library can count to.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+
+/// How much is said of why a body is no good. It may quote the body, which may be long.
+const MAX_DETAIL: usize = 200;
+
+const MAX_TOKENS: u64 = 100_000;
+const RECENT_WINDOW: usize = 10;
+const MIN_IMPORTANT: usize = 3;
+
+/// A request as it came.
+#[derive(Debug, Deserialize)]
+pub(super) struct Asked<'a> {
+    #[serde(borrow)]
+    messages: Option<Vec<&'a RawValue>>,
+    max_tokens: Option<Number>,
+    recent_window: Option<Number>,
+    keep_anchors: Option<bool>,
+    #[serde(borrow)]
+    options: Option<&'a RawValue>,
+}
+
+/// Its options. Without any there are other defaults.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Options {
+    preserve_tool_results: Option<bool>,
+    preserve_schema_info: Option<bool>,
+    enable_summarization: Option<bool>,
+    min_important_messages: Option<Number>,
+    token_counter_type: Option<String>,
+    enable_llm_summarization: Option<bool>,
+    enable_caching: Option<bool>,
+    enable_analytics: Option<bool>,
+}
+
+/// A number that counts something.
+#[derive(Clone, Copy, Debug)]
+struct Number(u64);
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rules {
+    pub(super) max_tokens: u64,
+    pub(super) recent_window: usize,
+    pub(super) min_important: usize,
+    pub(super) counter: Counter,
+    pub(super) wishes: Wishes,
+    pub(super) wants_summary: bool,
+    pub(super) is_enhanced: bool,
+}
+
+/// A request that makes sense.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) messages: Vec<&'a RawValue>,
+    pub(super) rules: Rules,
+    /// Whether the answer may be one that was given before.
+    pub(super) is_cached: bool,
+    /// Whether it counts.
+    pub(super) is_counted: bool,
+}
+
+/// Why a request is no good. The words are for the client.
+#[derive(Debug, Error)]
+pub(super) enum Invalid {
+    #[error("Messages array cannot be empty")]
+    NoMessages,
+    #[error("Invalid request body: {0}")]
+    Body(String),
+}
+
+// === impl Asked ===
+
+impl<'a> Asked<'a> {
+    /// Takes it apart, the defaults filled in.
+    pub(super) fn checked(self) -> Result<Request<'a>, Invalid> {
+        let messages = self.messages.unwrap_or_default();
+        if messages.is_empty() {
+            return Err(Invalid::NoMessages);
+        }
+        let options = match self.options {
+            Some(options) => payload::object(options.get())?,
+            None => Options::left_out(),
+        };
+        let rules = Rules {
+            max_tokens: at_least_one(self.max_tokens).unwrap_or(MAX_TOKENS),
+            recent_window: at_least_one(self.recent_window).map_or(RECENT_WINDOW, size),
+            min_important: options
+                .min_important_messages
+                .map_or(0, |number| size(number.0)),
+            counter: Counter::named(options.token_counter_type.as_deref().unwrap_or_default()),
+            wishes: Wishes {
+                anchors: self.keep_anchors.unwrap_or(true),
+                tool_results: options.preserve_tool_results.unwrap_or(false),
+                schema_info: options.preserve_schema_info.unwrap_or(false),
+            },
+            wants_summary: options.enable_summarization.unwrap_or(false),
+            is_enhanced: options.enable_llm_summarization.unwrap_or(false),
+        };
+        Ok(Request {
+            messages,
+            rules,
+            is_cached: options.enable_caching.unwrap_or(false),
+            is_counted: options.enable_analytics.unwrap_or(false),
+        })
+    }
+}
+
+// === impl Options ===
+
+impl Options {
+    fn left_out() -> Self {
+        Self {
+            preserve_tool_results: Some(true),
+            preserve_schema_info: Some(true),
+            enable_summarization: Some(true),
+            min_important_messages: Some(Number(MIN_IMPORTANT as u64)),
+            ..Self::default()
+        }
+    }
+}
+
+// === impl Number ===
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = i64::deserialize(deserializer)?;
+        u64::try_from(number)
+            .ok()
+            .filter(|number| *number <= MAX_NUMBER)
+            .map(Self)
+            .ok_or_else(|| {
+                let expected = format!("a number from 0 to {MAX_NUMBER}");
+                de::Error::invalid_value(de::Unexpected::Signed(number), &&*expected)
+            })
+    }
+}
+
+/// A number that says something: 0 says no more than nothing.
+fn at_least_one(number: Option<Number>) -> Option<u64> {
+    number.map(|number| number.0).filter(|number| *number > 0)
+}
+
+/// More than there can be is as good as all.
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+// === impl Invalid ===
+
+impl Invalid {
+    /// The message at this place makes no sense.
+    pub(super) fn message(at: usize, reason: &str) -> Self {
+        Self::Body(format!("messages[{at}]: {reason}"))
+    }
+}
+
+impl From<Malformed> for Invalid {
+    fn from(error: Malformed) -> Self {
+        let mut detail = error.to_string();
+        if detail.len() > MAX_DETAIL {
+            detail.truncate(detail.floor_char_boundary(MAX_DETAIL));
+            detail.push_str("...");
+        }
+        Self::Body(detail)
+    }
+}
+
+impl From<Invalid> for Refusal {
+    fn from(error: Invalid) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
