@@ -1,0 +1,182 @@
+//! The port, and the thread behind it.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr, TcpListener as StdListener},
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::{
+    body::{Frame, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use rustix::net::sockopt::set_socket_linger;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    runtime::Builder,
+    task::JoinSet,
+};
+
+use crate::{
+    Face, Gate, Seen,
+    journal::{Journal, Presence},
+    plan::{Ending, Plan},
+    script::Script,
+    wire,
+};
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    address: SocketAddr,
+    stop: Gate,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What one connection answers with.
+#[derive(Clone, Debug)]
+struct Desk {
+    script: Arc<Script>,
+    journal: Arc<Journal>,
+    /// The connection once more, to reset it.
+    socket: Arc<OwnedFd>,
+}
+
+// === impl Server ===
+
+impl Server {
+    pub(crate) fn start(script: Arc<Script>, journal: Arc<Journal>) -> Self {
+        let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        listener.set_nonblocking(true).expect("a socket");
+        let address = listener.local_addr().expect("bound");
+        let stop = Gate::new();
+        let stopped = stop.clone();
+        let thread = thread::Builder::new()
+            .name("fake-providers".to_owned())
+            .spawn(move || {
+                let runtime = Builder::new_current_thread().enable_all().build();
+                runtime.expect("a runtime").block_on(async {
+                    let listener = TcpListener::from_std(listener).expect("a listener");
+                    tokio::select! {
+                        () = accept(listener, script, journal) => {}
+                        () = stopped.pass() => {}
+                    }
+                });
+            })
+            .expect("a thread");
+        Self {
+            address,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.open();
+        if let Some(thread) = self.thread.take() {
+            // Whoever panicked there has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, script: Arc<Script>, journal: Arc<Journal>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let desk = Desk {
+            script: script.clone(),
+            journal: journal.clone(),
+            socket: Arc::new(stream.as_fd().try_clone_to_owned().expect("a socket")),
+        };
+        connections.spawn(serve(stream, desk));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn serve(stream: TcpStream, desk: Desk) {
+    // Pieces are sent as they are, so that they arrive so.
+    stream.set_nodelay(true).ok();
+    let service = service_fn(move |request| {
+        let desk = desk.clone();
+        async move { desk.answer(request).await }
+    });
+    // It ends in an error where the script breaks it off.
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+// === impl Desk ===
+
+impl Desk {
+    async fn answer(
+        self,
+        request: Request<Incoming>,
+    ) -> Result<Response<StreamBody<impl Stream<Item = io::Result<Frame<Bytes>>>>>, io::Error> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        let (face, path) = Face::of(parts.uri.path()).unwrap_or((Face::OpenAi, "unknown"));
+        let seen = Seen {
+            face,
+            method: parts.method,
+            path: path.to_owned(),
+            query: parts.uri.query().map(str::to_owned),
+            headers: parts.headers,
+            body,
+        };
+        let turn = self.script.turn(face);
+        let rendered = wire::render(&seen, &turn.what, &self.script);
+        let mut presence = Presence::new(self.journal.clone());
+        self.journal.add(seen);
+        if let Some(gate) = &turn.gate {
+            gate.pass().await;
+        }
+        let plan = Plan::new(rendered, &turn);
+        if plan.ending == Ending::Reset {
+            self.reset_on_close();
+        }
+        if plan.ending != Ending::Orderly && plan.steps.is_empty() {
+            presence.end();
+            return Err(io::Error::other("the script breaks off here"));
+        }
+        Ok(plan.into_response(presence))
+    }
+
+    /// Lets the connection end with a reset as soon as it is closed.
+    fn reset_on_close(&self) {
+        set_socket_linger(&*self.socket, Some(Duration::ZERO)).expect("a socket");
+    }
+}
+
+// === impl Plan ===
+
+impl Plan {
+    fn into_response(
+        mut self,
+        presence: Presence,
+    ) -> Response<StreamBody<impl Stream<Item = io::Result<Frame<Bytes>>>>> {
+        let head = std::mem::take(&mut self.head);
+        let pieces = stream::unfold((self, presence), |(mut plan, mut presence)| async move {
+            let piece = plan.next().await;
+            if !matches!(piece, Some(Ok(_))) {
+                presence.end();
+            }
+            Some((piece?.map(Frame::data), (plan, presence)))
+        });
+        head.map(|()| StreamBody::new(pieces))
+    }
+}

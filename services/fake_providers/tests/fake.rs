@@ -1,0 +1,209 @@
+//! The fake over a plain socket: formats, faults and what it remembers.
+
+use std::{
+    io::{ErrorKind, Read as _, Write as _},
+    net::TcpStream,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
+
+/// Sends a request, and reads until the connection ends.
+fn ask(fake: &Fake, of: Face, path: &str, body: &Value) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(fake.address())?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    let body = body.to_string();
+    let method = if body == "null" { "GET" } else { "POST" };
+    write!(
+        stream,
+        "{method} /{}/{path} HTTP/1.1\r\nHost: fake\r\nConnection: close\r\n\
+         Authorization: Bearer sk-0123456789abcdef\r\nContent-Length: {}\r\n\r\n{body}",
+        of.name(),
+        body.len(),
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// The data lines of a stream.
+fn events(answer: &str) -> Vec<&str> {
+    answer
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .collect()
+}
+
+#[test]
+fn each_provider_completes_embeds_and_lists_its_models_under_its_path() {
+    let fake = Fake::start();
+    let chat = json!({"model": "m", "messages": [], "stream": false});
+    let embed = json!({"model": "m", "input": "fern"});
+    for (face, path, body, expected) in [
+        (Face::OpenAi, "v1/models", &json!(null), "gpt-4o-mini"),
+        (Face::OpenAi, "v1/embeddings", &embed, "\"total_tokens\":1"),
+        (
+            Face::OpenAi,
+            "v1/chat/completions",
+            &chat,
+            "Ferns like shade.",
+        ),
+        (
+            Face::Anthropic,
+            "v1/models",
+            &json!(null),
+            "claude-sonnet-4-5",
+        ),
+        (Face::Anthropic, "v1/messages", &chat, "Ferns like shade."),
+        (Face::Gemini, "v1beta/models", &json!(null), "embedContent"),
+        (
+            Face::Gemini,
+            "v1beta/models/m:embedContent",
+            &embed,
+            "\"values\":[",
+        ),
+        (
+            Face::Gemini,
+            "v1beta/models/m:generateContent",
+            &chat,
+            "Ferns like shade.",
+        ),
+        (Face::Voyage, "v1/embeddings", &embed, "\"total_tokens\":1"),
+        (
+            Face::Voyage,
+            "v1/rerank",
+            &json!({"query": "a", "documents": ["a"]}),
+            "relevance_score",
+        ),
+        (Face::Ollama, "api/tags", &json!(null), "nomic-embed-text"),
+        (Face::Ollama, "api/embed", &embed, "\"embeddings\":[["),
+        (Face::Ollama, "api/chat", &chat, "Ferns like shade."),
+    ] {
+        let answer = ask(&fake, face, path, body).expect("an answer");
+        assert!(
+            answer.starts_with("HTTP/1.1 200"),
+            "{face:?} {path}: {answer}"
+        );
+        assert!(answer.contains(expected), "{face:?} {path}: {answer}");
+    }
+    let answer = ask(&fake, Face::Voyage, "v1/nothing", &json!({})).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+}
+
+#[test]
+fn streams_end_the_way_each_provider_ends_them() {
+    let fake = Fake::start();
+    fake.always(Turn::saying(Answer::text("a b").with_tool(
+        "call_1",
+        "look",
+        json!({"at": "ferns"}),
+    )));
+    let chat = json!({"model": "m", "stream": true, "stream_options": {"include_usage": true}});
+    let answer = ask(&fake, Face::OpenAi, "v1/chat/completions", &chat).expect("an answer");
+    assert_eq!(events(&answer).last(), Some(&"[DONE]"));
+    assert!(
+        answer.contains(r#""finish_reason":"tool_calls""#),
+        "{answer}"
+    );
+    assert!(answer.contains(r#""total_tokens":15"#), "{answer}");
+
+    let answer = ask(&fake, Face::Anthropic, "v1/messages", &chat).expect("an answer");
+    assert_eq!(events(&answer).last(), Some(&r#"{"type":"message_stop"}"#));
+    assert!(answer.contains("event: content_block_delta\n"), "{answer}");
+
+    let path = "v1beta/models/m:streamGenerateContent?alt=sse";
+    let answer = ask(&fake, Face::Gemini, path, &chat).expect("an answer");
+    let last: Value = serde_json::from_str(events(&answer).last().expect("events")).expect("JSON");
+    assert_eq!(last["candidates"][0]["finishReason"], "STOP");
+
+    let answer = ask(&fake, Face::Ollama, "api/chat", &chat).expect("an answer");
+    assert!(answer.contains(r#""done":false"#), "{answer}");
+    assert!(answer.contains(r#""eval_count":5"#), "{answer}");
+}
+
+#[test]
+fn the_next_request_gets_the_next_turn_and_others_the_truth() {
+    let fake = Fake::start();
+    let embed = json!({"model": "m", "input": "fern"});
+    fake.next(Turn::refusal(429).with_header("Retry-After", "1"));
+    fake.next_of(
+        Face::Voyage,
+        Turn::refusal_with(401, "bad key {key}, that is {stars}"),
+    );
+    fake.next(Turn::malformed());
+    let ask = |face, path| ask(&fake, face, path, &embed).expect("an answer");
+    let first = ask(Face::OpenAi, "v1/embeddings");
+    assert!(first.starts_with("HTTP/1.1 429"), "{first}");
+    assert!(first.contains("retry-after: 1\r\n"), "{first}");
+    let own = ask(Face::Voyage, "v1/embeddings");
+    let expected = r#"{"detail":"bad key sk-0123456789abcdef, that is sk-01234********cdef"}"#;
+    assert!(own.contains(expected), "{own}");
+    let second = ask(Face::Ollama, "api/embed");
+    assert!(second.contains(r#"{"data": [{"embedd"#), "{second}");
+    let truth = ask(Face::OpenAi, "v1/embeddings");
+    assert!(truth.contains("\"embedding\":["), "{truth}");
+
+    let seen = fake.requests();
+    assert_eq!(seen.len(), 4);
+    assert_eq!(seen[1].face, Face::Voyage);
+    assert_eq!(seen[1].key(), Some("sk-0123456789abcdef"));
+    assert_eq!(seen[3].json(), embed);
+}
+
+#[test]
+fn a_connection_breaks_where_it_is_told_to() {
+    let fake = Fake::start();
+    let embed = json!({"model": "m", "input": "fern"});
+    fake.next(Turn::reset());
+    let error = ask(&fake, Face::OpenAi, "v1/embeddings", &embed).expect_err("a reset");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    fake.next(Turn::answer().cut_after(10));
+    let answer = ask(&fake, Face::OpenAi, "v1/embeddings", &embed).expect("a beginning");
+    assert!(!answer.ends_with("0\r\n\r\n"), "no end: {answer}");
+    fake.next(Turn::answer().ended_after(10));
+    let answer = ask(&fake, Face::OpenAi, "v1/embeddings", &embed).expect("a beginning");
+    assert!(answer.ends_with("0\r\n\r\n"), "an end: {answer}");
+}
+
+#[test]
+fn an_answer_waits_at_its_gate_and_a_client_that_leaves_is_missed() {
+    let fake = Fake::start();
+    let gate = Gate::new();
+    fake.next(Turn::answer().held(&gate));
+    let mut stream = TcpStream::connect(fake.address()).expect("a connection");
+    let head = "GET /ollama/api/tags HTTP/1.1\r\nHost: fake\r\n\r\n";
+    stream.write_all(head.as_bytes()).expect("sent");
+    fake.wait_for(1);
+    stream.set_nonblocking(true).expect("a socket");
+    let early = stream.read(&mut [0; 16]).expect_err("nothing yet");
+    assert_eq!(early.kind(), ErrorKind::WouldBlock);
+    stream.set_nonblocking(false).expect("a socket");
+    gate.open();
+    assert!(stream.read(&mut [0; 16]).expect("an answer") > 0);
+
+    fake.next(Turn::answer().held_after(3, &Gate::new()));
+    let mut stream = TcpStream::connect(fake.address()).expect("a connection");
+    stream.write_all(head.as_bytes()).expect("sent");
+    fake.wait_for(2);
+    drop(stream);
+    fake.wait_for_leaving(1);
+}
+
+#[test]
+fn the_same_text_has_the_same_vector_unless_it_is_given_one() {
+    let fake = Fake::start();
+    fake.set_dimensions(3);
+    fake.set_vector("moss", &[0.0, 0.0, 1.0]);
+    let vector = |text: &str| {
+        let body = json!({"model": "m", "input": text});
+        let answer = ask(&fake, Face::Ollama, "api/embed", &body).expect("an answer");
+        let start = answer.find('{').expect("JSON");
+        let end = answer.rfind('}').expect("JSON") + 1;
+        let answer: Value = serde_json::from_str(&answer[start..end]).expect("JSON");
+        answer["embeddings"][0].clone()
+    };
+    assert_eq!(vector("a fern"), vector("A FERN!"));
+    assert_eq!(vector("a fern").as_array().map(Vec::len), Some(3));
+    assert_eq!(vector("moss"), json!([0.0, 0.0, 1.0]));
+}
