@@ -10,6 +10,8 @@
 //! Nothing here chooses a provider. [`Embedder::local`] needs none: it is for trying things
 //! out, and says so wherever it shows.
 
+mod completion;
+mod conversation;
 mod deadline;
 mod embedding;
 mod error;
@@ -22,9 +24,12 @@ mod provider;
 mod redact;
 mod rerank;
 mod retry;
+pub mod sse;
 mod usage;
 
 pub use self::{
+    completion::{Chunks, Completer},
+    conversation::{Block, Cache, Chunk, MAX_TOKENS, Message, Prompt, Reply, Role, Stop, ToolSpec},
     deadline::{Deadline, Passed},
     embedding::{Embedder, Embedding},
     error::{Class, Error, Refusal},

@@ -29,6 +29,9 @@ pub enum Error {
     /// Its answer makes no sense.
     #[error("failed to decode response: {0}")]
     Malformed(String),
+    /// It sent no answer to choose from.
+    #[error("no choices in response")]
+    NoChoices,
     /// It sent a vector with nothing in it.
     #[error("received empty embedding from API")]
     Empty,
@@ -95,7 +98,9 @@ impl Error {
         match self {
             Self::Refused(refusal) => refusal.class,
             Self::Unreachable(_) => Class::Unreachable,
-            Self::Incomplete(_) | Self::Malformed(_) | Self::Empty => Class::Provider,
+            Self::Incomplete(_) | Self::Malformed(_) | Self::NoChoices | Self::Empty => {
+                Class::Provider
+            }
             Self::Reported { class, .. } => *class,
             Self::Slow | Self::Late => Class::Timeout,
             Self::Unsupported(_) => Class::Unsupported,

@@ -49,6 +49,14 @@ impl<'a> Request<'a> {
         })
     }
 
+    /// Sends JSON that is written already.
+    pub(in crate::llm) fn written(path: &'a [&'a str], body: Bytes) -> Self {
+        Self {
+            body: Some(body),
+            ..Self::get(path)
+        }
+    }
+
     /// Adds what stands behind the question mark.
     pub fn with_query(mut self, query: &'static str) -> Self {
         self.query = Some(query);

@@ -1,0 +1,159 @@
+//! How a model wants to be asked: models differ, and servers that are compatible do too.
+
+use http::StatusCode;
+
+const RESPONSES: u8 = 1;
+const COMPLETION_TOKENS: u8 = 2;
+const NO_TEMPERATURE: u8 = 4;
+const NO_STREAM_OPTIONS: u8 = 8;
+
+/// How a model wants to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Manner(u8);
+
+// === impl Manner ===
+
+impl Manner {
+    /// The usual one.
+    pub(in super::super) const PLAIN: Self = Self(0);
+
+    /// How models of this name are known to want it.
+    pub(in super::super) fn of(model: &str) -> Self {
+        if is_reasoning(model) {
+            Self(COMPLETION_TOKENS | NO_TEMPERATURE)
+        } else {
+            Self(0)
+        }
+    }
+
+    /// Whether it is asked at `/responses`.
+    pub(super) fn has_responses(self) -> bool {
+        self.0 & RESPONSES != 0
+    }
+
+    /// Whether the limit is called `max_completion_tokens`.
+    pub(super) fn has_completion_tokens(self) -> bool {
+        self.0 & COMPLETION_TOKENS != 0
+    }
+
+    /// Whether it takes a temperature.
+    pub(super) fn has_temperature(self) -> bool {
+        self.0 & NO_TEMPERATURE == 0
+    }
+
+    /// Whether it may be asked to count the tokens of a stream.
+    pub(super) fn has_stream_options(self) -> bool {
+        self.0 & NO_STREAM_OPTIONS == 0
+    }
+
+    /// Another manner, if the refusal of this one asks for it.
+    pub(in super::super) fn adapted(self, status: StatusCode, body: &str) -> Option<Self> {
+        let names = |what: &str| body.contains(what);
+        let wanted = match status {
+            // A model that is not there for chat is not found there.
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND
+                if names("v1/responses") || names("Responses API") =>
+            {
+                RESPONSES
+            }
+            StatusCode::BAD_REQUEST if names("max_tokens") => COMPLETION_TOKENS,
+            StatusCode::BAD_REQUEST if names("temperature") => NO_TEMPERATURE,
+            StatusCode::BAD_REQUEST if names("stream_options") => NO_STREAM_OPTIONS,
+            _ => return None,
+        };
+        let adapted = Self(self.0 | wanted);
+        (adapted != self).then_some(adapted)
+    }
+
+    pub(in super::super) fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    pub(in super::super) fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// Models that think before they answer: `o1`, `o3-mini`, `o4-mini` and so on, `gpt-5` and its kin.
+fn is_reasoning(model: &str) -> bool {
+    if model.starts_with("gpt-5") {
+        return true;
+    }
+    let Some(rest) = model.strip_prefix('o') else {
+        return false;
+    };
+    let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    behind.len() < rest.len() && (behind.is_empty() || behind.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn models_that_think_are_known_by_their_names() {
+        for (model, expected) in [
+            ("gpt-5", true),
+            ("gpt-5-mini", true),
+            ("gpt-5.1", true),
+            ("o1", true),
+            ("o1-preview", true),
+            ("o3-mini-2025-01-31", true),
+            ("o4-mini", true),
+            ("gpt-4o", false),
+            ("gpt-4o-mini", false),
+            ("omni", false),
+            ("o", false),
+            ("o1x", false),
+            ("llama3", false),
+        ] {
+            assert_eq!(is_reasoning(model), expected, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do_otherwise() {
+        let plain = Manner::of("gpt-4o");
+        let use_other = "Use 'max_completion_tokens' instead of 'max_tokens'.";
+        let responses = "This model is only supported in v1/responses";
+        for (status, message, param, expected) in [
+            (400, use_other, "", Some(COMPLETION_TOKENS)),
+            (400, "Not supported.", "max_tokens", Some(COMPLETION_TOKENS)),
+            (
+                400,
+                "'temperature' may not be 0.2",
+                "",
+                Some(NO_TEMPERATURE),
+            ),
+            (400, "What is stream_options?", "", Some(NO_STREAM_OPTIONS)),
+            (400, responses, "model", Some(RESPONSES)),
+            (404, responses, "model", Some(RESPONSES)),
+            (
+                400,
+                "The Responses API takes max_tokens",
+                "",
+                Some(RESPONSES),
+            ),
+            (400, "messages must not be empty", "", None),
+            (404, "no such model: max_tokens", "", None),
+            (401, "temperature", "", None),
+            (500, "temperature", "", None),
+        ] {
+            let body = json!({"error": {"message": message, "param": param}}).to_string();
+            let status = StatusCode::from_u16(status).expect("a status");
+            let adapted = plain.adapted(status, &body);
+            assert_eq!(adapted.map(Manner::bits), expected, "{status} {message}");
+        }
+    }
+
+    #[test]
+    fn what_was_tried_is_not_tried_again() {
+        let body = "max_tokens is too large";
+        let once = Manner::of("gpt-4o").adapted(StatusCode::BAD_REQUEST, body);
+        let once = once.expect("a manner");
+        assert!(once.has_completion_tokens());
+        assert_eq!(once.adapted(StatusCode::BAD_REQUEST, body), None);
+    }
+}
