@@ -11,6 +11,7 @@ pub mod mcp;
 pub mod pg;
 pub mod rest;
 mod scan;
+pub mod search;
 pub mod serve;
 pub mod stdio;
 pub mod store;
