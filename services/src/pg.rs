@@ -40,10 +40,12 @@
 
 pub mod database;
 pub mod error;
+mod flight;
 pub mod kind;
 pub mod lease;
 pub mod lexer;
 pub mod metadata;
+pub mod nearest;
 pub mod rows;
 pub mod server;
 pub mod statement;
