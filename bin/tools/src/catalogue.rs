@@ -85,7 +85,7 @@ fn tools(
         .with(schema)
         .with(ExecuteExplain::new(databases.clone()))
         .with(CountRows::new(databases.clone()))
-        .with(SimilaritySearch::new(databases.clone(), embedder))
+        .with(SimilaritySearch::new(databases.clone(), embedder.clone()))
         .with(GenerateEmbedding::new(embedder))
         .with(knowledgebase)
         .with(ReadResource::new(resources.clone()));

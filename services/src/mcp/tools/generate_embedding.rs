@@ -55,11 +55,15 @@ impl Tool for GenerateEmbedding {
                 Reported::new("'text' parameter cannot be empty or whitespace-only").into(),
             );
         }
-        Err(match self.embedder.refusal() {
-            EmbedError::Disabled => Reported::new(DISABLED),
-            error @ EmbedError::Unserved => {
+        Err(match self.embedder.ready() {
+            Err(EmbedError::Disabled) => Reported::new(DISABLED),
+            Err(error) => {
                 Reported::new(format!("Failed to initialize embedding provider: {error}"))
             }
+            Ok(_) => Reported::new(
+                "Failed to initialize embedding provider: this build of the server does not serve \
+                 it yet",
+            ),
         }
         .into())
     }

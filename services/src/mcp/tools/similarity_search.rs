@@ -1,44 +1,57 @@
 //! `similarity_search`: the passages of a table that come closest to a question.
+//!
+//! An index finds the rows whose vectors are close, their texts are cut into passages, and the
+//! words of the question rank those. So a row needs to be close in meaning, and its words decide
+//! what of it is shown first.
 
 mod advice;
+mod answer;
 mod columns;
+mod passages;
 mod place;
 #[cfg(test)]
 mod tests;
+mod wanted;
+mod weights;
 
-use serde::Deserialize;
+use tokio::join;
 
 use crate::{
     databases::{Current, Databases},
     mcp::{
-        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-        ToolResult,
-        tools::{Embedder, client},
+        Reported, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
+        tools::{Embedder, client, embedder::EmbedError},
     },
-    pg::metadata::Metadata,
+    pg::nearest::{Metric, Nearest, Neighbour},
 };
 
-use self::place::Place;
+use self::{
+    answer::Answer,
+    place::Place,
+    wanted::{Arguments, Format, Wanted},
+    weights::{Part, Sample},
+};
 
-const DEFAULT_TOP_N: i64 = 10;
-const DEFAULT_CHUNK_SIZE_TOKENS: i64 = 100;
-const DEFAULT_LAMBDA: f64 = 0.6;
-const DEFAULT_MAX_OUTPUT_TOKENS: i64 = 1000;
+/// How many characters of a text are read at most.
+const MAX_CHARACTERS: u32 = 65_536;
+
+/// How many characters of all texts together are held at most.
+const MAX_CHARACTERS_HELD: u32 = 1 << 20;
 
 /// Searches a table that has vectors of its texts, for its caller.
 ///
-/// It finds out by itself which columns hold vectors and which texts those are of.
+/// It finds out by itself which columns hold vectors and which texts those are of. Of long texts
+/// it reads the beginning: 65,536 characters, or less if many rows are asked for.
 #[derive(Clone, Debug)]
 pub struct SimilaritySearch {
     databases: Databases,
     embedder: Embedder,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Arguments {
-    query_text: Given<String>,
-    table_name: Given<String>,
+/// The vector of a question, and who made it.
+struct Asked {
+    vector: Vec<f32>,
+    is_local: bool,
 }
 
 // === impl SimilaritySearch ===
@@ -53,15 +66,48 @@ impl SimilaritySearch {
         }
     }
 
-    fn answer(
+    async fn search(
         &self,
-        table: Option<&str>,
+        wanted: &Wanted,
         current: &Current,
-        metadata: &Metadata,
-    ) -> Result<Reported, Reported> {
-        let place = Place::find(metadata, table)
-            .map_err(|problem| advice::explain(&problem, current.label(), metadata))?;
-        Ok(advice::no_vector(self.embedder.refusal(), &place))
+        place: &Place<'_>,
+    ) -> Result<String, Reported> {
+        // PostgreSQL has a look at the texts while the vector is made.
+        let (asked, sample) = join!(self.ask(&wanted.question), sample(current, place));
+        let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
+        let parts = parts(place, asked.vector.len(), &sample?);
+        if parts.is_empty() {
+            return Err(advice::misfit(asked.vector.len(), place));
+        }
+        let rows = find(wanted, current, place, &parts, &asked.vector).await?;
+        let answer = Answer {
+            label: current.label(),
+            place,
+            wanted,
+            parts: &parts,
+            is_local: asked.is_local,
+        };
+        if rows.is_empty() {
+            return Ok(answer.nothing());
+        }
+        if wanted.format == Format::Ids {
+            return Ok(answer.rows(&rows));
+        }
+        let passages = passages::take(&rows, wanted);
+        Ok(if passages.is_empty() {
+            answer.nothing_fits(rows.len())
+        } else {
+            answer.passages(&passages)
+        })
+    }
+
+    async fn ask(&self, question: &str) -> Result<Asked, EmbedError> {
+        let embedder = self.embedder.ready()?;
+        let embedding = embedder.embed(question).await?;
+        Ok(Asked {
+            vector: embedding.vector,
+            is_local: embedder.is_local(),
+        })
     }
 }
 
@@ -74,76 +120,78 @@ impl Tool for SimilaritySearch {
              returns the best ones without repeating itself. The table needs a vector column and \
              the text it was made of; get_schema_info with vector_tables_only lists such tables. \
              For exact conditions use query_database.",
-            schema(),
+            wanted::schema(),
         )
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
-        let arguments: Arguments = request.arguments()?;
-        check_question(arguments.query_text)?;
-        // Models give empty names for none.
-        let table = arguments.table_name.0.filter(|name| !name.is_empty());
+        let wanted = Wanted::read(request.arguments::<Arguments>()?)?;
+        let table = wanted.table.as_deref();
         let current = client::current(&self.databases, request.caller()).await?;
-        let metadata = client::metadata(&current).await?;
-        if let Ok(answer) = self.answer(table.as_deref(), &current, &metadata) {
-            return Err(answer.into());
+        let mut metadata = client::metadata(&current).await?;
+        if Place::find(&metadata, table).is_err() {
+            // What is missing may have come only now.
+            metadata = client::recent_metadata(&current).await?;
         }
-        // What is missing may have come only now.
-        let metadata = client::recent_metadata(&current).await?;
-        let answer = self.answer(table.as_deref(), &current, &metadata)?;
-        Err(answer.into())
+        let place = Place::find(&metadata, table)
+            .map_err(|problem| advice::explain(&problem, current.label(), &metadata))?;
+        let answer = self.search(&wanted, &current, &place).await?;
+        Ok(ToolResult::text(answer))
     }
 }
 
-/// What is looked for; it takes a text with something in it.
-fn check_question(query_text: Given<String>) -> Result<(), Reported> {
-    let query_text = query_text.0.filter(|text| !text.is_empty());
-    let query_text = Given(query_text).or_report("Missing or invalid 'query_text' argument")?;
-    if query_text.trim().is_empty() {
-        return Err(Reported::new("query_text cannot be empty"));
+/// The texts of a few rows, if they decide anything.
+async fn sample(current: &Current, place: &Place<'_>) -> Result<Sample, Reported> {
+    if place.pairs.len() < 2 {
+        return Ok(Sample::new());
     }
-    Ok(())
+    let sample = nearest(place, &[], 0).sample(current.pool()).await;
+    sample.map_err(|error| advice::failed(&error, place))
 }
 
-fn schema() -> Schema {
-    let query_text = Property::string("What to look for, in the words of whoever asks.");
-    let table_name = Property::string(
-        "The table to search, as table or schema.table; in the schema public unless it says \
-         otherwise. It can be left out where only one table has vectors.",
-    );
-    let top_n = Property::integer("How many rows to take the passages from.")
-        .with_default(DEFAULT_TOP_N)
-        .with_minimum(1);
-    let chunk_size = Property::integer("How long a passage may be, in tokens.")
-        .with_default(DEFAULT_CHUNK_SIZE_TOKENS)
-        .with_minimum(1);
-    let lambda = Property::number(
-        "What counts, between 0 and 1: 1 takes the passages that fit best, 0 those that differ \
-         most from each other.",
-    )
-    .with_default(DEFAULT_LAMBDA)
-    .with_minimum(0)
-    .with_maximum(1);
-    let max_output = Property::integer("How long all passages together may be, in tokens.")
-        .with_default(DEFAULT_MAX_OUTPUT_TOKENS)
-        .with_minimum(1);
-    let metric = Property::string(
-        "How to measure distance: cosine, l2 (or euclidean), inner_product (or inner).",
-    )
-    .with_default("cosine");
-    let format = Property::string(
-        "full returns the passages, summary a line of each, ids_only the rows and how far away \
-         they are.",
-    )
-    .with_default("full")
-    .with_choices(&["full", "summary", "ids_only"]);
-    Schema::new()
-        .with_required("query_text", query_text)
-        .with_optional("table_name", table_name)
-        .with_optional("top_n", top_n)
-        .with_optional("chunk_size_tokens", chunk_size)
-        .with_optional("lambda", lambda)
-        .with_optional("max_output_tokens", max_output)
-        .with_optional("distance_metric", metric)
-        .with_optional("output_format", format)
+/// The vectors that can be compared with one of so many dimensions, and what they count.
+fn parts<'a>(place: &Place<'a>, dimensions: usize, sample: &Sample) -> Vec<Part<'a>> {
+    let fits = |dims: u32| dims == 0 || usize::try_from(dims) == Ok(dimensions);
+    if place.pairs.is_empty() {
+        let vectors = place.vectors.iter().copied();
+        let vectors: Vec<_> = vectors
+            .filter(|vector| fits(vector.vector_dims()))
+            .collect();
+        return weights::of_vectors(&vectors);
+    }
+    let pairs = place.pairs.iter().copied();
+    let pairs: Vec<_> = pairs
+        .filter(|pair| fits(pair.vector.vector_dims()))
+        .collect();
+    weights::of_pairs(&pairs, &place.texts, sample)
+}
+
+async fn find(
+    wanted: &Wanted,
+    current: &Current,
+    place: &Place<'_>,
+    parts: &[Part<'_>],
+    asked: &[f32],
+) -> Result<Vec<Neighbour>, Reported> {
+    let mut nearest = nearest(place, parts, wanted.rows);
+    nearest.metric = wanted.metric;
+    if wanted.format == Format::Ids {
+        nearest.texts.clear();
+    }
+    let found = nearest.find(asked, current.pool()).await;
+    found.map_err(|error| advice::failed(&error, place))
+}
+
+fn nearest<'a>(place: &Place<'a>, parts: &[Part<'a>], rows: u32) -> Nearest<'a> {
+    let texts = u32::try_from(place.texts.len()).unwrap_or(u32::MAX);
+    let held = MAX_CHARACTERS_HELD / rows.saturating_mul(texts).max(1);
+    Nearest {
+        table: place.table,
+        vectors: parts.iter().map(Part::weighted).collect(),
+        texts: place.texts.clone(),
+        id: place.id(),
+        metric: Metric::default(),
+        rows,
+        characters: held.clamp(1, MAX_CHARACTERS),
+    }
 }

@@ -4,8 +4,14 @@ use std::fmt::Write as _;
 
 use super::place::{self, Place, Problem};
 use crate::{
-    mcp::{Reported, tools::embedder::EmbedError},
-    pg::metadata::{Column, Metadata},
+    mcp::{
+        Reported,
+        tools::{client, embedder::EmbedError},
+    },
+    pg::{
+        error::QueryError,
+        metadata::{Column, Metadata},
+    },
 };
 
 /// How many names a list in an answer holds.
@@ -61,7 +67,7 @@ pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -
 }
 
 /// Says that a table could be searched, were there a vector of the question.
-pub(super) fn no_vector(error: EmbedError, place: &Place<'_>) -> Reported {
+pub(super) fn no_vector(error: &EmbedError, place: &Place<'_>) -> Reported {
     compose(
         &format!("Failed to generate query embedding: {error}"),
         &[&format!(
@@ -76,6 +82,48 @@ pub(super) fn no_vector(error: EmbedError, place: &Place<'_>) -> Reported {
              of the table were made with.",
             "Until then, query_database can search the texts by their words, with ILIKE or \
              to_tsvector.",
+        ],
+    )
+}
+
+/// Says that the vector of the question is comparable with none of the table.
+pub(super) fn misfit(dimensions: usize, place: &Place<'_>) -> Reported {
+    compose(
+        &format!(
+            "Vector search failed: the query embedding has {dimensions} dimensions, and no vector \
+             column of table '{}' has as many.",
+            place.name()
+        ),
+        &[
+            &format!("Its vectors are in {}.", names(&place.vectors)),
+            "Vectors can be compared only if one model has made them.",
+        ],
+        &[
+            "Whoever runs the server has to configure the embedding provider and model the \
+             vectors of the table were made with, or have the vectors made again.",
+            "generate_embedding shows the model that is configured.",
+        ],
+    )
+}
+
+/// Says why PostgreSQL has no answer.
+pub(super) fn failed(error: &QueryError, place: &Place<'_>) -> Reported {
+    let problem = match error {
+        QueryError::Lease(error) => return client::unavailable(error),
+        QueryError::Failed { report, .. } => client::explained(report),
+        _ => "the connection to the database was lost".to_owned(),
+    };
+    compose(
+        &format!("Vector search failed: {problem}"),
+        &[&format!(
+            "The search was of table {}, with its vectors in {}.",
+            place::full_name(place.table),
+            names(&place.vectors)
+        )],
+        &[
+            "If it took too long, an HNSW index on the vectors for the metric that is asked for \
+             makes it fast.",
+            "get_schema_info shows what the table is like now.",
         ],
     )
 }

@@ -13,27 +13,40 @@ const SUFFIXES: [&str; 7] = [
     "vector",
 ];
 
-/// The texts of the vectors, in their order, each once; all texts of the table if none of the
-/// vectors says by its name what it is of.
-pub(super) fn texts<'a>(table: Table<'a>, vectors: &[Column<'a>]) -> Vec<Column<'a>> {
-    let mut found: Vec<Column<'a>> = Vec::new();
-    for vector in vectors {
-        let text = stem(vector.name()).and_then(|stem| {
-            let mut texts = table.columns().filter(is_text);
-            texts.find(|column| column.name() == stem)
-        });
-        if let Some(text) = text
-            && found.iter().all(|known| known.name() != text.name())
-        {
-            found.push(text);
-        }
+/// A vector column, and the text it was made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair<'a> {
+    pub(super) vector: Column<'a>,
+    pub(super) text: Column<'a>,
+}
+
+/// The vectors that say by their names what they are of, in their order.
+pub(super) fn pairs<'a>(table: Table<'a>, vectors: &[Column<'a>]) -> Vec<Pair<'a>> {
+    let pair = |vector: &Column<'a>| {
+        let stem = stem(vector.name())?;
+        let mut texts = table.columns().filter(is_text);
+        let text = texts.find(|column| column.name() == stem)?;
+        Some(Pair {
+            vector: *vector,
+            text,
+        })
+    };
+    vectors.iter().filter_map(pair).collect()
+}
+
+/// The texts of the pairs, each once; all texts of the table if there are no pairs.
+pub(super) fn texts<'a>(table: Table<'a>, pairs: &[Pair<'a>]) -> Vec<Column<'a>> {
+    if pairs.is_empty() {
+        return table.columns().filter(is_text).collect();
     }
-    if found.is_empty() {
-        found.extend(table.columns().filter(is_text));
+    let mut found: Vec<Column<'a>> = Vec::new();
+    for Pair { text, .. } in pairs {
+        if found.iter().all(|known| known.name() != text.name()) {
+            found.push(*text);
+        }
     }
     found
 }
-
 /// The name of a vector column without what says that it holds vectors.
 fn stem(name: &str) -> Option<&str> {
     let stem = SUFFIXES.iter().find_map(|suffix| {

@@ -2,13 +2,15 @@
 
 use crate::pg::metadata::{Column, Metadata, Table};
 
-use super::columns;
+use super::columns::{self, Pair};
 
 /// A table that can be searched.
 pub(super) struct Place<'a> {
     pub(super) table: Table<'a>,
     /// Its vectors; there is one.
     pub(super) vectors: Vec<Column<'a>>,
+    /// The vectors of which is known what they were made of; there may be none.
+    pub(super) pairs: Vec<Pair<'a>>,
     /// The texts they were made of; there is one.
     pub(super) texts: Vec<Column<'a>>,
 }
@@ -44,7 +46,8 @@ impl<'a> Place<'a> {
         if let (true, Some(name)) = (vectors.is_empty(), name) {
             return Err(Problem::NoVectors { name });
         }
-        let texts = columns::texts(table, &vectors);
+        let pairs = columns::pairs(table, &vectors);
+        let texts = columns::texts(table, &pairs);
         if texts.is_empty() {
             let name = name.map_or_else(|| full_name(table), str::to_owned);
             return Err(Problem::NoTexts { name, vectors });
@@ -52,8 +55,30 @@ impl<'a> Place<'a> {
         Ok(Self {
             table,
             vectors,
+            pairs,
             texts,
         })
+    }
+
+    /// The column that names a row: a primary key of one column, else what is called `id`.
+    pub(super) fn id(&self) -> Option<Column<'a>> {
+        let mut keys = self
+            .table
+            .columns()
+            .filter(|column| column.is_primary_key());
+        let key = keys.next().filter(|_| keys.next().is_none());
+        key.or_else(|| {
+            let mut columns = self.table.columns();
+            columns.find(|column| column.name() == "id")
+        })
+    }
+
+    /// The shortest name by which a caller can mean the table.
+    pub(super) fn name(&self) -> String {
+        match self.table.schema() {
+            "public" => self.table.name().to_owned(),
+            _ => full_name(self.table),
+        }
     }
 }
 

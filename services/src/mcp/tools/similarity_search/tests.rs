@@ -1,10 +1,10 @@
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time;
 
-use super::*;
-use crate::{databases::Configured, mcp::tools::bench::Bench};
+use super::{wanted::schema, *};
+use crate::{databases::Configured, llm, mcp::tools::bench::Bench};
 
 const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE book (id int, title text, content varchar(99), content_embedding vector(3),
@@ -15,11 +15,66 @@ const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE SCHEMA "my docs"; CREATE TABLE "my docs".page (body text, body_emb vector);
     CREATE TABLE "dotted.name" (body text, body_emb vector);"#;
 
+/// A search without anybody who makes vectors.
 async fn search(bench: &Bench, arguments: Value) -> String {
     let tool = |databases| SimilaritySearch::new(databases, Embedder::Disabled);
     let (text, failed) = bench.call(tool, arguments).await;
     assert!(failed, "{text}");
     text
+}
+
+/// A search with vectors made here, and whether it failed.
+async fn ask(bench: &Bench, arguments: Value) -> (String, bool) {
+    let tool = |databases| {
+        let embedder = Embedder::Ready(llm::Embedder::local());
+        SimilaritySearch::new(databases, embedder)
+    };
+    bench.call(tool, arguments).await
+}
+
+/// What is found for ferns in a table.
+async fn found(bench: &Bench, table: &str, more: Value) -> String {
+    let mut arguments = json!({"query_text": "ferns in the shade", "table_name": table});
+    for (name, value) in more.as_object().expect("an object") {
+        arguments[name] = value.clone();
+    }
+    let (text, failed) = ask(bench, arguments).await;
+    assert!(!failed, "{text}");
+    text
+}
+
+/// The vector of a text the way PostgreSQL reads it.
+async fn vector(text: &str) -> String {
+    let embedding = llm::Embedder::local().embed(text).await.expect("a vector");
+    let numbers: Vec<_> = embedding.vector.iter().map(f32::to_string).collect();
+    format!("'[{}]'", numbers.join(","))
+}
+
+/// Three pages about a garden, with vectors of their titles and their bodies.
+async fn garden() -> Bench {
+    let mut sql = String::from(
+        "CREATE EXTENSION IF NOT EXISTS vector;
+         CREATE TABLE page (code text PRIMARY KEY, title text, body text,
+             title_embedding vector(256), body_embedding vector(256));",
+    );
+    for (code, title, body) in [
+        (
+            "f1",
+            "Ferns",
+            "Ferns grow in the shade.\nThey want water, and no sun.",
+        ),
+        ("m1", "Moss", "Moss covers stones where it is wet."),
+        ("t1", "Tools", "A spade wants oil, and a dry place to hang."),
+    ] {
+        let (title_vector, body_vector) = (vector(title).await, vector(body).await);
+        write!(
+            sql,
+            "INSERT INTO page VALUES ('{code}', '{title}', '{body}', {title_vector}, \
+             {body_vector});"
+        )
+        .expect("a string takes everything");
+    }
+    Bench::with(&sql).await
 }
 
 /// The line of an answer that says what would be searched.
@@ -229,4 +284,175 @@ fn all_is_optional_but_the_question() {
     }
     let formats = &schema["properties"]["output_format"]["enum"];
     assert_eq!(*formats, json!(["full", "summary", "ids_only"]));
+}
+
+#[tokio::test]
+async fn passages_are_shown_with_where_they_come_from() {
+    let bench = garden().await;
+    let text = found(&bench, "page", json!({})).await;
+    let double = "=".repeat(80);
+    let single = "-".repeat(80);
+    let start = format!(
+        "Database: main\nTable: page\n\nSimilarity Search Results: \"ferns in the shade\"\n\
+         {double}\n\nConfiguration:\n  - Vector Search: Top 10 rows\n  \
+         - Chunking: 100 tokens per chunk, 25 token overlap\n  \
+         - Diversity: λ=0.60 (60% relevance, 40% diversity)\n  - Distance Metric: cosine\n  \
+         - Column Weights:\n      title (30.0%) [title]\n      body (70.0%) [content]\n"
+    );
+    assert!(text.starts_with(&start), "{text}");
+    let first = "Source: page.body (vector search rank: #1, chunk: 1)\nRelevance Score: ";
+    assert!(text.contains(first), "{text}");
+    let passage = format!(
+        "\nTokens: ~8\n\nFerns grow in the shade.\nThey want water, and no sun.\n\n{single}\n"
+    );
+    assert!(text.contains(&passage), "{text}");
+    assert!(text.contains("\nResult 1/6\n"), "{text}");
+    let end = format!("\n{single}\n\n{double}\nTotal: 6 chunks, ~");
+    assert!(text.contains(&end), "{text}");
+    assert!(text.contains("local, made of words"), "{text}");
+}
+
+#[tokio::test]
+async fn titles_weigh_less_than_what_is_below_them() {
+    let mut bench = garden().await;
+    let long = "UPDATE page SET body = body || repeat(' and more of it', 20)";
+    bench.fixture.given(long).await;
+    let text = found(&bench, "page", json!({})).await;
+    let weights =
+        "  - Column Weights:\n      title (30.0%) [title]\n      body (70.0%) [content]\n";
+    assert!(text.contains(weights), "{text}");
+
+    let comment = "COMMENT ON COLUMN page.body IS 'Another heading';
+        UPDATE page SET body = left(body, 50)";
+    bench.fixture.given(comment).await;
+    let text = found(&bench, "page", json!({})).await;
+    let weights = "      title (50.0%) [title]\n      body (50.0%) [title]\n";
+    assert!(text.contains(weights), "{text}");
+}
+
+#[tokio::test]
+async fn a_summary_has_a_line_for_each_passage() {
+    let bench = garden().await;
+    let text = found(&bench, "page", json!({"output_format": "summary"})).await;
+    let start = format!(
+        "Database: main\nTable: page\n\nSimilarity Search Results (Summary): \
+         \"ferns in the shade\"\n{}\n\nFound 6 relevant chunks. Showing summaries:\n\n1. Score: ",
+        "=".repeat(80)
+    );
+    assert!(text.starts_with(&start), "{text}");
+    let line = " | Source: page.body (rank #1)\n   Ferns grow in the shade. They want water, and \
+                no sun.\n\n2. Score: ";
+    assert!(text.contains(line), "{text}");
+    assert!(
+        text.contains("\nTotal: 6 results shown in summary mode\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn rows_are_named_by_their_key() {
+    let bench = garden().await;
+    let arguments = json!({"output_format": "ids_only", "top_n": 2, "distance_metric": "l2"});
+    let text = found(&bench, "page", arguments).await;
+    let (start, rest) = text.split_once("\n1. ID: f1 | Distance: ").expect(&text);
+    assert!(
+        start.ends_with("\n\nFound 2 matching rows. Row IDs and distances:\n"),
+        "{text}"
+    );
+    let (distance, rest) = rest.split_once('\n').expect(&text);
+    let distance: f64 = distance.parse().expect(distance);
+    assert!(distance > 0.0 && distance < 1.5, "{text}");
+    assert!(rest.starts_with("2. ID: "), "{text}");
+    assert!(
+        rest.contains(&format!("\n\n{}\nTotal: 2 results\n", "=".repeat(80))),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn no_rows_and_no_room_are_answers_and_not_errors() {
+    let mut bench = garden().await;
+    let text = found(
+        &bench,
+        "page",
+        json!({"max_output_tokens": 1, "chunk_size_tokens": 50}),
+    )
+    .await;
+    // Titles are of one token; what is best is not.
+    let first = "\n\nSearch completed successfully, but no chunks fit within the token budget.\n";
+    assert!(text.contains(first), "{text}");
+
+    bench.fixture.given("DELETE FROM page").await;
+    let text = found(&bench, "page", json!({})).await;
+    let first = "Table: page\n\nNo results found for query: \"ferns in the shade\"\n";
+    assert!(text.contains(first), "{text}");
+}
+
+#[tokio::test]
+async fn vectors_of_another_length_are_told_apart_before_they_are_compared() {
+    let mut bench = Bench::with(LIBRARY).await;
+    let arguments = json!({"query_text": "ferns", "table_name": "book"});
+    let (text, failed) = ask(&bench, arguments).await;
+    assert!(failed, "{text}");
+    let first = "Vector search failed: the query embedding has 256 dimensions, and no vector column \
+                 of table 'book' has as many.\n";
+    assert!(text.starts_with(first), "{text}");
+    assert!(text.contains("content_embedding (vector(3))"), "{text}");
+
+    // A column that does not say how many it has is found out by PostgreSQL.
+    bench
+        .fixture
+        .given("INSERT INTO \"my docs\".page VALUES ('ferns', '[1,2,3]')")
+        .await;
+    let arguments = json!({"query_text": "ferns", "table_name": "my docs.page"});
+    let (text, failed) = ask(&bench, arguments).await;
+    assert!(failed, "{text}");
+    let first =
+        "Vector search failed: ERROR: different vector dimensions 3 and 256 (SQLSTATE 22000)\n";
+    assert!(text.starts_with(first), "{text}");
+}
+
+#[tokio::test]
+async fn only_the_vectors_that_can_be_compared_are() {
+    let mut bench = garden().await;
+    let other = "ALTER TABLE page ALTER title_embedding TYPE vector(3) USING NULL";
+    bench.fixture.given(other).await;
+    let text = found(&bench, "page", json!({})).await;
+    assert!(
+        text.contains("  - Column Weights:\n      body (100.0%) ["),
+        "{text}"
+    );
+    assert!(!text.contains("      title ("), "{text}");
+}
+
+#[tokio::test]
+async fn a_table_whose_vectors_are_of_no_text_in_particular_shows_all_its_texts() {
+    let mut bench = garden().await;
+    let all = "ALTER TABLE page DROP title_embedding;
+        ALTER TABLE page RENAME body_embedding TO embedding";
+    bench.fixture.given(all).await;
+    let text = found(&bench, "public.page", json!({})).await;
+    assert!(
+        text.contains("      embedding (100.0%) [vector]\n"),
+        "{text}"
+    );
+    for source in ["page.code", "page.title", "page.body"] {
+        assert!(
+            text.contains(&format!("Source: {source} (")),
+            "{source}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_postgresql_says_is_in_the_answer() {
+    let mut bench = garden().await;
+    let broken = "CREATE VIEW broken AS SELECT 1/(1 - length('a')) AS id, body, body_embedding
+        FROM page";
+    bench.fixture.given(broken).await;
+    let arguments = json!({"query_text": "ferns", "table_name": "broken"});
+    let (text, failed) = ask(&bench, arguments).await;
+    assert!(failed, "{text}");
+    let first = "Vector search failed: ERROR: division by zero (SQLSTATE 22012)\n";
+    assert!(text.starts_with(first), "{text}");
 }

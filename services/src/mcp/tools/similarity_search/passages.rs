@@ -1,0 +1,133 @@
+//! Passages of the rows that were found: the best first, without repetition, as many as fit.
+
+use crate::{
+    pg::nearest::Neighbour,
+    search::{
+        bm25::{Bm25, Question},
+        budget,
+        mmr::{self, WordSet},
+        tokens,
+    },
+};
+
+use super::wanted::Wanted;
+
+/// How many passages are ranked at most, so that very short ones do not add up.
+const MAX_PASSAGES: usize = 4096;
+
+/// How many passages are compared with each other at most, the best ones.
+const MAX_COMPARED: usize = 512;
+
+/// How alike neighbours in one text are: they share words by construction.
+const NEIGHBOURS: f64 = 0.9;
+
+/// How alike passages of one text are.
+const SAME_TEXT: f64 = 0.6;
+
+/// How alike passages of one row are.
+const SAME_ROW: f64 = 0.5;
+
+/// A piece of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Passage {
+    /// The rank of its row, from zero.
+    pub(super) row: usize,
+    /// Which of the texts of the row.
+    pub(super) column: usize,
+    /// Which of the passages of the text, from zero.
+    pub(super) index: usize,
+    pub(super) text: String,
+    pub(super) score: f64,
+    pub(super) tokens: usize,
+}
+
+/// Cuts the texts of rows into passages and takes what is wanted of them.
+pub(super) fn take(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
+    let mut passages = ranked(rows, wanted);
+    if passages.len() > wanted.picks() {
+        passages = different(passages, wanted);
+    }
+    let budget = wanted.output_tokens.try_into().unwrap_or(usize::MAX);
+    let costs = passages.iter().map(|passage| passage.tokens);
+    passages.truncate(budget::fitting(costs, budget));
+    passages
+}
+
+/// All passages, by the words they share with the question; where that says nothing, by the rank
+/// of their rows.
+fn ranked(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
+    let mut passages = cut(rows, wanted);
+    let question = Question::new(tokens::words(&wanted.question));
+    let tallies: Vec<_> = passages
+        .iter()
+        .map(|passage| question.tally(tokens::words(&passage.text)))
+        .collect();
+    let scores = Bm25::PASSAGES.scores(&tallies);
+    for (passage, score) in passages.iter_mut().zip(scores) {
+        passage.score = score;
+    }
+    // They are in the order that decides ties, and sorting leaves that alone.
+    passages.sort_by(|one, two| two.score.total_cmp(&one.score));
+    passages
+}
+
+fn cut(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
+    let chunker = wanted.chunker();
+    let texts = rows.iter().map(|row| row.texts.len()).sum::<usize>().max(1);
+    let most = (MAX_PASSAGES / texts).max(1);
+    let mut passages = Vec::new();
+    for (row, neighbour) in rows.iter().enumerate() {
+        for (column, text) in neighbour.texts.iter().enumerate() {
+            let chunks = chunker.chunks(text.as_deref().unwrap_or_default());
+            passages.extend(chunks.take(most).enumerate().map(|(index, chunk)| Passage {
+                row,
+                column,
+                index,
+                score: 0.0,
+                tokens: budget::of_words(&chunk),
+                text: chunk.into_owned(),
+            }));
+        }
+    }
+    passages
+}
+
+/// Picks those that add something to the ones before.
+fn different(mut passages: Vec<Passage>, wanted: &Wanted) -> Vec<Passage> {
+    passages.truncate(MAX_COMPARED);
+    let best = passages.first().map_or(0.0, |passage| passage.score);
+    let relevance: Vec<_> = passages
+        .iter()
+        .map(|passage| {
+            if best > 0.0 {
+                passage.score / best
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let words: Vec<_> = passages
+        .iter()
+        .map(|passage| WordSet::new(tokens::words(&passage.text)))
+        .collect();
+    let similarity = |one: usize, two: usize| {
+        let (first, second) = (&passages[one], &passages[two]);
+        if first.row != second.row {
+            words[one].likeness(&words[two])
+        } else if first.column != second.column {
+            SAME_ROW
+        } else if first.index.abs_diff(second.index) <= 1 {
+            NEIGHBOURS
+        } else {
+            SAME_TEXT
+        }
+    };
+    let picked = mmr::select(&relevance, wanted.picks(), wanted.lambda, similarity);
+    picked
+        .iter()
+        .map(|&place| passages[place].clone())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

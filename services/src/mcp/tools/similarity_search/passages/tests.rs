@@ -1,0 +1,129 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn wanted(question: &str, more: &Value) -> Wanted {
+    let mut arguments = json!({"query_text": question});
+    for (name, value) in more.as_object().expect("an object") {
+        arguments[name] = value.clone();
+    }
+    let arguments = serde_json::from_str(&arguments.to_string()).expect("arguments");
+    Wanted::read(arguments).expect("a question")
+}
+
+fn rows(texts: &[&[&str]]) -> Vec<Neighbour> {
+    let row = |texts: &&[&str]| Neighbour {
+        id: None,
+        distance: None,
+        texts: texts.iter().map(|text| Some((*text).to_owned())).collect(),
+    };
+    texts.iter().map(row).collect()
+}
+
+fn places(passages: &[Passage]) -> Vec<(usize, usize, usize)> {
+    let place = |passage: &Passage| (passage.row, passage.column, passage.index);
+    passages.iter().map(place).collect()
+}
+
+#[test]
+fn words_decide_and_the_rank_of_the_row_where_they_say_nothing() {
+    let rows = rows(&[
+        &["about moss", "the shade of trees"],
+        &["about ferns", "ferns want shade"],
+        &["nothing else"],
+    ]);
+    let taken = take(&rows, &wanted("ferns", &json!({})));
+    let expected = [(1, 0, 0), (1, 1, 0), (0, 0, 0), (0, 1, 0), (2, 0, 0)];
+    assert_eq!(places(&taken), expected);
+    assert!(taken[1].score > 0.0 && taken[2].score == 0.0);
+
+    let taken = take(&rows, &wanted("zebra", &json!({})));
+    assert_eq!(places(&taken)[..3], [(0, 0, 0), (0, 1, 0), (1, 0, 0)]);
+}
+
+#[test]
+fn passages_are_taken_until_the_next_does_not_fit() {
+    // Six tokens, three, and one.
+    let rows = rows(&[&["a1 b1 c1 d1 e1 f1 g1 h1"], &["a2 b2 c2 d2"], &["a3"]]);
+    for (budget, expected) in [(5, 0), (6, 1), (8, 1), (9, 2), (10, 3)] {
+        let wanted = wanted("zebra", &json!({"max_output_tokens": budget}));
+        let taken = take(&rows, &wanted);
+        assert_eq!(taken.len(), expected, "{budget}");
+        let tokens: usize = taken.iter().map(|passage| passage.tokens).sum();
+        assert!(tokens <= budget, "{tokens}");
+    }
+}
+
+#[test]
+fn a_text_that_repeats_another_gives_way_once_there_are_many() {
+    let same = "ferns like the shade of old trees near water";
+    let mut texts: Vec<Vec<&str>> = vec![vec![same]; 10];
+    texts.push(vec!["cut ferns back in spring"]);
+    let texts: Vec<&[&str]> = texts.iter().map(Vec::as_slice).collect();
+    let rows = rows(&texts);
+    let few = json!({"max_output_tokens": 100, "lambda": 0.5});
+    let taken = take(&rows, &wanted("shade for ferns", &few));
+    assert_eq!(taken.len(), 10);
+    assert_eq!(places(&taken)[..2], [(0, 0, 0), (10, 0, 0)]);
+    // Scores are the passages' own.
+    assert!(taken[1].score < taken[2].score);
+
+    // Only what fits best counts.
+    let only = json!({"max_output_tokens": 100, "lambda": 1});
+    let taken = take(&rows, &wanted("shade for ferns", &only));
+    assert_eq!(places(&taken)[..2], [(0, 0, 0), (1, 0, 0)]);
+}
+
+#[test]
+fn very_short_passages_of_long_texts_do_not_add_up() {
+    let long = "word ".repeat(60_000);
+    let rows = rows(&[&[&*long, "fern"], &["fern fern"]]);
+    let wanted = wanted(
+        "fern",
+        &json!({"chunk_size_tokens": 1, "max_output_tokens": 100_000}),
+    );
+    let taken = take(&rows, &wanted);
+    assert!(taken.len() <= MAX_PASSAGES);
+    assert!(taken[0].text.contains("fern"), "{:?}", taken[0]);
+}
+
+#[test]
+fn rows_without_texts_have_no_passages() {
+    let empty = Neighbour {
+        id: None,
+        distance: Some(0.5),
+        texts: vec![None, Some(" \n".to_owned())],
+    };
+    assert!(take(&[empty], &wanted("fern", &json!({}))).is_empty());
+    assert!(take(&[], &wanted("fern", &json!({}))).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn what_is_taken_fits_and_is_the_same_every_time(
+        question in "[a-e]{1,2}( [a-e]{1,2}){0,3}",
+        texts in prop::collection::vec(prop::collection::vec("[a-e ]{0,60}", 1..3), 0..12),
+        chunk in 0_u32..12,
+        output in 0_u32..80,
+        lambda in -1.0..2.0,
+    ) {
+        let texts: Vec<Vec<&str>> = texts
+            .iter()
+            .map(|row| row.iter().map(String::as_str).collect())
+            .collect();
+        let texts: Vec<&[&str]> = texts.iter().map(Vec::as_slice).collect();
+        let rows = rows(&texts);
+        let wanted = wanted(
+            &question,
+            &json!({"chunk_size_tokens": chunk, "max_output_tokens": output, "lambda": lambda}),
+        );
+        let taken = take(&rows, &wanted);
+        let tokens: usize = taken.iter().map(|passage| passage.tokens).sum();
+        prop_assert!(tokens <= usize::try_from(wanted.output_tokens).expect("small"));
+        let mut places = places(&taken);
+        places.sort_unstable();
+        prop_assert!(places.is_sorted_by(|one, two| one < two));
+        prop_assert_eq!(taken, take(&rows, &wanted));
+    }
+}
