@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod databases;
 pub mod edge;
+pub mod knowledge;
 pub mod llm;
 pub mod mcp;
 pub mod pg;

@@ -1,0 +1,433 @@
+//! Files made from folders of documents.
+
+mod error;
+mod folders;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashSet,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use sha2::{Digest as _, Sha256};
+
+pub use self::error::BuildError;
+use self::{
+    folders::{Found, Source},
+    store::{Lacking, NewChunk, Store},
+};
+use super::{
+    Embed, Error, Provider, chunks,
+    document::Document,
+    vector::{self, MAX_DIMENSIONS},
+};
+
+/// A document larger than this is data somebody named so.
+const MAX_FILE: u64 = 16 << 20;
+
+/// Vectors that are made at the same time.
+const AT_ONCE: usize = 4;
+
+/// Builds a knowledge base, or brings one up to date.
+///
+/// After a build the file holds of one product in one version what is in the folders, and
+/// nothing else. A document is known by its checksum: what has not changed is not read again,
+/// and no vector is made twice. Each document is written as a whole or not at all, so that a
+/// build can be interrupted at any time and run again.
+///
+/// It reads files on the thread it runs on: it is for programs that do nothing else meanwhile.
+#[derive(Debug)]
+pub struct Builder<'a, E> {
+    embedder: &'a E,
+    provider: Provider,
+    model: String,
+    project: String,
+    version: String,
+}
+
+/// Something that happened during a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// There are so many documents to go through.
+    Begun {
+        /// How many.
+        documents: usize,
+    },
+    /// A document was already there.
+    Kept {
+        /// Its name.
+        name: &'a str,
+    },
+    /// A chunk of a document got its vector.
+    Embedded {
+        /// The name of the document.
+        name: &'a str,
+    },
+    /// A document is in the file now.
+    Written {
+        /// Its name.
+        name: &'a str,
+        /// How many chunks it has.
+        chunks: usize,
+    },
+    /// A document, or a folder, could not be read.
+    Skipped {
+        /// Its name.
+        name: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A document is gone, and its chunks with it.
+    Removed {
+        /// Its name.
+        name: &'a str,
+    },
+}
+
+/// What came of a build.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Documents that are new, or have changed.
+    pub written: usize,
+    /// Documents that were there.
+    pub kept: usize,
+    /// Documents that are gone.
+    pub removed: usize,
+    /// Documents and folders that could not be read; what the file held of them is still there.
+    pub skipped: usize,
+    /// Chunks of the product and version now.
+    pub chunks: u64,
+}
+
+/// A document that has been read.
+struct Content {
+    checksum: String,
+    text: String,
+}
+
+/// What is known of a document in the file.
+enum Known {
+    /// It has to be read.
+    No,
+    /// It is complete.
+    Whole,
+    /// Some of its chunks have no vector of the provider.
+    Lacking,
+}
+
+// === impl Builder ===
+
+impl<'a, E: Embed> Builder<'a, E> {
+    /// Builds for one version of a product (which may be empty), with vectors this provider
+    /// makes with this model.
+    pub fn new(
+        embedder: &'a E,
+        (provider, model): (Provider, &str),
+        (project, version): (&str, &str),
+    ) -> Self {
+        Self {
+            embedder,
+            provider,
+            model: model.to_owned(),
+            project: project.to_owned(),
+            version: version.to_owned(),
+        }
+    }
+
+    /// Brings the file up to date with these folders, and tells `watch` how it goes. A file that
+    /// is not there is made, for its owner only.
+    ///
+    /// # Errors
+    /// Fails if there is nothing to read, if the file cannot be written, and if a vector cannot
+    /// be made. A document that cannot be read is no error: it is skipped, and counted.
+    pub async fn build(
+        &self,
+        file: &Path,
+        folders: &[PathBuf],
+        mut watch: impl FnMut(Event<'_>),
+    ) -> Result<Outcome, BuildError> {
+        let found = Found::search(folders)?;
+        let at = |error| BuildError::Base {
+            path: file.to_owned(),
+            error,
+        };
+        if found.sources.is_empty() && found.skipped.is_empty() {
+            return Err(BuildError::NoDocuments);
+        }
+        store::create(file).map_err(|error| BuildError::Create {
+            path: file.to_owned(),
+            error,
+        })?;
+        let mut store = Store::open(file, self.provider, &self.project, &self.version)
+            .await
+            .map_err(at)?;
+        self.claim(&mut store, file).await?;
+        let mut build = Build {
+            builder: self,
+            store: &mut store,
+            watch: &mut watch,
+            outcome: Outcome::default(),
+            current: HashSet::new(),
+            unread: Vec::new(),
+        };
+        build.run(found).await.map_err(|error| match error {
+            Stopped::Base(error) => at(error),
+            Stopped::Build(error) => error,
+        })?;
+        let mut outcome = build.outcome;
+        outcome.chunks = store.chunks().await.map_err(at)?;
+        store.close().await.map_err(at)?;
+        Ok(outcome)
+    }
+
+    /// Makes sure that all vectors of a provider are of one model.
+    async fn claim(&self, store: &mut Store<'_>, file: &Path) -> Result<(), BuildError> {
+        let built = store.claim(&self.model).await;
+        let built = built.map_err(|error| BuildError::Base {
+            path: file.to_owned(),
+            error,
+        })?;
+        if built == self.model {
+            return Ok(());
+        }
+        Err(BuildError::Model {
+            path: file.to_owned(),
+            provider: self.provider.name(),
+            built,
+            configured: self.model.clone(),
+        })
+    }
+
+    /// Makes the vectors of some chunks of a document, in their order.
+    async fn vectors(
+        &self,
+        name: &str,
+        chunks: impl Iterator<Item = String>,
+        watch: &mut impl FnMut(Event<'_>),
+    ) -> Result<Vec<Vec<f32>>, BuildError> {
+        let failed = |problem: String| BuildError::Embedding {
+            name: name.to_owned(),
+            problem,
+        };
+        stream::iter(chunks)
+            .map(|text| async move {
+                let vector = self.embedder.vector(&text).await;
+                vector.map_err(|error| error.to_string())
+            })
+            .buffered(AT_ONCE)
+            .map(|vector| {
+                let vector = vector.and_then(checked).map_err(failed)?;
+                watch(Event::Embedded { name });
+                Ok(vector)
+            })
+            .try_collect()
+            .await
+    }
+}
+
+/// A build that is under way.
+struct Build<'b, 's, 'a, E, W> {
+    builder: &'b Builder<'a, E>,
+    store: &'b mut Store<'s>,
+    watch: &'b mut W,
+    outcome: Outcome,
+    /// The checksums of the documents there are.
+    current: HashSet<String>,
+    /// Where documents may be that could not be read.
+    unread: Vec<String>,
+}
+
+/// Why it is not.
+enum Stopped {
+    Base(Error),
+    Build(BuildError),
+}
+
+// === impl Build ===
+
+impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
+    async fn run(&mut self, found: Found) -> Result<(), Stopped> {
+        (self.watch)(Event::Begun {
+            documents: found.sources.len(),
+        });
+        for (name, reason) in &found.skipped {
+            self.skip(name, reason);
+        }
+        for source in &found.sources {
+            match Content::read(&source.path) {
+                Ok(content) => self.document(source, content).await?,
+                Err(problem) => self.skip(&source.name, &problem),
+            }
+        }
+        self.remove_the_rest().await
+    }
+
+    fn skip(&mut self, name: &str, reason: &str) {
+        (self.watch)(Event::Skipped { name, reason });
+        self.unread.push(name.to_owned());
+        self.outcome.skipped += 1;
+    }
+
+    async fn document(&mut self, source: &Source, content: Content) -> Result<(), Stopped> {
+        let name = &*source.name;
+        let is_new = self.current.insert(content.checksum.clone());
+        if !is_new {
+            // Another of the same words is there already.
+            self.outcome.kept += 1;
+            (self.watch)(Event::Kept { name });
+            return Ok(());
+        }
+        let checksum = &content.checksum;
+        match self.store.known(checksum, source.kind.name()).await? {
+            Known::No => self.write(source, &content).await,
+            Known::Whole => {
+                self.store.moved(checksum, name).await?;
+                self.outcome.kept += 1;
+                (self.watch)(Event::Kept { name });
+                Ok(())
+            }
+            Known::Lacking => {
+                self.store.moved(checksum, name).await?;
+                self.fill(name, checksum).await
+            }
+        }
+    }
+
+    /// Puts a document into the file, in the place of what had its name.
+    async fn write(&mut self, source: &Source, content: &Content) -> Result<(), Stopped> {
+        let name = &*source.name;
+        let document = Document::read(source.kind, &content.text);
+        let title = document.title.or_else(|| title_of(&source.path));
+        let chunks: Vec<_> = document
+            .sections
+            .iter()
+            .flat_map(|section| {
+                let heading = section.heading.as_deref();
+                chunks::cut(&section.text).map(move |text| (heading, text))
+            })
+            .collect();
+        let title = title.as_deref();
+        let texts = chunks
+            .iter()
+            .map(|(section, text)| in_context(title, *section, text));
+        let vectors = self.builder.vectors(name, texts, self.watch).await?;
+        let chunks: Vec<_> = chunks
+            .into_iter()
+            .zip(&vectors)
+            .map(|((section, text), vector)| NewChunk {
+                title,
+                section,
+                text,
+                vector: vector::bytes(vector),
+            })
+            .collect();
+        self.store
+            .replace((name, source.kind.name()), &content.checksum, &chunks)
+            .await?;
+        self.outcome.written += 1;
+        (self.watch)(Event::Written {
+            name,
+            chunks: chunks.len(),
+        });
+        Ok(())
+    }
+
+    /// Gives the chunks of a document the vectors they lack.
+    async fn fill(&mut self, name: &str, checksum: &str) -> Result<(), Stopped> {
+        let lacking = self.store.lacking(checksum).await?;
+        let texts = lacking.iter().map(
+            |Lacking {
+                 title,
+                 section,
+                 text,
+                 ..
+             }| in_context(title.as_deref(), section.as_deref(), text),
+        );
+        let vectors = self.builder.vectors(name, texts, self.watch).await?;
+        self.store.fill(&lacking, &vectors).await?;
+        self.outcome.written += 1;
+        (self.watch)(Event::Written {
+            name,
+            chunks: lacking.len(),
+        });
+        Ok(())
+    }
+
+    async fn remove_the_rest(&mut self) -> Result<(), Stopped> {
+        for (checksum, name) in self.store.sources().await? {
+            let is_unread = self.unread.iter().any(|unread| {
+                name.strip_prefix(&**unread)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            });
+            if self.current.contains(&checksum) || is_unread {
+                continue;
+            }
+            self.store.remove(&checksum).await?;
+            self.outcome.removed += 1;
+            (self.watch)(Event::Removed { name: &name });
+        }
+        Ok(())
+    }
+}
+
+// === impl Stopped ===
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Base(error)
+    }
+}
+
+impl From<BuildError> for Stopped {
+    fn from(error: BuildError) -> Self {
+        Self::Build(error)
+    }
+}
+
+// === impl Content ===
+
+impl Content {
+    fn read(path: &Path) -> Result<Self, String> {
+        let file = fs::metadata(path).map_err(|error| error.to_string())?;
+        if file.len() > MAX_FILE {
+            return Err(format!("larger than {MAX_FILE} bytes"));
+        }
+        let bytes = fs::read(path).map_err(|error| error.to_string())?;
+        let checksum = Sha256::digest(&bytes);
+        let checksum = checksum.iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        Ok(Self { checksum, text })
+    }
+}
+
+/// What a document is called that does not say so itself.
+fn title_of(path: &Path) -> Option<String> {
+    path.file_stem().map(|name| name.to_string_lossy().into())
+}
+
+/// A chunk with what it is about: out of its place, "It must not freeze" means nothing.
+fn in_context(title: Option<&str>, section: Option<&str>, text: &str) -> String {
+    let parts: Vec<_> = title.into_iter().chain(section).collect();
+    format!("{}\n\n{text}", parts.join(" > "))
+}
+
+/// A vector that can be stored.
+fn checked(vector: Vec<f32>) -> Result<Vec<f32>, String> {
+    if vector.is_empty() || vector.len() > MAX_DIMENSIONS {
+        return Err(format!("a vector of {} numbers", vector.len()));
+    }
+    if vector.iter().any(|value| !value.is_finite()) {
+        return Err("a vector with numbers that are none".to_owned());
+    }
+    Ok(vector)
+}

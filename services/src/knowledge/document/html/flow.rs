@@ -1,0 +1,105 @@
+//! Words in lines and paragraphs.
+
+/// What comes between two words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Break {
+    #[default]
+    None,
+    Blank,
+    Line,
+    Paragraph,
+}
+
+/// Writes words, and between them no more than is needed.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    pending: Break,
+    /// Whether something is to stand in front of the next word.
+    mark: Mark,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mark {
+    #[default]
+    None,
+    Item,
+    Cell,
+}
+
+// === impl Flow ===
+
+impl Flow {
+    /// Ends the line or the paragraph, as soon as something follows.
+    pub(super) fn breaks(&mut self, kind: Break) {
+        self.pending = self.pending.max(kind);
+        self.mark = Mark::None;
+    }
+
+    /// Begins an item of a list.
+    pub(super) fn item(&mut self) {
+        self.mark = Mark::Item;
+    }
+
+    /// Begins a cell of a table.
+    pub(super) fn cell(&mut self) {
+        self.mark = Mark::Cell;
+    }
+
+    /// Writes words; how they are spaced does not matter.
+    pub(super) fn text(&mut self, text: &str, into: &mut String) {
+        if text.starts_with(char::is_whitespace) {
+            self.pending = self.pending.max(Break::Blank);
+        }
+        for word in text.split_whitespace() {
+            self.separate(into);
+            into.push_str(word);
+            self.pending = Break::Blank;
+        }
+        let ends_in_word = text.ends_with(|c: char| !c.is_whitespace());
+        if ends_in_word {
+            self.pending = Break::None;
+        }
+    }
+
+    /// Writes a text as it is.
+    pub(super) fn preformatted(&mut self, text: &str, into: &mut String) {
+        self.separate(into);
+        into.push_str(text);
+    }
+
+    fn separate(&mut self, into: &mut String) {
+        let is_first = into.is_empty();
+        match self.pending {
+            _ if is_first => {}
+            Break::None | Break::Blank if self.mark == Mark::Cell => into.push_str(" | "),
+            Break::None => {}
+            Break::Blank => into.push(' '),
+            Break::Line => into.push('\n'),
+            Break::Paragraph => into.push_str("\n\n"),
+        }
+        if self.mark == Mark::Item {
+            into.push_str("- ");
+        }
+        self.pending = Break::None;
+        self.mark = Mark::None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_within_and_between_texts_are_one() {
+        let mut flow = Flow::default();
+        let mut text = String::new();
+        for part in ["a ", " b", "c", "\n", "d"] {
+            flow.text(part, &mut text);
+        }
+        assert_eq!(text, "a bc d");
+        flow.breaks(Break::Paragraph);
+        flow.breaks(Break::Line);
+        flow.text(" e", &mut text);
+        assert_eq!(text, "a bc d\n\ne");
+    }
+}

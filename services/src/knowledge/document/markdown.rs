@@ -1,0 +1,257 @@
+//! Markdown: its headings are taken out, the rest stays as it is, since it reads well.
+
+use super::{Document, outline::Outline};
+
+/// A block of code, from fence to fence.
+#[derive(Clone, Copy)]
+struct Fence {
+    mark: u8,
+    length: usize,
+}
+
+pub(super) fn read(text: &str) -> Document {
+    let mut outline = Outline::default();
+    let text = front_matter(text, &mut outline);
+    let mut fence: Option<Fence> = None;
+    let mut in_comment = false;
+    let mut lines = text.lines().peekable();
+    // A line that may be a heading if the next one underlines it.
+    let mut follows_blank = true;
+    while let Some(line) = lines.next() {
+        if let Some(open) = fence {
+            push(&mut outline, line);
+            if open.is_closed_by(line) {
+                fence = None;
+            }
+            continue;
+        }
+        if in_comment || line.trim_start().starts_with("<!--") {
+            in_comment = !line.contains("-->");
+            continue;
+        }
+        if let Some((level, heading)) = heading(line) {
+            outline.heading(level, &plain(heading));
+            follows_blank = true;
+            continue;
+        }
+        let underlined = lines.peek().and_then(|next| underline(next));
+        if let Some(level) = underlined
+            && follows_blank
+            && is_prose(line)
+        {
+            lines.next();
+            outline.heading(level, &plain(line));
+            continue;
+        }
+        fence = Fence::opened_by(line);
+        follows_blank = line.trim().is_empty();
+        push(&mut outline, line);
+    }
+    outline.finish()
+}
+
+fn push(outline: &mut Outline, line: &str) {
+    let text = outline.text();
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// Passes over settings at the very beginning, and takes the title from there.
+fn front_matter<'a>(text: &'a str, outline: &mut Outline) -> &'a str {
+    let Some(rest) = text
+        .strip_prefix("---\n")
+        .or_else(|| text.strip_prefix("---\r\n"))
+    else {
+        return text;
+    };
+    let mut length = 0;
+    let mut title = None;
+    for line in rest.split_inclusive('\n') {
+        length += line.len();
+        let line = line.trim_end();
+        if line == "---" || line == "..." {
+            outline.title(title.unwrap_or_default());
+            return &rest[length..];
+        }
+        if let Some(value) = line.strip_prefix("title:") {
+            title = Some(value.trim().trim_matches(['"', '\'']));
+        }
+    }
+    text
+}
+
+/// A heading with marks in front, and of which level.
+fn heading(line: &str) -> Option<(u8, &str)> {
+    let line = flush(line)?;
+    let rest = line.trim_start_matches('#');
+    let level = u8::try_from(line.len() - rest.len()).ok()?;
+    if !(1..=6).contains(&level) || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
+        return None;
+    }
+    let heading = rest.trim();
+    // Marks behind it belong to it only if nothing is between.
+    let without = heading.trim_end_matches('#');
+    let is_closed = without.is_empty() || without.ends_with([' ', '\t']);
+    Some((
+        level,
+        if is_closed {
+            without.trim_end()
+        } else {
+            heading
+        },
+    ))
+}
+
+/// Whether a line makes a heading of the one before, and of which level.
+fn underline(line: &str) -> Option<u8> {
+    let line = flush(line)?.trim_end();
+    let is_all = |mark| line.len() > 1 && line.bytes().all(|byte| byte == mark);
+    match () {
+        () if is_all(b'=') => Some(1),
+        () if is_all(b'-') => Some(2),
+        () => None,
+    }
+}
+
+/// Whether a line is neither blank nor anything with a mark in front.
+fn is_prose(line: &str) -> bool {
+    flush(line).is_some_and(|line| {
+        !line.is_empty()
+            && !line.starts_with(['-', '*', '+', '>', '|', '=', '`', '~', '<'])
+            && !line.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// A line that is not indented so far that it would be code.
+fn flush(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches(' ');
+    (line.len() - text.len() < 4).then_some(text)
+}
+
+/// A heading without marks for emphasis, code, anchors and the targets of links.
+fn plain(heading: &str) -> String {
+    let heading = match heading.rfind("{#") {
+        Some(at) if heading.ends_with('}') => &heading[..at],
+        _ => heading,
+    };
+    let mut plain = String::with_capacity(heading.len());
+    let mut rest = heading;
+    while let Some(at) = rest.find("](") {
+        let (text, target) = rest.split_at(at);
+        let Some(end) = target.find(')') else {
+            break;
+        };
+        match text.rfind('[') {
+            Some(begin) => {
+                plain.push_str(&text[..begin]);
+                plain.push_str(&text[begin + 1..]);
+            }
+            None => plain.push_str(text),
+        }
+        rest = &target[end + 1..];
+    }
+    plain.push_str(rest);
+    plain.retain(|c| c != '`' && c != '*');
+    plain
+}
+
+// === impl Fence ===
+
+impl Fence {
+    fn opened_by(line: &str) -> Option<Self> {
+        let line = line.trim_start().as_bytes();
+        let mark = *line.first().filter(|mark| matches!(mark, b'`' | b'~'))?;
+        let length = line.iter().take_while(|byte| **byte == mark).count();
+        let has_code = mark == b'`' && line[length..].contains(&mark);
+        (length >= 3 && !has_code).then_some(Self { mark, length })
+    }
+
+    fn is_closed_by(self, line: &str) -> bool {
+        let line = line.trim().as_bytes();
+        line.len() >= self.length && line.iter().all(|byte| *byte == self.mark)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sections(text: &str) -> Vec<(Option<String>, String)> {
+        let sections = read(text).sections.into_iter();
+        sections.map(|one| (one.heading, one.text)).collect()
+    }
+
+    #[test]
+    fn headings_are_told_from_what_looks_like_them() {
+        for (line, expected) in [
+            ("# One", Some((1, "One"))),
+            ("   ###### Six ######", Some((6, "Six"))),
+            ("## C#", Some((2, "C#"))),
+            ("#", Some((1, ""))),
+            ("####### seven", None),
+            ("#hashtag", None),
+            ("    # code", None),
+            ("text # text", None),
+        ] {
+            assert_eq!(heading(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_cut_at_its_headings() {
+        let text = "---\ntags: x\ntitle: \"The Manual\"\n---\n\nIntro.\n\n\
+            Beds\n----\n\nSoil is *good*.\n\n- a list\n---\n\n\
+            ### `Sand` and [loam](soil.md) {#sand}\n<!-- a\n# secret\n-->\nGrains.\n";
+        assert_eq!(read(text).title.as_deref(), Some("The Manual"));
+        assert_eq!(
+            sections(text),
+            [
+                (None, "Intro.".to_owned()),
+                (
+                    Some("Beds".to_owned()),
+                    "Soil is *good*.\n\n- a list\n---".to_owned()
+                ),
+                (
+                    Some("Beds > Sand and loam".to_owned()),
+                    "Grains.".to_owned()
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_first_heading_of_a_document_is_its_title() {
+        let document = read("Title\n=====\ntext\n\n# Second\nmore");
+        assert_eq!(document.title.as_deref(), Some("Title"));
+        assert_eq!(document.sections[1].heading.as_deref(), Some("Second"));
+    }
+
+    #[test]
+    fn code_has_no_headings() {
+        for fence in ["```", "~~~~", "   ```sh"] {
+            let close = fence.trim().trim_end_matches("sh");
+            let text = format!("# T\n{fence}\n# not one\n``\n{close}\n## One\nx\n");
+            let found = sections(&text);
+            assert_eq!(found.len(), 2, "{found:?}");
+            assert!(found[0].1.contains("# not one"), "{found:?}");
+        }
+        assert_eq!(sections("``` `a` is code\n# One\nx").len(), 2);
+    }
+
+    #[test]
+    fn a_rule_at_the_beginning_is_no_settings() {
+        let found = sections("---\ntext\n");
+        assert_eq!(found, [(None, "---\ntext".to_owned())]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in "[#`~=<>!\\-\\[\\](){} \na-zü]{0,200}") {
+            let document = read(&text);
+            let length: usize = document.sections.iter().map(|one| one.text.len()).sum();
+            prop_assert!(length <= text.len() + 8 * document.sections.len());
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Vectors in a byte a number, which finds the few worth looking at in full.
+
+use super::{
+    best::{Best, Scored},
+    vector::{self, Question},
+};
+
+/// Rows that may still be among the best are thinned out when there are more of them.
+const CROWD: usize = 4096;
+
+/// What rounding in floating point may add.
+const ROUNDING: f64 = 1e-6;
+
+/// All vectors of one length: a quarter of what they take in the file, and read four times as
+/// fast.
+///
+/// A row is a unit vector rounded to 127 steps either way, and how far that moved it. By that
+/// much, and no more, its similarity to a question can differ from the true one, so what is left
+/// out here cannot be among the best.
+#[derive(Debug)]
+pub(super) struct Matrix {
+    dimensions: usize,
+    codes: Vec<i8>,
+    rows: Vec<Row>,
+    /// The unit vector of the row that is being added.
+    unit: Vec<f64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    id: i64,
+    product: u32,
+    step: f32,
+    error: f32,
+}
+
+/// Chunks that may be among the best, by what they can score at most.
+#[derive(Debug)]
+pub(super) struct Candidates {
+    /// Whether any row was looked at.
+    pub(super) is_any: bool,
+    /// The most promising first.
+    pub(super) rows: Vec<Scored>,
+}
+
+// === impl Matrix ===
+
+impl Matrix {
+    /// Makes room for so many rows.
+    pub(super) fn new(dimensions: usize, rows: usize) -> Self {
+        Self {
+            dimensions,
+            codes: Vec::with_capacity(dimensions.saturating_mul(rows)),
+            rows: Vec::with_capacity(rows),
+            unit: Vec::with_capacity(dimensions),
+        }
+    }
+
+    /// How many bytes so many rows take.
+    pub(super) fn size(dimensions: usize, rows: usize) -> usize {
+        rows.saturating_mul(dimensions.saturating_add(size_of::<Row>()))
+    }
+
+    pub(super) fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a vector of the file, which has to have the right length; one that points nowhere
+    /// is left out.
+    pub(super) fn push(&mut self, id: i64, product: u32, bytes: &[u8]) {
+        let Some(length) = vector::length(vector::values(bytes)) else {
+            return;
+        };
+        let values = vector::values(bytes).map(|value| f64::from(value) / length);
+        self.unit.clear();
+        self.unit.extend(values);
+        let largest = self
+            .unit
+            .iter()
+            .fold(0.0_f64, |most, value| most.max(value.abs()));
+        let step = single(largest / 127.0);
+        let wide = f64::from(step);
+        let begin = self.codes.len();
+        self.codes
+            .extend(self.unit.iter().map(|value| code(value / wide)));
+        let codes = self.codes[begin..].iter();
+        let error = vector::distance(&self.unit, codes.map(|code| f64::from(*code) * wide));
+        self.rows.push(Row {
+            id,
+            product,
+            step,
+            error: single(error),
+        });
+    }
+
+    /// Lets go of what was only needed to add rows.
+    pub(super) fn finish(&mut self) {
+        self.unit = Vec::new();
+        self.codes.shrink_to_fit();
+        self.rows.shrink_to_fit();
+    }
+
+    /// Whether it has a row of these products.
+    pub(super) fn has(&self, selected: &[bool]) -> bool {
+        let mut rows = self.rows.iter();
+        rows.any(|row| is_selected(selected, row.product))
+    }
+
+    /// Finds what may be among the best `count` of these products.
+    ///
+    /// The question has to have the same length.
+    pub(super) fn candidates(
+        &self,
+        question: &Question,
+        selected: &[bool],
+        count: usize,
+    ) -> Candidates {
+        let mut is_any = false;
+        // What the best are known to score at least: what cannot reach that is out.
+        let mut sure = Best::new(count);
+        let mut promising: Vec<Scored> = Vec::new();
+        for (row, codes) in self
+            .rows
+            .iter()
+            .zip(self.codes.chunks_exact(self.dimensions))
+        {
+            if !is_selected(selected, row.product) {
+                continue;
+            }
+            is_any = true;
+            let sum = f64::from(product(codes, &question.codes));
+            let score = sum * f64::from(row.step) * question.step;
+            let error = f64::from(row.error);
+            // q·u - q'·u' = q·(u - u') + (q - q')·u', and q is of length one.
+            let slack = error + question.error * (1.0 + error) + ROUNDING;
+            let id = row.id;
+            if sure.bar().is_none_or(|bar| score + slack >= bar) {
+                sure.show(Scored {
+                    score: score - slack,
+                    id,
+                });
+                promising.push(Scored {
+                    score: score + slack,
+                    id,
+                });
+                if promising.len() == 2 * CROWD {
+                    thin_out(&mut promising, &sure);
+                }
+            }
+        }
+        thin_out(&mut promising, &sure);
+        Candidates {
+            is_any,
+            rows: promising,
+        }
+    }
+}
+
+/// Drops those that cannot be among the best any more, and the least promising of a crowd that
+/// hardly differs.
+fn thin_out(promising: &mut Vec<Scored>, sure: &Best) {
+    if let Some(bar) = sure.bar() {
+        promising.retain(|one| one.score >= bar);
+    }
+    promising.sort_by(Scored::order);
+    promising.truncate(CROWD);
+}
+
+fn is_selected(selected: &[bool], product: u32) -> bool {
+    usize::try_from(product).is_ok_and(|at| selected.get(at) == Some(&true))
+}
+
+/// The scalar product. Written so that the compiler makes vector instructions of it.
+fn product(codes: &[i8], question: &[i16]) -> i32 {
+    let pairs = codes.iter().zip(question);
+    pairs
+        .map(|(code, other)| i32::from(*code) * i32::from(*other))
+        .sum()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "it is within 127 steps, and casts saturate"
+)]
+fn code(value: f64) -> i8 {
+    value.round() as i8
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what that rounds off is far below the rounding that is allowed for"
+)]
+fn single(value: f64) -> f32 {
+    value as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The ids of the best by comparing everything in full.
+    fn exact(question: &Question, vectors: &[Vec<f32>], count: usize) -> Vec<i64> {
+        let mut best = Best::new(count);
+        for (id, vector) in (0..).zip(vectors) {
+            if let Some(score) = question.similarity(&vector::bytes(vector)) {
+                best.show(Scored { score, id });
+            }
+        }
+        best.into_vec().into_iter().map(|one| one.id).collect()
+    }
+
+    fn matrix(dimensions: usize, vectors: &[Vec<f32>]) -> Matrix {
+        let mut matrix = Matrix::new(dimensions, vectors.len());
+        for (id, vector) in (0..).zip(vectors) {
+            matrix.push(id, 0, &vector::bytes(vector));
+        }
+        matrix.finish();
+        matrix
+    }
+
+    proptest! {
+        #[test]
+        fn the_best_are_always_among_the_candidates(
+            vectors in prop::collection::vec(
+                prop::collection::vec(-2.0_f32..2.0, 12), 0..80,
+            ),
+            question in prop::collection::vec(-1.0_f32..1.0, 12),
+            count in 1_usize..8,
+        ) {
+            let question = Question::new(&question);
+            prop_assume!(question.is_some());
+            let question = question.expect("assumed");
+            let matrix = matrix(12, &vectors);
+            let candidates = matrix.candidates(&question, &[true], count);
+            let found: Vec<_> = candidates.rows.iter().map(|row| row.id).collect();
+            for id in exact(&question, &vectors, count) {
+                prop_assert!(found.contains(&id), "{id} is not in {found:?}");
+            }
+            for row in &candidates.rows {
+                let at = usize::try_from(row.id).expect("small");
+                let score = question.similarity(&vector::bytes(&vectors[at]));
+                prop_assert!(score.expect("it points somewhere") <= row.score);
+            }
+        }
+    }
+
+    #[test]
+    fn the_candidates_are_few_where_vectors_differ() {
+        let mut state = 1_u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f32::from(state.to_le_bytes()[3]) - 127.5
+        };
+        let vectors: Vec<Vec<f32>> = (0..2000)
+            .map(|_| (0..32).map(|_| random()).collect())
+            .collect();
+        let question = Question::new(&vectors[17]).expect("it points somewhere");
+        let found = matrix(32, &vectors).candidates(&question, &[true], 3);
+        assert_eq!(found.rows[0].id, 17);
+        assert!(found.rows.len() < 20, "{}", found.rows.len());
+    }
+
+    #[test]
+    fn a_crowd_that_does_not_differ_is_cut_off() {
+        let vectors = vec![vec![1.0, 2.0]; 3 * CROWD];
+        let question = Question::new(&[2.0, 1.0]).expect("it points somewhere");
+        let found = matrix(2, &vectors).candidates(&question, &[true], 2);
+        assert_eq!(found.rows.len(), CROWD);
+        assert_eq!([found.rows[0].id, found.rows[1].id], [0, 1]);
+    }
+
+    #[test]
+    fn what_was_not_selected_is_not_looked_at() {
+        let mut matrix = Matrix::new(1, 2);
+        matrix.push(5, 0, &vector::bytes(&[1.0]));
+        matrix.push(6, 1, &vector::bytes(&[1.0]));
+        matrix.push(7, 1, &vector::bytes(&[0.0]));
+        assert_eq!(matrix.len(), 2, "one points nowhere");
+        let question = Question::new(&[1.0]).expect("it points somewhere");
+        for (selected, expected) in [
+            ([true, false], &[5][..]),
+            ([false, true], &[6]),
+            ([true, true], &[5, 6]),
+            ([false, false], &[]),
+        ] {
+            let found = matrix.candidates(&question, &selected, 9);
+            let ids: Vec<_> = found.rows.iter().map(|row| row.id).collect();
+            assert_eq!(ids, expected, "{selected:?}");
+            assert_eq!(found.is_any, !expected.is_empty());
+            assert_eq!(matrix.has(&selected), found.is_any);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The passages closest to a question.
+
+mod passages;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::VecDeque, fmt, sync::Arc};
+
+use futures_util::TryStreamExt as _;
+use sqlx::Row as _;
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+pub use self::passages::Passage;
+use super::{
+    Error, Provider,
+    base::{Places, Snapshot, Vectors},
+    best::{Best, Scored},
+    matrix::{Candidates, Matrix},
+    vector::{self, Question},
+};
+
+/// How many vectors are looked up in the file at a time.
+const BATCH: usize = 128;
+
+/// A search among some products, as the file was when it was prepared.
+#[derive(Clone)]
+pub struct Search {
+    snapshot: Arc<Snapshot>,
+    provider: Provider,
+    /// Which of the products to search.
+    selected: Arc<[bool]>,
+    searching: Arc<Semaphore>,
+}
+
+// === impl Search ===
+
+impl Search {
+    pub(super) fn new(
+        snapshot: Arc<Snapshot>,
+        provider: Provider,
+        selected: Vec<bool>,
+        searching: Arc<Semaphore>,
+    ) -> Self {
+        Self {
+            snapshot,
+            provider,
+            selected: selected.into(),
+            searching,
+        }
+    }
+
+    /// Whether there is anything to compare with, where there is anything at all.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let has_vectors = match &self.snapshot.vectors {
+            Vectors::Absent => false,
+            Vectors::Held(matrices) => matrices.iter().any(|one| one.has(&self.selected)),
+            Vectors::TooMany => true,
+        };
+        let is_any = self.selected.contains(&true);
+        if is_any && !has_vectors {
+            return Err(Error::NoVectors(self.provider.name()));
+        }
+        Ok(())
+    }
+
+    /// Finds the `count` passages whose vectors are closest to this one by their cosine, the
+    /// closest first.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read any more, and if its vectors have another length.
+    pub async fn nearest(&self, vector: &[f32], count: usize) -> Result<Vec<Passage>, Error> {
+        // What points nowhere is close to nothing.
+        let Some(question) = Question::new(vector) else {
+            return Ok(Vec::new());
+        };
+        if !self.selected.contains(&true) {
+            return Ok(Vec::new());
+        }
+        let best = match &self.snapshot.vectors {
+            Vectors::Absent => return Err(Error::NoVectors(self.provider.name())),
+            Vectors::Held(_) => self.among_held(question, count).await?,
+            Vectors::TooMany => self.among_all(&question, count).await?,
+        };
+        passages::read(&self.snapshot, best.into_vec()).await
+    }
+
+    /// Finds the candidates in memory, and compares those in full.
+    async fn among_held(&self, question: Question, count: usize) -> Result<Best, Error> {
+        let turn = Arc::clone(&self.searching).acquire_owned().await;
+        let (snapshot, selected) = (Arc::clone(&self.snapshot), Arc::clone(&self.selected));
+        let work = move || {
+            // It ends with the work, also when nobody waits for that any more.
+            let _turn = turn;
+            let found = candidates(&snapshot, &question, &selected, count);
+            (question, found)
+        };
+        let (question, found) = spawn_blocking(work).await.map_err(Error::Interrupted)?;
+        if !found.is_any {
+            return self.nothing_compared(&question);
+        }
+        let mut best = Best::new(count);
+        let mut rest = VecDeque::from(found.rows);
+        while let Some(next) = rest.front() {
+            // The rest is less promising than the best are good.
+            if best.bar().is_some_and(|bar| bar > next.score) {
+                break;
+            }
+            let batch = rest.drain(..rest.len().min(BATCH));
+            let ids: Vec<_> = batch.map(|row| row.id).collect();
+            self.compare(&ids, &question, &mut best).await?;
+        }
+        Ok(best)
+    }
+
+    /// Compares a few chunks in full.
+    async fn compare(
+        &self,
+        ids: &[i64],
+        question: &Question,
+        best: &mut Best,
+    ) -> Result<(), Error> {
+        let mut connection = self.snapshot.reader.turn().await;
+        let mut rows = sqlx::query(self.provider.statements().some)
+            .bind(passages::json(ids))
+            .fetch(&mut *connection);
+        while let Some(row) = rows.try_next().await? {
+            if let Some(score) = question.similarity(row.try_get(1)?) {
+                let id = row.try_get(0)?;
+                best.show(Scored { score, id });
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the whole file through.
+    async fn among_all(&self, question: &Question, count: usize) -> Result<Best, Error> {
+        let places = Places::new(&self.snapshot.products);
+        let mut best = Best::new(count);
+        let (mut is_any, mut other) = (false, None);
+        let mut connection = self.snapshot.reader.turn().await;
+        let mut rows = sqlx::query(self.provider.statements().all).fetch(&mut *connection);
+        while let Some(row) = rows.try_next().await? {
+            let product = places.find(row.try_get(1)?, row.try_get(2)?);
+            let at = product.and_then(|at| usize::try_from(at).ok());
+            if at.and_then(|at| self.selected.get(at)) != Some(&true) {
+                continue;
+            }
+            let bytes: &[u8] = row.try_get(3)?;
+            if vector::dimensions(bytes) != Some(question.dimensions()) {
+                other = other.or(vector::dimensions(bytes));
+                continue;
+            }
+            is_any = true;
+            if let Some(score) = question.similarity(bytes) {
+                let id = row.try_get(0)?;
+                best.show(Scored { score, id });
+            }
+        }
+        if is_any {
+            return Ok(best);
+        }
+        Err(self.lengths(other, question))
+    }
+
+    /// There are vectors, and none like the question's.
+    fn nothing_compared(&self, question: &Question) -> Result<Best, Error> {
+        let Vectors::Held(matrices) = &self.snapshot.vectors else {
+            return Err(Error::NoVectors(self.provider.name()));
+        };
+        let other = matrices.iter().find(|one| one.has(&self.selected));
+        let held = other.map(Matrix::dimensions);
+        if held == Some(question.dimensions()) {
+            return Ok(Best::new(0));
+        }
+        Err(self.lengths(held, question))
+    }
+
+    fn lengths(&self, held: Option<usize>, question: &Question) -> Error {
+        let provider = self.provider.name();
+        held.map_or(Error::NoVectors(provider), |held| Error::Lengths {
+            provider,
+            held,
+            asked: question.dimensions(),
+        })
+    }
+}
+
+impl fmt::Debug for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Search")
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
+}
+
+fn candidates(
+    snapshot: &Snapshot,
+    question: &Question,
+    selected: &[bool],
+    count: usize,
+) -> Candidates {
+    let matrices = match &snapshot.vectors {
+        Vectors::Held(matrices) => &**matrices,
+        Vectors::Absent | Vectors::TooMany => &[],
+    };
+    matrices
+        .iter()
+        .find(|matrix| matrix.dimensions() == question.dimensions())
+        .map_or(
+            Candidates {
+                is_any: false,
+                rows: Vec::new(),
+            },
+            |matrix| matrix.candidates(question, selected, count),
+        )
+}
