@@ -65,13 +65,16 @@ mod tests;
 mod value;
 
 use std::{
-    fmt,
+    fmt, iter, mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header, header::Entry};
+use http::{
+    HeaderMap, HeaderValue, Request, Response, StatusCode, header,
+    header::{Entry, OccupiedEntry},
+};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -99,7 +102,7 @@ pub struct EveryResponse;
 #[derive(Clone)]
 #[must_use]
 pub struct LinkLayer<F = JsonResponses> {
-    links: Arc<[Prepared]>,
+    links: Prepared,
     filter: F,
 }
 
@@ -107,7 +110,7 @@ pub struct LinkLayer<F = JsonResponses> {
 #[derive(Clone)]
 pub struct Linked<S, F = JsonResponses> {
     inner: S,
-    links: Arc<[Prepared]>,
+    links: Prepared,
     filter: F,
 }
 
@@ -116,16 +119,18 @@ pin_project! {
     pub struct ResponseFuture<T, F = JsonResponses> {
         #[pin]
         response: T,
-        links: Arc<[Prepared]>,
+        links: Prepared,
         filter: F,
     }
 }
 
-/// A link and the header value that says it.
-#[derive(Debug)]
+/// The header values that say the links.
+///
+/// The first one travels by itself: it moves into the response, and most servers have no other.
+#[derive(Clone, Debug, Default)]
 struct Prepared {
-    link: Link,
-    value: HeaderValue,
+    first: Option<HeaderValue>,
+    more: Option<Arc<[HeaderValue]>>,
 }
 
 // === impl Select ===
@@ -159,14 +164,8 @@ impl LinkLayer {
     ///
     /// A link that is listed twice is added once.
     pub fn new(links: impl IntoIterator<Item = Link>) -> Self {
-        let mut prepared: Vec<Prepared> = Vec::new();
-        for link in links {
-            if prepared.iter().all(|other| other.link != link) {
-                prepared.push(Prepared::new(link));
-            }
-        }
         Self {
-            links: prepared.into(),
+            links: Prepared::new(links),
             filter: JsonResponses,
         }
     }
@@ -211,7 +210,7 @@ impl<S, F: Clone> Layer<S> for LinkLayer<F> {
     fn layer(&self, inner: S) -> Self::Service {
         Linked {
             inner,
-            links: Arc::clone(&self.links),
+            links: self.links.clone(),
             filter: self.filter.clone(),
         }
     }
@@ -243,7 +242,7 @@ where
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         // Before the call, so that what it returns is written where it stays.
-        let links = Arc::clone(&self.links);
+        let links = self.links.clone();
         let filter = self.filter.clone();
         ResponseFuture {
             response: self.inner.call(request),
@@ -270,7 +269,7 @@ where
             let status = response.status();
             let never = status.is_informational() || status == StatusCode::NOT_MODIFIED;
             if !never && this.filter.selects(status, response.headers()) {
-                append(response.headers_mut(), this.links);
+                mem::take(this.links).append_to(response.headers_mut());
             }
         }
         polled
@@ -286,35 +285,58 @@ impl<T, F> fmt::Debug for ResponseFuture<T, F> {
 // === impl Prepared ===
 
 impl Prepared {
-    fn new(link: Link) -> Self {
-        let value = HeaderValue::try_from(link.to_string()).expect("a link is printable ASCII");
-        // The first clone of bytes made from a `String` moves them behind a reference count,
-        // which allocates. Done here, no response has to pay for it.
-        drop(value.clone());
-        Self { link, value }
-    }
-}
-
-/// Appends the links that the response did not come with.
-fn append(headers: &mut HeaderMap, links: &[Prepared]) {
-    match headers.entry(header::LINK) {
-        Entry::Vacant(vacant) => {
-            let mut values = links.iter().map(|Prepared { value, .. }| value.clone());
-            let Some(first) = values.next() else { return };
-            let mut entry = vacant.insert_entry(first);
-            values.for_each(|value| entry.append(value));
+    fn new(links: impl IntoIterator<Item = Link>) -> Self {
+        let mut different: Vec<Link> = Vec::new();
+        for link in links {
+            if !different.contains(&link) {
+                different.push(link);
+            }
         }
-        Entry::Occupied(mut entry) => {
-            // What is appended here stands behind these, and is not compared with.
-            let own = entry.iter().count();
-            for Prepared { link, value } in links {
-                let mut written = entry.iter().take(own).map(HeaderValue::as_bytes);
-                if !written.any(|line| parse::links(line).any(|written| written.says(link))) {
+        let mut values = different.iter().map(|link| {
+            let value = HeaderValue::try_from(link.to_string());
+            let value = value.expect("a link is printable ASCII");
+            // The first clone of bytes made from a `String` moves them behind a reference
+            // count, which allocates. Done here, no response has to pay for it.
+            drop(value.clone());
+            value
+        });
+        Self {
+            first: values.next(),
+            more: Some(values.collect::<Arc<[_]>>()).filter(|more| !more.is_empty()),
+        }
+    }
+
+    /// Appends the links that the response did not come with.
+    fn append_to(self, headers: &mut HeaderMap) {
+        let Some(first) = self.first else { return };
+        let more = self.more.as_deref().unwrap_or_default();
+        match headers.entry(header::LINK) {
+            Entry::Vacant(vacant) => {
+                let mut entry = vacant.insert_entry(first);
+                for value in more {
                     entry.append(value.clone());
+                }
+            }
+            Entry::Occupied(mut entry) => {
+                // What is appended here stands behind these, and is not compared with.
+                let own = entry.iter().count();
+                for value in iter::once(&first).chain(more) {
+                    if !says(&entry, own, value) {
+                        entry.append(value.clone());
+                    }
                 }
             }
         }
     }
+}
+
+/// Whether one of the first lines has a link that says what ours says.
+fn says(lines: &OccupiedEntry<'_, HeaderValue>, first: usize, ours: &HeaderValue) -> bool {
+    let ours = parse::links(ours.as_bytes()).next();
+    ours.is_some_and(|ours| {
+        let mut lines = lines.iter().take(first).map(HeaderValue::as_bytes);
+        lines.any(|line| parse::links(line).any(|written| written.says(&ours)))
+    })
 }
 
 #[inline]

@@ -179,10 +179,9 @@ struct Rules<R> {
     sanitizer: Sanitizer,
 }
 
-/// What the log says about the request.
+/// What the log says about the request: nothing, if nobody listens to it.
 struct Origin {
-    method: Method,
-    path: Option<PathAndQuery>,
+    asked: Option<(Method, Option<PathAndQuery>)>,
     id: Option<RequestId>,
 }
 
@@ -438,9 +437,10 @@ impl<R> Rules<R> {
 impl Origin {
     #[inline]
     fn of<B>(request: &Request<B>) -> Self {
+        let uri = request.uri();
         Self {
-            method: request.method().clone(),
-            path: request.uri().path_and_query().cloned(),
+            asked: tracing::enabled!(tracing::Level::ERROR)
+                .then(|| (request.method().clone(), uri.path_and_query().cloned())),
             id: request.extensions().get().cloned(),
         }
     }
@@ -452,10 +452,13 @@ impl Origin {
         detail: Option<&ErrorDetail>,
         is_public: bool,
     ) {
+        let Some((method, path)) = &self.asked else {
+            return;
+        };
         let request_id = id.as_str();
         let status = status.as_u16();
-        let method = self.method.as_str();
-        let path = detail::legible(self.path.as_ref().map_or("", PathAndQuery::path));
+        let method = method.as_str();
+        let path = detail::legible(path.as_ref().map_or("", PathAndQuery::path));
         let path = path.as_str();
         if is_public && detail.is_none() {
             tracing::debug!(request_id, status, method, path, "refused");

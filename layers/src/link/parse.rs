@@ -5,8 +5,6 @@
 
 use std::iter;
 
-use super::Link;
-
 /// A link found in a header, its parts as they were written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written<'a> {
@@ -35,19 +33,25 @@ pub(super) fn links(line: &[u8]) -> impl Iterator<Item = Written<'_>> {
 
 // === impl Written ===
 
-impl Written<'_> {
-    /// Whether it says what `link` says: same target, same anchor, no relation missing.
-    pub(super) fn says(&self, link: &Link) -> bool {
-        let same_anchor = match (self.anchor, link.param("anchor")) {
+impl<'a> Written<'a> {
+    /// Whether it says what `ours` says: same target, same anchor, no relation missing.
+    pub(super) fn says(&self, ours: &Written<'_>) -> bool {
+        let same_anchor = match (self.anchor, ours.anchor) {
             (None, None) => true,
             (Some(written), Some(anchor)) => written.bytes().eq(anchor.bytes()),
             _ => false,
         };
-        self.target == link.target().as_bytes()
+        self.target == ours.target
             && same_anchor
-            && link
+            && ours
                 .relations()
                 .all(|rel| self.rel.is_some_and(|written| written.has_word(rel)))
+    }
+
+    /// The relations as we write them: without escapes, one space between them.
+    fn relations(&self) -> impl Iterator<Item = &'a [u8]> {
+        let relations = self.rel.map_or(&[][..], |rel| rel.raw);
+        relations.split(|&byte| byte == b' ')
     }
 }
 
@@ -64,8 +68,7 @@ impl<'a> Text<'a> {
     }
 
     /// Whether `word` is one of the words of the value; relations have no case.
-    fn has_word(self, word: &str) -> bool {
-        let word = word.as_bytes();
+    fn has_word(self, word: &[u8]) -> bool {
         // How much of `word` the current word has matched, until it differs.
         let mut matched = Some(0);
         for byte in self.bytes().chain([b' ']) {

@@ -106,7 +106,7 @@ impl Link {
     /// is not a URI reference.
     pub fn with_param(mut self, name: &str, value: &str) -> Result<Self, InvalidLink> {
         let name = name.to_ascii_lowercase();
-        let repeated = name != "hreflang" && self.param(&name).is_some();
+        let repeated = name != "hreflang" && self.params.iter().any(|(given, _)| *given == name);
         let reason = match name.as_str() {
             "rel" => Some("relations are added with `with_rel`"),
             "rev" => Some("`rev` is obsolete, link the other way with a relation"),
@@ -137,14 +137,6 @@ impl Link {
     /// What the target is to the response.
     pub fn relations(&self) -> impl Iterator<Item = &str> {
         self.rel.split_ascii_whitespace()
-    }
-
-    /// The first parameter of this name, which has to be in lower case.
-    pub(super) fn param(&self, name: &str) -> Option<&str> {
-        self.params
-            .iter()
-            .find(|(given, _)| given == name)
-            .map(|(_, value)| value.as_str())
     }
 }
 
