@@ -37,8 +37,8 @@
 //! and [`BodyLimitLayer`](ziggurat_layers::body_limit::BodyLimitLayer).
 
 mod caller;
-pub mod conversations;
 pub mod compact;
+pub mod conversations;
 pub mod databases;
 mod health;
 mod payload;

@@ -81,6 +81,8 @@ impl Home {
             "# Written by the demo, anew at every start.\n\
              http:\n  auth:\n    token_file: {tokens}\n    user_file: {users}\n\
              data_dir: {data}\n\
+             # Vectors without a model, a key or a network: of words, not of meaning.\n\
+             embedding:\n  enabled: true\n  provider: local\n\
              databases:\n  - name: shop\n    host: {host}\n    port: {port}\n    \
              database: {database}\n    user: {user}\n    password: {password}\n    \
              sslmode: {ssl_mode}\n",

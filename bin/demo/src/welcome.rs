@@ -39,6 +39,8 @@ The Ziggurat demo is up: a small shop in PostgreSQL {server}, and ziggurat-tools
   User      {user} (password {password}), for authenticate_user
   Tables    customers, products, orders, order_items, handbook (with embeddings);
             and a view, revenue_by_month
+  Vectors   made by the server itself, of words: for trying out similarity_search
+            and generate_embedding without a key (embedding.provider: local)
 
 Ask it something:
 

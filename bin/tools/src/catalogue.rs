@@ -11,13 +11,16 @@ use ziggurat_services::{
         prompts,
         resources::SystemInfo,
         tools::{
-            AuthenticateUser, CountRows, Embedder, ExecuteExplain, GenerateEmbedding,
-            GetSchemaInfo, QueryDatabase, ReadResource, SearchKnowledgebase, SimilaritySearch,
+            AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo,
+            QueryDatabase, ReadResource, SearchKnowledgebase, SimilaritySearch,
         },
     },
 };
 
-use crate::configuration::{Builtins, Configuration};
+use crate::{
+    configuration::{Builtins, Configuration},
+    providers::Providers,
+};
 
 /// What the server calls itself.
 pub(crate) const NAME: &str = "ziggurat-tools";
@@ -33,6 +36,7 @@ pub(crate) fn offer(
     configuration: &Configuration,
     databases: &Databases,
     accounts: Option<&Accounts>,
+    providers: &Providers,
 ) -> anyhow::Result<Mcp> {
     let own = match &configuration.custom_definitions {
         Some(path) => Definitions::load(path).context("Failed to load custom definitions")?,
@@ -41,7 +45,7 @@ pub(crate) fn offer(
     let builtins = &configuration.builtins;
     let resources = own.add_resources(resources(builtins, databases), databases);
     let prompts = own.add_prompts(prompts(builtins));
-    let tools = tools(configuration, databases, accounts, &resources);
+    let tools = tools(configuration, databases, accounts, &resources, providers);
     let sanitizer = if configuration.debug {
         Sanitizer::development()
     } else {
@@ -60,6 +64,7 @@ fn tools(
     databases: &Databases,
     accounts: Option<&Accounts>,
     resources: &Resources,
+    providers: &Providers,
 ) -> Tools {
     let max_bytes = configuration
         .limits
@@ -70,11 +75,7 @@ fn tools(
         .with_max_bytes(max_bytes)
         .with_connection_urls(configuration.builtins.connection_urls);
     let schema = GetSchemaInfo::new(databases.clone()).with_max_bytes(max_bytes);
-    let embedder = if configuration.embedding.is_enabled {
-        Embedder::Unserved
-    } else {
-        Embedder::Disabled
-    };
+    let embedder = providers.embedder(&configuration.embedding);
     let knowledgebase = if configuration.knowledgebase.is_enabled {
         SearchKnowledgebase::unserved()
     } else {

@@ -43,7 +43,7 @@ pub(crate) use self::{
     auth::Auth,
     builtins::Builtins,
     databases::Entry,
-    embedding::Embedding,
+    embedding::{Embedding, EmbeddingProvider},
     environment::Environment,
     file::FileError,
     http::Http,
@@ -179,7 +179,6 @@ impl Configuration {
     fn unserved(&self) -> impl Iterator<Item = String> {
         [
             ("ZIGGURAT_LLM_LOG_LEVEL", self.logs.llm != DetailLevel::None),
-            ("embedding", self.embedding.is_enabled),
             ("llm", self.llm.is_enabled),
             ("knowledgebase", self.knowledgebase.is_enabled),
         ]

@@ -17,6 +17,7 @@ use crate::{
     catalogue,
     configuration::{Auth, Configuration, Entry},
     memory::{Conversations, Memory},
+    providers::Providers,
 };
 
 /// Time for connections to PostgreSQL to close in good order.
@@ -57,7 +58,8 @@ impl House {
         let accounts = has_accounts
             .then(|| open(configuration, &databases, shared))
             .transpose()?;
-        let mcp = catalogue::offer(configuration, &databases, accounts.as_ref())?;
+        let providers = Providers::default();
+        let mcp = catalogue::offer(configuration, &databases, accounts.as_ref(), &providers)?;
         if let Some(accounts) = &accounts {
             tasks.spawn(accounts.watch().run());
         } else {

@@ -13,6 +13,7 @@ mod house;
 mod logs;
 mod memory;
 mod open_files;
+mod providers;
 mod reload;
 mod serving;
 mod stack;

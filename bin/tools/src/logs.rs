@@ -39,17 +39,18 @@ pub(crate) fn start(configuration: &Configuration) {
 
 /// Says which of the larger things are there.
 pub(crate) fn introduce(configuration: &Configuration) {
+    let unserved = "ENABLED, but not served by this build";
     let parts = [
-        ("Embedding", configuration.embedding.is_enabled),
-        ("LLM proxy", configuration.llm.is_enabled),
-        ("Knowledge base", configuration.knowledgebase.is_enabled),
+        ("Embedding", configuration.embedding.is_enabled, "ENABLED"),
+        ("LLM proxy", configuration.llm.is_enabled, unserved),
+        (
+            "Knowledge base",
+            configuration.knowledgebase.is_enabled,
+            unserved,
+        ),
     ];
-    for (part, is_enabled) in parts {
-        let state = if is_enabled {
-            "ENABLED, but not served by this build"
-        } else {
-            "DISABLED"
-        };
+    for (part, is_enabled, enabled) in parts {
+        let state = if is_enabled { enabled } else { "DISABLED" };
         info!("{part}: {state}");
     }
 }

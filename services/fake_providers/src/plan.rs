@@ -123,6 +123,8 @@ impl Plan {
         match std::mem::take(&mut self.ending) {
             Ending::Orderly => None,
             Ending::Closed | Ending::Reset => {
+                // What was sent so far is on its way before the connection goes.
+                tokio::task::yield_now().await;
                 Some(Err(io::Error::other("the script breaks off here")))
             }
         }

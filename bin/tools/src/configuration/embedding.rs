@@ -21,9 +21,12 @@ pub(super) struct RawEmbedding {
     voyage_api_key_file: Option<PathBuf>,
     openai_api_key: Option<Secret>,
     openai_api_key_file: Option<PathBuf>,
+    gemini_api_key: Option<Secret>,
+    gemini_api_key_file: Option<PathBuf>,
     ollama_url: Option<String>,
     voyage_base_url: Option<String>,
     openai_base_url: Option<String>,
+    gemini_base_url: Option<String>,
     per_attempt_timeout: Option<String>,
 }
 
@@ -40,12 +43,16 @@ pub(crate) struct Embedding {
     pub(crate) voyage_api_key: Option<Secret>,
     /// The key for `OpenAI`.
     pub(crate) openai_api_key: Option<Secret>,
+    /// The key for Gemini.
+    pub(crate) gemini_api_key: Option<Secret>,
     /// Where Ollama is.
     pub(crate) ollama_url: String,
     /// Where Voyage is, if elsewhere than usual.
     pub(crate) voyage_base_url: Option<String>,
     /// Where `OpenAI` is, if elsewhere than usual.
     pub(crate) openai_base_url: Option<String>,
+    /// Where Gemini is, if elsewhere than usual.
+    pub(crate) gemini_base_url: Option<String>,
     /// How long one attempt may take.
     pub(crate) per_attempt_timeout: Duration,
 }
@@ -57,8 +64,12 @@ pub(crate) enum EmbeddingProvider {
     Voyage,
     /// `openai`.
     OpenAi,
+    /// `gemini`.
+    Gemini,
     /// `ollama`.
     Ollama,
+    /// `local`: the server itself, for trying things out.
+    Local,
 }
 
 // === impl RawEmbedding ===
@@ -82,6 +93,10 @@ impl RawEmbedding {
         set(
             &mut self.openai_base_url,
             reader.text("ZIGGURAT_OPENAI_EMBEDDING_BASE_URL"),
+        );
+        set(
+            &mut self.gemini_base_url,
+            reader.text("ZIGGURAT_GEMINI_BASE_URL"),
         );
     }
 
@@ -110,10 +125,18 @@ impl RawEmbedding {
                 "embedding.openai_api_key",
                 (reader, around),
             ),
+            gemini_api_key: api_key::find(
+                &["ZIGGURAT_GEMINI_API_KEY", "GEMINI_API_KEY"],
+                self.gemini_api_key_file,
+                self.gemini_api_key,
+                "embedding.gemini_api_key",
+                (reader, around),
+            ),
             ollama_url: provider::url(self.ollama_url, "embedding.ollama_url")?
                 .unwrap_or(default.ollama_url),
             voyage_base_url: provider::url(self.voyage_base_url, "embedding.voyage_base_url")?,
             openai_base_url: provider::url(self.openai_base_url, "embedding.openai_base_url")?,
+            gemini_base_url: provider::url(self.gemini_base_url, "embedding.gemini_base_url")?,
             per_attempt_timeout: time(
                 self.per_attempt_timeout,
                 default.per_attempt_timeout,
@@ -133,9 +156,11 @@ impl Default for Embedding {
             model: None,
             voyage_api_key: None,
             openai_api_key: None,
+            gemini_api_key: None,
             ollama_url: OLLAMA.to_owned(),
             voyage_base_url: None,
             openai_base_url: None,
+            gemini_base_url: None,
             per_attempt_timeout: Duration::from_mins(1),
         }
     }
@@ -152,7 +177,9 @@ impl EmbeddingProvider {
             &[
                 ("voyage", Self::Voyage),
                 ("openai", Self::OpenAi),
+                ("gemini", Self::Gemini),
                 ("ollama", Self::Ollama),
+                ("local", Self::Local),
             ],
         )
     }

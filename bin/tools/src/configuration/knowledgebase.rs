@@ -22,6 +22,8 @@ pub(super) struct RawKnowledgebase {
     embedding_voyage_api_key_file: Option<PathBuf>,
     embedding_openai_api_key: Option<Secret>,
     embedding_openai_api_key_file: Option<PathBuf>,
+    embedding_gemini_api_key: Option<Secret>,
+    embedding_gemini_api_key_file: Option<PathBuf>,
     embedding_ollama_url: Option<String>,
 }
 
@@ -40,6 +42,8 @@ pub(crate) struct Knowledgebase {
     pub(crate) voyage_api_key: Option<Secret>,
     /// The key for `OpenAI`.
     pub(crate) openai_api_key: Option<Secret>,
+    /// The key for Gemini.
+    pub(crate) gemini_api_key: Option<Secret>,
     /// Where Ollama is.
     pub(crate) ollama_url: String,
 }
@@ -95,6 +99,13 @@ impl RawKnowledgebase {
                 "knowledgebase.embedding_openai_api_key",
                 (reader, around),
             ),
+            gemini_api_key: api_key::find(
+                &["ZIGGURAT_KB_GEMINI_API_KEY", "GEMINI_API_KEY"],
+                self.embedding_gemini_api_key_file,
+                self.embedding_gemini_api_key,
+                "knowledgebase.embedding_gemini_api_key",
+                (reader, around),
+            ),
             ollama_url: provider::url(self.embedding_ollama_url, OLLAMA_URL)?
                 .unwrap_or(default.ollama_url),
         })
@@ -112,6 +123,7 @@ impl Default for Knowledgebase {
             model: None,
             voyage_api_key: None,
             openai_api_key: None,
+            gemini_api_key: None,
             ollama_url: OLLAMA.to_owned(),
         }
     }

@@ -6,6 +6,7 @@ mod cancelling;
 mod configuration;
 mod custom;
 mod databases;
+mod embedding;
 mod faults;
 mod first_minutes;
 mod framing;

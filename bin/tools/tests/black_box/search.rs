@@ -82,20 +82,13 @@ fn without_configuration_each_says_what_is_missing() {
 fn what_is_enabled_and_not_there_yet_is_not_called_disabled() {
     let postgres = Postgres::with(LIBRARY);
     let mut home = Home::with(&postgres);
-    home.set("ZIGGURAT_EMBEDDING_ENABLED", "true");
     home.set("ZIGGURAT_KB_ENABLED", "true");
     let (program, mut talk) = home.talk(&[]);
-    for (name, arguments) in [
-        ("generate_embedding", json!({"text": "fern"})),
-        ("similarity_search", json!({"query_text": "fern"})),
-        ("search_knowledgebase", json!({"query": "fern"})),
-    ] {
-        let (text, failed) = talk.tool(name, &arguments);
-        assert!(text.contains("does not serve it yet"), "{name}: {text}");
-        assert!(!text.contains("not enabled"), "{name}: {text}");
-        assert!(failed, "{name}");
-    }
-    program.wait_for("embedding is configured, but this build does not serve it yet");
+    let arguments = json!({"query": "fern"});
+    let (text, failed) = talk.tool("search_knowledgebase", &arguments);
+    assert!(text.contains("does not serve it yet"), "{text}");
+    assert!(failed);
+    program.wait_for("knowledgebase is configured, but this build does not serve it yet");
 }
 
 #[test]

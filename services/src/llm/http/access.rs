@@ -105,7 +105,9 @@ impl Access {
                 redactor.add(value.as_bytes());
             }
         }
-        redactor.add(base.password().unwrap_or_default().as_bytes());
+        let password = base.password().unwrap_or_default();
+        redactor.add(password.as_bytes());
+        redactor.add(&decoded(password));
     }
 
     /// The key, where it is of use.
@@ -148,15 +150,36 @@ pub(super) fn bare(mut base: Url) -> Url {
 fn with_credentials(mut headers: HeaderMap, base: &Url) -> HeaderMap {
     let has_credentials = !base.username().is_empty() || base.password().is_some();
     if has_credentials && !headers.contains_key(AUTHORIZATION) {
-        let credentials = format!(
-            "{}:{}",
-            base.username(),
-            base.password().unwrap_or_default()
-        );
+        let mut credentials = decoded(base.username());
+        credentials.push(b':');
+        credentials.extend(decoded(base.password().unwrap_or_default()));
         let value = format!("Basic {}", STANDARD.encode(credentials));
         headers.extend(secret(&value).map(|value| (AUTHORIZATION, value)));
     }
     headers
+}
+
+/// A part of an address without its percent signs; one that stands for nothing stays.
+fn decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after
+            .get(..2)
+            .and_then(|digits| str::from_utf8(digits).ok());
+        let byte = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    bytes
 }
 
 fn secret(value: &str) -> Option<HeaderValue> {

@@ -1,5 +1,7 @@
 //! Where the vectors of texts come from.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::llm;
@@ -10,9 +12,10 @@ use crate::llm;
 pub enum Embedder {
     /// Nobody: the operator has not enabled it.
     Disabled,
-    /// Nobody yet: the operator has enabled it, and this build has no provider.
-    Unserved,
-    /// A provider, or nobody but the server itself.
+    /// Nobody: the operator has enabled a provider that cannot be used, for this reason. Callers
+    /// read it.
+    Unusable(Arc<str>),
+    /// A provider, or the server itself.
     Ready(llm::Embedder),
 }
 
@@ -22,8 +25,8 @@ pub enum Embedder {
 pub(super) enum EmbedError {
     #[error("embedding generation is not enabled in server configuration")]
     Disabled,
-    #[error("embedding is configured, but this build of the server does not serve it yet")]
-    Unserved,
+    #[error("{0}")]
+    Unusable(Arc<str>),
     #[error("{0}")]
     Failed(#[from] llm::Error),
 }
@@ -31,11 +34,17 @@ pub(super) enum EmbedError {
 // === impl Embedder ===
 
 impl Embedder {
+    /// Nobody, for a reason.
+    #[must_use]
+    pub fn unusable(reason: impl Into<Arc<str>>) -> Self {
+        Self::Unusable(reason.into())
+    }
+
     /// What makes vectors.
     pub(super) fn ready(&self) -> Result<&llm::Embedder, EmbedError> {
         match self {
             Self::Disabled => Err(EmbedError::Disabled),
-            Self::Unserved => Err(EmbedError::Unserved),
+            Self::Unusable(reason) => Err(EmbedError::Unusable(reason.clone())),
             Self::Ready(embedder) => Ok(embedder),
         }
     }

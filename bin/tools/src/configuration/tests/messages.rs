@@ -131,7 +131,7 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
     assert_mistakes(&[
         (
             "embedding: {provider: cohere}",
-            "embedding.provider: 'cohere' is none of voyage, openai, ollama",
+            "embedding.provider: 'cohere' is none of voyage, openai, gemini, ollama, local",
         ),
         (
             "llm: {provider: x}",
@@ -139,7 +139,7 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
         ),
         (
             "knowledgebase: {embedding_provider: x}",
-            "knowledgebase.embedding_provider: 'x' is none of voyage, openai, ollama",
+            "knowledgebase.embedding_provider: 'x' is none of voyage, openai, gemini, ollama, local",
         ),
         (
             "llm: {ollama_url: 'localhost:11434'}",
@@ -180,11 +180,10 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
 #[test]
 fn what_is_not_served_yet_is_said() {
     let text = "
-embedding: {enabled: true}
 llm: {enabled: true}
 knowledgebase: {enabled: true}
 ";
-    let expected = ["embedding", "llm", "knowledgebase"]
+    let expected = ["llm", "knowledgebase"]
         .map(|key| format!("{key} is configured, but this build does not serve it yet"));
     assert_eq!(Case::new().file(text).warnings(), expected);
 }

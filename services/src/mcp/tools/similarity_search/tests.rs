@@ -250,7 +250,7 @@ async fn a_table_that_came_only_now_is_found_before_it_is_said_not_to_exist() {
     let mut bench = Bench::with("CREATE EXTENSION IF NOT EXISTS vector").await;
     let database = bench.fixture.describe(|_| {});
     let databases = Databases::new(bench.fixture.pools.clone(), [Configured::new(database)]);
-    let tool = |_| SimilaritySearch::new(databases.clone(), Embedder::Unserved);
+    let tool = |_| SimilaritySearch::new(databases.clone(), Embedder::unusable("no key"));
     let arguments = json!({"query_text": "ferns", "table_name": "late"});
     let (text, _) = bench.call(tool, arguments.clone()).await;
     assert!(text.starts_with("Table 'late' not found."), "{text}");
@@ -262,7 +262,7 @@ async fn a_table_that_came_only_now_is_found_before_it_is_said_not_to_exist() {
     time::resume();
     let (text, failed) = bench.call(tool, arguments).await;
     assert!(place(&text).contains("public.late"), "{text}");
-    assert!(text.contains("does not serve it yet"), "{text}");
+    assert!(text.contains("embedding: no key"), "{text}");
     assert!(!text.contains("not enabled"), "{text}");
     assert!(failed);
 }

@@ -1,0 +1,122 @@
+//! The providers of models, as they are configured.
+
+use std::{sync::OnceLock, time::Duration};
+
+use anyhow::Context as _;
+use ziggurat_services::{
+    llm::{self, Access, Http, Patience, Provider},
+    mcp::tools,
+};
+
+use crate::configuration::{Embedding, EmbeddingProvider, Knowledgebase, Secret};
+
+/// How long a vector may take with all attempts, and how long by a machine of one's own, which
+/// may have to load the model first.
+const USUAL: Duration = Duration::from_secs(30);
+const OWN: Duration = Duration::from_mins(1);
+
+/// Reaches providers, all through one client, which is made when the first is asked for:
+/// reading the certificates of the machine takes a while.
+#[derive(Debug, Default)]
+pub(crate) struct Providers {
+    client: OnceLock<reqwest::Client>,
+}
+
+// === impl Providers ===
+
+impl Providers {
+    /// Gets ready to talk to a provider; connects to nothing.
+    ///
+    /// # Errors
+    /// Fails if it cannot be used as configured.
+    pub(crate) fn reach(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
+        if let Some(client) = self.client.get() {
+            return Ok(Http::new(client, provider, access)?);
+        }
+        let client = llm::client().context("the HTTP client cannot be made")?;
+        let client = self.client.get_or_init(|| client);
+        Ok(Http::new(client, provider, access)?)
+    }
+
+    /// Whoever makes the vectors of tools.
+    pub(crate) fn embedder(&self, embedding: &Embedding) -> tools::Embedder {
+        if !embedding.is_enabled {
+            return tools::Embedder::Disabled;
+        }
+        let keys = Keys {
+            voyage: embedding.voyage_api_key.as_ref(),
+            openai: embedding.openai_api_key.as_ref(),
+            gemini: embedding.gemini_api_key.as_ref(),
+        };
+        let base_url = match embedding.provider {
+            EmbeddingProvider::Voyage => embedding.voyage_base_url.as_deref(),
+            EmbeddingProvider::OpenAi => embedding.openai_base_url.as_deref(),
+            EmbeddingProvider::Gemini => embedding.gemini_base_url.as_deref(),
+            EmbeddingProvider::Ollama => Some(&*embedding.ollama_url),
+            EmbeddingProvider::Local => None,
+        };
+        let model = embedding.model.as_deref();
+        let attempt = Some(embedding.per_attempt_timeout);
+        match self.vectors(embedding.provider, model, keys, base_url, attempt) {
+            Ok(embedder) => tools::Embedder::Ready(embedder),
+            Err(error) => {
+                let reason = format!("{error:#}");
+                tracing::error!(reason, "the embedding provider cannot be used");
+                tools::Embedder::unusable(reason)
+            }
+        }
+    }
+
+    /// Whoever made the vectors of the documentation.
+    ///
+    /// # Errors
+    /// Fails if it cannot be used as configured.
+    #[expect(dead_code, reason = "the documentation is not searched yet")]
+    pub(crate) fn knowledge_embedder(
+        &self,
+        knowledge: &Knowledgebase,
+    ) -> anyhow::Result<llm::Embedder> {
+        let keys = Keys {
+            voyage: knowledge.voyage_api_key.as_ref(),
+            openai: knowledge.openai_api_key.as_ref(),
+            gemini: knowledge.gemini_api_key.as_ref(),
+        };
+        let is_ollama = knowledge.provider == EmbeddingProvider::Ollama;
+        let base_url = is_ollama.then_some(&*knowledge.ollama_url);
+        let model = knowledge.model.as_deref();
+        self.vectors(knowledge.provider, model, keys, base_url, None)
+    }
+
+    fn vectors(
+        &self,
+        provider: EmbeddingProvider,
+        model: Option<&str>,
+        keys: Keys<'_>,
+        base_url: Option<&str>,
+        attempt: Option<Duration>,
+    ) -> anyhow::Result<llm::Embedder> {
+        let (provider, key, call) = match provider {
+            EmbeddingProvider::Voyage => (Provider::Voyage, keys.voyage, USUAL),
+            EmbeddingProvider::OpenAi => (Provider::OpenAi, keys.openai, USUAL),
+            EmbeddingProvider::Gemini => (Provider::Gemini, keys.gemini, USUAL),
+            EmbeddingProvider::Ollama => (Provider::Ollama, None, OWN),
+            EmbeddingProvider::Local => return Ok(llm::Embedder::local()),
+        };
+        let access = Access {
+            base_url: base_url.map(str::to_owned),
+            key: key.cloned().map(Into::into),
+            patience: Patience { call, attempt },
+            ..Access::default()
+        };
+        let http = self.reach(provider, &access)?;
+        Ok(llm::Embedder::new(http, model)?)
+    }
+}
+
+/// The keys of those who have some.
+#[derive(Clone, Copy)]
+struct Keys<'a> {
+    voyage: Option<&'a Secret>,
+    openai: Option<&'a Secret>,
+    gemini: Option<&'a Secret>,
+}
