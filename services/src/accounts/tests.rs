@@ -1,5 +1,6 @@
 mod login;
 mod reload;
+mod together;
 
 use std::{
     fs,

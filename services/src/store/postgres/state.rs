@@ -40,6 +40,8 @@ const TURN: i64 = 0x7a69_6767_7572_6174;
 #[derive(Clone, Debug)]
 pub struct StateDatabase {
     pool: Pool,
+    /// For those whom every request waits for: they do not queue behind writers.
+    front: Pool,
     is_ready: Arc<OnceCell<()>>,
 }
 
@@ -76,15 +78,25 @@ impl StateDatabase {
     /// when it is first used.
     #[must_use]
     pub fn new(pools: &Pools, database: Database) -> Self {
+        let database = Arc::new(database);
         Self {
-            pool: pools.pool("state", &Arc::new(database)),
+            pool: pools.pool("state", &database),
+            front: pools.pool("state, in front", &database),
             is_ready: Arc::default(),
         }
     }
 
     /// A connection to a database that has our tables.
     pub(in crate::store) async fn lease(&self) -> Result<Lease, StoreError> {
-        let mut lease = self.pool.lease().await?;
+        self.prepared(self.pool.lease().await?).await
+    }
+
+    /// The same, without a wait for those who write.
+    pub(in crate::store) async fn front_lease(&self) -> Result<Lease, StoreError> {
+        self.prepared(self.front.lease().await?).await
+    }
+
+    async fn prepared(&self, mut lease: Lease) -> Result<Lease, StoreError> {
         self.is_ready
             .get_or_try_init(async || {
                 let made = time::timeout(ANSWER, make_tables(lease.begin())).await;

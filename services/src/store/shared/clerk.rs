@@ -187,7 +187,7 @@ async fn find(
     batch: &[Ask],
 ) -> Result<HashMap<TokenHash, SharedSession>, StoreError> {
     let tokens: Vec<&[u8]> = batch.iter().map(|ask| &ask.token.as_bytes()[..]).collect();
-    let mut lease = state.lease().await?;
+    let mut lease = state.front_lease().await?;
     let rows = sqlx::query(
         "SELECT token, username, account_made, ends_at, selection FROM ziggurat.sessions \
          WHERE token = ANY($1)",
@@ -217,7 +217,7 @@ fn session(row: &PgRow) -> Result<(TokenHash, SharedSession), StoreError> {
 }
 
 async fn end_sessions(state: &StateDatabase, users: &[String]) -> Result<(), StoreError> {
-    let mut lease = state.lease().await?;
+    let mut lease = state.front_lease().await?;
     sqlx::query("DELETE FROM ziggurat.sessions WHERE username = ANY($1)")
         .bind(users)
         .execute(lease.begin())
