@@ -100,6 +100,7 @@ impl Server {
                 .args(["-user-file", "users.yaml"])
                 .current_dir(folder.path())
                 .env_clear()
+                .env("ZIGGURAT_DATA_DIR", folder.path().join("data"))
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());

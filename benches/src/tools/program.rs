@@ -116,6 +116,7 @@ impl Home {
             .arg(self.file("users.yaml"))
             .current_dir(self.folder.path())
             .env_clear()
+            .env("ZIGGURAT_DATA_DIR", self.file("data"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
