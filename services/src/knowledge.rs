@@ -11,7 +11,7 @@
 //! use ziggurat_services::knowledge::{Error, Filter, KnowledgeBase, Provider};
 //!
 //! # async fn example() -> Result<(), Error> {
-//! let base = KnowledgeBase::new("docs.db", Provider::Ollama, "nomic-embed-text");
+//! let base = KnowledgeBase::new("docs.db", Provider::Ollama).with_model("nomic-embed-text");
 //! let filter = Filter {
 //!     projects: vec!["PostgreSQL".to_owned()],
 //!     ..Filter::default()
@@ -37,7 +37,7 @@ mod document;
 mod embed;
 mod error;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod matrix;
 mod products;
 mod reader;

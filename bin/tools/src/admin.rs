@@ -1,7 +1,8 @@
-//! What an administrator does to the files of accounts. No server is started, and one that runs
-//! takes the change up by itself.
+//! What an administrator does to the files of accounts, and of documentation. No server is
+//! started, and one that runs takes the change up by itself.
 
 mod console;
+mod knowledge;
 mod replicas;
 mod tokens;
 mod users;
@@ -11,7 +12,10 @@ use std::path::Path;
 use jiff::Timestamp;
 
 pub(crate) use self::console::Console;
-use crate::{arguments::Command, configuration::State};
+use crate::{
+    arguments::Command,
+    configuration::{Knowledgebase, State},
+};
 
 /// Where things are, and which databases a token can be bound to.
 #[derive(Debug)]
@@ -19,6 +23,7 @@ pub(crate) struct Site<'a> {
     pub(crate) token_file: &'a Path,
     pub(crate) user_file: &'a Path,
     pub(crate) config_file: &'a Path,
+    pub(crate) knowledgebase: &'a Knowledgebase,
     pub(crate) databases: Vec<&'a str>,
     /// Where replicas keep what they share.
     pub(crate) state: Option<&'a State>,
@@ -62,6 +67,20 @@ pub(crate) fn run(
         Command::ListUsers => users::list(site, console),
         Command::EnableUser { username } => users::enable(username, site, console),
         Command::DisableUser { username } => users::disable(username, site, console),
+        Command::BuildKnowledgebase {
+            folders,
+            project,
+            version,
+            output,
+        } => {
+            let wish = knowledge::Wish {
+                folders,
+                project,
+                version,
+                output,
+            };
+            knowledge::build(wish, site.knowledgebase, console)
+        }
         Command::Help | Command::Serve => Ok(()),
     }
 }

@@ -12,13 +12,14 @@ use ziggurat_services::{
         resources::SystemInfo,
         tools::{
             AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo,
-            QueryDatabase, ReadResource, SearchKnowledgebase, SimilaritySearch,
+            QueryDatabase, ReadResource, SimilaritySearch,
         },
     },
 };
 
 use crate::{
     configuration::{Builtins, Configuration},
+    knowledge::Knowledge,
     providers::Providers,
 };
 
@@ -36,6 +37,7 @@ pub(crate) fn offer(
     configuration: &Configuration,
     databases: &Databases,
     accounts: Option<&Accounts>,
+    knowledge: &Knowledge,
     providers: &Providers,
 ) -> anyhow::Result<Mcp> {
     let own = match &configuration.custom_definitions {
@@ -45,7 +47,14 @@ pub(crate) fn offer(
     let builtins = &configuration.builtins;
     let resources = own.add_resources(resources(builtins, databases), databases);
     let prompts = own.add_prompts(prompts(builtins));
-    let tools = tools(configuration, databases, accounts, &resources, providers);
+    let tools = tools(
+        configuration,
+        databases,
+        accounts,
+        &resources,
+        knowledge,
+        providers,
+    );
     let sanitizer = if configuration.debug {
         Sanitizer::development()
     } else {
@@ -64,6 +73,7 @@ fn tools(
     databases: &Databases,
     accounts: Option<&Accounts>,
     resources: &Resources,
+    knowledge: &Knowledge,
     providers: &Providers,
 ) -> Tools {
     let max_bytes = configuration
@@ -76,11 +86,6 @@ fn tools(
         .with_connection_urls(configuration.builtins.connection_urls);
     let schema = GetSchemaInfo::new(databases.clone()).with_max_bytes(max_bytes);
     let embedder = providers.embedder(&configuration.embedding);
-    let knowledgebase = if configuration.knowledgebase.is_enabled {
-        SearchKnowledgebase::unserved()
-    } else {
-        SearchKnowledgebase::unconfigured()
-    };
     let tools = Tools::new()
         .with(query)
         .with(schema)
@@ -88,7 +93,7 @@ fn tools(
         .with(CountRows::new(databases.clone()))
         .with(SimilaritySearch::new(databases.clone(), embedder.clone()))
         .with(GenerateEmbedding::new(embedder))
-        .with(knowledgebase)
+        .with(knowledge.tool())
         .with(ReadResource::new(resources.clone()));
     let tools = tools.with_disabled(configuration.builtins.tools_off.iter().copied());
     match accounts {

@@ -180,7 +180,6 @@ impl Configuration {
         [
             ("ZIGGURAT_LLM_LOG_LEVEL", self.logs.llm != DetailLevel::None),
             ("llm", self.llm.is_enabled),
-            ("knowledgebase", self.knowledgebase.is_enabled),
         ]
         .into_iter()
         .filter(|(_, is_set)| *is_set)

@@ -16,6 +16,7 @@ use ziggurat_services::{
 use crate::{
     catalogue,
     configuration::{Auth, Configuration, Entry},
+    knowledge::Knowledge,
     memory::{Conversations, Memory},
     providers::Providers,
 };
@@ -59,7 +60,15 @@ impl House {
             .then(|| open(configuration, &databases, shared))
             .transpose()?;
         let providers = Providers::default();
-        let mcp = catalogue::offer(configuration, &databases, accounts.as_ref(), &providers)?;
+        let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
+        let mcp = catalogue::offer(
+            configuration,
+            &databases,
+            accounts.as_ref(),
+            &knowledge,
+            &providers,
+        )?;
+        tasks.spawn(knowledge.warm());
         if let Some(accounts) = &accounts {
             tasks.spawn(accounts.watch().run());
         } else {

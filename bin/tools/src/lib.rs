@@ -10,6 +10,7 @@ mod arguments;
 mod catalogue;
 mod configuration;
 mod house;
+mod knowledge;
 mod logs;
 mod memory;
 mod open_files;
@@ -103,6 +104,7 @@ fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Res
         token_file: &configuration.auth.token_file,
         user_file: &configuration.auth.user_file,
         config_file: &loaded.path,
+        knowledgebase: &configuration.knowledgebase,
         databases: configuration
             .databases
             .iter()
@@ -115,6 +117,7 @@ fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Res
         output: &mut io::stdout().lock(),
         remarks: &mut io::stderr().lock(),
         is_terminal: io::stdin().is_terminal(),
+        has_screen: io::stderr().is_terminal(),
     };
     admin::run(command, &site, &mut console)
 }

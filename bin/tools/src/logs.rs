@@ -46,7 +46,7 @@ pub(crate) fn introduce(configuration: &Configuration) {
         (
             "Knowledge base",
             configuration.knowledgebase.is_enabled,
-            unserved,
+            "ENABLED",
         ),
     ];
     for (part, is_enabled, enabled) in parts {

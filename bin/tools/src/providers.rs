@@ -71,7 +71,6 @@ impl Providers {
     ///
     /// # Errors
     /// Fails if it cannot be used as configured.
-    #[expect(dead_code, reason = "the documentation is not searched yet")]
     pub(crate) fn knowledge_embedder(
         &self,
         knowledge: &Knowledgebase,

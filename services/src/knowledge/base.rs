@@ -29,13 +29,13 @@ const PATIENCE: u32 = 20;
 #[derive(Clone)]
 pub struct KnowledgeBase {
     shared: Arc<Shared>,
+    model: Option<Arc<str>>,
     max_bytes: usize,
 }
 
 struct Shared {
     path: PathBuf,
     provider: Provider,
-    model: String,
     latest: ArcSwapOption<Loaded>,
     /// One reads it at a time, and the others wait for that.
     loading: Semaphore,
@@ -65,22 +65,30 @@ struct State {
 // === impl KnowledgeBase ===
 
 impl KnowledgeBase {
-    /// Searches this file with vectors this provider makes with this model. The file is opened
-    /// when it is first needed.
+    /// Searches this file with vectors of this provider. The file is opened when it is first
+    /// needed.
     #[must_use]
-    pub fn new(path: impl Into<PathBuf>, provider: Provider, model: impl Into<String>) -> Self {
+    pub fn new(path: impl Into<PathBuf>, provider: Provider) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, Into::into);
         Self {
             shared: Arc::new(Shared {
                 path: path.into(),
                 provider,
-                model: model.into(),
                 latest: ArcSwapOption::empty(),
                 loading: Semaphore::new(1),
                 searching: Arc::new(Semaphore::new(processors)),
             }),
+            model: None,
             max_bytes: DEFAULT_MAX_BYTES,
         }
+    }
+
+    /// Says which model makes the vectors: a file that was built with another is not searched,
+    /// if it says so.
+    #[must_use]
+    pub fn with_model(mut self, model: &str) -> Self {
+        self.model = Some(model.into());
+        self
     }
 
     /// Sets how many bytes of vectors may be kept in memory (256 MiB by default). A file with
@@ -125,11 +133,11 @@ impl KnowledgeBase {
     }
 
     fn check_model(&self, snapshot: &Snapshot) -> Result<(), Error> {
-        match &snapshot.model {
-            Some(built) if *built != self.shared.model => Err(Error::Model {
+        match (&snapshot.model, &self.model) {
+            (Some(built), Some(configured)) if **built != **configured => Err(Error::Model {
                 provider: self.shared.provider.name(),
                 built: built.clone(),
-                configured: self.shared.model.clone(),
+                configured: configured.to_string(),
             }),
             _ => Ok(()),
         }
@@ -170,7 +178,7 @@ impl fmt::Debug for KnowledgeBase {
         f.debug_struct("KnowledgeBase")
             .field("path", &self.shared.path)
             .field("provider", &self.shared.provider)
-            .field("model", &self.shared.model)
+            .field("model", &self.model)
             .finish_non_exhaustive()
     }
 }

@@ -43,7 +43,7 @@ impl Library {
     }
 
     pub(crate) fn base(&self, provider: Provider) -> KnowledgeBase {
-        KnowledgeBase::new(self.path(), provider, "model")
+        KnowledgeBase::new(self.path(), provider).with_model("model")
     }
 
     pub(crate) async fn run(&self, sql: &'static str) {

@@ -12,6 +12,8 @@ pub(crate) struct Console<'a> {
     pub(crate) remarks: &'a mut dyn Write,
     /// Whether what is typed would show.
     pub(crate) is_terminal: bool,
+    /// Whether what is remarked shows at once, and can be written over.
+    pub(crate) has_screen: bool,
 }
 
 impl Console<'_> {

@@ -1,11 +1,15 @@
 //! What a command line asks for.
 
+use std::path::PathBuf;
+
 use crate::configuration::Secret;
 
 use super::{
     Refusal,
-    flags::{Flags, Overrides, TokenFlags, UserFlags},
+    flags::{Flags, KnowledgeFlags, Overrides, TokenFlags, UserFlags},
 };
+
+const BUILD: &str = "-build-knowledgebase";
 
 /// What to do. What is not said is to be asked for.
 #[derive(Debug)]
@@ -44,6 +48,13 @@ pub(crate) enum Command {
     EnableUser { username: Option<String> },
     /// Lock an account.
     DisableUser { username: Option<String> },
+    /// Make documents searchable.
+    BuildKnowledgebase {
+        folders: Vec<PathBuf>,
+        project: Option<String>,
+        version: Option<String>,
+        output: Option<PathBuf>,
+    },
 }
 
 /// Finds the one thing the flags ask for.
@@ -55,8 +66,9 @@ pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
         overrides,
         tokens,
         users,
+        knowledge,
     } = flags;
-    let asked = asked(&tokens, &users);
+    let asked = asked(&tokens, &users, &knowledge);
     let chosen = match asked[..] {
         [] => None,
         [one] => Some(one),
@@ -66,19 +78,25 @@ pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
             )));
         }
     };
-    belongs(chosen, &tokens, &users)?;
+    belongs(chosen, &tokens, &users, &knowledge)?;
     let command = match chosen {
         None => {
             check_serving(&overrides)?;
             Command::Serve
         }
+        Some(BUILD) => Command::BuildKnowledgebase {
+            folders: knowledge.build_knowledgebase,
+            project: knowledge.kb_project,
+            version: knowledge.kb_version,
+            output: knowledge.kb_output,
+        },
         Some(name) => administration(name, tokens, users),
     };
     Ok((command, overrides))
 }
 
 /// The commands among the flags, in the order of the usage.
-fn asked(tokens: &TokenFlags, users: &UserFlags) -> Vec<&'static str> {
+fn asked(tokens: &TokenFlags, users: &UserFlags, knowledge: &KnowledgeFlags) -> Vec<&'static str> {
     [
         ("-add-token", tokens.add_token == Some(true)),
         ("-list-tokens", tokens.list_tokens == Some(true)),
@@ -90,6 +108,7 @@ fn asked(tokens: &TokenFlags, users: &UserFlags) -> Vec<&'static str> {
         ("-list-users", users.list_users == Some(true)),
         ("-enable-user", users.enable_user == Some(true)),
         ("-disable-user", users.disable_user == Some(true)),
+        (BUILD, !knowledge.build_knowledgebase.is_empty()),
     ]
     .into_iter()
     .filter_map(|(name, is_asked)| is_asked.then_some(name))
@@ -97,7 +116,12 @@ fn asked(tokens: &TokenFlags, users: &UserFlags) -> Vec<&'static str> {
 }
 
 /// Refuses what says more about a command than was asked for.
-fn belongs(chosen: Option<&str>, tokens: &TokenFlags, users: &UserFlags) -> Result<(), Refusal> {
+fn belongs(
+    chosen: Option<&str>,
+    tokens: &TokenFlags,
+    users: &UserFlags,
+    knowledge: &KnowledgeFlags,
+) -> Result<(), Refusal> {
     const ADD: &[&str] = &["-add-token"];
     const WRITE: &[&str] = &["-add-user", "-update-user"];
     const ONE_USER: &[&str] = &[
@@ -114,6 +138,9 @@ fn belongs(chosen: Option<&str>, tokens: &TokenFlags, users: &UserFlags) -> Resu
         ("-username", users.username.is_some(), ONE_USER),
         ("-password", users.password.is_some(), WRITE),
         ("-user-note", users.user_note.is_some(), WRITE),
+        ("-kb-project", knowledge.kb_project.is_some(), &[BUILD]),
+        ("-kb-version", knowledge.kb_version.is_some(), &[BUILD]),
+        ("-kb-output", knowledge.kb_output.is_some(), &[BUILD]),
     ];
     for (name, is_there, commands) in details {
         if is_there && !chosen.is_some_and(|chosen| commands.contains(&chosen)) {

@@ -21,6 +21,8 @@ pub(super) struct Flags {
     pub(super) tokens: TokenFlags,
     #[command(flatten)]
     pub(super) users: UserFlags,
+    #[command(flatten)]
+    pub(super) knowledge: KnowledgeFlags,
 }
 
 /// What the command line says in place of the environment and the configuration file.
@@ -184,6 +186,26 @@ pub(super) struct UserFlags {
     /// With -add-user and -update-user; "" removes a note
     #[arg(long, value_name = "text")]
     pub(super) user_note: Option<String>,
+}
+
+/// Documentation for `search_knowledgebase`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Documentation to search (the server does not start)")]
+pub(super) struct KnowledgeFlags {
+    /// Put the Markdown, HTML and text files of this folder into the knowledge base, with vectors
+    /// by `knowledgebase.embedding_provider`; again for more folders. What is unchanged is kept,
+    /// and what of this product and version is in none of the folders goes
+    #[arg(long, value_name = "folder")]
+    pub(super) build_knowledgebase: Vec<PathBuf>,
+    /// With -build-knowledgebase: the product they are about; required
+    #[arg(long, value_name = "name")]
+    pub(super) kb_project: Option<String>,
+    /// With -build-knowledgebase: its version (default: none)
+    #[arg(long, value_name = "version")]
+    pub(super) kb_version: Option<String>,
+    /// With -build-knowledgebase: the file (default: `knowledgebase.database_path`)
+    #[arg(long, value_name = "file")]
+    pub(super) kb_output: Option<PathBuf>,
 }
 
 /// Whether a flag is set by being there.

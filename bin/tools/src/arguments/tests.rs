@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use super::*;
 
 fn parse(words: &[&str]) -> Result<Arguments, Refusal> {
@@ -129,7 +131,7 @@ fn the_usage_names_every_flag_once_with_a_line_of_its_own() {
     let usage = usage();
     let clap = clap();
     let flags: Vec<_> = clap.get_arguments().collect();
-    assert_eq!(flags.len(), 37);
+    assert_eq!(flags.len(), 41);
     for arg in flags {
         let flag = format!("\n  -{} ", arg.get_long().expect("a name"));
         assert_eq!(usage.matches(&flag).count(), 1, "{flag}");
@@ -235,4 +237,29 @@ fn a_path_need_not_be_text() {
     let arguments = Arguments::parse([word]).expect("understood");
     let path = arguments.overrides.config.expect("a path");
     assert_eq!(path.into_os_string().into_vec(), b"/tmp/\xff.yaml");
+}
+
+#[test]
+fn a_flag_for_folders_can_be_there_several_times() {
+    let words = [
+        "-build-knowledgebase",
+        "a",
+        "-kb-project=Garden",
+        "--build-knowledgebase=b",
+        "-kb-version",
+        "2",
+    ];
+    let Command::BuildKnowledgebase {
+        folders,
+        project,
+        version,
+        output,
+    } = command(&words)
+    else {
+        panic!("another command");
+    };
+    assert_eq!(folders, [PathBuf::from("a"), PathBuf::from("b")]);
+    assert_eq!(project.as_deref(), Some("Garden"));
+    assert_eq!(version.as_deref(), Some("2"));
+    assert_eq!(output, None);
 }

@@ -25,6 +25,7 @@ pub(super) struct RawKnowledgebase {
     embedding_gemini_api_key: Option<Secret>,
     embedding_gemini_api_key_file: Option<PathBuf>,
     embedding_ollama_url: Option<String>,
+    max_memory_bytes: Option<u64>,
 }
 
 /// The documents that can be searched, and who makes the vectors of questions about them.
@@ -46,6 +47,8 @@ pub(crate) struct Knowledgebase {
     pub(crate) gemini_api_key: Option<Secret>,
     /// Where Ollama is.
     pub(crate) ollama_url: String,
+    /// How many bytes of vectors may be kept in memory.
+    pub(crate) max_memory_bytes: u64,
 }
 
 // === impl RawKnowledgebase ===
@@ -106,6 +109,7 @@ impl RawKnowledgebase {
                 "knowledgebase.embedding_gemini_api_key",
                 (reader, around),
             ),
+            max_memory_bytes: self.max_memory_bytes.unwrap_or(default.max_memory_bytes),
             ollama_url: provider::url(self.embedding_ollama_url, OLLAMA_URL)?
                 .unwrap_or(default.ollama_url),
         })
@@ -124,6 +128,7 @@ impl Default for Knowledgebase {
             voyage_api_key: None,
             openai_api_key: None,
             gemini_api_key: None,
+            max_memory_bytes: 256 << 20,
             ollama_url: OLLAMA.to_owned(),
         }
     }

@@ -11,6 +11,7 @@ mod faults;
 mod first_minutes;
 mod framing;
 mod http_rules;
+mod knowledge;
 mod logins;
 mod logs;
 mod manual;

@@ -40,7 +40,7 @@ fn every_configuration_is_understood() {
         assert!(!remarks.contains("WARN"), "{configuration}{remarks}");
         seen += 1;
     }
-    assert_eq!(seen, 3);
+    assert_eq!(seen, 4);
 }
 
 #[test]

@@ -79,19 +79,6 @@ fn without_configuration_each_says_what_is_missing() {
 }
 
 #[test]
-fn what_is_enabled_and_not_there_yet_is_not_called_disabled() {
-    let postgres = Postgres::with(LIBRARY);
-    let mut home = Home::with(&postgres);
-    home.set("ZIGGURAT_KB_ENABLED", "true");
-    let (program, mut talk) = home.talk(&[]);
-    let arguments = json!({"query": "fern"});
-    let (text, failed) = talk.tool("search_knowledgebase", &arguments);
-    assert!(text.contains("does not serve it yet"), "{text}");
-    assert!(failed);
-    program.wait_for("knowledgebase is configured, but this build does not serve it yet");
-}
-
-#[test]
 fn a_tool_that_is_switched_off_is_neither_listed_nor_run() {
     let home = Home::new();
     home.configure("builtins: {tools: {similarity_search: false, search_knowledgebase: false}}");

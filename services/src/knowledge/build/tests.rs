@@ -98,7 +98,7 @@ impl Desk {
 
     /// The texts in the file, by the names of their documents.
     async fn texts(&self, provider: Provider) -> BTreeMap<String, Vec<String>> {
-        let base = KnowledgeBase::new(self.file(), provider, "model");
+        let base = KnowledgeBase::new(self.file(), provider);
         let search = base.search(&Filter::default()).await.expect("prepared");
         let found = search.nearest(&[1.0; 26], 99).await.expect("found");
         let mut texts: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -329,7 +329,7 @@ async fn products_and_versions_do_not_touch_each_other() {
         .expect("built");
     desk.write("a.md", "two");
     desk.build(&letters).await.expect("built");
-    let base = KnowledgeBase::new(desk.file(), Provider::OpenAi, "model");
+    let base = KnowledgeBase::new(desk.file(), Provider::OpenAi);
     let products = base.products().await.expect("listed");
     let counts: Vec<_> = products
         .iter()

@@ -144,7 +144,7 @@ async fn another_model_of_the_same_provider_is_noticed() {
         text.contains("'large'") && text.contains("'model'"),
         "{text}"
     );
-    let base = KnowledgeBase::new(library.path(), Provider::OpenAi, "large");
+    let base = KnowledgeBase::new(library.path(), Provider::OpenAi).with_model("large");
     assert!(base.search(&Filter::default()).await.is_ok());
 }
 

@@ -1,7 +1,20 @@
 //! `search_knowledgebase`: what the documentation at hand says.
 
-use crate::mcp::{
-    Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
+mod answer;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error as StdError;
+
+use serde::Deserialize;
+use tracing::warn;
+
+use crate::{
+    knowledge::{Embed, Error, Filter, KnowledgeBase},
+    llm::Embedder,
+    mcp::{
+        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
+    },
 };
 
 /// How many passages one answer holds unless it is told otherwise, and at most.
@@ -10,32 +23,69 @@ const MAX_TOP_N: i64 = 20;
 
 /// Searches the documentation at hand for its caller, if there is any.
 #[derive(Clone, Debug)]
-pub struct SearchKnowledgebase {
-    absence: &'static str,
+pub struct SearchKnowledgebase<E = Embedder> {
+    source: Source<E>,
+}
+
+#[derive(Clone, Debug)]
+enum Source<E> {
+    /// There is nothing, in these words.
+    None(&'static str),
+    Base {
+        base: KnowledgeBase,
+        embedder: E,
+    },
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    query: Given<String>,
+    project_names: Given<Names>,
+    project_versions: Given<Names>,
+    top_n: Given<i64>,
+    list_products: Given<bool>,
+}
+
+/// Models give a name where a list of one is asked for.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Names {
+    One(String),
+    Many(Vec<String>),
 }
 
 // === impl SearchKnowledgebase ===
 
-impl SearchKnowledgebase {
+impl<E: Embed> SearchKnowledgebase<E> {
     /// Says that there is no documentation.
     #[must_use]
     pub fn unconfigured() -> Self {
         Self {
-            absence: "Knowledgebase search is not configured",
+            source: Source::None("Knowledgebase search is not configured"),
         }
     }
 
-    /// Says that there is some, and that this build cannot read it.
+    /// Says that the operator has enabled it, and not said where it is.
     #[must_use]
-    pub fn unserved() -> Self {
+    pub fn unplaced() -> Self {
         Self {
-            absence: "Knowledgebase search failed: it is configured, but this build of the \
-                      server does not serve it yet",
+            source: Source::None(
+                "Knowledgebase search is not configured: it is enabled, but no file is named",
+            ),
+        }
+    }
+
+    /// Searches this documentation, with vectors this embedder makes of the questions.
+    #[must_use]
+    pub fn new(base: KnowledgeBase, embedder: E) -> Self {
+        Self {
+            source: Source::Base { base, embedder },
         }
     }
 }
 
-impl Tool for SearchKnowledgebase {
+impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
     fn describe(&self) -> ToolDescriptor {
         let query = Property::string("What to look for, in words; needed unless list_products.");
         let names = Property::strings("Only passages about these products.");
@@ -59,44 +109,69 @@ impl Tool for SearchKnowledgebase {
         .unlisted()
     }
 
-    async fn call(&self, _: ToolRequest) -> Result<ToolResult, ToolError> {
-        Err(Reported::new(self.absence).into())
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let (base, embedder) = match &self.source {
+            Source::None(absence) => return Err(Reported::new(*absence).into()),
+            Source::Base { base, embedder } => (base, embedder),
+        };
+        let arguments: Arguments = request.arguments()?;
+        if arguments.list_products.0 == Some(true) {
+            let products = base.products().await;
+            let products = products.map_err(|error| refusal("Failed to list products", &error))?;
+            return Ok(ToolResult::text(answer::products(&products)));
+        }
+        let query = question(arguments.query)?;
+        let filter = Filter {
+            projects: names(arguments.project_names),
+            versions: names(arguments.project_versions),
+        };
+        let top_n = arguments.top_n.0.unwrap_or(DEFAULT_TOP_N);
+        let top_n = usize::try_from(top_n.clamp(1, MAX_TOP_N)).unwrap_or(1);
+
+        let failed = |error: Error| refusal("Knowledgebase search failed", &error);
+        // Before the vector: a provider may charge for that.
+        let search = base.search(&filter).await.map_err(failed)?;
+        let vector = embedder.vector(&query).await.map_err(|error| {
+            Reported::new(format!("Failed to generate query embedding: {error}"))
+        })?;
+        let found = search.nearest(&vector, top_n).await.map_err(failed)?;
+        Ok(ToolResult::text(answer::passages(&query, &filter, &found)))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::mcp::tools::bench;
-
-    #[tokio::test]
-    async fn whatever_is_asked_the_answer_is_that_there_is_nothing() {
-        for arguments in [
-            json!({}),
-            json!({"query": "window functions"}),
-            json!({"list_products": true}),
-        ] {
-            let tool = SearchKnowledgebase::unconfigured();
-            let (text, failed) = bench::call(tool, arguments).await;
-            assert_eq!(text, "Knowledgebase search is not configured");
-            assert!(failed);
-        }
+/// What is looked for; it takes a text with something in it.
+fn question(query: Given<String>) -> Result<String, Reported> {
+    let query = query.or_report("Missing or invalid 'query' argument")?;
+    if query.trim().is_empty() {
+        return Err(Reported::new(
+            "query parameter is required when not using list_products",
+        ));
     }
+    Ok(query)
+}
 
-    #[tokio::test]
-    async fn what_is_configured_is_not_called_unconfigured() {
-        let arguments = json!({"query": "window functions"});
-        let (text, failed) = bench::call(SearchKnowledgebase::unserved(), arguments).await;
-        assert!(text.contains("does not serve it yet"), "{text}");
-        assert!(!text.contains("not configured"), "{text}");
-        assert!(failed);
-    }
+/// Models give empty names for none.
+fn names(given: Given<Names>) -> Vec<String> {
+    let names = match given.0 {
+        None => Vec::new(),
+        Some(Names::One(name)) => vec![name],
+        Some(Names::Many(names)) => names,
+    };
+    names
+        .into_iter()
+        .filter(|name| !name.trim().is_empty())
+        .collect()
+}
 
-    #[test]
-    fn it_is_not_listed() {
-        let descriptor = SearchKnowledgebase::unconfigured().describe();
-        assert!(!descriptor.is_advertised);
+/// Says why there is no answer. Causes within the server are for its log.
+fn refusal(what: &'static str, error: &Error) -> Reported {
+    if let Error::UnknownProject(_) = error {
+        return Reported::new(format!(
+            "{error}\nThe products there are can be listed with list_products."
+        ));
     }
+    if error.source().is_some() {
+        warn!(error = error as &dyn StdError, "{what}");
+    }
+    Reported::new(format!("{what}: {error}"))
 }

@@ -181,10 +181,9 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
 fn what_is_not_served_yet_is_said() {
     let text = "
 llm: {enabled: true}
-knowledgebase: {enabled: true}
 ";
-    let expected = ["llm", "knowledgebase"]
-        .map(|key| format!("{key} is configured, but this build does not serve it yet"));
+    let expected =
+        ["llm"].map(|key| format!("{key} is configured, but this build does not serve it yet"));
     assert_eq!(Case::new().file(text).warnings(), expected);
 }
 

@@ -1,0 +1,108 @@
+//! Documents, made into a knowledge base.
+
+mod progress;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use tokio::{
+    runtime,
+    signal::unix::{SignalKind, signal},
+};
+use ziggurat_services::{
+    knowledge::{BuildError, Builder, Outcome},
+    llm::Embedder,
+};
+
+use self::progress::Progress;
+use super::{Console, plain};
+use crate::{configuration::Knowledgebase, knowledge, providers::Providers};
+
+/// What an administrator asks for.
+#[derive(Debug)]
+pub(super) struct Wish {
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) project: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) output: Option<PathBuf>,
+}
+
+pub(super) fn build(
+    wish: Wish,
+    configured: &Knowledgebase,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    let project = wish.project.filter(|project| !project.trim().is_empty());
+    let project = project.context("the product has no name: add -kb-project <name>")?;
+    let version = wish.version.unwrap_or_default();
+    let output = wish.output.or_else(|| configured.database_path.clone());
+    let output = output
+        .context("no file is named: add -kb-output <file>, or set knowledgebase.database_path")?;
+    let embedder = knowledge::embedder(configured, &Providers::default())
+        .map_err(|problem| anyhow!(problem))?;
+    if embedder.is_local() {
+        console.remark(
+            "Vectors are made by provider local, which knows words and no meanings: for trying \
+             things out.\n",
+        )?;
+    }
+    let provider = (knowledge::provider(configured), embedder.model());
+    let builder = Builder::new(&embedder, provider, (&project, &version));
+    let outcome = run(&builder, &output, &wish.folders, console)?;
+    let product = format!("{project} {version}");
+    console.say(&format!(
+        "Knowledge base: {}\nProduct: {} ({} chunks)\n\
+         Documents: {} written, {} unchanged, {} removed, {} skipped\n",
+        plain(&output.display().to_string()),
+        plain(product.trim_end()),
+        outcome.chunks,
+        outcome.written,
+        outcome.kept,
+        outcome.removed,
+        outcome.skipped,
+    ))?;
+    if outcome.skipped > 0 {
+        bail!(
+            "not all documents could be read: {} skipped, the others are in the knowledge base",
+            outcome.skipped
+        );
+    }
+    Ok(())
+}
+
+/// Builds, until it is done or somebody has enough.
+fn run(
+    builder: &Builder<'_, Embedder>,
+    output: &Path,
+    folders: &[PathBuf],
+    console: &mut Console<'_>,
+) -> anyhow::Result<Outcome> {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut progress = Progress::new(console);
+    let outcome: Result<Option<Outcome>, BuildError> = runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt()).ok();
+        let mut terminate = signal(SignalKind::terminate()).ok();
+        let stop = async {
+            match (&mut interrupt, &mut terminate) {
+                (Some(interrupt), Some(terminate)) => tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                },
+                // Then a signal ends the process, and the file is whole all the same.
+                _ => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            built = builder.build(output, folders, |event| progress.show(event)) => {
+                built.map(Some)
+            }
+            () = stop => Ok(None),
+        }
+    });
+    progress.end();
+    let outcome = outcome.context("the knowledge base was not finished")?;
+    outcome
+        .context("interrupted: what was written is kept, and the same command goes on from there")
+}

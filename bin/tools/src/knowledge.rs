@@ -1,0 +1,100 @@
+//! The documentation that can be searched, and who makes its vectors, as they are configured.
+
+use tracing::{error, info, warn};
+use ziggurat_services::{
+    knowledge::{KnowledgeBase, Provider},
+    llm::Embedder,
+    mcp::tools::SearchKnowledgebase,
+};
+
+use crate::{
+    configuration::{EmbeddingProvider, Knowledgebase},
+    providers::Providers,
+};
+
+/// The embedder, or why there is none; whoever asks for a vector is told.
+pub(crate) type Questions = Result<Embedder, String>;
+
+/// What is there to be searched.
+#[derive(Clone, Debug)]
+pub(crate) enum Knowledge {
+    /// The operator has not enabled it.
+    Disabled,
+    /// The operator has enabled it, and not said where it is.
+    Unplaced,
+    /// A file, and who makes the vectors of questions about it.
+    Base(KnowledgeBase, Questions),
+}
+
+// === impl Knowledge ===
+
+impl Knowledge {
+    /// What is configured. Opens and connects to nothing.
+    pub(crate) fn of(configured: &Knowledgebase, providers: &Providers) -> Self {
+        if !configured.is_enabled {
+            return Self::Disabled;
+        }
+        let Some(path) = &configured.database_path else {
+            return Self::Unplaced;
+        };
+        let embedder = embedder(configured, providers);
+        let bytes = usize::try_from(configured.max_memory_bytes).unwrap_or(usize::MAX);
+        let mut base = KnowledgeBase::new(path, provider(configured)).with_max_bytes(bytes);
+        if let Ok(embedder) = &embedder {
+            base = base.with_model(embedder.model());
+        }
+        Self::Base(base, embedder)
+    }
+
+    /// The tool that searches it.
+    pub(crate) fn tool(&self) -> SearchKnowledgebase<Questions> {
+        match self {
+            Self::Disabled => SearchKnowledgebase::unconfigured(),
+            Self::Unplaced => SearchKnowledgebase::unplaced(),
+            Self::Base(base, embedder) => SearchKnowledgebase::new(base.clone(), embedder.clone()),
+        }
+    }
+
+    /// Reads the file before anybody asks, and says in the log what there is.
+    pub(crate) async fn warm(self) {
+        let (base, embedder) = match self {
+            Self::Disabled => return,
+            Self::Unplaced => {
+                warn!("knowledgebase is enabled, and knowledgebase.database_path is not set");
+                return;
+            }
+            Self::Base(base, embedder) => (base, embedder),
+        };
+        match &embedder {
+            Ok(embedder) if embedder.is_local() => warn!(
+                "the knowledge base is searched with provider local, which knows words and no \
+                 meanings"
+            ),
+            Ok(_) => {}
+            Err(problem) => error!("the knowledge base cannot be searched: {problem}"),
+        }
+        match base.warm().await {
+            Ok(chunks) => info!("Knowledge base: {chunks} chunks"),
+            Err(error) => {
+                error!("the knowledge base cannot be searched: {error}");
+            }
+        }
+    }
+}
+
+/// Who makes the vectors.
+pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
+    match configured.provider {
+        EmbeddingProvider::Voyage => Provider::Voyage,
+        EmbeddingProvider::OpenAi => Provider::OpenAi,
+        EmbeddingProvider::Ollama => Provider::Ollama,
+        EmbeddingProvider::Gemini => Provider::Gemini,
+        EmbeddingProvider::Local => Provider::Local,
+    }
+}
+
+/// Gets ready to have vectors made; connects to nothing.
+pub(crate) fn embedder(configured: &Knowledgebase, providers: &Providers) -> Questions {
+    let embedder = providers.knowledge_embedder(configured);
+    embedder.map_err(|error| format!("{error:#}"))
+}
