@@ -82,7 +82,7 @@ impl Shared {
         session: &SharedSession,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let sweep = sqlx::query(
             "DELETE FROM ziggurat.sessions WHERE ends_at <= $1 OR token IN ( \
              SELECT token FROM ziggurat.sessions WHERE username = $2 \
@@ -112,7 +112,7 @@ impl Shared {
     /// # Errors
     /// When the database did not do it.
     pub async fn select(&self, token: TokenHash, name: &str) -> Result<bool, StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query("UPDATE ziggurat.sessions SET selection = $1 WHERE token = $2")
             .bind(storable(name.to_owned()))
             .bind(&token.as_bytes()[..]);

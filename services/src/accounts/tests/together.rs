@@ -44,7 +44,7 @@ impl Replica {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_lasts_a_day_and_says_whose_it_is() {
-    let replica = Replica::new().await;
+    let mut replica = Replica::new().await;
     let session = replica.bench.log_in("right").await.expect("logged in");
     assert_eq!(session.expires_at.to_string(), "2026-11-22T10:00:00Z");
     let identity = replica.verdict(&session.token).await.expect("good");
@@ -54,6 +54,13 @@ async fn a_session_lasts_a_day_and_says_whose_it_is() {
         Some(replica.bench.clock.now())
     );
     assert_eq!(replica.bench.gone(), [""; 0]);
+    // What it selects anywhere it has selected here.
+    let selected = identity.clone().with_selection(Some("docs".into()));
+    assert_ne!(identity, selected);
+    let select = "UPDATE ziggurat.sessions SET selection = 'docs'";
+    replica.fixture.given(select).await;
+    assert_eq!(replica.verdict(&session.token).await, Ok(selected));
+
     replica.bench.clock.advance(DAY);
     let verdict = replica.verdict(&session.token).await;
     assert_eq!(verdict, Err(Denied::Invalid));

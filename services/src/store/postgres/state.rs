@@ -17,7 +17,8 @@ use crate::{
     store::StoreError,
 };
 
-/// How long PostgreSQL may take to let somebody in.
+/// How long PostgreSQL may take to let somebody in, and how long those in front wait for one of
+/// their connections.
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// How long a statement may run.
@@ -26,7 +27,10 @@ const STATEMENT: Duration = Duration::from_secs(5);
 /// How long it is waited for one: longer, so that PostgreSQL is the one to say why.
 const ANSWER: Duration = Duration::from_secs(6);
 
-/// Connections, where most statements are over within a millisecond.
+/// How long a writer waits for its turn: others are being served, so it will come.
+const TURNS: Duration = Duration::from_secs(15);
+
+/// Connections of either kind, where most statements are over within a millisecond.
 const CONNECTIONS: u32 = 8;
 
 /// Taken by whoever makes the tables. "ziggurat", as a number.
@@ -40,7 +44,7 @@ const TURN: i64 = 0x7a69_6767_7572_6174;
 #[derive(Clone, Debug)]
 pub struct StateDatabase {
     pool: Pool,
-    /// For those whom every request waits for: they do not queue behind writers.
+    /// For what requests wait for before they are let in: it does not queue behind writers.
     front: Pool,
     is_ready: Arc<OnceCell<()>>,
 }
@@ -58,8 +62,9 @@ impl StateDatabase {
         let base = Settings {
             query_timeout: STATEMENT,
             connect_timeout: CONNECT,
-            lease_timeout: CONNECT,
+            lease_timeout: TURNS,
             max_connections: CONNECTIONS,
+            max_total_connections: 2 * CONNECTIONS,
             application_name: "ziggurat-state".to_owned(),
             ..Settings::default()
         };
@@ -93,7 +98,9 @@ impl StateDatabase {
 
     /// The same, without a wait for those who write.
     pub(in crate::store) async fn front_lease(&self) -> Result<Lease, StoreError> {
-        self.prepared(self.front.lease().await?).await
+        let lease = time::timeout(CONNECT, self.front.lease()).await;
+        self.prepared(lease.map_err(|_| StoreError::TimedOut)??)
+            .await
     }
 
     async fn prepared(&self, mut lease: Lease) -> Result<Lease, StoreError> {

@@ -26,7 +26,7 @@ impl Shared {
     /// # Errors
     /// When the database did not say.
     pub async fn wait_of(&self, key: Key, quota: Quota) -> Result<Option<Duration>, StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query_scalar(
             "SELECT pg_catalog.date_part('epoch', ends_at - clock_timestamp())::float8 \
              FROM ziggurat.failed_logins \
@@ -50,7 +50,7 @@ impl Shared {
         quota: Quota,
     ) -> Result<Result<Attempt, Duration>, StoreError> {
         let address = key.to_string();
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query_scalar(
             "INSERT INTO ziggurat.failed_logins AS f (address, failures, ends_at) \
              VALUES ($1, 1, clock_timestamp() + pg_catalog.make_interval(secs => $2)) \
@@ -80,7 +80,7 @@ impl Shared {
     /// # Errors
     /// When the database did not do it.
     pub async fn attempt_failed(&self, _: Attempt) -> Result<(), StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query(
             "DELETE FROM ziggurat.failed_logins WHERE address IN ( \
              SELECT address FROM ziggurat.failed_logins WHERE ends_at <= clock_timestamp() \
@@ -97,7 +97,7 @@ impl Shared {
     /// # Errors
     /// When the database did not do it.
     pub async fn attempt_succeeded(&self, attempt: Attempt) -> Result<(), StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query("DELETE FROM ziggurat.failed_logins WHERE address = $1")
             .bind(attempt.address);
         within(query.execute(lease.begin())).await?;
@@ -111,7 +111,7 @@ impl Shared {
     /// # Errors
     /// When the database did not do it.
     pub async fn attempt_withdrawn(&self, attempt: Attempt) -> Result<(), StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query(
             "UPDATE ziggurat.failed_logins SET failures = failures - 1 \
              WHERE address = $1 AND failures > 0",
@@ -133,7 +133,7 @@ impl Shared {
         account_made: Option<Timestamp>,
         limit: u32,
     ) -> Result<bool, StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query_scalar(
             "INSERT INTO ziggurat.failed_accounts AS f (username, account_made, failures, \
              is_locked) VALUES ($1, $2, 1, 1 >= $3) ON CONFLICT (username) DO UPDATE SET \
@@ -162,7 +162,7 @@ impl Shared {
         user: &str,
         account_made: Option<Timestamp>,
     ) -> Result<bool, StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query_scalar(
             "SELECT is_locked FROM ziggurat.failed_accounts \
              WHERE username = $1 AND account_made IS NOT DISTINCT FROM $2",
@@ -179,7 +179,7 @@ impl Shared {
     /// # Errors
     /// When the database did not do it.
     pub async fn account_succeeded(&self, user: &str) -> Result<(), StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query(
             "DELETE FROM ziggurat.failed_accounts WHERE username = $1 AND NOT is_locked",
         )
@@ -194,7 +194,7 @@ impl Shared {
     /// # Errors
     /// When the database did not do it.
     pub async fn unlock(&self, user: &str) -> Result<(), StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query("DELETE FROM ziggurat.failed_accounts WHERE username = $1")
             .bind(storable(user.to_owned()));
         within(query.execute(lease.begin())).await?;
@@ -207,7 +207,7 @@ impl Shared {
     /// # Errors
     /// When the database did not say.
     pub async fn locked(&self) -> Result<Vec<(String, Option<Timestamp>)>, StoreError> {
-        let mut lease = self.state.lease().await?;
+        let mut lease = self.state.front_lease().await?;
         let query = sqlx::query_as(
             "SELECT username, account_made FROM ziggurat.failed_accounts WHERE is_locked",
         );
