@@ -40,6 +40,7 @@ mod caller;
 pub mod compact;
 pub mod conversations;
 pub mod databases;
+mod document;
 mod health;
 mod payload;
 mod refusal;
@@ -51,6 +52,7 @@ use axum::Router;
 
 pub use self::{
     caller::Caller,
+    document::Document,
     health::Health,
     payload::{Malformed, Payload},
     refusal::Refusal,

@@ -27,7 +27,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 
 use crate::{
     admin::{Console, Site},
@@ -58,6 +58,7 @@ pub fn run(
             Ok(())
         }
         Command::Serve => serve(arguments, listening),
+        Command::Describe => describe(),
         command => administer(command, &arguments.overrides),
     };
     match outcome {
@@ -67,6 +68,11 @@ pub fn run(
             ExitCode::FAILURE
         }
     }
+}
+
+fn describe() -> anyhow::Result<()> {
+    let document = ziggurat_openapi::TOOLS.as_bytes();
+    io::stdout().write_all(document).context("cannot print")
 }
 
 fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {

@@ -8,13 +8,17 @@ use http::{Method, Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_layers::{
-    bearer::BearerLayer, body_limit::BodyLimitLayer, client_ip::ClientIpLayer,
-    json_rpc::JsonRpcLayer, sanitize::SanitizeLayer,
+    bearer::BearerLayer,
+    body_limit::BodyLimitLayer,
+    client_ip::ClientIpLayer,
+    json_rpc::JsonRpcLayer,
+    link::{Link, LinkLayer},
+    sanitize::SanitizeLayer,
 };
 use ziggurat_services::{
     edge::{EitherBody, HeadersLayer, HostLayer, Hosts, LoginLayer, OriginLayer, Origins, Routes},
     mcp::dialect,
-    rest::{self, Health},
+    rest::{self, Document, Health},
     serve::RequestBody,
 };
 
@@ -25,6 +29,13 @@ use crate::{
     logs::TrafficLayer,
     memory::Conversations,
 };
+
+/// What describes the server: the document under two names, and the page that shows it.
+///
+/// All of it is for everybody: it is the same on every server and holds no
+/// secret, a client reads it to learn how to come in, and the address bar of a browser carries
+/// no token. Whoever takes them out of the exempt paths has to send one.
+const DESCRIPTION: [&str; 3] = [ziggurat_openapi::PATH, "/openapi.json", "/docs"];
 
 /// Builds the tower over the services of a house.
 ///
@@ -57,6 +68,7 @@ pub(crate) fn build(
             // A health check has no token; and a client that looks for an OAuth server must
             // learn that there is none, instead of being asked for a token.
             .with_exempt(["/health", "/.well-known/*"])
+            .with_exempt(DESCRIPTION)
             // A login comes without one. What else does is refused where calls are read.
             .with_optional(["/mcp/v1"])
             // Guessing 32 random bytes needs no counting. Failed logins are counted where
@@ -84,14 +96,17 @@ pub(crate) fn build(
     let rest = ServiceBuilder::new()
         .map_response(|response: Response<_>| response.map(EitherBody::second))
         .service(rest::router(areas.into_iter().flatten()));
+    let document = Document::new("application/json", ziggurat_openapi::TOOLS);
+    let [own, usual, page] = DESCRIPTION;
+    let reading = [Method::GET, Method::HEAD];
     let routes = Routes::new()
         .under("/mcp/v1", calls)
         .under("/api/", rest)
-        .at(
-            "/health",
-            [Method::GET, Method::HEAD],
-            Health::new(NAME, VERSION),
-        );
+        .at("/health", reading.clone(), Health::new(NAME, VERSION))
+        .at(own, reading.clone(), document.clone())
+        .at(usual, reading.clone(), document)
+        .at(page, reading, Document::page(ziggurat_openapi::PAGE));
+    let description = Link::service_desc(own).context("the path of the description")?;
 
     Ok(ServiceBuilder::new()
         // Somebody wants to see everything as it comes and goes.
@@ -100,6 +115,8 @@ pub(crate) fn build(
         .layer(HeadersLayer::new().with_tls(http.tls.is_some()))
         // Whatever goes wrong below leaves as one fixed sentence.
         .layer(SanitizeLayer::new().with_detail(configuration.debug))
+        // Where to read what is offered: to whoever is turned away below, too.
+        .layer(LinkLayer::new([description]))
         // Before anything is read: pages of strangers are turned away.
         .layer(HostLayer::new(hosts))
         .layer(OriginLayer::new(origins))

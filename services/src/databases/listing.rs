@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 use sqlx::postgres::PgSslMode;
+use utoipa::ToSchema;
 
 use super::{Configured, Databases};
 use crate::accounts::Identity;
 
 /// The databases a caller may use, and which of them it is using.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
+#[schema(as = Databases)]
 pub struct Listing {
     /// In the order of the configuration.
     pub databases: Vec<Entry>,
@@ -17,8 +19,9 @@ pub struct Listing {
 }
 
 /// A database as callers know it. Its password is not for them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
+#[schema(as = Database)]
 pub struct Entry {
     /// The unique name of the connection.
     pub name: String,

@@ -29,12 +29,13 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderValue, header};
 use tokio::{sync::Semaphore, task};
+use utoipa::OpenApi;
 use ziggurat_layers::sanitize::ErrorDetail;
 
 use self::{
     analytics::Analytics,
     cache::{Cache, Key},
-    chat::Chat,
+    chat::{Answer, Chat},
     request::{Asked, Invalid},
 };
 use super::{Payload, Refusal};
@@ -53,6 +54,11 @@ struct Compactor {
     room: Arc<Semaphore>,
 }
 
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(compact))]
+pub struct Description;
+
 /// The endpoint of this area.
 pub fn routes() -> Router {
     let compactor = Compactor {
@@ -65,6 +71,17 @@ pub fn routes() -> Router {
         .with_state(compactor)
 }
 
+/// Make a chat shorter, so that it fits what a model can read
+///
+/// The first message and the last ones stay. Of those between, what matters stays; a line takes
+/// the place of the others. No model is asked.
+#[utoipa::path(post, path = "/api/chat/compact", tag = "chat", operation_id = "compact_chat",
+    request_body = Asked<'_>,
+    responses(
+        (status = 200, description = "The chat, shorter if it had to be", body = Answer<'_>),
+        (status = 400, description = "No messages, or members of another type"),
+    ),
+)]
 async fn compact(
     State(compactor): State<Compactor>,
     payload: Payload,

@@ -9,20 +9,29 @@ use axum::{
 };
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::{OpenApi, ToSchema};
 use ziggurat_layers::reject::SuccessFalse;
 
 use super::{Caller, Payload, Refusal};
 use crate::databases::{Databases, Listing, SelectError};
 
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(list, select))]
+pub struct Description;
+
 /// The database to use from now on.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = DatabaseSelection)]
 struct Selection {
     /// The name of the connection.
+    #[schema(value_type = String, min_length = 1)]
     name: Option<String>,
 }
 
 /// The database in use from now on.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SelectedDatabase)]
 struct Selected {
     /// Always true.
     success: bool,
@@ -44,10 +53,27 @@ pub fn routes(databases: Databases) -> Router {
         .with_state(databases)
 }
 
+/// The databases the caller may use
+#[utoipa::path(get, path = "/api/databases", tag = "databases", operation_id = "list_databases", responses(
+    (status = 200, description = "In the order of the configuration", body = Listing),
+))]
 async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listing> {
     Json(databases.listing(caller.identity()))
 }
 
+/// Use another database from now on
+///
+/// The choice is that of the session: of the token, or of everybody where nobody signs in.
+#[utoipa::path(post, path = "/api/databases/select", tag = "databases", operation_id = "select_database",
+    request_body = Selection,
+    responses(
+        (status = 200, description = "It is the one in use", body = Selected),
+        (status = 400, description = "No name, or no JSON object"),
+        (status = 403, description = "It is not there for this token or user"),
+        (status = 404, description = "There is none of that name"),
+        (status = 503, description = "The choice cannot be written down for all replicas now"),
+    ),
+)]
 async fn select(
     State(databases): State<Databases>,
     caller: Caller,

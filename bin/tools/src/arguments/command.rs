@@ -6,7 +6,7 @@ use crate::configuration::Secret;
 
 use super::{
     Refusal,
-    flags::{Flags, KnowledgeFlags, Overrides, TokenFlags, UserFlags},
+    flags::{DescriptionFlags, Flags, KnowledgeFlags, Overrides, TokenFlags, UserFlags},
 };
 
 const BUILD: &str = "-build-knowledgebase";
@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Help,
     /// Run the server.
     Serve,
+    /// Print the `OpenAPI` document.
+    Describe,
     /// Create an API token.
     AddToken {
         note: Option<String>,
@@ -64,11 +66,12 @@ pub(crate) enum Command {
 pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
     let Flags {
         overrides,
+        description,
         tokens,
         users,
         knowledge,
     } = flags;
-    let asked = asked(&tokens, &users, &knowledge);
+    let asked = asked(&description, &tokens, &users, &knowledge);
     let chosen = match asked[..] {
         [] => None,
         [one] => Some(one),
@@ -96,8 +99,14 @@ pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
 }
 
 /// The commands among the flags, in the order of the usage.
-fn asked(tokens: &TokenFlags, users: &UserFlags, knowledge: &KnowledgeFlags) -> Vec<&'static str> {
+fn asked(
+    description: &DescriptionFlags,
+    tokens: &TokenFlags,
+    users: &UserFlags,
+    knowledge: &KnowledgeFlags,
+) -> Vec<&'static str> {
     [
+        ("-openapi", description.openapi == Some(true)),
         ("-add-token", tokens.add_token == Some(true)),
         ("-list-tokens", tokens.list_tokens == Some(true)),
         // Also with an empty text: a script whose variable is empty shall not start a server.
@@ -154,6 +163,7 @@ fn belongs(
 fn administration(name: &str, tokens: TokenFlags, users: UserFlags) -> Command {
     let (username, password, note) = (users.username, users.password, users.user_note);
     match name {
+        "-openapi" => Command::Describe,
         "-add-token" => Command::AddToken {
             note: tokens.token_note,
             database: tokens.token_database,

@@ -18,6 +18,8 @@ pub(super) struct Flags {
     #[command(flatten)]
     pub(super) overrides: Overrides,
     #[command(flatten)]
+    pub(super) description: DescriptionFlags,
+    #[command(flatten)]
     pub(super) tokens: TokenFlags,
     #[command(flatten)]
     pub(super) users: UserFlags,
@@ -128,6 +130,15 @@ pub(crate) struct DatabaseFlags {
     /// Certificates of the authorities to trust, PEM \[`ZIGGURAT_DB_SSLROOTCERT`\]
     #[arg(long = "db-sslrootcert", value_name = "path")]
     pub(crate) sslrootcert: Option<PathBuf>,
+}
+
+/// What the server says of itself.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Description (the server does not start)")]
+pub(super) struct DescriptionFlags {
+    /// Print what the HTTP server offers beside MCP, as an OpenAPI document
+    #[arg(long)]
+    pub(super) openapi: Option<bool>,
 }
 
 /// Administration of API tokens.

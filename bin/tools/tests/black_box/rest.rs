@@ -238,3 +238,56 @@ fn a_chat_is_made_shorter() {
     let counted = program.wait_for("from_cache=1");
     assert!(counted.contains("chats=2"), "{counted}");
 }
+
+#[test]
+fn the_server_says_what_it_offers() {
+    let home = home();
+    home.token("one");
+    let printed = home.ran(&["-openapi"], "");
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let (_program, stranger) = home.serve(&[]);
+    for path in ["/api/openapi.json", "/openapi.json"] {
+        let answer = stranger.get(path);
+        assert_eq!((answer.status, &answer.body), (200, &printed.stdout));
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        let known = format!(
+            "if-none-match: {}\r\n",
+            answer.header("etag").expect("a tag")
+        );
+        let again = stranger.send("GET", path, &known, "");
+        assert_eq!((again.status, &*again.body), (304, ""));
+        let answer = stranger.post(path, "");
+        check(&answer, 405, &json!({"error": "Method not allowed"}));
+    }
+    let document: Value = serde_json::from_str(&printed.stdout).expect("JSON");
+    assert_eq!(document["openapi"], "3.0.3");
+    let page = stranger.get("/docs");
+    assert_eq!(page.status, 200);
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert!(page.header("content-security-policy").is_some());
+    // Whoever is turned away learns where to read on.
+    let answer = stranger.get("/api/databases");
+    assert_eq!(answer.status, 401);
+    let link = r#"</api/openapi.json>; rel="service-desc""#;
+    assert_eq!(answer.header("link"), Some(link));
+    assert_eq!(page.header("link"), None);
+}
+
+#[test]
+fn every_path_that_is_described_is_there() {
+    let home = home();
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let document = client.get("/api/openapi.json").json();
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        let answer = client.send("BREW", path, "", "");
+        assert_eq!(answer.status, 405, "{path}: {answer:?}");
+        let allowed = answer.header("allow").expect("a list").to_ascii_lowercase();
+        let allowed: Vec<_> = allowed.split(',').map(str::trim).collect();
+        for method in methods.as_object().expect("methods").keys() {
+            assert!(allowed.contains(&&**method), "{method} {path}: {allowed:?}");
+        }
+    }
+}

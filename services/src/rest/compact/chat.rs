@@ -1,5 +1,10 @@
 //! A chat, before and after.
 
+#![expect(
+    single_use_lifetimes,
+    reason = "the derive of a schema repeats the lifetime of its type"
+)]
+
 use std::{borrow::Cow, collections::HashMap};
 
 use bytes::Bytes;
@@ -9,10 +14,12 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
+use utoipa::ToSchema;
+
 use super::{
     classify::Tier,
     estimate::{Counter, Nature},
-    message::{Message, Role},
+    message::{Message, Outside, Role},
     plan::{self, Goal, Plan, Side, Weight},
     request::{Invalid, Rules},
     summary::{Notes, Summary},
@@ -38,7 +45,8 @@ pub(super) struct Compacted {
 }
 
 /// What came of it, in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = CompactionInfo)]
 pub(super) struct Info {
     pub(super) original_count: usize,
     /// How many messages there are now, the line about the others included.
@@ -50,12 +58,15 @@ pub(super) struct Info {
     pub(super) compression_ratio: f64,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CompactedChat)]
+pub(super) struct Answer<'a> {
     /// What stays, in its order, and the line about the others.
+    #[schema(value_type = Vec<Outside<'_>>)]
     messages: Vec<&'a RawValue>,
     /// What the others were about, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     summary: Option<Summary>,
     /// How many tokens the messages are now, by the generic count.
     token_estimate: u64,

@@ -1,9 +1,15 @@
 //! A message, and what it says.
 
+#![expect(
+    single_use_lifetimes,
+    reason = "the derive of a schema repeats the lifetime of its type"
+)]
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 /// A message as far as anybody has to understand it.
 ///
@@ -38,11 +44,17 @@ pub(super) struct Use<'a> {
 
 type Member<'a> = Option<&'a RawValue>;
 
-#[derive(Deserialize)]
-struct Outside<'a> {
+/// A message of a chat. What else it has is left as it is.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ChatMessage)]
+pub(super) struct Outside<'a> {
+    /// `user`, `assistant` or `system`.
     #[serde(borrow)]
+    #[schema(value_type = Option<String>, example = "user")]
     role: Member<'a>,
+    /// A text, or a list of blocks.
     #[serde(borrow)]
+    #[schema(value_type = Option<serde_json::Value>, example = "How many orders are there?")]
     content: Member<'a>,
 }
 

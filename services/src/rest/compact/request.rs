@@ -1,13 +1,20 @@
 //! What a client asks for, and what it means.
 
+#![expect(
+    single_use_lifetimes,
+    reason = "the derive of a schema repeats the lifetime of its type"
+)]
+
 use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 use thiserror::Error;
+use utoipa::ToSchema;
 
 use super::{
     super::{Malformed, Refusal, payload},
     classify::Wishes,
     estimate::Counter,
+    message::Outside,
 };
 
 /// The most that is read of a number: what every JSON library can count to.
@@ -20,29 +27,50 @@ const MAX_TOKENS: u64 = 100_000;
 const RECENT_WINDOW: usize = 10;
 const MIN_IMPORTANT: usize = 3;
 
-/// A request as it came.
-#[derive(Debug, Deserialize)]
+/// A chat, and how short it has to be.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ChatToCompact)]
 pub(super) struct Asked<'a> {
     #[serde(borrow)]
+    #[schema(value_type = Vec<Outside<'_>>, min_items = 1)]
     messages: Option<Vec<&'a RawValue>>,
+    /// 0 is the default.
+    #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64, default = 100_000)]
     max_tokens: Option<Number>,
+    /// How many of the last messages stay; 0 is the default.
+    #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64, default = 10)]
     recent_window: Option<Number>,
+    /// Whether schema changes, corrections and the like stay.
+    #[schema(default = true)]
     keep_anchors: Option<bool>,
+    /// Without any: tool results and schemas stay, there is a summary, and three messages
+    /// between the first and the last ones.
     #[serde(borrow)]
+    #[schema(value_type = Option<Options>, inline)]
     options: Option<&'a RawValue>,
 }
 
 /// Its options. Without any there are other defaults.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = CompactionOptions)]
 struct Options {
+    /// Calls of tools and their results matter.
     preserve_tool_results: Option<bool>,
+    /// What says something of a schema stays.
     preserve_schema_info: Option<bool>,
+    /// A line says what is gone, even if there is room for more.
     enable_summarization: Option<bool>,
+    /// How many messages there should be between the first and the last ones.
+    #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     min_important_messages: Option<Number>,
+    /// `generic`, `openai`, `anthropic` or `ollama`; others count as `generic`.
+    #[schema(example = "generic")]
     token_counter_type: Option<String>,
+    /// The line says what was done. No model is asked.
     enable_llm_summarization: Option<bool>,
+    /// The answer may be one that was given before.
     enable_caching: Option<bool>,
+    /// The chat counts in what the log of the server says.
     enable_analytics: Option<bool>,
 }
 

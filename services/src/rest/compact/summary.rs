@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::HashSet, iter, sync::LazyLock};
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{
     message::{Message, Role},
@@ -32,7 +33,8 @@ const MAX_NAME: usize = 63;
 const MAX_TOPIC: usize = 80;
 
 /// What was talked about.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ChatSummary)]
 pub(super) struct Summary {
     /// How questions began.
     topics: Vec<String>,

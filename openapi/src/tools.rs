@@ -1,0 +1,185 @@
+//! The document of the tool server.
+
+use serde_json::{Map, Value, json};
+use utoipa::OpenApi as _;
+use ziggurat_services::rest::{compact, databases, user};
+
+use crate::v3_0::{self, Unknown};
+
+/// What every request can run into before it gets to a handler, with and without a body.
+const ALWAYS: [(&str, &str); 4] = [
+    ("401", "There is no token, or it is no good"),
+    (
+        "403",
+        "The request comes from a page or to a name that is not allowed here",
+    ),
+    ("413", "The body is larger than the server reads"),
+    ("500", "Something went wrong that is not the client's fault"),
+];
+
+/// Puts the document together.
+///
+/// # Errors
+/// If a handler says something OpenAPI 3.0 has no words for.
+pub fn document() -> Result<Value, Unknown> {
+    let mut paths = Map::from_iter([health(), calls()]);
+    let mut schemas = Map::from_iter(refusals());
+    for area in [
+        databases::Description::openapi(),
+        user::Description::openapi(),
+        compact::Description::openapi(),
+    ] {
+        let mut area = serde_json::to_value(area).expect("strings for keys");
+        paths.append(&mut members(area["paths"].take()));
+        schemas.append(&mut members(area["components"]["schemas"].take()));
+    }
+    complete(&mut paths);
+    v3_0::lower(json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ziggurat-tools",
+            "description": "An MCP server for PostgreSQL, and what it offers beside MCP.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "Apache-2.0 OR MIT"},
+        },
+        "servers": [{"url": "/", "description": "The server this comes from"}],
+        "tags": [
+            {"name": "mcp", "description": "The Model Context Protocol"},
+            {"name": "databases", "description": "Which databases there are, and which is in use"},
+            {"name": "user", "description": "Who is asking"},
+            {"name": "chat", "description": "What is said to a model"},
+            {"name": "health", "description": "Whether the server is there"},
+        ],
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"bearer": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "An API token, or the session token of a login. Servers without \
+                    authentication ask for none.",
+            }},
+        },
+    }))
+}
+
+fn health() -> (String, Value) {
+    let schema = json!({
+        "type": "object",
+        "required": ["status", "server", "version"],
+        "properties": {
+            "status": {"type": "string", "enum": ["ok"]},
+            "server": {"type": "string"},
+            "version": {"type": "string"},
+        },
+    });
+    let operation = json!({
+        "operationId": "health",
+        "tags": ["health"],
+        "summary": "Whether the server is there",
+        "security": [],
+        "responses": {"200": {
+            "description": "It is, whatever its databases do",
+            "content": {"application/json": {"schema": schema}},
+        }},
+    });
+    ("/health".to_owned(), json!({"get": operation}))
+}
+
+fn calls() -> (String, Value) {
+    let operation = json!({
+        "operationId": "mcp",
+        "tags": ["mcp"],
+        "summary": "Call a method of MCP",
+        "description": "JSON-RPC 2.0, revision 2024-11-05 of the protocol. What is wrong with a \
+            call is said in its answer, with status 200. A call of `authenticate_user` needs no \
+            token.",
+        "requestBody": {
+            "required": true,
+            "content": {"application/json": {
+                "schema": {},
+                "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+            }},
+        },
+        "responses": {
+            "200": {
+                "description": "What came of the calls that asked for an answer",
+                "content": {"application/json": {"schema": {}}},
+            },
+            "202": {"description": "Nothing was asked for that has an answer"},
+            "400": {"description": "The body broke off"},
+            "429": {"description": "Too many logins have failed from this address"},
+        },
+    });
+    ("/mcp/v1".to_owned(), json!({"post": operation}))
+}
+
+/// How requests are turned down.
+fn refusals() -> [(String, Value); 2] {
+    let refusal = json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {"error": {"type": "string", "description": "The reason, for people"}},
+    });
+    let of_databases = json!({
+        "type": "object",
+        "required": ["success", "error"],
+        "properties": {
+            "success": {"type": "boolean", "enum": [false]},
+            "error": {"type": "string", "description": "The reason, for people"},
+        },
+    });
+    [
+        ("Refusal".to_owned(), refusal),
+        ("DatabaseRefusal".to_owned(), of_databases),
+    ]
+}
+
+/// Adds what is true of every operation: what it can run into before its handler, and the
+/// bodies of refusals.
+fn complete(paths: &mut Map<String, Value>) {
+    for (path, methods) in paths {
+        let of_databases = path.starts_with("/api/databases");
+        for operation in methods.as_object_mut().expect("methods").values_mut() {
+            let is_open = operation.get("security") == Some(&json!([]));
+            let has_body = operation.get("requestBody").is_some();
+            let responses = operation["responses"].as_object_mut().expect("responses");
+            for (status, description) in ALWAYS {
+                let is_possible = match status {
+                    "401" => !is_open,
+                    "413" => has_body,
+                    _ => true,
+                };
+                if is_possible && !responses.contains_key(status) {
+                    responses.insert(status.to_owned(), json!({"description": description}));
+                }
+            }
+            for (status, response) in responses {
+                let is_bare = response.get("content").is_none();
+                if is_bare && status.as_str() >= "400" {
+                    // What comes from further out knows nothing of areas.
+                    let is_inner = of_databases && !["401", "413", "500"].contains(&&**status);
+                    response["content"] =
+                        json!({"application/json": {"schema": refusal(is_inner)}});
+                }
+            }
+        }
+    }
+}
+
+fn refusal(of_databases: bool) -> Value {
+    let plain = json!({"$ref": "#/components/schemas/Refusal"});
+    if of_databases {
+        let own = json!({"$ref": "#/components/schemas/DatabaseRefusal"});
+        return json!({"anyOf": [own, plain]});
+    }
+    plain
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
