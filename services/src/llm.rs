@@ -19,6 +19,7 @@ pub mod headers;
 mod http;
 pub mod key;
 mod local;
+mod models;
 mod ping;
 mod provider;
 mod redact;
@@ -35,6 +36,7 @@ pub use self::{
     error::{Class, Error, Refusal},
     http::{Access, Http, InvalidAccess, Patience, Request, Streaming, client},
     local::DIMENSIONS as LOCAL_DIMENSIONS,
+    models::Model,
     provider::Provider,
     rerank::{Ranked, Reranker},
     retry::Retry,

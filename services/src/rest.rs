@@ -42,6 +42,7 @@ pub mod conversations;
 pub mod databases;
 mod document;
 mod health;
+pub mod llm;
 mod payload;
 mod refusal;
 #[cfg(test)]

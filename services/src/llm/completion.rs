@@ -24,12 +24,12 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use self::{chunks::Reading, fault::Fault, openai::Manner};
-use super::{Deadline, Error, Http, Meter, Prompt, Provider, Reply, Request, Streaming, Usage};
+use super::{Deadline, Error, Http, Meter, Prompt, Provider, Reply, Request, Usage};
 
 pub use self::chunks::Chunks;
 
-/// How often one prompt is put in other ways.
-const MAX_MANNERS: usize = 3;
+/// How often one prompt is sent, each time in another way.
+const MAX_SENDS: usize = 3;
 
 /// How long a stream may be silent.
 const IDLE: Duration = Duration::from_mins(1);
@@ -81,6 +81,9 @@ struct Ask {
     accept: Option<&'static str>,
     body: Bytes,
     manner: Option<Manner>,
+    stream: bool,
+    /// How often the prompt is sent, this time included.
+    turn: usize,
 }
 
 // === impl Completer ===
@@ -175,14 +178,19 @@ impl Completer {
         let Some(http) = self.http() else {
             return Ok(Reply::of(local::answer(prompt)));
         };
-        let send = async |request: Request<'_>| -> Result<Box<RawValue>, Error> {
-            http.json(&request, deadline).await
+        let mut ask = self.ask(prompt, false, 1, self.inner.source.manner())?;
+        let answer: Box<RawValue> = loop {
+            let outcome = http.json(&ask.request(&ask.segments()), deadline).await;
+            match outcome {
+                Ok(answer) => break answer,
+                Err(error) => ask = self.ask_otherwise(&ask, prompt, error)?,
+            }
         };
-        let (answer, manner) = self.adapt(prompt, false, send).await?;
+        let manner = self.keep(ask.manner);
         let body = answer.get().as_bytes();
         let reply = match &self.inner.source {
             Source::Anthropic(_) => anthropic::reply(body),
-            Source::OpenAi { .. } => openai::reply(manner.unwrap_or(Manner::PLAIN), body),
+            Source::OpenAi { .. } => openai::reply(manner, body),
             Source::Gemini(_) => gemini::reply(body),
             Source::Ollama(_) => ollama::reply(body),
             Source::Local => Err(Fault::NoChoices),
@@ -211,13 +219,18 @@ impl Completer {
         let Some(http) = self.http() else {
             return Ok(Chunks::ready(local::answer(prompt)));
         };
-        let send = async |request: Request<'_>| -> Result<Streaming, Error> {
-            http.open(&request, deadline).await
+        let mut ask = self.ask(prompt, true, 1, self.inner.source.manner())?;
+        let answer = loop {
+            let outcome = http.open(&ask.request(&ask.segments()), deadline).await;
+            match outcome {
+                Ok(answer) => break answer,
+                Err(error) => ask = self.ask_otherwise(&ask, prompt, error)?,
+            }
         };
-        let (answer, manner) = self.adapt(prompt, true, send).await?;
+        let manner = self.keep(ask.manner);
         let reading = match &self.inner.source {
             Source::Anthropic(_) => Reading::anthropic(),
-            Source::OpenAi { .. } => Reading::openai(manner.unwrap_or(Manner::PLAIN)),
+            Source::OpenAi { .. } => Reading::openai(manner),
             Source::Gemini(_) => Reading::gemini(),
             Source::Ollama(_) | Source::Local => Reading::ollama(),
         };
@@ -242,47 +255,35 @@ impl Completer {
         }
     }
 
-    /// Sends a prompt, and in other ways too if its refusal asks for that. What succeeds is
-    /// remembered.
-    async fn adapt<T>(
-        &self,
-        prompt: &Prompt,
-        stream: bool,
-        send: impl AsyncFn(Request<'_>) -> Result<T, Error>,
-    ) -> Result<(T, Option<Manner>), Error> {
-        let mut ask = self.ask(prompt, stream, self.inner.source.manner())?;
-        for _ in 1..MAX_MANNERS {
-            let error = match send(ask.request(&ask.segments())).await {
-                Ok(answer) => return Ok((answer, self.keep(ask.manner))),
-                Err(error) => error,
-            };
-            let refusal = error.refusal();
-            let other = refusal.and_then(|refusal| {
-                let manner = ask.manner?;
-                manner.adapted(refusal.status(), refusal.body())
-            });
-            let Some(other) = other else {
-                return Err(error);
-            };
-            tracing::debug!(
-                model = self.model(),
-                ?other,
-                "a model wants to be asked otherwise"
-            );
-            ask = self.ask(prompt, stream, Some(other))?;
-        }
-        let answer = send(ask.request(&ask.segments())).await?;
-        Ok((answer, self.keep(ask.manner)))
+    /// The same prompt in another way, if its refusal asks for that.
+    fn ask_otherwise(&self, ask: &Ask, prompt: &Prompt, error: Error) -> Result<Ask, Error> {
+        let manner = error.refusal().and_then(|refusal| {
+            let manner = ask.manner.filter(|_| ask.turn < MAX_SENDS)?;
+            manner.adapted(refusal.status(), refusal.body())
+        });
+        let Some(manner) = manner else {
+            return Err(error);
+        };
+        let model = self.model();
+        tracing::debug!(model, ?manner, "a model wants to be asked otherwise");
+        self.ask(prompt, ask.stream, ask.turn + 1, Some(manner))
     }
 
-    fn keep(&self, manner: Option<Manner>) -> Option<Manner> {
+    /// Remembers what has succeeded.
+    fn keep(&self, manner: Option<Manner>) -> Manner {
         if let (Source::OpenAi { manner: kept, .. }, Some(manner)) = (&self.inner.source, manner) {
             kept.store(manner.bits(), Ordering::Relaxed);
         }
-        manner
+        manner.unwrap_or(Manner::PLAIN)
     }
 
-    fn ask(&self, prompt: &Prompt, stream: bool, manner: Option<Manner>) -> Result<Ask, Error> {
+    fn ask(
+        &self,
+        prompt: &Prompt,
+        stream: bool,
+        turn: usize,
+        manner: Option<Manner>,
+    ) -> Result<Ask, Error> {
         let model = self.model();
         let (path, query, body) = match &self.inner.source {
             Source::Anthropic(_) => {
@@ -314,6 +315,8 @@ impl Completer {
             accept: has_events.then_some(EVENTS),
             body: body.into(),
             manner,
+            stream,
+            turn,
         })
     }
 }

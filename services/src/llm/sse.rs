@@ -245,10 +245,8 @@ mod tests {
 
         #[test]
         fn what_is_written_is_read(events in prop::collection::vec("[a-zü{}:\" ]{0,12}", 0..6)) {
-            let stream: String = events
-                .iter()
-                .map(|event| format!("event: x\ndata: {event}\n\n"))
-                .collect();
+            let written = events.iter().map(|event| format!("event: x\ndata: {event}\n\n"));
+            let stream = written.collect::<Vec<_>>().concat();
             let (found, ending) = decode(EventDecoder::new(), &[stream.as_bytes()]);
             prop_assert_eq!(found, events);
             prop_assert_eq!(ending, Ok(()));

@@ -1,8 +1,5 @@
 //! An answer, bit by bit.
 
-#[cfg(test)]
-mod tests;
-
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, Stream, stream};

@@ -4,10 +4,14 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-use std::{cmp::Reverse, collections::HashSet};
-
 use self::sources::{Source, question, sources};
-use crate::llm::{Chunk, Prompt, Stop, Usage};
+use crate::{
+    llm::{Chunk, Prompt, Stop, Usage},
+    search::{
+        bm25::{Bm25, Question},
+        tokens::terms,
+    },
+};
 
 pub(super) use crate::llm::local::NAME;
 
@@ -32,7 +36,6 @@ const QUOTED: &str = "[local] No language model is configured. These sentences o
 struct Sentence<'a> {
     text: &'a str,
     source: &'a Source<'a>,
-    shared: usize,
 }
 
 /// Answers a prompt: a chunk for each thing it says.
@@ -50,27 +53,28 @@ pub(super) fn answer(prompt: &Prompt) -> Vec<Chunk> {
 }
 
 fn quote(question: &str, sources: &[Source<'_>]) -> Vec<String> {
-    let wanted = words(question);
-    let mut sentences: Vec<_> = sources
+    let question = Question::new(terms(question));
+    let sentences: Vec<_> = sources
         .iter()
-        .flat_map(|source| split(source.text).map(move |text| (source, text)))
-        .map(|(source, text)| Sentence {
-            text,
-            source,
-            shared: words(text).intersection(&wanted).count(),
-        })
+        .flat_map(|source| split(source.text).map(move |text| Sentence { text, source }))
         .collect();
     let Some(first) = sentences.first() else {
         return Vec::new();
     };
-    if sentences.iter().all(|sentence| sentence.shared == 0) {
+    let tallies: Vec<_> = sentences
+        .iter()
+        .map(|sentence| question.tally(terms(sentence.text)))
+        .collect();
+    let scores = Bm25::PASSAGES.scores(&tallies);
+    let mut ranked: Vec<_> = sentences.iter().zip(scores).collect();
+    ranked.retain(|(_, score)| *score > 0.0);
+    if ranked.is_empty() {
         return vec![NO_MATCH.to_owned(), first.quoted()];
     }
-    sentences.retain(|sentence| sentence.shared > 0);
     // Of equals the one that was found first.
-    sentences.sort_by_key(|sentence| Reverse(sentence.shared));
-    sentences.truncate(QUOTES);
-    let quotes = sentences.iter().map(Sentence::quoted);
+    ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    ranked.truncate(QUOTES);
+    let quotes = ranked.into_iter().map(|(sentence, _)| sentence.quoted());
     std::iter::once(QUOTED.to_owned()).chain(quotes).collect()
 }
 
@@ -100,12 +104,4 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
         .flat_map(|piece| piece.split_inclusive("? "))
         .map(str::trim)
         .filter(|sentence| !sentence.is_empty())
-}
-
-/// Words of three letters or more, and numbers.
-fn words(text: &str) -> HashSet<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| word.chars().nth(2).is_some() || word.contains(char::is_numeric))
-        .map(str::to_lowercase)
-        .collect()
 }

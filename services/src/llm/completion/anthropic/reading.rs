@@ -41,6 +41,10 @@ struct Content<'a> {
 
 /// What was counted so far; a later count of a kind replaces the earlier one.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called what the provider calls them"
+)]
 struct Counts {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,

@@ -63,6 +63,10 @@ struct Call<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called what the provider calls them"
+)]
 struct Counts {
     prompt_token_count: Option<u64>,
     candidates_token_count: Option<u64>,

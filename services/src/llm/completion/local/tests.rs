@@ -31,8 +31,8 @@ fn the_sentences_that_share_most_with_the_question_are_quoted_with_their_source(
         .collect();
     let expected = [
         "> Water it once a month. (Document 2)",
-        "> Water them twice a week. (Document 1 (Source: guide-7))",
         "> A cactus likes sun. (Document 2)",
+        "> Water them twice a week. (Document 1 (Source: guide-7))",
     ];
     assert_eq!(quotes, expected);
 }

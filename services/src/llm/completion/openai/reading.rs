@@ -83,6 +83,10 @@ struct Function {
 }
 
 #[derive(Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called what the provider calls them"
+)]
 struct Counts {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,

@@ -119,6 +119,10 @@ struct OutputContent {
 }
 
 #[derive(Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called what the provider calls them"
+)]
 struct Counts {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,

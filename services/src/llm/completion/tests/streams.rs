@@ -1,0 +1,220 @@
+//! Answers that come bit by bit.
+
+use super::*;
+
+/// All texts, what ended them, and the error if there was one.
+async fn read(mut chunks: Chunks) -> (String, Option<Stop>, Option<Error>) {
+    let (mut text, mut end) = (String::new(), None);
+    while let Some(chunk) = chunks.next().await {
+        assert_eq!(end, None, "nothing comes behind the end");
+        match chunk {
+            Ok(Chunk::Text(more)) => {
+                assert!(!more.is_empty());
+                text += &more;
+            }
+            Ok(Chunk::ToolUse(_)) => {}
+            Ok(Chunk::End { stop, .. }) => end = Some(stop),
+            Err(error) => {
+                assert!(
+                    chunks.next().await.is_none(),
+                    "nothing comes behind an error"
+                );
+                return (text, None, Some(error));
+            }
+        }
+    }
+    (text, end, None)
+}
+
+async fn streamed(completer: &Completer) -> (String, Option<Stop>, Option<Error>) {
+    let chunks = completer.stream(&question()).await;
+    read(chunks.expect("an answer begins")).await
+}
+
+#[tokio::test]
+async fn every_provider_answers_bit_by_bit_however_the_bytes_are_cut() {
+    let fake = Fake::start();
+    for (face, provider) in FACES {
+        let completer = completer(&fake, face, provider, "model-1");
+        for turn in [
+            Turn::text("Schöner Schatten 🌿 ist gut."),
+            Turn::text("Schöner Schatten 🌿 ist gut.").in_pieces(1),
+            Turn::text("Schöner Schatten 🌿 ist gut.").in_pieces(7),
+            Turn::text("Schöner Schatten 🌿 ist gut.").with_crlf(),
+            Turn::text("Schöner Schatten 🌿 ist gut.").with_long_line(100 << 10),
+        ] {
+            fake.next(turn.clone());
+            let (text, stop, error) = streamed(&completer).await;
+            assert_eq!(
+                text, "Schöner Schatten 🌿 ist gut.",
+                "{provider:?} {turn:?}"
+            );
+            assert_eq!(stop, Some(Stop::EndTurn));
+            assert!(error.is_none(), "{error:?}");
+        }
+        assert_eq!(completer.usage().total_tokens, 5 * 15, "{provider:?}");
+        let asked = fake.requests();
+        let accept = asked.last().and_then(|seen| seen.header("accept"));
+        let expected = match provider {
+            Provider::Ollama => "application/json",
+            _ => "text/event-stream",
+        };
+        assert_eq!(accept, Some(expected), "{provider:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_is_asked_for_in_a_stream_too() {
+    let fake = Fake::start();
+    for (face, provider) in FACES {
+        let completer = completer(&fake, face, provider, "model-1");
+        let answer = Answer::text("I look.").with_tool("call_1", "count_rows", json!({"a": 1}));
+        fake.next(Turn::saying(answer));
+        let chunks = completer.stream(&question()).await.expect("an answer");
+        let chunks: Vec<_> = chunks.into_stream().collect().await;
+        let reply = Reply::of(chunks.into_iter().map(|chunk| chunk.expect("a chunk")));
+        let [_, Block::ToolUse { name, input, .. }] = &*reply.blocks else {
+            panic!("{provider:?} {reply:?}");
+        };
+        assert_eq!((name.as_str(), input.get()), ("count_rows", r#"{"a":1}"#));
+        assert_eq!(reply.stop, Stop::ToolUse);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_before_its_end_marker_is_an_error_after_what_came() {
+    let fake = Fake::start();
+    for (face, provider) in FACES {
+        let completer = completer(&fake, face, provider, "model-1");
+        // Where the first words are, and nothing of the end.
+        let bytes = match provider {
+            Provider::Anthropic => 700,
+            Provider::OpenAi => 600,
+            _ => 400,
+        };
+        fake.next(Turn::text("one two three four five").ended_after(bytes));
+        let (text, _, error) = streamed(&completer).await;
+        let error = error.expect("an error");
+        assert_eq!(error.class(), Class::Provider, "{provider:?} {error}");
+        assert!(text.starts_with("one "), "{provider:?}: {text}");
+        assert!(!text.contains("five"), "{provider:?}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_is_an_error() {
+    let fake = Fake::start();
+    for (face, provider) in FACES {
+        let completer = completer(&fake, face, provider, "model-1");
+        fake.next(Turn::text("one two three four five").cut_after(300));
+        // It may break before anything arrives.
+        let error = match completer.stream(&question()).await {
+            Ok(chunks) => read(chunks).await.2.expect("an error"),
+            Err(error) => error,
+        };
+        let is_theirs = matches!(error.class(), Class::Provider | Class::Unreachable);
+        assert!(is_theirs, "{provider:?} {error}");
+    }
+}
+
+#[tokio::test]
+async fn the_error_of_a_provider_comes_after_what_it_had_said() {
+    let fake = Fake::start();
+    let slow_down = [
+        (
+            Face::Anthropic,
+            Provider::Anthropic,
+            "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":\
+             {\"type\":\"text_delta\",\"text\":\"one\"}}\n\n\
+             event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\
+             \"message\":\"slow down, sk-wq8JkLmN2pRs7TuV\"}}\n\n",
+        ),
+        (
+            Face::OpenAi,
+            Provider::OpenAi,
+            "data: {\"choices\":[{\"delta\":{\"content\":\"one\"}}]}\n\n\
+             data: {\"error\":{\"message\":\"slow down, sk-wq8JkLmN2pRs7TuV\",\
+             \"code\":\"rate_limit_exceeded\"}}\n\n",
+        ),
+        (
+            Face::Gemini,
+            Provider::Gemini,
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"one\"}]}}]}\n\n\
+             data: {\"error\":{\"code\":429,\"message\":\"slow down, sk-wq8JkLmN2pRs7TuV\"}}\n\n",
+        ),
+    ];
+    for (face, provider, body) in slow_down {
+        let completer = completer(&fake, face, provider, "model-1");
+        fake.next(Turn::raw(200, body));
+        let (text, _, error) = streamed(&completer).await;
+        let error = error.expect("an error");
+        assert_eq!(text, "one", "{provider:?}");
+        assert_eq!(error.class(), Class::RateLimit, "{provider:?} {error}");
+        assert!(!format!("{error:?}").contains("wq8JkL"), "{error:?}");
+    }
+    let completer = completer(&fake, Face::Ollama, Provider::Ollama, "model-1");
+    let body = "{\"message\":{\"content\":\"one\"},\"done\":false}\n{\"error\":\"no memory\"}\n";
+    fake.next(Turn::raw(200, body));
+    let (text, _, error) = streamed(&completer).await;
+    assert_eq!(text, "one");
+    assert_eq!(error.map(|error| error.class()), Some(Class::Provider));
+}
+
+#[tokio::test]
+async fn what_is_said_is_there_before_the_rest_is() {
+    let fake = Fake::start();
+    let completer = completer(&fake, Face::Ollama, Provider::Ollama, "model-1");
+    let gate = Gate::new();
+    // Behind the first line: its word is there while the others wait.
+    fake.next(Turn::text("one two three").held_after(160, &gate));
+    let mut chunks = completer.stream(&question()).await.expect("an answer");
+    let first = chunks.next().await.expect("a chunk").expect("no error");
+    assert!(
+        matches!(&first, Chunk::Text(text) if text == "one "),
+        "{first:?}"
+    );
+    gate.open();
+    let (rest, stop, _) = read(chunks).await;
+    assert_eq!((rest.as_str(), stop), ("two three", Some(Stop::EndTurn)));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_silent_for_too_long_is_given_up() {
+    let fake = Fake::start();
+    let completer = completer(&fake, Face::Ollama, Provider::Ollama, "model-1")
+        .with_idle(Duration::from_millis(50));
+    let gate = Gate::new();
+    fake.next(Turn::text("one two three").held_after(160, &gate));
+    let (text, _, error) = streamed(&completer).await;
+    assert_eq!(text, "one ");
+    assert_eq!(error.map(|error| error.class()), Some(Class::Timeout));
+    fake.left(1).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_is_dropped_cancels_the_request() {
+    let fake = Fake::start();
+    for (at, (face, provider)) in FACES.into_iter().enumerate() {
+        let completer = completer(&fake, face, provider, "model-1");
+        let gate = Gate::new();
+        fake.next(Turn::answer().held_after(20, &gate));
+        let chunks = completer.stream(&question()).await.expect("an answer");
+        drop(chunks);
+        fake.left(at + 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_an_error() {
+    let fake = Fake::start();
+    for (face, provider) in FACES {
+        let completer = completer(&fake, face, provider, "model-1");
+        fake.next(Turn::answer().with_long_line(9 << 20));
+        let (_, _, error) = streamed(&completer).await;
+        assert_eq!(
+            error.map(|error| error.class()),
+            Some(Class::Provider),
+            "{provider:?}"
+        );
+    }
+}

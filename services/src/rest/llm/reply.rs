@@ -1,0 +1,112 @@
+//! What a client is answered.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::llm::{Block, Reply, Stop, Usage};
+
+/// An answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer {
+    /// What the model says and asks for, in order.
+    content: Vec<Piece>,
+    /// Why it stopped.
+    stop_reason: String,
+    /// What it cost, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_usage: Option<TokenUsage>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece {
+    Text {
+        text: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        input: Box<RawValue>,
+    },
+}
+
+/// Tokens, as the provider counts them.
+#[derive(Debug, Serialize)]
+struct TokenUsage {
+    provider: &'static str,
+    #[serde(flatten)]
+    counts: Option<Counts>,
+}
+
+#[derive(Debug, Serialize)]
+struct Counts {
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    total_tokens: u64,
+    cache_creation_tokens: u64,
+    cache_read_tokens: u64,
+    /// How much of the prompt did not have to be read again.
+    cache_savings_percentage: f64,
+}
+
+// === impl Answer ===
+
+impl Answer {
+    pub(super) fn new(reply: Reply, provider: &'static str, has_usage: bool) -> Self {
+        let stop = match (provider, reply.stop) {
+            // These are the words of Anthropic.
+            ("anthropic", stop) => stop.as_str().to_owned(),
+            (_, Stop::ToolUse) => Stop::ToolUse.as_str().to_owned(),
+            _ => Stop::EndTurn.as_str().to_owned(),
+        };
+        Self {
+            content: reply.blocks.into_iter().filter_map(Piece::of).collect(),
+            stop_reason: stop,
+            token_usage: has_usage.then(|| TokenUsage {
+                provider,
+                counts: (!matches!(provider, "ollama" | "local")).then(|| Counts::of(reply.usage)),
+            }),
+        }
+    }
+}
+
+// === impl Piece ===
+
+impl Piece {
+    fn of(block: Block) -> Option<Self> {
+        match block {
+            Block::Text { text, .. } => Some(Self::Text { text }),
+            Block::ToolUse {
+                id, name, input, ..
+            } => Some(Self::ToolUse { id, name, input }),
+            Block::ToolResult { .. } => None,
+        }
+    }
+}
+
+// === impl Counts ===
+
+impl Counts {
+    fn of(usage: Usage) -> Self {
+        Self {
+            prompt_tokens: usage.prompt_tokens,
+            completion_tokens: usage.completion_tokens,
+            total_tokens: usage.total_tokens,
+            cache_creation_tokens: usage.cache_creation_input_tokens,
+            cache_read_tokens: usage.cache_read_input_tokens,
+            cache_savings_percentage: savings(usage),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a percentage of fewer tokens than anybody pays for"
+)]
+fn savings(usage: Usage) -> f64 {
+    let read = usage.cache_read_input_tokens;
+    match usage.prompt_tokens.saturating_add(read) {
+        0 => 0.0,
+        all => read as f64 / all as f64 * 100.0,
+    }
+}
