@@ -50,7 +50,7 @@ pub(crate) use self::{
     invalid::Invalid,
     knowledgebase::Knowledgebase,
     limits::Limits,
-    llm::Llm,
+    llm::{Llm, LlmProvider},
     logs::{CallLevel, DetailLevel, Logs},
     secret::Secret,
     state::State,

@@ -10,6 +10,7 @@ use ziggurat_services::{
     databases::{Configured, Databases},
     mcp::Mcp,
     pg::lease::Pools,
+    rest::llm::Proxy,
     store::Shared,
 };
 
@@ -19,6 +20,7 @@ use crate::{
     knowledge::Knowledge,
     memory::{Conversations, Memory},
     providers::Providers,
+    proxy,
 };
 
 /// Time for connections to PostgreSQL to close in good order.
@@ -30,6 +32,7 @@ pub(crate) struct House {
     pub(crate) accounts: Option<Accounts>,
     pub(crate) mcp: Mcp,
     pub(crate) conversations: Option<Conversations>,
+    pub(crate) proxy: Option<Proxy>,
     pools: Pools,
     reaper: JoinSet<()>,
     tasks: JoinSet<()>,
@@ -80,6 +83,7 @@ impl House {
             accounts,
             mcp,
             conversations: memory.conversations,
+            proxy: proxy::open(&configuration.llm, &providers),
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
             tasks,
@@ -98,13 +102,14 @@ impl House {
             accounts,
             mcp,
             conversations,
+            proxy,
             pools,
             mut reaper,
             mut tasks,
         } = self;
         tasks.shutdown().await;
         pools.close_all();
-        drop((databases, accounts, mcp, conversations, pools));
+        drop((databases, accounts, mcp, conversations, proxy, pools));
         let farewell = async { while reaper.join_next().await.is_some() {} };
         if time::timeout(FAREWELL, farewell).await.is_err() {
             warn!("connections to PostgreSQL were cut off");

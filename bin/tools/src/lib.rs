@@ -15,6 +15,7 @@ mod logs;
 mod memory;
 mod open_files;
 mod providers;
+mod proxy;
 mod reload;
 mod serving;
 mod stack;

@@ -91,6 +91,7 @@ pub(crate) fn build(
             Conversations::Here(store) => rest::conversations::routes(store),
             Conversations::Shared(store) => rest::conversations::routes(store),
         }),
+        house.proxy.clone().map(rest::llm::routes),
         Some(rest::compact::routes()),
     ];
     let rest = ServiceBuilder::new()

@@ -43,10 +43,10 @@ pub(crate) struct Llm {
     pub(crate) model: String,
     /// The keys and addresses of the providers.
     pub(crate) access: Access,
-    /// The longest answer.
-    pub(crate) max_tokens: u32,
-    /// How much is left to chance.
-    pub(crate) temperature: f64,
+    /// The longest answer, if it is said.
+    pub(crate) max_tokens: Option<u32>,
+    /// How much is left to chance, if it is said: some models refuse to hear of it.
+    pub(crate) temperature: Option<f64>,
     /// How long one attempt may take.
     pub(crate) per_attempt_timeout: Duration,
 }
@@ -81,6 +81,8 @@ pub(crate) enum LlmProvider {
     Gemini,
     /// `ollama`.
     Ollama,
+    /// `local`: no model, and it says so.
+    Local,
 }
 
 // === impl RawLlm ===
@@ -102,6 +104,10 @@ impl RawLlm {
             &mut self.max_tokens,
             reader.integer("ZIGGURAT_LLM_MAX_TOKENS"),
         );
+        set(
+            &mut self.temperature,
+            reader.integer("ZIGGURAT_LLM_TEMPERATURE"),
+        );
     }
 
     pub(super) fn check(
@@ -118,14 +124,15 @@ impl RawLlm {
                 ("openai", LlmProvider::OpenAi),
                 ("gemini", LlmProvider::Gemini),
                 ("ollama", LlmProvider::Ollama),
+                ("local", LlmProvider::Local),
             ],
         )?;
         let llm = Llm {
             is_enabled: self.enabled.unwrap_or(default.is_enabled),
             provider: provider.unwrap_or(default.provider),
             model: provider::said(self.model.take()).unwrap_or(default.model),
-            max_tokens: self.max_tokens.unwrap_or(default.max_tokens),
-            temperature: self.temperature.unwrap_or(default.temperature),
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
             per_attempt_timeout: time(
                 self.per_attempt_timeout.take(),
                 default.per_attempt_timeout,
@@ -133,10 +140,11 @@ impl RawLlm {
             )?,
             access: self.access(reader, around)?,
         };
-        if llm.max_tokens == 0 {
+        if llm.max_tokens == Some(0) {
             return Err(Invalid::key("llm.max_tokens", "must be at least 1"));
         }
-        if !(0.0..=2.0).contains(&llm.temperature) {
+        let temperature = llm.temperature.unwrap_or_default();
+        if !(0.0..=2.0).contains(&temperature) {
             return Err(Invalid::key("llm.temperature", "must be between 0 and 2"));
         }
         Ok(llm)
@@ -191,8 +199,8 @@ impl Default for Llm {
                 openai_base_url: None,
                 gemini_base_url: None,
             },
-            max_tokens: 4096,
-            temperature: 0.7,
+            max_tokens: None,
+            temperature: None,
             per_attempt_timeout: Duration::from_mins(1),
         }
     }

@@ -22,6 +22,7 @@ mod replicas;
 mod resources;
 mod rest;
 mod rest_conversations;
+mod rest_llm;
 mod search;
 mod secrets;
 mod shutdown;

@@ -135,7 +135,7 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
         ),
         (
             "llm: {provider: x}",
-            "llm.provider: 'x' is none of anthropic, openai, gemini, ollama",
+            "llm.provider: 'x' is none of anthropic, openai, gemini, ollama, local",
         ),
         (
             "knowledgebase: {embedding_provider: x}",

@@ -187,11 +187,18 @@ fn settings_of_providers() {
             show: |c| format!("{:?}", c.embedding.openai_base_url),
         },
         Setting {
-            default: "claude-sonnet-4-5 4096",
-            file: ("llm: {model: m, max_tokens: 5}", "m 5"),
-            variable: ("ZIGGURAT_LLM_MAX_TOKENS=6", "m 6"),
+            default: "claude-sonnet-4-5 None",
+            file: ("llm: {model: m, max_tokens: 5}", "m Some(5)"),
+            variable: ("ZIGGURAT_LLM_MAX_TOKENS=6", "m Some(6)"),
             flag: None,
-            show: |c| format!("{} {}", c.llm.model, c.llm.max_tokens),
+            show: |c| format!("{} {:?}", c.llm.model, c.llm.max_tokens),
+        },
+        Setting {
+            default: "None",
+            file: ("llm: {temperature: 0.5}", "Some(0.5)"),
+            variable: ("ZIGGURAT_LLM_TEMPERATURE=0.25", "Some(0.25)"),
+            flag: None,
+            show: |c| format!("{:?}", c.llm.temperature),
         },
         Setting {
             default: "None",

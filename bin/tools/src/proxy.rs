@@ -1,0 +1,126 @@
+//! The language models behind `/api/llm`, as they are configured.
+
+use ziggurat_services::{
+    llm::{Access, Completer, Patience, Provider},
+    rest::llm::Proxy,
+};
+
+use crate::{
+    configuration::{Llm, LlmProvider, Secret},
+    providers::Providers,
+};
+
+/// What the addresses of two providers end in, and what the configuration leaves out.
+const VERSION: &str = "/v1";
+
+/// Gets ready to ask whoever there is a key or an address for; nobody is asked yet.
+pub(crate) fn open(llm: &Llm, providers: &Providers) -> Option<Proxy> {
+    if !llm.is_enabled {
+        return None;
+    }
+    let mut proxy = Proxy::new(name(llm.provider), llm.model.clone())
+        .with_max_tokens(llm.max_tokens)
+        .with_temperature(llm.temperature);
+    for (provider, access) in reachable(llm) {
+        let http = providers.reach(provider, &access);
+        let completer = http.and_then(|http| Ok(Completer::new(http, &llm.model)?));
+        match completer {
+            Ok(completer) => proxy = proxy.with_provider(completer),
+            Err(error) => {
+                let (provider, reason) = (provider.name(), format!("{error:#}"));
+                tracing::error!(provider, reason, "a language model cannot be used");
+            }
+        }
+    }
+    if llm.provider == LlmProvider::Local {
+        proxy = proxy.with_provider(Completer::local());
+    }
+    Some(proxy)
+}
+
+/// Whoever there is a key or an address for, in the order they are listed.
+fn reachable(llm: &Llm) -> Vec<(Provider, Access)> {
+    let keys = &llm.access;
+    let access = |key: Option<&Secret>, base_url: Option<String>| Access {
+        base_url,
+        key: key.cloned().map(Into::into),
+        patience: Patience {
+            attempt: Some(llm.per_attempt_timeout),
+            ..Patience::default()
+        },
+        ..Access::default()
+    };
+    let mut reachable = Vec::new();
+    if let key @ Some(_) = keys.anthropic_api_key.as_ref() {
+        let url = keys.anthropic_base_url.as_deref().map(versioned);
+        reachable.push((Provider::Anthropic, access(key, url)));
+    }
+    let openai_key = keys.openai_api_key.as_ref();
+    // What is compatible with it may ask for no key.
+    if openai_key.is_some() || keys.openai_base_url.is_some() {
+        let url = keys.openai_base_url.as_deref().map(versioned);
+        reachable.push((Provider::OpenAi, access(openai_key, url)));
+    }
+    if let key @ Some(_) = keys.gemini_api_key.as_ref() {
+        let url = keys.gemini_base_url.clone();
+        reachable.push((Provider::Gemini, access(key, url)));
+    }
+    if !keys.ollama_url.is_empty() {
+        let url = Some(keys.ollama_url.clone());
+        reachable.push((Provider::Ollama, access(None, url)));
+    }
+    reachable
+}
+
+/// The address with the version, which many write down with it.
+fn versioned(url: &str) -> String {
+    if url.ends_with(VERSION) {
+        return url.to_owned();
+    }
+    format!("{url}{VERSION}")
+}
+
+fn name(provider: LlmProvider) -> &'static str {
+    match provider {
+        LlmProvider::Anthropic => "anthropic",
+        LlmProvider::OpenAi => "openai",
+        LlmProvider::Gemini => "gemini",
+        LlmProvider::Ollama => "ollama",
+        LlmProvider::Local => "local",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_be_written_with_its_version_or_without() {
+        for url in ["http://a:1", "http://a:1/v1"] {
+            assert_eq!(versioned(url), "http://a:1/v1");
+        }
+        assert_eq!(versioned("http://a/b"), "http://a/b/v1");
+    }
+
+    #[test]
+    fn whoever_has_a_key_or_an_address_can_be_asked() {
+        let names = |llm: &Llm| {
+            let reachable = reachable(llm).into_iter();
+            reachable
+                .map(|(provider, _)| provider.name())
+                .collect::<Vec<_>>()
+        };
+        let mut llm = Llm::default();
+        assert_eq!(names(&llm), ["ollama"]);
+        llm.access.openai_base_url = Some("http://a".to_owned());
+        assert_eq!(names(&llm), ["openai", "ollama"]);
+        llm.access.gemini_api_key = Some("key".into());
+        llm.access.anthropic_api_key = Some("key".into());
+        assert_eq!(names(&llm), ["anthropic", "openai", "gemini", "ollama"]);
+    }
+
+    #[test]
+    fn nothing_is_opened_that_is_not_enabled() {
+        assert!(open(&Llm::default(), &Providers::default()).is_none());
+    }
+}
