@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
-use ziggurat_services::rest::{compact, databases, user};
+use ziggurat_services::rest::{compact, conversations, databases, user};
 
 use crate::v3_0::{self, Unknown};
 
@@ -27,6 +27,7 @@ pub fn document() -> Result<Value, Unknown> {
     for area in [
         databases::Description::openapi(),
         user::Description::openapi(),
+        conversations::Description::openapi(),
         compact::Description::openapi(),
     ] {
         let mut area = serde_json::to_value(area).expect("strings for keys");
@@ -47,6 +48,8 @@ pub fn document() -> Result<Value, Unknown> {
             {"name": "mcp", "description": "The Model Context Protocol"},
             {"name": "databases", "description": "Which databases there are, and which is in use"},
             {"name": "user", "description": "Who is asking"},
+            {"name": "conversations", "description": "What users keep of their conversations. \
+                Programs with an API token have none, nor has a server without authentication."},
             {"name": "chat", "description": "What is said to a model"},
             {"name": "health", "description": "Whether the server is there"},
         ],
@@ -96,7 +99,8 @@ fn calls() -> (String, Value) {
             call is said in its answer, with status 200. A call of `authenticate_user` needs no \
             token.",
         "requestBody": {
-            "required": true,
+            // Whatever comes has an answer.
+            "required": false,
             "content": {"application/json": {
                 "schema": {},
                 "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},

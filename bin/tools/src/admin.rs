@@ -81,7 +81,7 @@ pub(crate) fn run(
             };
             knowledge::build(wish, site.knowledgebase, console)
         }
-        Command::Help | Command::Serve => Ok(()),
+        Command::Help | Command::Describe | Command::Serve => Ok(()),
     }
 }
 

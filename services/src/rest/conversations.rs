@@ -3,6 +3,11 @@
 //! There is nothing here for programs: a conversation belongs to somebody who has logged in,
 //! and for everybody else it is not there.
 
+#![expect(
+    unused_qualifications,
+    reason = "the description of an endpoint qualifies its parameters"
+)]
+
 use axum::{
     Json, Router,
     extract::{
@@ -14,6 +19,7 @@ use axum::{
 use http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, OpenApi, ToSchema};
 use ziggurat_layers::sanitize::ErrorDetail;
 
 use super::{Caller, Payload, Refusal};
@@ -22,45 +28,57 @@ use crate::store::{Conversation, Conversations, Draft, Listed, Page, StoreError}
 /// The most conversations in one part of the list.
 const MAX_LIMIT: u32 = 100;
 
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(list, create, delete_all, find, replace, rename, delete))]
+pub struct Description;
+
 /// Which part of the list is wanted.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Wanted {
-    /// How many there may be in it.
+    /// How many there may be in it: 50 unless this is a number from 1 to 100.
     limit: Option<String>,
-    /// How many come before it.
+    /// How many come before it: none unless this is a number.
     offset: Option<String>,
 }
 
 /// A part of the list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Conversations)]
 struct List {
     /// Those that changed last come first.
     conversations: Vec<Listed>,
 }
 
 /// A new title.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = NewConversationTitle)]
 struct NewTitle {
     /// What the conversation is called from now on.
+    #[schema(value_type = String, min_length = 1)]
     title: Option<String>,
 }
 
 /// Says that all are meant.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Which {
     /// `true` if so.
+    #[param(required, pattern = "^true$")]
     all: Option<String>,
 }
 
 /// It is done.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Done {
     /// Always true.
     success: bool,
 }
 
 /// They are gone.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeletedConversations)]
 struct Deleted {
     /// Always true.
     success: bool,
@@ -90,6 +108,14 @@ pub fn routes<C: Conversations>(store: C) -> Router {
         .with_state(store)
 }
 
+/// The conversations of the user, those that changed last first
+#[utoipa::path(get, path = "/api/conversations", tag = "conversations",
+    operation_id = "list_conversations",
+    params(Wanted),
+    responses(
+        (status = 200, description = "A part of them", body = List),
+    ),
+)]
 async fn list<C: Conversations>(
     State(store): State<C>,
     caller: Caller,
@@ -102,6 +128,15 @@ async fn list<C: Conversations>(
     Ok(Json(List { conversations }))
 }
 
+/// Keep a conversation
+#[utoipa::path(post, path = "/api/conversations", tag = "conversations",
+    operation_id = "create_conversation",
+    request_body = Draft,
+    responses(
+        (status = 201, description = "It is kept", body = Conversation),
+        (status = 400, description = "No messages, or no JSON object"),
+    ),
+)]
 async fn create<C: Conversations>(
     State(store): State<C>,
     caller: Caller,
@@ -116,6 +151,15 @@ async fn create<C: Conversations>(
     Ok((StatusCode::CREATED, Json(new)))
 }
 
+/// Delete all conversations of the user
+#[utoipa::path(delete, path = "/api/conversations", tag = "conversations",
+    operation_id = "delete_conversations",
+    params(Which),
+    responses(
+        (status = 200, description = "They are gone", body = Deleted),
+        (status = 400, description = "Nothing says that all are meant"),
+    ),
+)]
 async fn delete_all<C: Conversations>(
     State(store): State<C>,
     caller: Caller,
@@ -134,6 +178,15 @@ async fn delete_all<C: Conversations>(
     Ok(Json(Deleted { success, deleted }))
 }
 
+/// A conversation of the user
+#[utoipa::path(get, path = "/api/conversations/{id}", tag = "conversations",
+    operation_id = "get_conversation",
+    params(("id" = String, Path, description = "As the server named it")),
+    responses(
+        (status = 200, description = "What is kept of it", body = Conversation),
+        (status = 404, description = "There is none of that name"),
+    ),
+)]
 async fn find<C: Conversations>(
     State(store): State<C>,
     caller: Caller,
@@ -146,6 +199,17 @@ async fn find<C: Conversations>(
     found.map(Json).ok_or_else(absent)
 }
 
+/// Keep other messages of a conversation
+#[utoipa::path(put, path = "/api/conversations/{id}", tag = "conversations",
+    operation_id = "replace_conversation",
+    params(("id" = String, Path, description = "As the server named it")),
+    request_body = Draft,
+    responses(
+        (status = 200, description = "It has these messages now", body = Conversation),
+        (status = 400, description = "No messages, or no JSON object"),
+        (status = 404, description = "There is none of that name"),
+    ),
+)]
 async fn replace<C: Conversations>(
     State(store): State<C>,
     caller: Caller,
@@ -161,6 +225,17 @@ async fn replace<C: Conversations>(
     replaced.map(Json).ok_or_else(absent)
 }
 
+/// Give a conversation another title
+#[utoipa::path(patch, path = "/api/conversations/{id}", tag = "conversations",
+    operation_id = "rename_conversation",
+    params(("id" = String, Path, description = "As the server named it")),
+    request_body = NewTitle,
+    responses(
+        (status = 200, description = "It has that title", body = Done),
+        (status = 400, description = "No title, or no JSON object"),
+        (status = 404, description = "There is none of that name"),
+    ),
+)]
 async fn rename<C: Conversations>(
     State(store): State<C>,
     caller: Caller,
@@ -178,6 +253,15 @@ async fn rename<C: Conversations>(
     done(renamed.map_err(failed("rename conversation"))?)
 }
 
+/// Delete a conversation
+#[utoipa::path(delete, path = "/api/conversations/{id}", tag = "conversations",
+    operation_id = "delete_conversation",
+    params(("id" = String, Path, description = "As the server named it")),
+    responses(
+        (status = 200, description = "It is gone", body = Done),
+        (status = 404, description = "There is none of that name"),
+    ),
+)]
 async fn delete<C: Conversations>(
     State(store): State<C>,
     caller: Caller,

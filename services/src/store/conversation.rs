@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use utoipa::ToSchema;
 
 use super::{StoreError, id::new_id};
 
@@ -16,7 +17,8 @@ const MAX_TITLE: usize = 50;
 const MAX_PREVIEW: usize = 100;
 
 /// A conversation as a client sends it.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(as = ConversationToKeep)]
 pub struct Draft {
     /// Whose language model answers.
     pub provider: Option<String>,
@@ -25,15 +27,18 @@ pub struct Draft {
     /// The name of the database connection it is about.
     pub connection: Option<String>,
     /// What was said.
+    #[schema(value_type = Vec<Message>, min_items = 1)]
     pub messages: Option<Vec<Message>>,
 }
 
 /// Something that was said.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+#[schema(as = ConversationMessage)]
 pub struct Message {
     /// Who said it: `user` or `assistant`.
     pub role: String,
     /// A text, or a list of blocks.
+    #[schema(value_type = serde_json::Value)]
     pub content: Box<RawValue>,
     /// When it was said.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +52,7 @@ pub struct Message {
 }
 
 /// A conversation as it is kept.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Conversation {
     /// Its name, given by the server.
     pub id: String,
@@ -62,6 +67,7 @@ pub struct Conversation {
     /// The name of the database connection it is about.
     pub connection: String,
     /// What was said: a list of [`Message`]s.
+    #[schema(value_type = Vec<Message>)]
     pub messages: Box<RawValue>,
     /// When it was made.
     pub created_at: String,
@@ -90,7 +96,8 @@ pub struct Revision {
 }
 
 /// A conversation in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ListedConversation)]
 pub struct Listed {
     /// Its name, given by the server.
     pub id: String,

@@ -279,7 +279,9 @@ fn the_server_says_what_it_offers() {
 #[test]
 fn every_path_that_is_described_is_there() {
     let home = home();
-    let (_program, client) = home.serve(&["-no-auth"]);
+    let token = home.token("one");
+    let (_program, stranger) = home.serve(&[]);
+    let client = stranger.bearing(&token);
     let document = client.get("/api/openapi.json").json();
     for (path, methods) in document["paths"].as_object().expect("paths") {
         let answer = client.send("BREW", path, "", "");
