@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::{join, time};
 use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
 
 use super::*;
@@ -229,15 +230,28 @@ async fn a_provider_that_is_not_there_is_not_reached() {
     assert!(error.to_string().starts_with("failed to send request: "));
 }
 
+/// Lets time pass once the fakes were asked so often: no request is cut on its way to them.
+async fn pass(fake: &Fake, asked: usize, seconds: u64) {
+    fake.asked(asked).await;
+    time::pause();
+    time::advance(Duration::from_secs(seconds)).await;
+    time::resume();
+}
+
 #[tokio::test]
 async fn a_provider_that_keeps_silent_is_slow_unless_the_request_is_out_of_time() {
     let fake = Fake::start();
     let gate = Gate::new();
     fake.always(Turn::answer().held(&gate));
     let mut access = access(&fake, Face::OpenAi);
-    access.patience.attempt = Some(Duration::from_millis(20));
+    access.patience.attempt = Some(Duration::from_secs(5));
     let patient = reach(Provider::OpenAi, &access);
-    let error = embed(&patient, Deadline::none()).await.expect_err("slow");
+    let (outcome, ()) = join!(embed(&patient, Deadline::none()), async {
+        for attempt in 1..=3 {
+            pass(&fake, attempt, 5).await;
+        }
+    });
+    let error = outcome.expect_err("slow");
     assert!(matches!(error, Error::Slow), "{error}");
     assert_eq!(
         fake.requests().len(),
@@ -248,20 +262,23 @@ async fn a_provider_that_keeps_silent_is_slow_unless_the_request_is_out_of_time(
     fake.left(3).await;
 
     access.patience.attempt = None;
-    access.patience.call = Duration::from_millis(20);
-    let impatient = reach(Provider::OpenAi, &access);
-    let error = embed(&impatient, Deadline::none()).await.expect_err("slow");
+    access.patience.call = Duration::from_secs(5);
+    let http = reach(Provider::OpenAi, &access);
+    let (outcome, ()) = join!(embed(&http, Deadline::none()), pass(&fake, 4, 5));
+    let error = outcome.expect_err("slow");
     assert!(matches!(error, Error::Slow), "{error}");
     assert_eq!(fake.requests().len(), 4, "a call that is cut is over");
 
-    let deadline = Deadline::after(Duration::from_millis(10));
-    let error = embed(&impatient, deadline).await.expect_err("late");
+    let deadline = Deadline::after(Duration::from_secs(3));
+    let (outcome, ()) = join!(embed(&http, deadline), pass(&fake, 5, 3));
+    let error = outcome.expect_err("late");
     assert!(matches!(error, Error::Late), "{error}");
     assert_eq!(error.class(), Class::Timeout);
 
     // A body that stops in the middle takes too long as well.
     fake.always(Turn::answer().held_after(9, &gate));
-    let error = embed(&impatient, Deadline::none()).await.expect_err("slow");
+    let (outcome, ()) = join!(embed(&http, Deadline::none()), pass(&fake, 6, 5));
+    let error = outcome.expect_err("slow");
     assert!(matches!(error, Error::Slow), "{error}");
 }
 
