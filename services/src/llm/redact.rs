@@ -7,6 +7,12 @@ use ziggurat_layers::sanitize::{REDACTED, scrub};
 /// What of a secret gives it away, in bytes.
 const RUN: usize = 6;
 
+/// What of its ends is hidden where the rest of it is left out, in bytes.
+const SHORTEST_END: usize = 3;
+
+/// What providers put in the place of what they leave out.
+const MASKS: [&str; 4] = ["*", "...", "…", "•"];
+
 /// A secret that is shorter is hidden as a whole only: its runs are words like any other.
 const LONG: usize = 12;
 
@@ -21,6 +27,8 @@ pub(super) struct Redactor {
     /// Those that are too short for pieces.
     short: Vec<Box<[u8]>>,
     runs: HashSet<[u8; RUN]>,
+    /// The beginning and the end of those that are long.
+    ends: Vec<[[u8; RUN]; 2]>,
 }
 
 // === impl Redactor ===
@@ -34,6 +42,8 @@ impl Redactor {
                     .windows(RUN)
                     .filter_map(|run| <[u8; RUN]>::try_from(run).ok()),
             );
+            let ends = secret.first_chunk().zip(secret.last_chunk());
+            self.ends.extend(ends.map(|(start, end)| [*start, *end]));
         } else if secret.len() >= SHORTEST {
             self.short.push(secret.into());
         }
@@ -71,7 +81,29 @@ impl Redactor {
                 }
             }
         }
+        self.hide_ends(text, &mut hidden);
         hidden
+    }
+
+    /// Hides what is left of a secret on either side of what stands for the rest of it.
+    fn hide_ends(&self, text: &[u8], hidden: &mut [bool]) {
+        for mask in MASKS.map(str::as_bytes) {
+            let places = text.windows(mask.len()).enumerate();
+            for (at, _) in places.filter(|(_, window)| *window == mask) {
+                let (before, after) = (&text[..at], &text[at + mask.len()..]);
+                for [start, end] in &self.ends {
+                    for length in SHORTEST_END..RUN {
+                        if before.ends_with(&start[..length]) {
+                            hidden[at - length..at].fill(true);
+                        }
+                        if after.starts_with(&end[RUN - length..]) {
+                            let from = at + mask.len();
+                            hidden[from..from + length].fill(true);
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -102,6 +134,10 @@ mod tests {
             ("no key here", "no key here"),
             ("bad: wq8JkLmN2pRs7TuV!", "bad: [redacted]!"),
             ("bad: wq8JkL*****Rs7TuV", "bad: [redacted]*****[redacted]"),
+            ("bad: wq8***7TuV.", "bad: [redacted]***[redacted]."),
+            ("bad: wq8J...TuV", "bad: [redacted]...[redacted]"),
+            ("bad: wq8J…TuV", "bad: [redacted]…[redacted]"),
+            ("two of it: wq**uV", "two of it: wq**uV"),
             ("ein Schlüssel: öwq8JkLmö", "ein Schlüssel: ö[redacted]ö"),
             ("five of it: wq8Jk", "five of it: wq8Jk"),
             ("opensesame, said he", "[redacted], said he"),
