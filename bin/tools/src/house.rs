@@ -83,7 +83,10 @@ impl House {
             accounts,
             mcp,
             conversations: memory.conversations,
-            proxy: proxy::open(&configuration.llm, &providers),
+            proxy: configuration
+                .http
+                .as_ref()
+                .and_then(|_| proxy::open(&configuration.llm, &providers)),
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
             tasks,
