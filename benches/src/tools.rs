@@ -15,7 +15,7 @@ pub use self::{
     postgres::Postgres,
     program::{Home, Program, Talk},
     report::{Report, median, thousands},
-    request::{post, query},
+    request::{post, query, search},
 };
 
 /// Connections of a client, and clients of pgbench.

@@ -49,6 +49,11 @@ impl Load {
         }
     }
 
+    /// Sends other bytes from now on.
+    pub fn ask_for(&mut self, request: Vec<u8>) {
+        self.request = request;
+    }
+
     /// Sends one request and returns the answer, head and all.
     ///
     /// # Panics

@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Instant,
 };
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
@@ -57,6 +58,27 @@ impl Postgres {
             run.await.expect("good statements");
             connection.close().await.expect("closed");
         });
+    }
+
+    /// Runs queries on one connection, one after another, and reads all they return: how many
+    /// milliseconds each takes.
+    ///
+    /// # Panics
+    /// Panics when one fails.
+    #[must_use]
+    pub fn times(&self, queries: &[String]) -> Vec<f64> {
+        self.runtime.block_on(async {
+            let mut connection = self.connect().await;
+            let mut times = Vec::with_capacity(queries.len());
+            for query in queries {
+                let begun = Instant::now();
+                let run = sqlx::raw_sql(AssertSqlSafe(&**query)).fetch_all(&mut connection);
+                run.await.expect("a good query");
+                times.push(begun.elapsed().as_secs_f64() * 1e3);
+            }
+            connection.close().await.expect("closed");
+            times
+        })
     }
 
     /// Asks for one number.

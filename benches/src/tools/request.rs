@@ -18,3 +18,11 @@ pub fn query(text: &str) -> String {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"query_database","arguments":{{"query":"{text}"}}}}}}"#
     )
 }
+
+/// A call of `similarity_search` in the only table with vectors. The text must not need an escape.
+#[must_use]
+pub fn search(text: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"similarity_search","arguments":{{"query_text":"{text}"}}}}}}"#
+    )
+}

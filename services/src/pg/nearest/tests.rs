@@ -311,6 +311,7 @@ async fn nothing_is_written_and_a_slow_search_ends_in_time() {
         CREATE VIEW slow AS SELECT id, body, emb FROM page WHERE pg_sleep(3600) IS NOT NULL";
     let room = Room::as_described(sql, |settings| {
         settings.query_timeout = Duration::from_millis(200);
+        settings.allow_writes = true;
     })
     .await;
     let vectors = [("emb", 1.0)];
