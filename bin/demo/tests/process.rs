@@ -14,6 +14,10 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use ziggurat_services::search::{
+    bm25::{Bm25, Question},
+    tokens,
+};
 
 /// The longest a warm start may take.
 const PROMISE: Duration = Duration::from_secs(3);
@@ -394,6 +398,102 @@ fn the_handbook_is_described_and_its_vectors_find_neighbours() {
          ORDER BY other.embedding <=> one.embedding LIMIT 1",
     );
     assert!(answer.ends_with("Seasoning a cast-iron pan"), "{answer}");
+    demo.stop();
+}
+
+/// What three ways of looking make of a question: whether the article comes first by the vectors
+/// alone, and by the words alone.
+const QUESTIONS: [(&str, &str, bool, bool); 7] = [
+    ("how do I clean brass", "Brass lamps", true, true),
+    (
+        "eggs stick to my pan",
+        "Seasoning a cast-iron pan",
+        false,
+        true,
+    ),
+    (
+        "where do I hang a hammock",
+        "Hanging a hammock",
+        false,
+        true,
+    ),
+    ("my order came in parts", "Several parcels", false, true),
+    ("how can I water less", "How much to water", true, false),
+    (
+        "what does delivery of a large pot cost",
+        "What delivery costs",
+        true,
+        false,
+    ),
+    (
+        "what does a postage for sharpening cost",
+        "Keeping a bread knife sharp",
+        false,
+        false,
+    ),
+];
+
+/// The articles of the handbook: number, title and text.
+fn handbook(demo: &Demo) -> Vec<[String; 3]> {
+    let answer = demo.query("SELECT id, title, body FROM handbook ORDER BY id");
+    let (_, lines) = answer.split_once("id\ttitle\tbody\n").expect(&answer);
+    let fields = |line: &str| {
+        let fields: Vec<_> = line.split('\t').map(str::to_owned).collect();
+        fields.try_into().expect("three fields")
+    };
+    lines.lines().map(fields).collect()
+}
+
+/// The title of the article that has most of the words of a question.
+fn by_words<'a>(articles: &'a [[String; 3]], question: &str) -> &'a str {
+    let question = Question::new(tokens::words(question));
+    let tallies: Vec<_> = articles
+        .iter()
+        .map(|[_, title, body]| question.tally(tokens::words(&format!("{title}. {body}"))))
+        .collect();
+    let scores = Bm25::PASSAGES.scores(&tallies);
+    let best = articles
+        .iter()
+        .zip(scores)
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    &best.expect("a handbook").0[1]
+}
+
+#[test]
+fn vectors_and_words_together_find_what_each_alone_misses() {
+    let demo = Demo::start(&[]);
+    let articles = handbook(&demo);
+    for (question, expected, vectors_do, words_do) in QUESTIONS {
+        let search = |format: &str| {
+            demo.tool(
+                "similarity_search",
+                &json!({"query_text": question, "table_name": "handbook",
+                    "output_format": format}),
+            )
+        };
+        let ids = search("ids_only");
+        let (_, first) = ids.split_once("\n1. ID: ").expect(&ids);
+        let id = first.split(' ').next().expect("a number");
+        let article = articles.iter().find(|[of, ..]| of == id).expect(&ids);
+        assert_eq!(
+            article[1] == expected,
+            vectors_do,
+            "{question}: {}",
+            article[1]
+        );
+
+        let words = by_words(&articles, question);
+        assert_eq!(words == expected, words_do, "{question}: {words}");
+
+        let text = search("full");
+        let (_, first) = text.split_once("\nResult 1/").expect(&text);
+        let (_, rank) = first.split_once("rank: #").expect(&text);
+        let rank = rank.split(',').next().expect("a rank");
+        let (_, named) = ids.split_once(&format!("\n{rank}. ID: ")).expect(&ids);
+        let id = named.split(' ').next().expect("a number");
+        let article = articles.iter().find(|[of, ..]| of == id).expect(&ids);
+        assert_eq!(article[1], expected, "{question}: {text}");
+    }
     demo.stop();
 }
 

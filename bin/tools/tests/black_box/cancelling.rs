@@ -10,6 +10,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, Postgres};
 
+/// A row to count, and one that takes an hour to be found. PostgreSQL shows the beginning of what
+/// runs, and there the column that is compared is named.
+const TABLES: &str = "CREATE EXTENSION IF NOT EXISTS vector;
+    CREATE TABLE t AS SELECT 1 AS n;
+    CREATE VIEW page AS SELECT 'fern' AS body,
+            array_fill(0.5::real, ARRAY[256])::vector(256) AS pg_sleep
+        WHERE pg_sleep(3600) IS NOT NULL";
+
 /// Calls that would take an hour, each in a way of its own.
 fn calls() -> Vec<Value> {
     let tool = |name: &str, arguments: Value| {
@@ -35,6 +43,10 @@ fn calls() -> Vec<Value> {
         tool("read_resource", json!({"uri": "custom://slow"})),
         json!({"jsonrpc": "2.0", "id": 7, "method": "resources/read",
             "params": {"uri": "custom://slow"}}),
+        tool(
+            "similarity_search",
+            json!({"query_text": "fern", "table_name": "page"}),
+        ),
     ]
 }
 
@@ -46,7 +58,7 @@ fn home(postgres: &Postgres) -> Home {
     fs::write(&path, format!("resources: [{slow}]")).expect("written");
     home.configure(&format!(
         "databases:\n{}    pool_max_conns: 1\n    query_timeout: \"0\"\n\
-         custom_definitions_path: {}\n",
+         custom_definitions_path: {}\nembedding: {{enabled: true, provider: local}}\n",
         postgres.entry("main"),
         path.display()
     ));
@@ -55,7 +67,7 @@ fn home(postgres: &Postgres) -> Home {
 
 #[test]
 fn a_client_that_goes_away_takes_its_statement_along() {
-    let postgres = Postgres::with("CREATE TABLE t AS SELECT 1 AS n");
+    let postgres = Postgres::with(TABLES);
     let home = home(&postgres);
     let token = home.token("main");
     let (_program, stranger) = home.serve(&[]);
@@ -102,7 +114,7 @@ fn a_client_that_stops_reading_half_way_frees_its_connection() {
 
 #[test]
 fn a_cancelled_call_ends_its_statement_and_is_not_answered() {
-    let postgres = Postgres::with("CREATE TABLE t AS SELECT 1 AS n");
+    let postgres = Postgres::with(TABLES);
     let home = home(&postgres);
     let (_program, mut talk) = home.talk(&[]);
     for call in calls() {

@@ -34,4 +34,5 @@ mod tools_count;
 mod tools_explain;
 mod tools_query;
 mod tools_schema;
+mod tools_similarity;
 mod values;
