@@ -51,7 +51,7 @@ use crate::pg::lease::LeaseError;
 
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
-    postgres::{Postgres, StateDatabase},
+    postgres::{InvalidState, Postgres, StateDatabase},
     shared::{Answer, Attempt, Clerk, LookUp, Shared, SharedSession},
     sqlite::{Sqlite, Writer},
 };

@@ -35,6 +35,7 @@ pub(crate) struct House {
     pub(crate) proxy: Option<Proxy>,
     pools: Pools,
     reaper: JoinSet<()>,
+    keepers: JoinSet<()>,
     tasks: JoinSet<()>,
 }
 
@@ -45,11 +46,11 @@ impl House {
     /// Fails if a file that is needed cannot be used.
     pub(crate) async fn build(configuration: &Configuration) -> anyhow::Result<Self> {
         let (pools, reaper) = Pools::new();
-        let mut tasks = JoinSet::new();
+        let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
         // Over standard input and output nobody signs in, and nothing has to be remembered.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let memory = if has_accounts {
-            Memory::open(configuration, &mut tasks).await
+            Memory::open(configuration, &mut tasks, &mut keepers).await
         } else {
             if configuration.state.is_some() {
                 warn!("state.url has no effect where nobody signs in");
@@ -89,6 +90,7 @@ impl House {
                 .and_then(|_| proxy::open(&configuration.llm, &providers)),
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
+            keepers,
             tasks,
         })
     }
@@ -108,6 +110,7 @@ impl House {
             proxy,
             pools,
             mut reaper,
+            mut keepers,
             mut tasks,
         } = self;
         tasks.shutdown().await;
@@ -116,6 +119,10 @@ impl House {
         let farewell = async { while reaper.join_next().await.is_some() {} };
         if time::timeout(FAREWELL, farewell).await.is_err() {
             warn!("connections to PostgreSQL were cut off");
+        }
+        let closed = async { while keepers.join_next().await.is_some() {} };
+        if time::timeout(FAREWELL, closed).await.is_err() {
+            warn!("conversations were left in two files; the next start makes one of them");
         }
     }
 }

@@ -30,19 +30,24 @@ pub(crate) enum Conversations {
 // === impl Memory ===
 
 impl Memory {
-    /// Opens what there is for a server whose users sign in; `tasks` are what looks after it.
+    /// Opens what there is for a server whose users sign in; `tasks` are what looks after it,
+    /// and `keepers` those of them that end by themselves when the last request has.
     ///
     /// A store that cannot be opened is logged and does without. A database that cannot be
     /// reached yet is tried again whenever it is needed.
-    pub(crate) async fn open(configuration: &Configuration, tasks: &mut JoinSet<()>) -> Self {
+    pub(crate) async fn open(
+        configuration: &Configuration,
+        tasks: &mut JoinSet<()>,
+        keepers: &mut JoinSet<()>,
+    ) -> Self {
         match &configuration.state {
             Some(state) => Self::shared(state, tasks).await,
-            None => Self::alone(configuration, tasks).await,
+            None => Self::alone(configuration, keepers).await,
         }
     }
 
     async fn shared(state: &State, tasks: &mut JoinSet<()>) -> Self {
-        let database = match StateDatabase::describe(state.url.expose()) {
+        let database = match state.database() {
             Ok(database) => database,
             Err(error) => {
                 // It was good when the configuration was read.
@@ -72,11 +77,11 @@ impl Memory {
         }
     }
 
-    async fn alone(configuration: &Configuration, tasks: &mut JoinSet<()>) -> Self {
+    async fn alone(configuration: &Configuration, keepers: &mut JoinSet<()>) -> Self {
         let folder = &configuration.data_folder;
         let conversations = match Sqlite::open(folder).await {
             Ok((store, writer)) => {
-                tasks.spawn(writer.run());
+                keepers.spawn(writer.run());
                 info!("conversations are kept in {}", folder.display());
                 Some(Conversations::Here(store))
             }

@@ -11,8 +11,8 @@ use super::{
     conversation::{storable, written},
 };
 
-pub use self::state::StateDatabase;
 pub(super) use self::state::within;
+pub use self::state::{InvalidState, StateDatabase};
 
 /// Keeps conversations in a database that replicas share.
 #[derive(Clone, Debug)]

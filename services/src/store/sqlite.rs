@@ -82,7 +82,7 @@ impl Sqlite {
             .test_before_acquire(false)
             .connect_lazy_with(options.read_only(true));
         let (jobs, inbox) = mpsc::channel(WAITING);
-        let writer = Writer::new(writing, connection, inbox);
+        let writer = Writer::new(writing, connection, readers.clone(), inbox);
         Ok((Self { readers, jobs }, writer))
     }
 

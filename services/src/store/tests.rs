@@ -313,6 +313,8 @@ async fn what_was_kept_is_there_when_the_file_is_opened_again() {
         assert!(store.find("alice", &new.id).await.expect("read").is_some());
         drop(store);
         tasks.join_next().await.expect("one").expect("it ends");
+        let log = folder.path().join("conversations.db-wal");
+        assert!(!log.exists(), "it is all in one file");
     }
 }
 
@@ -365,12 +367,12 @@ async fn replicas_that_start_together_make_the_tables_once() {
 
 #[test]
 fn a_state_url_may_write_and_shows_no_password() {
-    let database = StateDatabase::describe("postgres://app:swordfish@db.example/state");
+    let database = StateDatabase::describe("postgres://app:swordfish@db.example/state", |_| {});
     let database = database.expect("good");
     assert!(database.allows_writes());
     assert_eq!(database.name(), "state");
     assert!(!format!("{database:?}").contains("swordfish"));
-    let error = StateDatabase::describe("mysql://app:swordfish@db.example/state");
+    let error = StateDatabase::describe("mysql://app:swordfish@db.example/state", |_| {});
     let error = error.expect_err("another kind").to_string();
     assert!(!error.contains("swordfish"), "{error}");
 }

@@ -45,7 +45,7 @@ fn with_shared<T>(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let database = StateDatabase::describe(state.url.expose()).context("state.url")?;
+    let database = state.database().context("state.url")?;
     runtime.block_on(async {
         let (pools, reaper) = Pools::new();
         let mut tasks = JoinSet::new();

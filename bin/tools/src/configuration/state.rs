@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use ziggurat_services::store::StateDatabase;
+use ziggurat_services::{
+    pg::database::Database,
+    store::{InvalidState, StateDatabase},
+};
 
 use super::{Invalid, Secret, Surroundings, api_key, environment::Reader};
 
@@ -12,6 +15,9 @@ use super::{Invalid, Secret, Surroundings, api_key, environment::Reader};
 pub(super) struct RawState {
     url: Option<Secret>,
     url_file: Option<PathBuf>,
+    sslrootcert: Option<PathBuf>,
+    sslcert: Option<PathBuf>,
+    sslkey: Option<PathBuf>,
 }
 
 /// Where replicas keep what they share.
@@ -19,6 +25,12 @@ pub(super) struct RawState {
 pub(crate) struct State {
     /// The database, with the password of its role.
     pub(crate) url: Secret,
+    /// Authorities to trust, besides those browsers trust.
+    pub(crate) root_cert: Option<PathBuf>,
+    /// The certificate to show.
+    pub(crate) cert: Option<PathBuf>,
+    /// Its key.
+    pub(crate) key: Option<PathBuf>,
 }
 
 // === impl RawState ===
@@ -35,9 +47,28 @@ impl RawState {
         let Some(url) = url else {
             return Ok(None);
         };
-        StateDatabase::describe(url.expose())
-            .map_err(|error| Invalid::key(KEY, error.to_string()))?;
-        Ok(Some(State { url }))
+        let state = State {
+            url,
+            root_cert: around.path(self.sslrootcert),
+            cert: around.path(self.sslcert),
+            key: around.path(self.sslkey),
+        };
+        let described = state.database();
+        described.map_err(|error| Invalid::key(KEY, error.to_string()))?;
+        Ok(Some(state))
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// The database it describes. Reads the files it names.
+    pub(crate) fn database(&self) -> Result<Database, InvalidState> {
+        StateDatabase::describe(self.url.expose(), |settings| {
+            settings.ssl_root_cert.clone_from(&self.root_cert);
+            settings.ssl_cert.clone_from(&self.cert);
+            settings.ssl_key.clone_from(&self.key);
+        })
     }
 }
 
@@ -86,6 +117,14 @@ mod tests {
             assert!(error.contains(reason), "{error}");
             assert!(!error.contains("fish"), "{error}");
         }
+    }
+
+    #[test]
+    fn certificates_are_read_when_the_server_starts() {
+        let case = Case::new().file(&format!("state: {{url: \"{URL}\", sslrootcert: /no/ca}}"));
+        let expected = "invalid configuration: state.url: database 'state': sslrootcert cannot be \
+                        read";
+        assert_eq!(case.error(), expected);
     }
 
     #[test]

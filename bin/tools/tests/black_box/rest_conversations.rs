@@ -359,6 +359,12 @@ fn conversations_outlive_the_server_and_a_session_does_where_it_is_shared() {
         let made = created(&alice, "x");
         program.signal(Signal::TERM);
         assert!(program.ended().success());
+        let left = fs::read_dir(home.file("data")).into_iter().flatten();
+        let left = left.map(|entry| entry.expect("readable").file_name());
+        let mut left: Vec<_> = left.filter_map(|name| name.into_string().ok()).collect();
+        left.sort();
+        let one_file = [".conversations.db.lock", "conversations.db"];
+        assert_eq!(left, one_file[..if is_shared { 0 } else { 2 }]);
         let (_program, again) = home.serve(&[]);
         let client = if is_shared {
             alice.at(&again)

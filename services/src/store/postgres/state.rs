@@ -6,11 +6,12 @@ use sqlx::{
     PgConnection, SqlSafeStr as _,
     migrate::{Migration, MigrationType, Migrator},
 };
+use thiserror::Error;
 use tokio::{sync::OnceCell, time};
 
 use crate::{
     pg::{
-        database::{Database, Password, Settings},
+        database::{Database, InvalidDatabase, Password, Settings},
         lease::{Lease, Pool, Pools},
         url::InvalidUrl,
     },
@@ -49,16 +50,32 @@ pub struct StateDatabase {
     is_ready: Arc<OnceCell<()>>,
 }
 
+/// Why the database of replicas cannot be used. The words are for the operator.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InvalidState {
+    /// The URL is no good.
+    #[error(transparent)]
+    Url(#[from] InvalidUrl),
+    /// What it describes is no good.
+    #[error(transparent)]
+    Database(#[from] InvalidDatabase),
+}
+
 // === impl StateDatabase ===
 
 impl StateDatabase {
     /// Describes the database of a URL that an operator has written.
     ///
-    /// Without a password in it, the password file is asked for one.
+    /// Without a password in it, the password file is asked for one. `adjust` adds what a URL
+    /// does not say, such as certificates.
     ///
     /// # Errors
-    /// When the URL cannot be used; the words hold nothing of it.
-    pub fn describe(url: &str) -> Result<Database, InvalidUrl> {
+    /// When the URL cannot be used, or a file; the words hold nothing of the URL.
+    pub fn describe(
+        url: &str,
+        adjust: impl FnOnce(&mut Settings),
+    ) -> Result<Database, InvalidState> {
         let base = Settings {
             query_timeout: STATEMENT,
             connect_timeout: CONNECT,
@@ -76,7 +93,8 @@ impl StateDatabase {
             settings.password = Password::PasswordFile;
         }
         "state".clone_into(&mut settings.name);
-        Database::try_from(settings).map_err(|_| InvalidUrl::Unusable)
+        adjust(&mut settings);
+        Ok(Database::try_from(settings)?)
     }
 
     /// Takes its connections from these pools, which should be used for nothing else. Connects

@@ -1,7 +1,8 @@
 //! The one who writes.
 
 use sqlx::{
-    ConnectOptions as _, Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions,
+    ConnectOptions as _, Connection as _, Row as _, SqliteConnection, SqlitePool,
+    sqlite::SqliteConnectOptions,
 };
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
@@ -24,6 +25,8 @@ pub struct Writer {
     options: SqliteConnectOptions,
     /// None after it failed to commit.
     connection: Option<SqliteConnection>,
+    /// To be closed first: the last connection is the one that tidies up.
+    readers: SqlitePool,
     inbox: mpsc::Receiver<Job>,
 }
 
@@ -82,16 +85,18 @@ impl Writer {
     pub(super) fn new(
         options: SqliteConnectOptions,
         connection: SqliteConnection,
+        readers: SqlitePool,
         inbox: mpsc::Receiver<Job>,
     ) -> Self {
         Self {
             options,
             connection: Some(connection),
+            readers,
             inbox,
         }
     }
 
-    /// Writes until nobody can ask for more.
+    /// Writes until nobody can ask for more, and leaves one whole file.
     pub async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
         while self.inbox.recv_many(&mut batch, BATCH).await > 0 {
@@ -109,6 +114,7 @@ impl Writer {
                 let _ = job.done.send(outcome);
             }
         }
+        self.readers.close().await;
         if let Some(connection) = self.connection
             && let Err(error) = connection.close().await
         {
