@@ -30,8 +30,7 @@ impl<B> Document<B> {
         let bytes = bytes.into();
         let digest: [u8; 32] = Sha256::digest(&bytes).into();
         let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
-        let tag = format!("\"{}\"", digest.collect::<String>());
-        let tag = HeaderValue::try_from(tag).expect("hexadecimal digits");
+        let tag = value(format!("\"{}\"", digest.collect::<String>()));
         let headers = HeaderMap::from_iter([
             (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
             (header::ETAG, tag),
@@ -59,9 +58,8 @@ impl<B> Document<B> {
              script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; \
              frame-ancestors 'none'"
         );
-        let policy = HeaderValue::try_from(policy).expect("printable characters");
         Self::new("text/html; charset=utf-8", html)
-            .with_header(header::CONTENT_SECURITY_POLICY, policy)
+            .with_header(header::CONTENT_SECURITY_POLICY, value(policy))
     }
 
     /// Sends another header with it.
@@ -132,6 +130,11 @@ impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Document<B> {
         }
         ready(Ok(response))
     }
+}
+
+/// A header value of ours.
+fn value(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).expect("printable characters")
 }
 
 #[cfg(test)]
