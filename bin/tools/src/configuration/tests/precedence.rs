@@ -186,6 +186,13 @@ fn settings_of_providers() {
             flag: None,
             show: |c| format!("{:?}", c.embedding.openai_base_url),
         },
+    ];
+    settings.iter().for_each(check);
+}
+
+#[test]
+fn settings_of_the_language_model_and_the_documentation() {
+    let settings = [
         Setting {
             default: "claude-sonnet-4-5 None",
             file: ("llm: {model: m, max_tokens: 5}", "m Some(5)"),
