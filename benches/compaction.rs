@@ -21,8 +21,11 @@ fn main() {
 /// these.
 const MESSAGES: [usize; 4] = [200, 2_000, 8_000, 32_000];
 
+/// The message at a place.
+type Message = fn(usize) -> Value;
+
 /// Chats of people, of tools, and of messages that are hardly there.
-const CHATS: [(&str, fn(usize) -> Value); 3] = [("talk", talk), ("tools", tools), ("empty", empty)];
+const CHATS: [(&str, Message); 3] = [("talk", talk), ("tools", tools), ("empty", empty)];
 
 #[divan::bench(args = cases())]
 fn compacting(bencher: Bencher<'_, '_>, case: &Case) {
