@@ -21,6 +21,9 @@ const ALWAYS: [(&str, &str); 4] = [
 ///
 /// # Errors
 /// If a handler says something OpenAPI 3.0 has no words for.
+///
+/// # Panics
+/// If utoipa writes what is no document.
 pub fn document() -> Result<Value, Unknown> {
     let mut paths = Map::from_iter([health(), calls()]);
     let mut schemas = Map::from_iter(refusals());

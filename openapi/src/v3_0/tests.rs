@@ -1,6 +1,6 @@
 use super::*;
 
-fn lowered(schema: Value) -> Result<Value, Unknown> {
+fn lowered(schema: &Value) -> Result<Value, Unknown> {
     let document = json!({"openapi": "3.1.0", "components": {"schemas": {"It": schema}}});
     Ok(lower(document)?["components"]["schemas"]["It"].take())
 }
@@ -41,6 +41,15 @@ fn what_3_0_cannot_say_is_said_in_its_words() {
         ),
         (json!({"const": "a"}), json!({"enum": ["a"]})),
         (json!({"examples": [1, 2]}), json!({"example": 1})),
+    ] {
+        assert_eq!(lowered(&schema), Ok(expected), "{schema}");
+    }
+}
+
+#[test]
+fn schemas_within_schemas_are_translated_too() {
+    let reference = json!({"$ref": "#/components/schemas/A"});
+    for (schema, expected) in [
         (
             json!({"type": "array", "prefixItems": [{"type": "string"}, true]}),
             json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {}]},
@@ -69,7 +78,7 @@ fn what_3_0_cannot_say_is_said_in_its_words() {
             json!({"allOf": [{"items": {"not": {"enum": [1]}}}], "x-ours": {"const": 1}}),
         ),
     ] {
-        assert_eq!(lowered(schema.clone()), Ok(expected), "{schema}");
+        assert_eq!(lowered(&schema), Ok(expected), "{schema}");
     }
 }
 
@@ -84,7 +93,7 @@ fn what_nobody_knows_is_refused() {
         json!({"exclusiveMinimum": true}),
         json!("text"),
     ] {
-        assert!(lowered(schema.clone()).is_err(), "{schema}");
+        assert!(lowered(&schema).is_err(), "{schema}");
     }
 }
 

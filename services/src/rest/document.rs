@@ -28,12 +28,9 @@ impl<B> Document<B> {
     #[must_use]
     pub fn new(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        let digest: [u8; 32] = Sha256::digest(&bytes).into();
-        let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
-        let tag = value(format!("\"{}\"", digest.collect::<String>()));
         let headers = HeaderMap::from_iter([
             (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
-            (header::ETAG, tag),
+            (header::ETAG, entity_tag(&bytes)),
             (
                 header::CACHE_CONTROL,
                 HeaderValue::from_static("public, max-age=3600"),
@@ -50,16 +47,8 @@ impl<B> Document<B> {
     /// server; a browser holds it to that.
     #[must_use]
     pub fn page(html: &'static str) -> Self {
-        let script = html.split_once("<script>").map_or("", |(_, rest)| rest);
-        let script = script.split("</script>").next().unwrap_or_default();
-        let digest = BASE64_STANDARD.encode(Sha256::digest(script));
-        let policy = format!(
-            "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
-             script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; \
-             frame-ancestors 'none'"
-        );
         Self::new("text/html; charset=utf-8", html)
-            .with_header(header::CONTENT_SECURITY_POLICY, value(policy))
+            .with_header(header::CONTENT_SECURITY_POLICY, policy(html))
     }
 
     /// Sends another header with it.
@@ -132,9 +121,21 @@ impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Document<B> {
     }
 }
 
-/// A header value of ours.
-fn value(text: String) -> HeaderValue {
-    HeaderValue::try_from(text).expect("printable characters")
+fn entity_tag(bytes: &[u8]) -> HeaderValue {
+    let digest = BASE64_STANDARD.encode(Sha256::digest(bytes));
+    HeaderValue::try_from(format!("\"{digest}\"")).expect("printable characters")
+}
+
+fn policy(html: &str) -> HeaderValue {
+    let script = html.split_once("<script>").map_or("", |(_, rest)| rest);
+    let script = script.split("</script>").next().unwrap_or_default();
+    let digest = BASE64_STANDARD.encode(Sha256::digest(script));
+    let policy = format!(
+        "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
+         script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'"
+    );
+    HeaderValue::try_from(policy).expect("printable characters")
 }
 
 #[cfg(test)]
