@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
-use ziggurat_services::rest::{compact, conversations, databases, user};
+use ziggurat_services::rest::{compact, conversations, databases, llm, user};
 
 use crate::v3_0::{self, Unknown};
 
@@ -32,6 +32,7 @@ pub fn document() -> Result<Value, Unknown> {
         user::Description::openapi(),
         conversations::Description::openapi(),
         compact::Description::openapi(),
+        llm::Description::openapi(),
     ];
     for mut area in areas.map(|area| json!(area)) {
         paths.append(&mut members(area["paths"].take()));
@@ -54,6 +55,7 @@ pub fn document() -> Result<Value, Unknown> {
             {"name": "conversations", "description": "What users keep of their conversations. \
                 Programs with an API token have none, nor has a server without authentication."},
             {"name": "chat", "description": "What is said to a model"},
+            {"name": "llm", "description": "Models of providers, where the server passes questions on"},
             {"name": "health", "description": "Whether the server is there"},
         ],
         "security": [{"bearer": []}],

@@ -3,6 +3,11 @@
 //! The server holds the keys and sends what it is asked on to the provider, with a few words of
 //! its own about what the model is to mind. A client that goes away takes its request with it.
 
+#![expect(
+    unused_qualifications,
+    reason = "the description of an endpoint qualifies its parameters"
+)]
+
 mod ask;
 mod reply;
 #[cfg(test)]
@@ -16,6 +21,7 @@ use axum::{
     routing::{get, post},
 };
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, OpenApi, ToSchema};
 use ziggurat_layers::sanitize::ErrorDetail;
 
 use self::{ask::Ask, reply::Answer};
@@ -50,8 +56,14 @@ struct Inner {
     temperature: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(providers, models, chat))]
+pub struct Description;
+
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ModelProviders)]
 struct Providers {
     /// Those that can be asked.
     providers: Vec<Provider>,
@@ -59,8 +71,9 @@ struct Providers {
     default_model: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ModelProvider)]
 struct Provider {
     /// What requests call it.
     name: &'static str,
@@ -70,17 +83,20 @@ struct Provider {
     is_default: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Wanted {
+    /// Whose models.
+    #[param(required, min_length = 1)]
     provider: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Models {
     models: Vec<Model>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Model {
     /// What requests call it.
     name: String,
@@ -98,6 +114,13 @@ pub fn routes(proxy: Proxy) -> Router {
         .with_state(proxy)
 }
 
+/// Whose models can be asked
+#[utoipa::path(get, path = "/api/llm/providers", tag = "llm", operation_id = "list_providers",
+    responses(
+        (status = 200, description = "Those that are configured", body = Providers),
+        (status = 404, description = "This server passes nothing on"),
+    ),
+)]
 async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
     let Inner {
         completers,
@@ -116,6 +139,15 @@ async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
     })
 }
 
+/// The models of a provider
+#[utoipa::path(get, path = "/api/llm/models", tag = "llm", operation_id = "list_models",
+    params(Wanted),
+    responses(
+        (status = 200, description = "In the order of the provider", body = Models),
+        (status = 400, description = "No provider, or one that is not configured"),
+        (status = 404, description = "This server passes nothing on"),
+    ),
+)]
 async fn models(
     State(proxy): State<Proxy>,
     wanted: Result<Query<Wanted>, QueryRejection>,
@@ -142,6 +174,17 @@ async fn models(
     Ok(Json(Models { models }))
 }
 
+/// Ask a model
+///
+/// Blocks are those of `tool_use` and `tool_result`, whoever is asked.
+#[utoipa::path(post, path = "/api/llm/chat", tag = "llm", operation_id = "chat",
+    request_body = Ask<'_>,
+    responses(
+        (status = 200, description = "What the model says", body = Answer),
+        (status = 400, description = "A body of another kind, or a provider not configured"),
+        (status = 404, description = "This server passes nothing on"),
+    ),
+)]
 async fn chat(State(proxy): State<Proxy>, payload: Payload) -> Result<Json<Answer>, Refusal> {
     let ask: Ask<'_> = payload.object()?;
     let inner = &*proxy.inner;

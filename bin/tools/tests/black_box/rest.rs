@@ -278,7 +278,12 @@ fn the_server_says_what_it_offers() {
 
 #[test]
 fn every_path_that_is_described_is_there() {
-    let home = home();
+    let home = Home::new();
+    // Nobody is asked anything.
+    home.configure(
+        "databases: [{name: one, host: 127.0.0.1, port: 1, user: nobody}]\n\
+         llm: {enabled: true, provider: ollama, model: none, ollama_url: \"http://127.0.0.1:1\"}\n",
+    );
     let token = home.token("one");
     let (_program, stranger) = home.serve(&[]);
     let client = stranger.bearing(&token);

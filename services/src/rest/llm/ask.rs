@@ -1,7 +1,13 @@
 //! What a client asks.
 
+#![expect(
+    single_use_lifetimes,
+    reason = "the derive of a schema repeats the lifetime of its type"
+)]
+
 use serde::{Deserialize, de::Error as _};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::{
     llm::{Block, Cache, Message, Prompt, Role, ToolSpec},
@@ -12,7 +18,8 @@ use crate::{
 const ANY: &str = r#"{"type":"object","properties":{}}"#;
 
 /// A chat to be continued.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = QuestionToModel)]
 pub(super) struct Ask<'a> {
     /// What was said so far, the question last.
     #[serde(borrow)]
@@ -28,27 +35,32 @@ pub(super) struct Ask<'a> {
     debug: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = SaidToModel)]
 struct Said<'a> {
     role: Speaker,
+    /// A text, or a list of blocks.
     #[serde(borrow)]
+    #[schema(value_type = serde_json::Value)]
     content: &'a RawValue,
     cache_control: Option<CacheControl>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Speaker {
     User,
     Assistant,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ToolForModel)]
 struct Tool<'a> {
     name: String,
     #[serde(default)]
     description: Option<String>,
     #[serde(borrow, rename = "inputSchema", alias = "input_schema")]
+    #[schema(value_type = Option<serde_json::Value>)]
     schema: Option<&'a RawValue>,
 }
 
@@ -85,7 +97,7 @@ struct Text {
 }
 
 /// How long the provider is to remember what was said up to here. Empty, it says nothing.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 struct CacheControl {
     #[serde(rename = "type")]
     kind: Option<String>,

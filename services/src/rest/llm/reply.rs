@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::llm::{Block, Reply, Stop, Usage};
 
 /// An answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AnswerOfModel)]
 pub(super) struct Answer {
     /// What the model says and asks for, in order.
     content: Vec<Piece>,
@@ -14,11 +16,13 @@ pub(super) struct Answer {
     stop_reason: String,
     /// What it cost, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     token_usage: Option<TokenUsage>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[schema(as = PieceOfAnswer)]
 enum Piece {
     Text {
         text: String,
@@ -26,19 +30,21 @@ enum Piece {
     ToolUse {
         id: String,
         name: String,
+        #[schema(value_type = serde_json::Value)]
         input: Box<RawValue>,
     },
 }
 
 /// Tokens, as the provider counts them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct TokenUsage {
     provider: &'static str,
     #[serde(flatten)]
     counts: Option<Counts>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TokenCounts)]
 struct Counts {
     prompt_tokens: u64,
     completion_tokens: u64,
