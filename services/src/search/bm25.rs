@@ -42,7 +42,9 @@ pub struct Question {
 /// How often a document has the words of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    counts: Box<[u32]>,
+    /// The words it has, by their places in the question: a long question costs nothing where a
+    /// document is short.
+    counts: Box<[(usize, u32)]>,
     length: u32,
 }
 
@@ -94,14 +96,12 @@ impl Bm25 {
             1.0
         };
         let hold = self.k1 * (1.0 - self.b + self.b * length);
-        let parts = document.counts.iter().zip(weights);
-        parts
-            .filter(|(count, _)| **count > 0)
-            .map(|(&count, weight)| {
-                let count = f64::from(count);
-                weight * count * (self.k1 + 1.0) / (count + hold)
-            })
-            .sum()
+        let parts = document.counts.iter().map(|&(place, count)| {
+            let weight = weights.get(place).copied().unwrap_or_default();
+            let count = f64::from(count);
+            weight * count * (self.k1 + 1.0) / (count + hold)
+        });
+        parts.sum()
     }
 }
 
@@ -134,14 +134,17 @@ impl Question {
 
     /// Counts the words of the question in the tokens of a document.
     pub fn tally<T: AsRef<str>>(&self, tokens: impl IntoIterator<Item = T>) -> Tally {
-        let mut counts = vec![0_u32; self.places.len()].into_boxed_slice();
         let mut length = 0_u32;
-        for token in tokens {
-            length = length.saturating_add(1);
-            if let Some(&place) = self.places.get(token.as_ref()) {
-                counts[place] = counts[place].saturating_add(1);
-            }
-        }
+        let mut places: Vec<usize> = tokens
+            .into_iter()
+            .inspect(|_| length = length.saturating_add(1))
+            .filter_map(|token| self.places.get(token.as_ref()).copied())
+            .collect();
+        places.sort_unstable();
+        let runs = places.chunk_by(|one, two| one == two);
+        let counts = runs
+            .map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX)))
+            .collect();
         Tally { counts, length }
     }
 }
@@ -158,7 +161,7 @@ impl Tally {
     /// Whether it has any of the words.
     #[must_use]
     pub fn is_hit(&self) -> bool {
-        self.counts.iter().any(|&count| count > 0)
+        !self.counts.is_empty()
     }
 }
 
@@ -168,14 +171,17 @@ impl Collection {
     /// The statistics of documents that are all there are.
     #[must_use]
     pub fn of(documents: &[Tally]) -> Self {
-        let words = documents.first().map_or(0, |first| first.counts.len());
+        let last = documents
+            .iter()
+            .filter_map(|document| document.counts.last());
+        let words = last.map(|(place, _)| place + 1).max().unwrap_or_default();
         let mut frequencies = vec![0.0; words];
         let (mut number, mut tokens) = (0.0, 0.0);
         for document in documents {
             number += 1.0;
             tokens += f64::from(document.length);
-            for (frequency, &count) in frequencies.iter_mut().zip(&document.counts) {
-                *frequency += f64::from(u8::from(count > 0));
+            for &(place, _) in &document.counts {
+                frequencies[place] += 1.0;
             }
         }
         Self {
@@ -237,6 +243,14 @@ mod tests {
     fn a_word_that_is_asked_twice_counts_once() {
         let once = scores("dead vacuum", &DOCUMENTS);
         assert_eq!(scores("dead vacuum dead Vacuum", &DOCUMENTS), once);
+    }
+
+    #[test]
+    fn a_tally_is_as_long_as_what_was_found_and_not_as_the_question() {
+        let question = Question::new((0..10_000).map(|n| n.to_string()));
+        let tally = question.tally(["7", "x", "9999", "7"]);
+        assert_eq!(*tally.counts, [(7, 2), (9999, 1)]);
+        assert_eq!(tally.length(), 4);
     }
 
     #[test]
