@@ -214,6 +214,32 @@ async fn a_file_that_grows_or_is_replaced_is_read_again() {
 }
 
 #[tokio::test]
+async fn a_file_whose_writer_was_killed_is_said_to_need_a_build() {
+    let text = "long ".repeat(2000);
+    let chunk = Chunk::new(GARDEN, &text, &[1.0, 0.0]);
+    let library = Library::with(&[chunk; 50]).await;
+    let mut writer = library.connect().await;
+    // With so little memory, pages are written before the transaction ends.
+    sqlx::raw_sql("PRAGMA cache_size = 1; BEGIN; UPDATE chunks SET text = text || 'er'")
+        .execute(&mut writer)
+        .await
+        .expect("begun");
+    let killed = Library::empty();
+    fs::copy(library.path(), killed.path()).expect("copied");
+    let journal = |library: &Library| library.path().with_extension("db-journal");
+    fs::copy(journal(&library), journal(&killed)).expect("copied");
+    drop(writer);
+
+    let base = killed.base(Provider::OpenAi);
+    let error = base.products().await.expect_err("half written");
+    assert!(matches!(error, Error::HalfWritten), "{error:?}");
+    // Whoever may write mends it.
+    killed.run("DELETE FROM chunks WHERE id = 1").await;
+    let found = nearest(&base, &[1.0, 0.0], 1).await.expect("mended");
+    assert_eq!(texts(&found), [&*text]);
+}
+
+#[tokio::test]
 async fn an_abandoned_search_leaves_the_base_usable() {
     let library = Library::with(&CHUNKS).await;
     let base = library.base(Provider::OpenAi).with_max_bytes(0);
