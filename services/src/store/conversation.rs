@@ -1,7 +1,7 @@
 //! What is kept of a conversation.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
@@ -49,6 +49,17 @@ pub struct Message {
     /// Which model said it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What was done for it, as the client tells it.
+    #[serde(
+        default,
+        deserialize_with = "objects",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schema(value_type = Vec<serde_json::Map<String, serde_json::Value>>)]
+    pub activity: Vec<Box<RawValue>>,
+    /// Whether it is the message of an error.
+    #[serde(rename = "isError", skip_serializing_if = "is_not_so")]
+    pub is_error: Option<bool>,
 }
 
 /// A conversation as it is kept.
@@ -222,6 +233,20 @@ impl Message {
     }
 }
 
+/// A list of objects, each as it was written; no list has none.
+fn objects<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Box<RawValue>>, D::Error> {
+    let list: Vec<Box<RawValue>> = Option::deserialize(list)?.unwrap_or_default();
+    if list.iter().all(|item| item.get().starts_with('{')) {
+        Ok(list)
+    } else {
+        Err(D::Error::custom("expected a list of objects"))
+    }
+}
+
+fn is_not_so(value: &Option<bool>) -> bool {
+    *value != Some(true)
+}
+
 /// A moment as it is kept: always as long, so that the order of texts is that of time.
 pub(super) fn written(at: Timestamp) -> String {
     format!("{at:.6}")
@@ -342,6 +367,24 @@ mod tests {
             revision.messages.get(),
             r#"[{"role":"user","content":[ {"n": 1.50} ],"timestamp":"2026-11-21T10:00:00.000000Z"},{"role":"assistant","content":"b","timestamp":"then","model":"m"}]"#
         );
+    }
+
+    #[test]
+    fn what_a_client_tells_of_a_message_comes_back_unless_it_is_empty() {
+        let text = r#"{"messages": [
+            {"role": "a", "content": "b", "timestamp": "then", "activity": [{"b": 1.0, "a": 2}], "isError": true},
+            {"role": "a", "content": "b", "timestamp": "then", "activity": [], "isError": false},
+            {"role": "a", "content": "b", "timestamp": "then", "activity": null, "isError": null}]}"#;
+        let draft: Draft = serde_json::from_str(text).expect("a draft");
+        let now = "2026-11-21T10:00:00Z".parse().expect("a date");
+        let revision = draft.into_revision(now).expect("made");
+        assert_eq!(
+            revision.messages.get(),
+            r#"[{"role":"a","content":"b","timestamp":"then","activity":[{"b": 1.0, "a": 2}],"isError":true},{"role":"a","content":"b","timestamp":"then"},{"role":"a","content":"b","timestamp":"then"}]"#
+        );
+        let text = r#"{"messages": [{"role": "a", "content": "b", "activity": ["c"]}]}"#;
+        let refused = serde_json::from_str::<Draft>(text).expect_err("no objects");
+        assert!(refused.to_string().contains("list of objects"), "{refused}");
     }
 
     #[test]

@@ -131,7 +131,7 @@ fn the_usage_names_every_flag_once_with_a_line_of_its_own() {
     let usage = usage();
     let clap = clap();
     let flags: Vec<_> = clap.get_arguments().collect();
-    assert_eq!(flags.len(), 41);
+    assert_eq!(flags.len(), 42);
     for arg in flags {
         let flag = format!("\n  -{} ", arg.get_long().expect("a name"));
         assert_eq!(usage.matches(&flag).count(), 1, "{flag}");

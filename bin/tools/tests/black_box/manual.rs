@@ -31,8 +31,10 @@ fn every_configuration_is_understood() {
     let mut seen = 0;
     for configuration in BOTH.iter().flat_map(|document| blocks(document, "yaml")) {
         let home = Home::new();
-        // The one file that is read whatever the program is to do.
-        let configuration = &configuration.replace("/etc/ziggurat/postgresql-ca.crt", "\"\"");
+        // The files that are read whatever the program is to do.
+        let configuration = &configuration
+            .replace("/etc/ziggurat/postgresql-ca.crt", "\"\"")
+            .replace("/etc/ziggurat/state-url", "\"\"");
         home.configure(configuration);
         let output = home.run(&["-list-users"], "");
         let remarks = String::from_utf8_lossy(&output.stderr);
@@ -40,7 +42,7 @@ fn every_configuration_is_understood() {
         assert!(!remarks.contains("WARN"), "{configuration}{remarks}");
         seen += 1;
     }
-    assert_eq!(seen, 4);
+    assert_eq!(seen, 7);
 }
 
 #[test]
