@@ -243,6 +243,11 @@ fn objects<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Box<RawValue>>, D::
     }
 }
 
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes members by reference"
+)]
 fn is_not_so(value: &Option<bool>) -> bool {
     *value != Some(true)
 }
