@@ -55,7 +55,7 @@ pub struct Message {
         deserialize_with = "objects",
         skip_serializing_if = "Vec::is_empty"
     )]
-    #[schema(value_type = Vec<serde_json::Map<String, serde_json::Value>>)]
+    #[schema(value_type = Option<Vec<serde_json::Map<String, serde_json::Value>>>)]
     pub activity: Vec<Box<RawValue>>,
     /// Whether it is the message of an error.
     #[serde(rename = "isError", skip_serializing_if = "is_not_so")]

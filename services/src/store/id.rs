@@ -6,13 +6,13 @@ use rand::{
     rngs::{SysError, SysRng},
 };
 
-/// Makes an id nobody has: 32 hexadecimal digits, of which the first twelve tell the
+/// Makes an id nobody has: `conv_` and 32 hexadecimal digits, of which the first twelve tell the
 /// millisecond, so that an index grows at its end.
 pub(super) fn new_id(now: Timestamp) -> Result<String, SysError> {
     let mut random = [0; 16];
     SysRng.try_fill_bytes(&mut random[6..])?;
     let random = u128::from_be_bytes(random);
-    Ok(format!("{:012x}{random:020x}", now.as_millisecond()))
+    Ok(format!("conv_{:012x}{random:020x}", now.as_millisecond()))
 }
 
 #[cfg(test)]
@@ -22,15 +22,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_32_digits_in_the_order_of_time_and_never_the_same() {
+    fn ids_are_digits_behind_a_prefix_in_the_order_of_time_and_never_the_same() {
         let early: Timestamp = "2026-11-21T10:00:00Z".parse().expect("a date");
         let late = "2026-11-21T10:00:00.001Z".parse().expect("a date");
         let before = new_id(early).expect("random bytes");
         let mut seen = HashSet::new();
         for _ in 0..100 {
             let id = new_id(late).expect("random bytes");
-            assert_eq!(id.len(), 32, "{id}");
-            assert!(id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+            let digits = id.strip_prefix("conv_").expect("the prefix");
+            assert_eq!(digits.len(), 32, "{id}");
+            assert!(digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
             assert!(before < id);
             assert!(seen.insert(id), "twice the same");
         }
