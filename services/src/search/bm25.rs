@@ -101,7 +101,8 @@ impl Bm25 {
             let count = f64::from(count);
             weight * count * (self.k1 + 1.0) / (count + hold)
         });
-        parts.sum()
+        // A sum of nothing is -0.0, which is written with its sign.
+        parts.fold(0.0, |sum, part| sum + part)
     }
 }
 
@@ -220,6 +221,12 @@ mod tests {
             .map(|text| question.tally(tokens::terms(text)))
             .collect();
         Bm25::DOCUMENTS.scores(&tallies)
+    }
+
+    #[test]
+    fn a_document_without_a_word_of_the_question_scores_nothing_and_not_less() {
+        let scores = scores("hammock", &["Basil wants a warm wall."]);
+        assert_eq!(format!("{:.3}", scores[0]), "0.000");
     }
 
     #[test]
