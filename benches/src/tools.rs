@@ -4,6 +4,7 @@
 //! compete for them, and whatever else runs takes its part. So a bench compares rates that were
 //! measured in turns, within seconds of each other, and takes the median of the ratios.
 
+mod exchange;
 mod load;
 mod postgres;
 mod program;
@@ -11,11 +12,12 @@ mod report;
 mod request;
 
 pub use self::{
+    exchange::exchange,
     load::Load,
     postgres::Postgres,
     program::{Home, Program, Talk},
     report::{Report, median, thousands},
-    request::{post, query, search},
+    request::{post, query, search, send, tool},
 };
 
 /// Connections of a client, and clients of pgbench.

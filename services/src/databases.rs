@@ -29,6 +29,8 @@
 //! ```
 
 mod cache;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod listing;
 #[cfg(test)]
 mod tests;

@@ -36,6 +36,7 @@
 mod conversation;
 mod id;
 mod postgres;
+mod row;
 mod shared;
 mod sqlite;
 #[cfg(test)]

@@ -66,6 +66,16 @@ impl Home {
             .to_owned()
     }
 
+    /// Makes a user; neither word may have a space in it.
+    ///
+    /// # Panics
+    /// Panics when the program makes none.
+    pub fn user(&self, name: &str, password: &str) {
+        let words = format!("-add-user -username {name} -password {password} -user-note bench");
+        let output = self.command(&words).output().expect("built");
+        assert!(output.status.success(), "no user: {output:?}");
+    }
+
     /// Starts an HTTP server with authentication, and returns its address when it listens.
     ///
     /// # Panics

@@ -1,28 +1,42 @@
 //! What is sent.
 
+use serde_json::{Value, json};
+
 /// A call as it goes over the wire, of somebody with a token.
 #[must_use]
 pub fn post(address: &str, token: &str, call: &str) -> Vec<u8> {
-    let length = call.len();
+    send("POST", "/mcp/v1", address, Some(token), call)
+}
+
+/// A request as it goes over the wire, of somebody with a token or of nobody.
+#[must_use]
+pub fn send(method: &str, path: &str, address: &str, token: Option<&str>, body: &str) -> Vec<u8> {
+    let length = body.len();
+    let token = token.map_or_else(String::new, |token| {
+        format!("authorization: Bearer {token}\r\n")
+    });
     format!(
-        "POST /mcp/v1 HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
-         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{call}"
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{token}\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     )
     .into_bytes()
 }
 
-/// A call of `query_database`. The text must not need an escape.
+/// A call of a tool.
 #[must_use]
-pub fn query(text: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"query_database","arguments":{{"query":"{text}"}}}}}}"#
-    )
+pub fn tool(name: &str, arguments: &Value) -> String {
+    let params = json!({"name": name, "arguments": arguments});
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string()
 }
 
-/// A call of `similarity_search` in the only table with vectors. The text must not need an escape.
+/// A call of `query_database`.
+#[must_use]
+pub fn query(text: &str) -> String {
+    tool("query_database", &json!({"query": text}))
+}
+
+/// A call of `similarity_search` in the only table with vectors.
 #[must_use]
 pub fn search(text: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"similarity_search","arguments":{{"query_text":"{text}"}}}}}}"#
-    )
+    tool("similarity_search", &json!({"query_text": text}))
 }

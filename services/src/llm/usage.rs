@@ -48,6 +48,19 @@ impl Usage {
             cache_read_input_tokens: 0,
         }
     }
+
+    /// Tokens as a provider reports them, some perhaps not; all of them are their sum unless it
+    /// says otherwise.
+    #[must_use]
+    pub fn reported(read: Option<u64>, written: Option<u64>, total: Option<u64>) -> Self {
+        let prompt_tokens = read.unwrap_or(0);
+        let completion_tokens = written.unwrap_or(0);
+        let sum = prompt_tokens.saturating_add(completion_tokens);
+        Self {
+            completion_tokens,
+            ..Self::read(prompt_tokens, total.unwrap_or(sum))
+        }
+    }
 }
 
 impl AddAssign for Usage {

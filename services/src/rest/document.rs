@@ -5,6 +5,7 @@ use std::{
     fmt,
     future::{Ready, ready},
     marker::PhantomData,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -15,10 +16,17 @@ use sha2::{Digest as _, Sha256};
 use tower_service::Service;
 
 /// Sends a document, or says that the client still has it.
+///
+/// Clones are cheap: a server makes one of every service for every request.
 pub struct Document<B> {
+    sheet: Arc<Sheet>,
+    kind: PhantomData<fn() -> B>,
+}
+
+#[derive(Clone)]
+struct Sheet {
     bytes: Bytes,
     headers: HeaderMap,
-    kind: PhantomData<fn() -> B>,
 }
 
 // === impl Document ===
@@ -37,8 +45,7 @@ impl<B> Document<B> {
             ),
         ]);
         Self {
-            bytes,
-            headers,
+            sheet: Arc::new(Sheet { bytes, headers }),
             kind: PhantomData,
         }
     }
@@ -54,13 +61,13 @@ impl<B> Document<B> {
     /// Sends another header with it.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.insert(name, value);
+        Arc::make_mut(&mut self.sheet).headers.insert(name, value);
         self
     }
 
     /// Whether the client has it already (RFC 9110, section 13.1.2).
     fn is_known(&self, headers: &HeaderMap) -> bool {
-        let ours = &self.headers[header::ETAG];
+        let ours = &self.sheet.headers[header::ETAG];
         let values = headers.get_all(header::IF_NONE_MATCH).iter();
         let tags = values.filter_map(|value| value.to_str().ok());
         tags.flat_map(|list| list.split(',')).any(|tag| {
@@ -73,8 +80,7 @@ impl<B> Document<B> {
 impl<B> Clone for Document<B> {
     fn clone(&self) -> Self {
         Self {
-            bytes: self.bytes.clone(),
-            headers: self.headers.clone(),
+            sheet: Arc::clone(&self.sheet),
             kind: PhantomData,
         }
     }
@@ -83,8 +89,8 @@ impl<B> Clone for Document<B> {
 impl<B> fmt::Debug for Document<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document")
-            .field("headers", &self.headers)
-            .field("length", &self.bytes.len())
+            .field("headers", &self.sheet.headers)
+            .field("length", &self.sheet.bytes.len())
             .finish_non_exhaustive()
     }
 }
@@ -102,17 +108,17 @@ impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Document<B> {
         let is_known = self.is_known(request.headers());
         let is_sent = !is_known && request.method() != Method::HEAD;
         let body = if is_sent {
-            self.bytes.clone()
+            self.sheet.bytes.clone()
         } else {
             Bytes::new()
         };
         let mut response = Response::new(B::from(body));
-        *response.headers_mut() = self.headers.clone();
+        *response.headers_mut() = self.sheet.headers.clone();
         if is_known {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response.headers_mut().remove(header::CONTENT_TYPE);
         } else {
-            let length = self.bytes.len().into();
+            let length = self.sheet.bytes.len().into();
             response
                 .headers_mut()
                 .insert(header::CONTENT_LENGTH, length);

@@ -19,33 +19,11 @@ use ziggurat_layers::{
 use super::*;
 use crate::{
     accounts::{Holder, Identity},
-    databases::{Configured, Databases},
-    pg::{
-        database::{Database, Settings},
-        lease::Pools,
-    },
+    databases::fixture,
 };
 
 fn served() -> Router {
-    let named = |name: &str| {
-        let settings = Settings {
-            name: name.into(),
-            host: "db.example".into(),
-            database: "shop".into(),
-            user: "reader".into(),
-            password: "swordfish".to_owned().into(),
-            ..Settings::default()
-        };
-        Configured::new(Database::try_from(settings).expect("valid"))
-    };
-    let (pools, _) = Pools::new();
-    let list = [
-        named("main"),
-        named("docs"),
-        named("team").with_users(["ann"]),
-    ];
-    let databases = Databases::new(pools, list);
-    router([databases::routes(databases), user::routes()])
+    router([databases::routes(fixture::databases()), user::routes()])
 }
 
 fn program(database: Option<&str>) -> Identity {

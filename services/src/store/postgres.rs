@@ -3,12 +3,12 @@
 mod state;
 
 use jiff::Timestamp;
-use serde_json::value::RawValue;
 use sqlx::{Row as _, postgres::PgRow};
 
 use super::{
     Conversation, Conversations, Listed, Page, Revision, StoreError,
     conversation::{storable, written},
+    row::{conversation, listed},
 };
 
 pub(super) use self::state::within;
@@ -150,30 +150,4 @@ impl Conversations for Postgres {
         lease.settle();
         Ok(done.rows_affected())
     }
-}
-
-fn listed(row: &PgRow) -> Result<Listed, StoreError> {
-    Ok(Listed {
-        id: row.try_get(0)?,
-        title: row.try_get(1)?,
-        connection: row.try_get(2)?,
-        created_at: row.try_get(3)?,
-        updated_at: row.try_get(4)?,
-        preview: row.try_get(5)?,
-    })
-}
-
-fn conversation(row: &PgRow) -> Result<Conversation, StoreError> {
-    Ok(Conversation {
-        id: row.try_get(0)?,
-        username: row.try_get(1)?,
-        title: row.try_get(2)?,
-        provider: row.try_get(3)?,
-        model: row.try_get(4)?,
-        connection: row.try_get(5)?,
-        preview: row.try_get(6)?,
-        created_at: row.try_get(7)?,
-        updated_at: row.try_get(8)?,
-        messages: RawValue::from_string(row.try_get(9)?)?,
-    })
 }

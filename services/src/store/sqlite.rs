@@ -12,19 +12,17 @@ use std::{
 };
 
 use jiff::Timestamp;
-use serde_json::value::RawValue;
 use sqlx::{
-    ConnectOptions as _, Row as _, SqlSafeStr as _, SqlitePool,
+    ConnectOptions as _, SqlSafeStr as _, SqlitePool,
     migrate::{Migration, MigrationType, Migrator},
-    sqlite::{
-        SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
-    },
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 use tokio::sync::mpsc;
 
 use super::{
     Conversation, Conversations, Listed, Page, Revision, StoreError,
     conversation::{storable, written},
+    row::{conversation, listed},
 };
 
 pub use self::writer::Writer;
@@ -168,32 +166,6 @@ impl Conversations for Sqlite {
         let done = self.change(Change::DeleteAll { owner }).await?;
         Ok(done.rows)
     }
-}
-
-fn listed(row: &SqliteRow) -> Result<Listed, StoreError> {
-    Ok(Listed {
-        id: row.try_get(0)?,
-        title: row.try_get(1)?,
-        connection: row.try_get(2)?,
-        created_at: row.try_get(3)?,
-        updated_at: row.try_get(4)?,
-        preview: row.try_get(5)?,
-    })
-}
-
-fn conversation(row: &SqliteRow) -> Result<Conversation, StoreError> {
-    Ok(Conversation {
-        id: row.try_get(0)?,
-        username: row.try_get(1)?,
-        title: row.try_get(2)?,
-        provider: row.try_get(3)?,
-        model: row.try_get(4)?,
-        connection: row.try_get(5)?,
-        preview: row.try_get(6)?,
-        created_at: row.try_get(7)?,
-        updated_at: row.try_get(8)?,
-        messages: RawValue::from_string(row.try_get(9)?)?,
-    })
 }
 
 fn migrations() -> Migrator {

@@ -209,17 +209,21 @@ fn a_user_who_is_disabled_has_no_session_anywhere_and_gets_none_back() {
     assert_eq!(bob.at(&fleet.clients[1]).get("/api/user/info").status, 200);
 }
 
+/// A line to PostgreSQL that can be cut, and the URL at its end.
+fn wired(postgres: &Postgres) -> (Junction, String) {
+    let url = postgres.url();
+    let (_, place) = url.split_once('@').expect("a user");
+    let authority = place.split('/').next().expect("a host");
+    let wire = Junction::to([authority.to_owned()]);
+    let wired = url.replace(authority, wire.address());
+    (wire, wired)
+}
+
 #[test]
 fn while_the_state_database_is_away_known_sessions_go_on_and_nothing_hangs() {
     let postgres = Postgres::new();
-    let url = postgres.url();
-    let authority = url
-        .split('@')
-        .nth(1)
-        .and_then(|rest| rest.split('/').next());
-    let authority = authority.expect("a host");
-    let wire = Junction::to([authority.to_owned()]);
-    let fleet = Fleet::of(2, &url.replace(authority, wire.address()), "", &described());
+    let (wire, url) = wired(&postgres);
+    let fleet = Fleet::of(2, &url, "", &described());
     let alice = fleet.clients[0].logged_in("alice", PASSWORD);
     select(&alice, "two");
     assert_eq!(current(&alice), "two");
@@ -262,15 +266,9 @@ fn while_the_state_database_is_away_known_sessions_go_on_and_nothing_hangs() {
 #[test]
 fn a_replica_starts_without_the_state_database_and_finds_it_later() {
     let postgres = Postgres::new();
-    let url = postgres.url();
-    let authority = url
-        .split('@')
-        .nth(1)
-        .and_then(|rest| rest.split('/').next());
-    let authority = authority.expect("a host");
-    let wire = Junction::to([authority.to_owned()]);
+    let (wire, url) = wired(&postgres);
     wire.cut();
-    let fleet = Fleet::of(1, &url.replace(authority, wire.address()), "", &described());
+    let fleet = Fleet::of(1, &url, "", &described());
     assert_eq!(fleet.clients[0].login("alice", PASSWORD).status, 503);
     fleet.programs[0].wait_for("the state database cannot be reached yet");
     wire.mend();

@@ -5,33 +5,8 @@ use ziggurat_layers::bearer::TokenHash;
 use super::*;
 use crate::{
     accounts::{Holder, Identity},
-    databases::{Configured, Databases},
-    pg::{
-        database::{Database, Settings},
-        lease::Pools,
-    },
+    databases::fixture::databases,
 };
-
-fn databases() -> Databases {
-    let named = |name: &str| {
-        let settings = Settings {
-            name: name.into(),
-            host: "db.example".into(),
-            database: "shop".into(),
-            user: "reader".into(),
-            password: "swordfish".to_owned().into(),
-            ..Settings::default()
-        };
-        Configured::new(Database::try_from(settings).expect("valid"))
-    };
-    let (pools, _) = Pools::new();
-    let list = [
-        named("main"),
-        named("docs"),
-        named("team").with_users(["ann"]),
-    ];
-    Databases::new(pools, list)
-}
 
 /// The outcome of a method, for a caller of that kind.
 fn outcome(mcp: &Mcp, identity: Identity, method: &str, params: &str) -> String {

@@ -217,14 +217,10 @@ impl Counts {
     }
 
     fn usage(&self) -> Usage {
-        let prompt_tokens = self.input_tokens.unwrap_or(0);
-        let completion_tokens = self.output_tokens.unwrap_or(0);
         Usage {
-            prompt_tokens,
-            completion_tokens,
-            total_tokens: prompt_tokens.saturating_add(completion_tokens),
             cache_creation_input_tokens: self.cache_creation_input_tokens.unwrap_or(0),
             cache_read_input_tokens: self.cache_read_input_tokens.unwrap_or(0),
+            ..Usage::reported(self.input_tokens, self.output_tokens, None)
         }
     }
 }

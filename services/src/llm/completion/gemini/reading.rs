@@ -179,18 +179,13 @@ impl Part<'_> {
 
 impl Counts {
     fn usage(self) -> Usage {
-        let prompt_tokens = self.prompt_token_count.unwrap_or(0);
-        let completion_tokens = self
-            .candidates_token_count
-            .unwrap_or(0)
-            .saturating_add(self.thoughts_token_count.unwrap_or(0));
-        let sum = prompt_tokens.saturating_add(completion_tokens);
-        Usage {
-            prompt_tokens,
-            completion_tokens,
-            total_tokens: self.total_token_count.unwrap_or(sum),
-            ..Usage::default()
-        }
+        let answered = self.candidates_token_count.unwrap_or(0);
+        let thought = self.thoughts_token_count.unwrap_or(0);
+        Usage::reported(
+            self.prompt_token_count,
+            Some(answered.saturating_add(thought)),
+            self.total_token_count,
+        )
     }
 }
 

@@ -85,20 +85,13 @@ impl Reader {
             return Ok(());
         }
         chunks.extend(self.thoughts.finish().map(Chunk::Text));
-        let prompt_tokens = line.prompt_eval_count.unwrap_or(0);
-        let completion_tokens = line.eval_count.unwrap_or(0);
         chunks.push_back(Chunk::End {
             stop: if self.has_tools {
                 Stop::ToolUse
             } else {
                 line.done_reason.as_deref().map_or(Stop::EndTurn, stop)
             },
-            usage: Usage {
-                prompt_tokens,
-                completion_tokens,
-                total_tokens: prompt_tokens.saturating_add(completion_tokens),
-                ..Usage::default()
-            },
+            usage: Usage::reported(line.prompt_eval_count, line.eval_count, None),
         });
         Ok(())
     }

@@ -276,15 +276,11 @@ impl Call {
 
 impl Counts {
     fn usage(self) -> Usage {
-        let prompt_tokens = self.prompt_tokens.unwrap_or(0);
-        let completion_tokens = self.completion_tokens.unwrap_or(0);
-        let sum = prompt_tokens.saturating_add(completion_tokens);
-        Usage {
-            prompt_tokens,
-            completion_tokens,
-            total_tokens: self.total_tokens.unwrap_or(sum),
-            ..Usage::default()
-        }
+        Usage::reported(
+            self.prompt_tokens,
+            self.completion_tokens,
+            self.total_tokens,
+        )
     }
 }
 

@@ -295,14 +295,6 @@ impl Output {
 
 impl Counts {
     fn usage(self) -> Usage {
-        let prompt_tokens = self.input_tokens.unwrap_or(0);
-        let completion_tokens = self.output_tokens.unwrap_or(0);
-        let sum = prompt_tokens.saturating_add(completion_tokens);
-        Usage {
-            prompt_tokens,
-            completion_tokens,
-            total_tokens: self.total_tokens.unwrap_or(sum),
-            ..Usage::default()
-        }
+        Usage::reported(self.input_tokens, self.output_tokens, self.total_tokens)
     }
 }
