@@ -28,6 +28,12 @@ mod retry;
 pub mod sse;
 mod usage;
 
+/// The target of events about calls of providers: what came of each at the info level, its
+/// attempts at the debug level, and how much was sent and read at the trace level.
+///
+/// They say nothing of what was written.
+pub const LOG_TARGET: &str = "ziggurat::llm";
+
 pub use self::{
     completion::{Chunks, Completer},
     conversation::{Block, Cache, Chunk, MAX_TOKENS, Message, Prompt, Reply, Role, Stop, ToolSpec},

@@ -166,24 +166,12 @@ impl Configuration {
         raw.overlay(&mut reader, overrides);
         let configuration = raw.check(&mut reader, overrides, around)?;
         warnings.extend(reader.into_warnings());
-        warnings.extend(configuration.unserved());
         warnings.extend(configuration.pointless(overrides));
         Ok(Loaded {
             configuration,
             path,
             warnings,
         })
-    }
-
-    /// What is configured and not there yet: to be shortened as the server grows.
-    fn unserved(&self) -> impl Iterator<Item = String> {
-        [
-            ("ZIGGURAT_LLM_LOG_LEVEL", self.logs.llm != DetailLevel::None),
-            ("llm", self.llm.is_enabled),
-        ]
-        .into_iter()
-        .filter(|(_, is_set)| *is_set)
-        .map(|(key, _)| format!("{key} is configured, but this build does not serve it yet"))
     }
 
     /// What the command line says to no effect.

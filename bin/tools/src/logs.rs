@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | calls of tools | a JSON object a line: `timestamp`, `level`, `message`, `fields` | `ZIGGURAT_MCP_LOG_LEVEL` |
 //! | connections and statements | `[DATABASE] message key=value` | `ZIGGURAT_DB_LOG_LEVEL` |
+//! | calls of providers of models | `[LLM] message key=value` | `ZIGGURAT_LLM_LOG_LEVEL` |
 //! | everything else of ours | `LEVEL message key=value` | info; with `-debug`, debug |
 //! | libraries | the same | warnings |
 //!
@@ -39,18 +40,13 @@ pub(crate) fn start(configuration: &Configuration) {
 
 /// Says which of the larger things are there.
 pub(crate) fn introduce(configuration: &Configuration) {
-    let unserved = "ENABLED, but not served by this build";
     let parts = [
-        ("Embedding", configuration.embedding.is_enabled, "ENABLED"),
-        ("LLM proxy", configuration.llm.is_enabled, unserved),
-        (
-            "Knowledge base",
-            configuration.knowledgebase.is_enabled,
-            "ENABLED",
-        ),
+        ("Embedding", configuration.embedding.is_enabled),
+        ("LLM proxy", configuration.llm.is_enabled),
+        ("Knowledge base", configuration.knowledgebase.is_enabled),
     ];
-    for (part, is_enabled, enabled) in parts {
-        let state = if is_enabled { enabled } else { "DISABLED" };
+    for (part, is_enabled) in parts {
+        let state = if is_enabled { "ENABLED" } else { "DISABLED" };
         info!("{part}: {state}");
     }
 }

@@ -1,7 +1,8 @@
 //! Which service a path leads to.
 //!
 //! Routes are few, so they are tried one after another; their futures are kept by value,
-//! whichever one it is.
+//! whichever one it is. The table is shared: a server that clones its stack for every request,
+//! as hyper's does, clones of all the services only the one that is asked.
 
 #[cfg(test)]
 mod tests;
@@ -12,11 +13,12 @@ use std::{
     marker::PhantomData,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use pin_project_lite::pin_project;
+use tower::{ServiceExt as _, util::Oneshot};
 use tower_service::Service;
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 
@@ -24,21 +26,21 @@ use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 /// another method (405).
 ///
 /// The services have one type of response between them and cannot fail: what goes wrong in
-/// them is a response by the time it gets here. The routes are ready when all of them are, so
-/// a service that holds back work in `poll_ready` holds back all of it.
-#[derive(Clone, Debug)]
+/// them is a response by the time it gets here. The routes are always ready; the service a
+/// request leads to is made ready for it, so one that holds back work holds back nobody else's.
+#[derive(Debug)]
 #[must_use]
 pub struct Routes<T, R = ErrorString> {
-    table: T,
+    table: Arc<T>,
     render: R,
 }
 
 /// A service with its place, and the routes that were there before it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Route<S, T> {
-    place: Arc<Place>,
+    place: Place,
     service: S,
-    rest: T,
+    rest: Arc<T>,
 }
 
 /// The end of a table, where no route leads.
@@ -51,15 +53,12 @@ pub trait Table<ReqBody> {
     /// Response future of the service that was found.
     type Future: Future<Output = Result<Response<Self::Body>, Infallible>>;
 
-    /// Ready when all services are.
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()>;
-
     /// Calls the service the request leads to, or says why there is none.
     ///
     /// # Errors
     ///
     /// If the path leads nowhere, or not with this method.
-    fn route(&mut self, request: Request<ReqBody>) -> Result<Self::Future, NoRoute>;
+    fn route(&self, request: Request<ReqBody>) -> Result<Self::Future, NoRoute>;
 }
 
 /// A request leads nowhere, or not with its method.
@@ -120,7 +119,7 @@ impl<B> Routes<Nowhere<B>> {
     /// Leads nowhere yet.
     pub fn new() -> Self {
         Self {
-            table: Nowhere(PhantomData),
+            table: Arc::new(Nowhere(PhantomData)),
             render: ErrorString,
         }
     }
@@ -163,12 +162,22 @@ impl<T, R> Routes<T, R> {
 
     fn with<S>(self, place: Place, service: S) -> Routes<Route<S, T>, R> {
         Routes {
-            table: Route {
-                place: Arc::new(place),
+            table: Arc::new(Route {
+                place,
                 service,
                 rest: self.table,
-            },
+            }),
             render: self.render,
+        }
+    }
+}
+
+// Not derived: the services need not be cloned, nor be such that they could.
+impl<T, R: Clone> Clone for Routes<T, R> {
+    fn clone(&self) -> Self {
+        Self {
+            table: Arc::clone(&self.table),
+            render: self.render.clone(),
         }
     }
 }
@@ -182,8 +191,8 @@ where
     type Error = Infallible;
     type Future = ResponseFuture<T::Future, R>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.table.poll_ready(cx).map(Ok)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
@@ -229,20 +238,15 @@ impl<F, R> fmt::Debug for ResponseFuture<F, R> {
 impl<S, T, ReqBody> Table<ReqBody> for Route<S, T>
 where
     T: Table<ReqBody>,
-    S: Service<Request<ReqBody>, Response = Response<T::Body>, Error = Infallible>,
+    S: Service<Request<ReqBody>, Response = Response<T::Body>, Error = Infallible> + Clone,
 {
     type Body = T::Body;
-    type Future = Found<S::Future, T::Future>;
+    type Future = Found<Oneshot<S, Request<ReqBody>>, T::Future>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Ok(()) = ready!(self.service.poll_ready(cx));
-        self.rest.poll_ready(cx)
-    }
-
-    fn route(&mut self, request: Request<ReqBody>) -> Result<Self::Future, NoRoute> {
+    fn route(&self, request: Request<ReqBody>) -> Result<Self::Future, NoRoute> {
         if self.place.has(request.uri().path()) {
             self.place.admit(request.method())?;
-            let response = self.service.call(request);
+            let response = self.service.clone().oneshot(request);
             let place = Where::Here { response };
             Ok(Found { place })
         } else {
@@ -255,12 +259,6 @@ where
 
 // === impl Nowhere ===
 
-impl<B> Clone for Nowhere<B> {
-    fn clone(&self) -> Self {
-        Self(PhantomData)
-    }
-}
-
 impl<B> fmt::Debug for Nowhere<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Nowhere")
@@ -271,11 +269,7 @@ impl<B, ReqBody> Table<ReqBody> for Nowhere<B> {
     type Body = B;
     type Future = std::future::Pending<Result<Response<B>, Infallible>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<()> {
-        Poll::Ready(())
-    }
-
-    fn route(&mut self, _: Request<ReqBody>) -> Result<Self::Future, NoRoute> {
+    fn route(&self, _: Request<ReqBody>) -> Result<Self::Future, NoRoute> {
         Err(NoRoute { allow: None })
     }
 }

@@ -24,7 +24,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use self::{chunks::Reading, fault::Fault, openai::Manner};
-use super::{Deadline, Error, Http, Meter, Prompt, Provider, Reply, Request, Usage};
+use super::{Deadline, Error, Http, LOG_TARGET, Meter, Prompt, Provider, Reply, Request, Usage};
 
 pub use self::chunks::Chunks;
 
@@ -265,7 +265,7 @@ impl Completer {
             return Err(error);
         };
         let model = self.model();
-        tracing::debug!(model, ?manner, "a model wants to be asked otherwise");
+        tracing::debug!(target: LOG_TARGET, model, ?manner, "a model wants to be asked otherwise");
         self.ask(prompt, ask.stream, ask.turn + 1, Some(manner))
     }
 

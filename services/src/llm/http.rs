@@ -6,16 +6,22 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use jiff::Timestamp;
 use reqwest::{Client, Response, Url};
 use serde::de::DeserializeOwned;
+use tracing::{debug, info, trace};
 
 use super::{
-    Class, Deadline, Error, Provider, Refusal, Retry, error, redact::Redactor, retry::retry_after,
+    Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error, redact::Redactor,
+    retry::retry_after,
 };
 
 pub use self::{
@@ -153,7 +159,7 @@ impl Http {
         request: &Request<'_>,
         deadline: Deadline,
     ) -> Result<Streaming, Error> {
-        self.persist(deadline, self.inner.retry, || async {
+        self.persist(request, deadline, self.inner.retry, || async {
             Streaming::begin(self.head(request).await?).await
         })
         .await
@@ -180,9 +186,11 @@ impl Http {
         deadline: Deadline,
         retry: Retry,
     ) -> Result<Bytes, Error> {
-        self.persist(deadline, retry, || async {
+        self.persist(request, deadline, retry, || async {
             let mut response = self.head(request).await?;
-            body::whole(&mut response, MAX_BODY).await
+            let body = body::whole(&mut response, MAX_BODY).await?;
+            trace!(target: LOG_TARGET, bytes = body.len(), "a body was read");
+            Ok(body)
         })
         .await
     }
@@ -190,6 +198,7 @@ impl Http {
     /// Attempts something until it succeeds, or is over for good.
     async fn persist<T, F>(
         &self,
+        request: &Request<'_>,
         deadline: Deadline,
         retry: Retry,
         attempt: impl Fn() -> F,
@@ -197,6 +206,7 @@ impl Http {
     where
         F: Future<Output = Result<T, Error>>,
     {
+        let began = Instant::now();
         let patience = self.inner.patience;
         let call = deadline.or_earlier(Deadline::after(patience.call));
         let outcome = retry.run(call, || {
@@ -206,16 +216,26 @@ impl Http {
             let attempt = attempt();
             async move { end.cut(attempt).await.unwrap_or(Err(Error::Slow)) }
         });
-        match outcome.await {
+        let outcome = match outcome.await {
             // Whoever asked had no more time: that is not the fault of the provider.
             Err(Error::Slow) if deadline.has_passed() => Err(Error::Late),
             outcome => outcome,
-        }
+        };
+        info!(
+            target: LOG_TARGET,
+            provider = self.inner.provider.name(),
+            path = request.path(),
+            duration_ms = began.elapsed().as_secs_f64() * 1e3,
+            failure = outcome.as_ref().err().map(|error| error.class().sentence()),
+            "call"
+        );
+        outcome
     }
 
     /// Sends a request once; what comes back is a success that has begun.
     async fn head(&self, request: &Request<'_>) -> Result<Response, Error> {
         let inner = &self.inner;
+        trace!(target: LOG_TARGET, bytes = request.length(), "a request is sent");
         let request = request.build(&inner.base, &inner.headers)?;
         let mut response = inner
             .client
@@ -223,6 +243,7 @@ impl Http {
             .await
             .map_err(|error| self.unreachable(&error))?;
         let status = response.status();
+        debug!(target: LOG_TARGET, status = status.as_u16(), "a provider answers");
         if status.is_success() {
             return Ok(response);
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Deadline, Error, Http, Provider, Request, embedding::voyage::Counted};
+use super::{Deadline, Error, Http, LOG_TARGET, Provider, Request, embedding::voyage::Counted};
 
 /// Puts texts into the order in which they answer a question.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Reranker {
         };
         let request = Request::post(&["rerank"], &ask)?;
         let answer: Answer = self.http.json(&request, deadline).await?;
-        tracing::debug!(usage = ?answer.usage.usage(), "texts were put in order");
+        tracing::debug!(target: LOG_TARGET, usage = ?answer.usage.usage(), "texts were put in order");
         Ok(answer.data)
     }
 }

@@ -6,8 +6,9 @@ use http::{HeaderMap, header::RETRY_AFTER};
 use jiff::{Timestamp, fmt::rfc2822};
 use rand::RngExt as _;
 use tokio::time;
+use tracing::debug;
 
-use super::{Deadline, Error, Refusal};
+use super::{Deadline, Error, LOG_TARGET, Refusal};
 
 /// What is left of the time after a wait the provider has asked for: less is not worth it.
 const WORTH_IT: Duration = Duration::from_secs(1);
@@ -77,7 +78,7 @@ impl Retry {
             let Some(wait) = self.wait(retries, &error, deadline) else {
                 return Err(error);
             };
-            tracing::debug!(%error, ?wait, "a provider failed and is asked again");
+            debug!(target: LOG_TARGET, %error, ?wait, "a provider failed and is asked again");
             time::sleep(wait).await;
             retries += 1;
         }

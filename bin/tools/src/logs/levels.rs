@@ -1,7 +1,7 @@
 //! Which events are written.
 
 use tracing::{Metadata, metadata::LevelFilter};
-use ziggurat_services::{mcp, pg};
+use ziggurat_services::{llm, mcp, pg};
 
 use crate::configuration::{CallLevel, DetailLevel, Logs};
 
@@ -10,6 +10,7 @@ use crate::configuration::{CallLevel, DetailLevel, Logs};
 pub(super) struct Levels {
     calls: LevelFilter,
     database: LevelFilter,
+    llm: LevelFilter,
     ours: LevelFilter,
 }
 
@@ -20,6 +21,8 @@ pub(super) enum Subject {
     Calls,
     /// What goes on between the server and PostgreSQL.
     Database,
+    /// What goes on between the server and providers of models.
+    Llm,
     /// Anything else.
     Other,
 }
@@ -35,12 +38,8 @@ impl Levels {
                 CallLevel::Info => LevelFilter::INFO,
                 CallLevel::Debug => LevelFilter::DEBUG,
             },
-            database: match logs.database {
-                DetailLevel::None => LevelFilter::OFF,
-                DetailLevel::Info => LevelFilter::INFO,
-                DetailLevel::Debug => LevelFilter::DEBUG,
-                DetailLevel::Trace => LevelFilter::TRACE,
-            },
+            database: detail(logs.database),
+            llm: detail(logs.llm),
             ours: if debug {
                 LevelFilter::DEBUG
             } else {
@@ -51,7 +50,7 @@ impl Levels {
 
     /// What no event that is written goes beyond.
     pub(super) fn most(self) -> LevelFilter {
-        self.calls.max(self.database).max(self.ours)
+        self.calls.max(self.database).max(self.llm).max(self.ours)
     }
 
     pub(super) fn allow(self, metadata: &Metadata<'_>) -> bool {
@@ -59,6 +58,7 @@ impl Levels {
         let most = match Subject::of(target) {
             Subject::Calls => self.calls,
             Subject::Database => self.database,
+            Subject::Llm => self.llm,
             Subject::Other if target.starts_with("ziggurat") => self.ours,
             // Notices of PostgreSQL quote what callers have written.
             Subject::Other if target.starts_with("sqlx") => LevelFilter::OFF,
@@ -75,7 +75,17 @@ impl Subject {
         match target {
             mcp::LOG_TARGET => Self::Calls,
             pg::LOG_TARGET => Self::Database,
+            llm::LOG_TARGET => Self::Llm,
             _ => Self::Other,
         }
+    }
+}
+
+fn detail(level: DetailLevel) -> LevelFilter {
+    match level {
+        DetailLevel::None => LevelFilter::OFF,
+        DetailLevel::Info => LevelFilter::INFO,
+        DetailLevel::Debug => LevelFilter::DEBUG,
+        DetailLevel::Trace => LevelFilter::TRACE,
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn of(event: &Event<'_>) -> String {
     let mut line = match Subject::of(metadata.target()) {
         Subject::Calls => said.json(*metadata.level(), Timestamp::now()),
         Subject::Database => said.plain("[DATABASE] "),
+        Subject::Llm => said.plain("[LLM] "),
         Subject::Other if said.message.starts_with(AUTH) => said.plain(""),
         Subject::Other => said.plain(&format!("{} ", metadata.level())),
     };

@@ -2,6 +2,7 @@
 
 use std::{io::Write as _, net::TcpStream};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
 
@@ -216,4 +217,38 @@ fn without_a_provider_the_results_of_tools_are_quoted() {
         text.starts_with("[local] ") && text.contains("open orders: 42"),
         "{text}"
     );
+}
+
+#[test]
+fn calls_of_providers_are_told_as_far_as_is_asked_for_and_not_in_their_words() {
+    for (level, call, answer, size) in [
+        ("none", false, false, false),
+        ("info", true, false, false),
+        ("debug", true, true, false),
+        ("trace", true, true, true),
+    ] {
+        let fake = Fake::start();
+        let mut home = Home::new();
+        configure(&home, &fake, "");
+        home.set("ZIGGURAT_LLM_LOG_LEVEL", level);
+        let (mut program, client) = home.serve(&["-no-auth"]);
+        let reply = client.post("/api/llm/chat", &question("anthropic"));
+        assert_eq!(reply.status, 200, "{reply:?}");
+        program.signal(Signal::TERM);
+        assert!(program.ended().success());
+        let log = program.whole_log();
+        for (words, is_there) in [
+            (
+                "[LLM] call provider=anthropic path=messages duration_ms=",
+                call,
+            ),
+            ("[LLM] a provider answers status=200", answer),
+            ("[LLM] a request is sent bytes=", size),
+            ("[LLM] a body was read bytes=", size),
+            ("fern", false),
+            (KEY, false),
+        ] {
+            assert_eq!(log.contains(words), is_there, "{level}, {words}: {log}");
+        }
+    }
 }

@@ -69,6 +69,16 @@ impl<'a> Request<'a> {
         self
     }
 
+    /// What is asked for.
+    pub(super) fn path(&self) -> String {
+        self.path.join("/")
+    }
+
+    /// How many bytes of JSON it sends.
+    pub(super) fn length(&self) -> usize {
+        self.body.as_ref().map_or(0, Bytes::len)
+    }
+
     pub(super) fn build(&self, base: &Url, headers: &HeaderMap) -> Result<reqwest::Request, Error> {
         let mut url = base.clone();
         if self

@@ -178,26 +178,11 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
 }
 
 #[test]
-fn what_is_not_served_yet_is_said() {
-    let text = "
-llm: {enabled: true}
-";
-    let expected =
-        ["llm"].map(|key| format!("{key} is configured, but this build does not serve it yet"));
-    assert_eq!(Case::new().file(text).warnings(), expected);
-}
-
-#[test]
-fn a_log_level_that_changes_nothing_yet_is_said() {
-    let case = Case::new().env(&[("ZIGGURAT_LLM_LOG_LEVEL", "info")]);
-    assert_eq!(
-        case.warnings(),
-        ["ZIGGURAT_LLM_LOG_LEVEL is configured, but this build does not serve it yet"]
-    );
-    let case = Case::new().env(&[
+fn what_is_served_is_configured_without_a_word() {
+    let case = Case::new().file("\nllm: {enabled: true}\n").env(&[
         ("ZIGGURAT_MCP_LOG_LEVEL", "info"),
         ("ZIGGURAT_DB_LOG_LEVEL", "trace"),
-        ("ZIGGURAT_LLM_LOG_LEVEL", "none"),
+        ("ZIGGURAT_LLM_LOG_LEVEL", "info"),
     ]);
     assert_eq!(case.warnings(), [""; 0]);
 }
