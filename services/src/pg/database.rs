@@ -25,6 +25,7 @@ mod tests;
 
 use std::{fmt, io, path::PathBuf, sync::Arc, time::Duration};
 
+use secrecy::SecretString;
 use sqlx::postgres::PgSslMode;
 use thiserror::Error;
 
@@ -375,6 +376,11 @@ impl Database {
             && format!("{one:?}") == format!("{two:?}")
             && self.certificates == other.certificates
             && self.targets.iter().zip(&*other.targets).all(is_same_target)
+    }
+
+    /// The passwords it connects with, one for each host: to be kept out of logs.
+    pub fn passwords(&self) -> impl Iterator<Item = &SecretString> {
+        self.targets.iter().map(Target::password)
     }
 
     pub(in crate::pg) fn targets(&self) -> &[Target] {

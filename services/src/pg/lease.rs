@@ -217,6 +217,16 @@ impl Pools {
         pools.iter().flat_map(HashMap::values).for_each(Pool::close);
     }
 
+    /// Forgets the pools of a caller. Whoever holds one may go on with it, and connections that
+    /// nobody uses close: the last goes with the last that holds its pool.
+    pub fn retire(&self, caller: &str) {
+        let pools = self.shared.lock().remove(caller);
+        for pool in pools.iter().flat_map(HashMap::values) {
+            pool.inner.is_retired.store(true, Ordering::Relaxed);
+            pool.close_idle();
+        }
+    }
+
     /// Closes the pools of a caller for all databases but this one.
     pub fn close_others(&self, caller: &str, database: &str) {
         if let Some(pools) = self.shared.lock().get_mut(caller) {
@@ -301,6 +311,7 @@ impl Pool {
                 room: Arc::new(Semaphore::new(room.try_into().unwrap_or(usize::MAX))),
                 idle: Mutex::default(),
                 was_used: AtomicBool::new(false),
+                is_retired: AtomicBool::new(false),
                 catalogue: Catalogue::default(),
                 database,
                 shared: Arc::downgrade(shared),
@@ -373,6 +384,10 @@ impl Pool {
 
     fn close(&self) {
         self.inner.room.close();
+        self.close_idle();
+    }
+
+    fn close_idle(&self) {
         for idle in self.inner.idle().drain(..) {
             self.inner.send(Errand::Close(idle.connection));
         }

@@ -75,6 +75,10 @@ impl Target {
         }
     }
 
+    pub(super) fn password(&self) -> &secrecy::SecretString {
+        &self.password
+    }
+
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.host == other.host && self.password.expose_secret() == other.password.expose_secret()
     }

@@ -30,6 +30,8 @@ pub(super) struct Inner {
     pub(super) idle: Mutex<Vec<Idle>>,
     /// Whether anybody ever had a connection.
     pub(super) was_used: AtomicBool,
+    /// Whether connections are closed as soon as nobody uses them.
+    pub(super) is_retired: AtomicBool,
     pub(super) catalogue: Catalogue,
     pub(super) shared: Weak<Shared>,
     /// Unbounded, but each errand is a connection, and those are counted.
@@ -174,7 +176,9 @@ impl Inner {
         let mut list = self.idle();
         // Under the lock: whoever closes the pool or looks for a connection nobody uses comes to
         // the list after this, or did before.
-        let is_wanted = !self.room.is_closed() && !self.database.seats().are_awaited();
+        let is_wanted = !self.room.is_closed()
+            && !self.is_retired.load(Ordering::Relaxed)
+            && !self.database.seats().are_awaited();
         if !is_wanted || self.is_stale(&idle, self.open_besides(&list)) {
             self.send(Errand::Close(idle.connection));
         } else {

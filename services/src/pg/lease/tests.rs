@@ -203,6 +203,25 @@ async fn closing_a_pool_closes_what_is_idle() {
 }
 
 #[tokio::test]
+async fn a_pool_that_was_retired_serves_on_and_keeps_nothing() {
+    let mut fixture = Fixture::new().await;
+    let database = fixture.describe(|_| {});
+    let pool = fixture.pools.pool("one", &database);
+    let busy = pool.lease().await.expect("a lease");
+    drop(pool.lease().await.expect("a lease"));
+    assert_eq!(fixture.count(CONNECTED).await, 2);
+    fixture.pools.retire("one");
+    until_connected(&mut fixture, 1).await;
+    drop(busy);
+    until_connected(&mut fixture, 0).await;
+    assert_eq!(value(&pool, "SELECT 'still there'").await, "still there");
+    until_connected(&mut fixture, 0).await;
+    let another = fixture.pools.pool("one", &database);
+    drop(another.lease().await.expect("a lease"));
+    assert_eq!(fixture.count(CONNECTED).await, 1, "a new one keeps its own");
+}
+
+#[tokio::test]
 async fn a_busy_lease_is_not_lent_again() {
     let fixture = Fixture::new().await;
     let pool = fixture.pool(|settings| settings.max_connections = 1);
