@@ -30,6 +30,7 @@ mod activity;
 mod body;
 mod connection;
 mod crowd;
+mod listeners;
 mod socket;
 mod stream;
 #[cfg(test)]
@@ -37,8 +38,7 @@ mod tests;
 mod tls;
 
 use std::{
-    convert::Infallible, error::Error, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc,
-    time::Duration,
+    convert::Infallible, error::Error, future::poll_fn, io, pin::pin, sync::Arc, time::Duration,
 };
 
 use bytes::Bytes;
@@ -49,12 +49,7 @@ use hyper_util::{
     server::conn::auto,
     service::TowerToHyperService,
 };
-use tokio::{
-    io::AsyncWriteExt as _,
-    net::{TcpListener, TcpStream},
-    sync::watch,
-    time,
-};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::watch, time};
 use tower_service::Service;
 use tracing::{debug, warn};
 use ziggurat_layers::client_ip::ClientIp;
@@ -70,6 +65,7 @@ use self::{
 
 pub use self::{
     body::{BodyError, RequestBody},
+    listeners::Listeners,
     tls::{Tls, TlsError},
 };
 
@@ -162,14 +158,14 @@ impl Server {
         self
     }
 
-    /// Serves `service` on `listener` until `shutdown` resolves, then lets the requests in
-    /// flight finish for as long as the limits say.
+    /// Serves `service` on one listener or several until `shutdown` resolves, then lets the
+    /// requests in flight finish for as long as the limits say.
     ///
     /// # Errors
-    /// Fails when the listener itself does. Trouble on one connection ends that connection.
+    /// Fails when a listener itself does. Trouble on one connection ends that connection.
     pub async fn serve<S, B>(
         self,
-        listener: TcpListener,
+        listeners: impl Into<Listeners>,
         service: S,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()>
@@ -179,6 +175,7 @@ impl Server {
         S::Future: Send + 'static,
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
+        let listeners = listeners.into();
         let mut shutdown = pin!(shutdown);
         let (stop, stopped) = watch::channel(());
         let mut crowd = Crowd::new(&self.limits);
@@ -186,7 +183,7 @@ impl Server {
             let (stream, peer) = tokio::select! {
                 () = &mut shutdown => break,
                 () = poll_fn(|cx| crowd.poll_forget(cx)) => continue,
-                accepted = accept(&listener) => match accepted {
+                accepted = listeners.accept() => match accepted {
                     Ok(accepted) => accepted,
                     Err(error) if is_exhaustion(&error) => tokio::select! {
                         () = &mut shutdown => break,
@@ -210,7 +207,7 @@ impl Server {
             );
             crowd.join(activity, connection);
         }
-        drop((listener, stop));
+        drop((listeners, stop));
         let grace = self.limits.shutdown_grace;
         if time::timeout(grace, crowd.dissolve()).await.is_err() {
             warn!(connections = crowd.len(), "cut off after the grace period");
@@ -272,30 +269,6 @@ impl Server {
         }
         None
     }
-}
-
-/// Waits for a connection.
-async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                // Answers are written whole; waiting for more only delays them.
-                stream.set_nodelay(true).ok();
-                return Ok((stream, peer));
-            }
-            Err(error) if is_about_one_connection(&error) => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn is_about_one_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionReset
-    )
 }
 
 /// Too many open files, here or in the whole system: it passes when connections end.

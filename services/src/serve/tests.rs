@@ -1,9 +1,10 @@
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{future::pending, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
     sync::{Notify, Semaphore},
     task::JoinSet,
     time::{Instant, timeout},

@@ -19,6 +19,7 @@ use std::{
     sync::Arc,
 };
 
+use arc_swap::ArcSwap;
 use rustls::{
     ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
@@ -34,14 +35,15 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 /// The type of a TLS record that begins a handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// How a server proves who it is: its certificate and its key, read once.
+/// How a server proves who it is: its certificate and its key, read once, and again when it is
+/// told to.
 ///
-/// TLS 1.2 and 1.3 are spoken, HTTP/2 and HTTP/1.1 are offered in this order. Sessions are
-/// resumed from a small store in memory; there is no early data.
+/// Clones are one and the same. TLS 1.2 and 1.3 are spoken, HTTP/2 and HTTP/1.1 are offered in
+/// this order. Sessions are resumed from a small store in memory; there is no early data.
 #[derive(Clone)]
 #[must_use]
 pub struct Tls {
-    acceptor: TlsAcceptor,
+    config: Arc<ArcSwap<ServerConfig>>,
 }
 
 /// Why a server cannot prove who it is.
@@ -135,37 +137,27 @@ impl Tls {
         key: &Path,
         chain: Option<&Path>,
     ) -> Result<Self, TlsError> {
-        let mut certificates = read_certificates(certificate)?;
-        if let Some(chain) = chain {
-            for issuer in read_certificates(chain)? {
-                // A chain file often holds the certificate of the server once more.
-                if !certificates.contains(&issuer) {
-                    certificates.push(issuer);
-                }
-            }
-        }
-        let private = read_key(key)?;
-        let provider = aws_lc_rs::default_provider();
-        // Told apart here, for the configuration has one error for both.
-        let is_usable = provider.key_provider.load_private_key(private.clone_key());
-        is_usable.map_err(|source| TlsError::UnusableKey {
-            path: key.to_owned(),
-            source,
-        })?;
-        let config = configure(provider, certificates, private);
-        let mut config = config.map_err(|source| match source {
-            rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch {
-                key: key.to_owned(),
-                certificate: certificate.to_owned(),
-            },
-            source => TlsError::UnusableCertificate {
-                path: certificate.to_owned(),
-                source,
-            },
-        })?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        Ok(Self { acceptor })
+        let config = load(certificate, key, chain)?;
+        Ok(Self {
+            config: Arc::new(ArcSwap::from_pointee(config)),
+        })
+    }
+
+    /// Reads the files again, for the connections from now on; those that are open stay as they
+    /// are. May block.
+    ///
+    /// # Errors
+    ///
+    /// Names the file and what is wrong with it; then nothing has changed.
+    pub fn renew(
+        &self,
+        certificate: &Path,
+        key: &Path,
+        chain: Option<&Path>,
+    ) -> Result<(), TlsError> {
+        let config = load(certificate, key, chain)?;
+        self.config.store(Arc::new(config));
+        Ok(())
     }
 
     /// Shakes hands with a client.
@@ -175,7 +167,8 @@ impl Tls {
         if peeked == 1 && first[0] != HANDSHAKE && first[0].is_ascii_uppercase() {
             return Err(Unsafe::Http(stream));
         }
-        let accepted = self.acceptor.accept(stream).await;
+        let acceptor = TlsAcceptor::from(self.config.load_full());
+        let accepted = acceptor.accept(stream).await;
         accepted.map_err(Unsafe::Handshake)
     }
 }
@@ -184,6 +177,39 @@ impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tls").finish_non_exhaustive()
     }
+}
+
+fn load(certificate: &Path, key: &Path, chain: Option<&Path>) -> Result<ServerConfig, TlsError> {
+    let mut certificates = read_certificates(certificate)?;
+    if let Some(chain) = chain {
+        for issuer in read_certificates(chain)? {
+            // A chain file often holds the certificate of the server once more.
+            if !certificates.contains(&issuer) {
+                certificates.push(issuer);
+            }
+        }
+    }
+    let private = read_key(key)?;
+    let provider = aws_lc_rs::default_provider();
+    // Told apart here, for the configuration has one error for both.
+    let is_usable = provider.key_provider.load_private_key(private.clone_key());
+    is_usable.map_err(|source| TlsError::UnusableKey {
+        path: key.to_owned(),
+        source,
+    })?;
+    let config = configure(provider, certificates, private);
+    let mut config = config.map_err(|source| match source {
+        rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch {
+            key: key.to_owned(),
+            certificate: certificate.to_owned(),
+        },
+        source => TlsError::UnusableCertificate {
+            path: certificate.to_owned(),
+            source,
+        },
+    })?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 fn configure(

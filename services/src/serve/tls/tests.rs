@@ -390,3 +390,28 @@ async fn a_refused_upload_behind_tls_does_not_lose_its_answer() {
     read.expect("the server closes").expect("without a reset");
     assert!(text.starts_with(b"HTTP/1.1 400 "), "{text:?}");
 }
+
+#[tokio::test]
+async fn papers_that_were_renewed_are_shown_from_then_on_and_bad_ones_are_not() {
+    let papers = Papers::draw_up();
+    let tls = papers.tls();
+    let server = start(Server::new(limits()).with_tls(tls.clone())).await;
+    let shown = async |papers: &Papers| {
+        let stream = papers.connect(&server, &["http/1.1"]).await;
+        let certificates = stream.get_ref().1.peer_certificates();
+        certificates.expect("shown")[0].clone()
+    };
+    assert_eq!(shown(&papers).await, papers.leaf);
+
+    let others = Papers::draw_up();
+    let renew = |key: &Papers| {
+        let chain = others.path("chain.crt");
+        let (certificate, key) = (others.path("server.crt"), key.path("server.key"));
+        tls.renew(&certificate, &key, Some(&chain))
+    };
+    let refused = renew(&papers).expect_err("the key of another");
+    assert!(matches!(refused, TlsError::KeyMismatch { .. }), "{refused}");
+    assert_eq!(shown(&papers).await, papers.leaf);
+    renew(&others).expect("good papers");
+    assert_eq!(shown(&others).await, others.leaf);
+}
