@@ -41,6 +41,7 @@
 //! [`OriginLayer`], because a preflight carries no token, then who may come in, then
 //! [`Routes`], and [`LoginLayer`] around the one service that is allowed to see a login.
 
+mod cors;
 mod either;
 mod headers;
 mod host;
@@ -51,6 +52,7 @@ mod routes;
 mod tests;
 
 pub use self::{
+    cors::{AllowedOrigins, Cors, CorsLayer},
     either::EitherBody,
     headers::{Headers, HeadersLayer},
     host::{Host, HostLayer, Hosts, InvalidHost},
