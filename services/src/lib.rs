@@ -10,6 +10,8 @@ pub mod knowledge;
 pub mod llm;
 pub mod mcp;
 pub mod pg;
+pub mod program;
+pub mod redact;
 pub mod rest;
 mod scan;
 pub mod search;

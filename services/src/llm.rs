@@ -22,7 +22,6 @@ mod local;
 mod models;
 mod ping;
 mod provider;
-mod redact;
 mod rerank;
 mod retry;
 pub mod sse;

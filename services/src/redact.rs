@@ -1,4 +1,12 @@
-//! Keeps the secrets of one client out of what is said about it.
+//! Keeps known secrets out of what is said: those of one client, or of a whole program.
+//!
+//! ```
+//! use ziggurat_services::redact::Redactor;
+//!
+//! let mut redactor = Redactor::default();
+//! redactor.add(b"wq8JkLmN2pRs7TuV");
+//! assert_eq!(redactor.redact("bad key: wq8JkLmN****"), "bad key: [redacted]****");
+//! ```
 
 use std::{collections::HashSet, fmt};
 
@@ -23,7 +31,7 @@ const SHORTEST: usize = 4;
 ///
 /// Providers quote the key they refuse, some of them with stars in its middle.
 #[derive(Clone, Default)]
-pub(super) struct Redactor {
+pub struct Redactor {
     /// Those that are too short for pieces.
     short: Vec<Box<[u8]>>,
     runs: HashSet<[u8; RUN]>,
@@ -35,7 +43,7 @@ pub(super) struct Redactor {
 
 impl Redactor {
     /// Hides one more secret.
-    pub(super) fn add(&mut self, secret: &[u8]) {
+    pub fn add(&mut self, secret: &[u8]) {
         if secret.len() >= LONG {
             self.runs.extend(
                 secret
@@ -43,14 +51,23 @@ impl Redactor {
                     .filter_map(|run| <[u8; RUN]>::try_from(run).ok()),
             );
             let ends = secret.first_chunk().zip(secret.last_chunk());
-            self.ends.extend(ends.map(|(start, end)| [*start, *end]));
-        } else if secret.len() >= SHORTEST {
+            let ends = ends.map(|(start, end)| [*start, *end]);
+            self.ends
+                .extend(ends.filter(|ends| !self.ends.contains(ends)));
+        } else if secret.len() >= SHORTEST && !self.short.iter().any(|known| **known == *secret) {
             self.short.push(secret.into());
         }
     }
 
-    /// The text without them.
-    pub(super) fn redact(&self, text: &str) -> String {
+    /// The text without them, and without what looks like a secret.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        scrub(&self.hide(text)).into_owned()
+    }
+
+    /// The text without them, and with all the rest.
+    #[must_use]
+    pub fn hide(&self, text: &str) -> String {
         let hidden = self.hidden(text.as_bytes());
         let mut shown = String::with_capacity(text.len());
         let mut is_hiding = false;
@@ -63,7 +80,7 @@ impl Redactor {
             }
             is_hiding = is_hidden;
         }
-        scrub(&shown).into_owned()
+        shown
     }
 
     /// Which bytes belong to a secret.

@@ -12,21 +12,17 @@ mod builtins;
 pub(crate) mod changes;
 mod client_ip;
 mod databases;
-mod duration;
 mod embedding;
 mod environment;
-mod file;
 #[cfg(test)]
 mod fixture;
 mod http;
 mod invalid;
-mod keys;
 mod knowledgebase;
 mod limits;
 mod llm;
 mod logs;
 mod provider;
-mod secret;
 pub(crate) mod start;
 mod state;
 mod surroundings;
@@ -37,6 +33,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
+use ziggurat_services::program::file::{self, Read};
+
+pub(crate) use ziggurat_services::program::{Secret, file::FileError};
 
 pub(crate) use self::{
     address::Address,
@@ -44,15 +43,12 @@ pub(crate) use self::{
     builtins::Builtins,
     databases::Entry,
     embedding::{Embedding, EmbeddingProvider},
-    environment::Environment,
-    file::FileError,
     http::Http,
     invalid::Invalid,
     knowledgebase::Knowledgebase,
     limits::Limits,
     llm::{Llm, LlmProvider},
     logs::{CallLevel, DetailLevel, Logs},
-    secret::Secret,
     state::State,
     surroundings::Surroundings,
 };
@@ -61,7 +57,6 @@ use self::{
     databases::RawDatabase,
     embedding::RawEmbedding,
     environment::{Reader, set},
-    file::Read,
     http::RawHttp,
     knowledgebase::RawKnowledgebase,
     limits::RawLimits,
@@ -147,6 +142,17 @@ pub(crate) enum LoadError {
     Invalid(#[from] Invalid),
 }
 
+// === impl LoadError ===
+
+impl LoadError {
+    fn about(path: &Path, source: FileError) -> Self {
+        Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
 // === impl Configuration ===
 
 impl Configuration {
@@ -158,7 +164,7 @@ impl Configuration {
     /// Fails on a file that was asked for and is not there, on one that is not understood, and
     /// on settings that will not do.
     pub(crate) fn load(overrides: &Overrides, around: &Surroundings) -> Result<Loaded, LoadError> {
-        let mut reader = around.environment.reader();
+        let mut reader = Reader::new(&around.environment);
         let (path, read) = find(overrides.config.as_deref(), around)?;
         let (mut raw, mut warnings) = read
             .map(|read| (read.raw, read.warnings))
@@ -252,7 +258,7 @@ fn find(
     around: &Surroundings,
 ) -> Result<(PathBuf, Option<Read<Raw>>), LoadError> {
     if let Some(path) = asked {
-        let read = file::read(path).map_err(|error| error.about(path))?;
+        let read = file::read(path).map_err(|error| LoadError::about(path, error))?;
         return Ok((path.to_owned(), Some(read)));
     }
     let usual = around.usual_files();
@@ -260,7 +266,7 @@ fn find(
         match file::read(path) {
             Ok(read) => return Ok((path.clone(), Some(read))),
             Err(FileError::NotFound) => {}
-            Err(error) => return Err(error.about(path)),
+            Err(error) => return Err(LoadError::about(path, error)),
         }
     }
     let [_, next_to_the_program] = usual;

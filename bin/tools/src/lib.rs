@@ -13,7 +13,6 @@ mod house;
 mod knowledge;
 mod logs;
 mod memory;
-mod open_files;
 mod providers;
 mod proxy;
 mod reload;

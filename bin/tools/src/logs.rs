@@ -13,14 +13,14 @@
 
 mod levels;
 mod line;
-mod subscriber;
 mod traffic;
 
 use std::io::{self, Write as _};
 
 use tracing::info;
+use ziggurat_services::program::logs::Log;
 
-use self::{levels::Levels, subscriber::Log};
+use self::levels::Levels;
 use crate::configuration::Configuration;
 
 pub(crate) use self::traffic::TrafficLayer;

@@ -3,12 +3,10 @@
 use std::{io, net::SocketAddr};
 
 use anyhow::{Context as _, bail};
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-};
+use tokio::net::TcpListener;
 use tracing::{info, warn};
 use ziggurat_services::{
+    program::{listen, open_files, signals},
     serve::{Limits, Server, Tls},
     stdio::{self, Stdio},
 };
@@ -16,7 +14,7 @@ use ziggurat_services::{
 use crate::{
     configuration::{Configuration, Http, Loaded},
     house::House,
-    logs, open_files,
+    logs,
     reload::{Source, on_hangup},
     stack,
 };
@@ -54,7 +52,10 @@ async fn serve_http(
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
     let mut limits = Limits::default();
-    limits.max_connections = open_files::room_for(configuration.limits.max_connections);
+    limits.max_connections = open_files::room_for(
+        configuration.limits.max_connections,
+        "limits.max_connections",
+    );
     limits.header_timeout = configuration.limits.header_timeout;
     limits.shutdown_grace = configuration.limits.shutdown_grace;
     let mut server = Server::new(limits);
@@ -84,17 +85,12 @@ async fn listen(http: &Http) -> anyhow::Result<TcpListener> {
         .address
         .candidates()
         .with_context(|| format!("cannot listen on {}", http.address))?;
-    let mut refusal = None;
-    for candidate in candidates {
-        match TcpListener::bind(candidate).await {
-            Ok(listener) => return Ok(listener),
-            Err(error) => refusal = Some(error),
-        }
-    }
-    let Some(refusal) = refusal else {
+    let listener = listen::on_first(candidates).await;
+    let Some(listener) = listener.with_context(|| format!("cannot listen on {}", http.address))?
+    else {
         bail!("cannot listen on {}: it has no address", http.address);
     };
-    Err(refusal).with_context(|| format!("cannot listen on {}", http.address))
+    Ok(listener)
 }
 
 async fn serve_stdio(
@@ -127,13 +123,9 @@ async fn serve_stdio(
 
 /// Resolves when the process is asked to end.
 fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to SIGINT")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to SIGTERM")?;
+    let stop = signals::stop().context("cannot listen to signals")?;
     Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        stop.await;
         info!("shutting down");
     })
 }

@@ -21,7 +21,10 @@ use tempfile::{Builder, NamedTempFile};
 use thiserror::Error;
 use tracing::warn;
 
-use crate::accounts::yaml::{self, Node, Unexpected};
+use crate::{
+    accounts::yaml::{self, Node, Unexpected},
+    program::watch::folder_of,
+};
 
 /// What a file is read into.
 pub(super) trait Table: Default {
@@ -287,14 +290,6 @@ fn new_file(target: &Path) -> io::Result<NamedTempFile> {
 fn beside(target: &Path, suffix: &str) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!(".{name}.{suffix}"))
-}
-
-/// The folder a file is in.
-pub(super) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
 }
 
 // === impl Fingerprint ===

@@ -20,9 +20,9 @@ use serde::de::DeserializeOwned;
 use tracing::{debug, info, trace};
 
 use super::{
-    Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error, redact::Redactor,
-    retry::retry_after,
+    Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error, retry::retry_after,
 };
+use crate::redact::Redactor;
 
 pub use self::{
     access::{Access, InvalidAccess, Patience},

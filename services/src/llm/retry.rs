@@ -135,7 +135,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::llm::{Provider, redact::Redactor};
+    use crate::{llm::Provider, redact::Redactor};
 
     const STEADY: Retry = Retry {
         jitter: Jitter::None,

@@ -1,4 +1,11 @@
 //! Durations as Go writes them: `300ms`, `10s`, `1h30m`, `1.5h`.
+//!
+//! ```
+//! use std::time::Duration;
+//! use ziggurat_services::program::duration;
+//!
+//! assert_eq!(duration::parse("1.5s"), Ok(Duration::from_millis(1500)));
+//! ```
 
 use std::time::Duration;
 
@@ -10,12 +17,15 @@ const MAX_NANOS: u128 = i64::MAX as u128;
 /// A text that is no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a duration (write 300ms, 10s, 5m or 1h30m)")]
-pub(crate) struct InvalidDuration;
+pub struct InvalidDuration;
 
 /// Reads numbers with units, each next to the other, or a bare `0`.
 ///
 /// A negative duration is none: nothing here can be set to one.
-pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
+///
+/// # Errors
+/// Fails on any other text.
+pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {
         return Ok(Duration::ZERO);

@@ -1,5 +1,22 @@
 //! Reading a configuration file without trusting its size.
 //!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! #[derive(Debug, Default, serde::Deserialize)]
+//! struct Raw {
+//!     colour: Option<String>,
+//! }
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("paint.yaml");
+//! std::fs::write(&path, "colour: red\ncolor: blue\n")?;
+//! let read = ziggurat_services::program::file::read::<Raw>(&path)?;
+//! assert_eq!(read.raw.colour.as_deref(), Some("red"));
+//! assert!(read.warnings[0].starts_with("unknown key 'color'"));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A file is read twice. The first reading keeps nothing: it counts what the file says once its
 //! aliases are followed, up to a fixed amount, and notes the keys nobody asks for. So the second
 //! reading, into structs, is known to be small, though the limit of the library for aliases grows
@@ -9,7 +26,7 @@ use std::{
     fmt,
     fs::File,
     io::{self, Read as _},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use serde::{
@@ -32,7 +49,7 @@ const MAX_UNKNOWN: usize = 20;
 /// Why a file is not understood.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub(crate) enum FileError {
+pub enum FileError {
     /// There is none.
     #[error("there is no such file")]
     NotFound,
@@ -49,20 +66,27 @@ pub(crate) enum FileError {
 
 /// What a file says.
 #[derive(Debug)]
-pub(super) struct Read<T> {
-    pub(super) raw: T,
+pub struct Read<T> {
+    /// It, in the words of the file.
+    pub raw: T,
     /// The keys that mean nothing, each in a sentence.
-    pub(super) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
-/// Reads a file.
-pub(super) fn read<T: DeserializeOwned + Default>(path: &Path) -> Result<Read<T>, FileError> {
+/// Reads a file. One that says nothing is as good as the default.
+///
+/// # Errors
+/// Fails if it is not there, too large, or something else than YAML of this shape.
+pub fn read<T: DeserializeOwned + Default>(path: &Path) -> Result<Read<T>, FileError> {
     let text = text(path, MAX_BYTES)?;
     parse(&text, path)
 }
 
 /// Reads a small file as text.
-pub(super) fn text(path: &Path, max_bytes: u64) -> Result<String, FileError> {
+///
+/// # Errors
+/// Fails if it is not there, is larger, or is no text.
+pub fn text(path: &Path, max_bytes: u64) -> Result<String, FileError> {
     let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => FileError::NotFound,
         _ => FileError::Unreadable(error),
@@ -296,15 +320,5 @@ impl<'de> Visitor<'de> for Look<'_, '_> {
             })?;
         }
         Ok(())
-    }
-}
-
-impl FileError {
-    /// Names the file, for which nobody has asked in vain.
-    pub(super) fn about(self, path: &Path) -> super::LoadError {
-        super::LoadError::File {
-            path: PathBuf::from(path),
-            source: self,
-        }
     }
 }

@@ -2,6 +2,20 @@
 //!
 //! Nobody keeps a list: the structs are deserialized once from nothing, by a deserializer that
 //! writes down the fields they ask for.
+//!
+//! ```
+//! use ziggurat_services::program::keys::Keys;
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Raw {
+//!     #[expect(dead_code)]
+//!     colour: Option<String>,
+//! }
+//!
+//! let keys = Keys::of::<Raw>();
+//! assert!(keys.contains("colour"));
+//! assert_eq!(keys.nearest("color"), Some("colour"));
+//! ```
 
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -15,9 +29,11 @@ use serde::{
 };
 
 /// The known keys, written with dots: `http.tls.enabled`, `databases[].name`.
-#[derive(Debug)]
-pub(super) struct Keys {
+#[derive(Debug, Default)]
+pub struct Keys {
     paths: BTreeSet<String>,
+    /// Those below which anything may be.
+    open: BTreeSet<String>,
 }
 
 // === impl Keys ===
@@ -25,31 +41,41 @@ pub(super) struct Keys {
 impl Keys {
     /// The keys of a struct and of the structs in it.
     ///
-    /// Every field has to accept an empty text, zero, `false` or `null`, as raw ones do.
-    pub(super) fn of<'de, T: Deserialize<'de>>() -> Self {
-        let paths = RefCell::default();
+    /// Every field has to accept an empty text, zero, `false`, `null` or an empty map, as raw
+    /// ones do. What is below a map, and below a field that takes anything, is its own affair.
+    ///
+    /// # Panics
+    /// Panics on a struct that is not raw.
+    #[must_use]
+    pub fn of<'de, T: Deserialize<'de>>() -> Self {
+        let keys = RefCell::default();
         let probe = Probe {
             path: "",
-            paths: &paths,
+            keys: &keys,
         };
         T::deserialize(probe).expect("a raw struct takes empty values");
-        Self {
-            paths: paths.into_inner(),
-        }
+        keys.into_inner()
     }
 
-    #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+    /// All of them, in alphabetical order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
     }
 
-    pub(super) fn contains(&self, path: &str) -> bool {
-        self.paths.contains(path)
+    /// Whether a key is one of them, or below one that may hold anything.
+    #[must_use]
+    pub fn contains(&self, path: &str) -> bool {
+        let is_below = |open: &String| {
+            let rest = path.strip_prefix(open.as_str());
+            rest.is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
+        self.paths.contains(path) || self.open.iter().any(is_below)
     }
 
     /// The known key most like an unknown one, if one is like it: another at the same place
     /// with a letter or two wrong, or else the same one at another place.
-    pub(super) fn nearest(&self, path: &str) -> Option<&str> {
+    #[must_use]
+    pub fn nearest(&self, path: &str) -> Option<&str> {
         let (section, key) = path.rsplit_once('.').unwrap_or(("", path));
         let of_path = |known: &str| -> (String, String) {
             let (section, key) = known.rsplit_once('.').unwrap_or(("", known));
@@ -71,12 +97,14 @@ impl Keys {
 }
 
 /// Whether so many wrong letters are still a slip.
-pub(super) fn is_near(distance: usize, word: &str) -> bool {
+#[must_use]
+pub fn is_near(distance: usize, word: &str) -> bool {
     distance <= (word.len() / 3).clamp(1, 3)
 }
 
 /// How many letters have to be added, removed, exchanged or swapped with their neighbour.
-pub(super) fn distance(one: &str, two: &str) -> usize {
+#[must_use]
+pub fn distance(one: &str, two: &str) -> usize {
     // Longer than any key: no need to look.
     if one.len().abs_diff(two.len()) > 3 {
         return usize::MAX;
@@ -105,7 +133,14 @@ pub(super) fn distance(one: &str, two: &str) -> usize {
 #[derive(Clone, Copy)]
 struct Probe<'a> {
     path: &'a str,
-    paths: &'a RefCell<BTreeSet<String>>,
+    keys: &'a RefCell<Keys>,
+}
+
+impl Probe<'_> {
+    /// Notes that anything may be below.
+    fn is_open(self) {
+        self.keys.borrow_mut().open.insert(self.path.to_owned());
+    }
 }
 
 struct Fields<'a> {
@@ -120,7 +155,21 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_open();
         visitor.visit_unit()
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_open();
+        visitor.visit_map(Fields {
+            probe: self,
+            rest: &[],
+            path: String::new(),
+        })
+    }
+
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_i64(0)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -178,8 +227,8 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u128 f32 char bytes byte_buf unit unit_struct newtype_struct
-        tuple tuple_struct map enum identifier ignored_any
+        i8 i16 i32 i128 u8 u128 f32 char bytes byte_buf unit unit_struct newtype_struct
+        tuple tuple_struct enum identifier ignored_any
     }
 }
 
@@ -195,7 +244,7 @@ impl<'de> MapAccess<'de> for Fields<'_> {
         };
         self.rest = rest;
         self.path = join(self.probe.path, first);
-        self.probe.paths.borrow_mut().insert(self.path.clone());
+        self.probe.keys.borrow_mut().paths.insert(self.path.clone());
         seed.deserialize(StrDeserializer::new(first)).map(Some)
     }
 
@@ -232,6 +281,8 @@ pub(super) fn join(section: &str, key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[derive(Deserialize)]
@@ -248,6 +299,8 @@ mod tests {
         _length: Option<u64>,
         #[serde(rename = "names")]
         _names: Option<Vec<String>>,
+        #[serde(rename = "words")]
+        _words: Option<BTreeMap<String, String>>,
     }
 
     #[test]
@@ -256,8 +309,27 @@ mod tests {
         let paths: Vec<_> = keys.paths.iter().map(String::as_str).collect();
         assert_eq!(
             paths,
-            ["colour", "leaves", "leaves[].length", "leaves[].names"]
+            [
+                "colour",
+                "leaves",
+                "leaves[].length",
+                "leaves[].names",
+                "leaves[].words"
+            ]
         );
+    }
+
+    #[test]
+    fn below_a_map_every_key_is_known() {
+        let keys = Keys::of::<Root>();
+        for (path, is_known) in [
+            ("leaves[].words.any", true),
+            ("leaves[].words.any.deeper[]", true),
+            ("leaves[].words2", false),
+            ("leaves[].names.any", false),
+        ] {
+            assert_eq!(keys.contains(path), is_known, "{path}");
+        }
     }
 
     #[test]

@@ -1,4 +1,10 @@
 //! How many files the system lets us have open, connections included.
+//!
+//! ```
+//! use ziggurat_services::program::open_files;
+//!
+//! assert!(open_files::room_for(10, "limits.max_connections") <= 10);
+//! ```
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::warn;
@@ -10,8 +16,9 @@ const RESERVE: usize = 256;
 /// that is room for: as many as are wanted, if possible.
 ///
 /// Many systems allow 1,024 unless a program asks for more, for the sake of programs that were
-/// written when there could not be more.
-pub(crate) fn room_for(wanted: usize) -> usize {
+/// written when there could not be more. `name` is what the operator knows the number by.
+#[must_use]
+pub fn room_for(wanted: usize, name: &str) -> usize {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {
         current: limit.maximum,
@@ -26,7 +33,7 @@ pub(crate) fn room_for(wanted: usize) -> usize {
     let room = room_in(usize::try_from(files).unwrap_or(usize::MAX));
     if room < wanted {
         warn!(
-            "limits.max_connections is {wanted}, but with {files} open files (ulimit -n) there is \
+            "{name} is {wanted}, but with {files} open files (ulimit -n) there is \
              room for {room} only"
         );
     }

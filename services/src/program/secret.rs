@@ -7,18 +7,20 @@ use serde::{Deserialize, Deserializer};
 
 /// A password or a key. It can be compared, for a changed one is a changed configuration.
 #[derive(Clone, Default)]
-pub(crate) struct Secret(SecretString);
+pub struct Secret(SecretString);
 
 // === impl Secret ===
 
 impl Secret {
     /// The text itself.
-    pub(crate) fn expose(&self) -> &str {
+    #[must_use]
+    pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 
     /// Whether there is nothing in it.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.expose().is_empty()
     }
 }

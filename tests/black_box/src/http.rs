@@ -8,11 +8,11 @@ use std::{
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
-use super::program::PATIENCE;
+use crate::PATIENCE;
 
 /// Somebody who talks to a server, a connection per request.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
+pub struct Client {
     address: String,
     source: Option<Ipv4Addr>,
     token: Option<String>,
@@ -20,14 +20,18 @@ pub(crate) struct Client {
 
 /// What a server answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// The status line and the headers.
+    pub head: String,
+    /// The body, unchunked.
+    pub body: String,
 }
 
 impl Client {
-    pub(crate) fn new(address: String) -> Self {
+    /// Somebody who talks to the server at this address.
+    pub fn new(address: String) -> Self {
         Self {
             address,
             source: None,
@@ -36,7 +40,7 @@ impl Client {
     }
 
     /// The same client, with this bearer token.
-    pub(crate) fn bearing(&self, token: &str) -> Self {
+    pub fn bearing(&self, token: &str) -> Self {
         Self {
             token: Some(token.to_owned()),
             ..self.clone()
@@ -44,24 +48,25 @@ impl Client {
     }
 
     /// The same client on another machine, or what looks like one.
-    pub(crate) fn calling_from(&self, source: Ipv4Addr) -> Self {
+    pub fn calling_from(&self, source: Ipv4Addr) -> Self {
         Self {
             source: Some(source),
             ..self.clone()
         }
     }
 
-    pub(crate) fn address(&self) -> &str {
+    /// Where the server is.
+    pub fn address(&self) -> &str {
         &self.address
     }
 
     /// The token it shows.
-    pub(crate) fn token(&self) -> Option<&str> {
+    pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
     /// The same client, talking to another server.
-    pub(crate) fn at(&self, other: &Self) -> Self {
+    pub fn at(&self, other: &Self) -> Self {
         Self {
             address: other.address.clone(),
             ..self.clone()
@@ -69,7 +74,7 @@ impl Client {
     }
 
     /// Sends a request with these header lines, each ended by a line break.
-    pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+    pub fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         let mut stream = self.connect();
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         let length = body.len();
@@ -89,7 +94,7 @@ impl Client {
     }
 
     /// Sends bytes as they are, and reads until the server hangs up.
-    pub(crate) fn exchange(&self, bytes: &[u8]) -> Answer {
+    pub fn exchange(&self, bytes: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(&self.address).expect("listening");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         // A server that has heard enough may hang up before it has heard all.
@@ -100,7 +105,7 @@ impl Client {
     }
 
     /// Posts a message, and waits for no more than the beginning of the answer.
-    pub(crate) fn begin(&self, path: &str, body: &str) -> TcpStream {
+    pub fn begin(&self, path: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).expect("listening");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         let (address, length) = (&self.address, body.len());
@@ -131,16 +136,18 @@ impl Client {
         stream
     }
 
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    /// Asks for a page.
+    pub fn get(&self, path: &str) -> Answer {
         self.send("GET", path, "", "")
     }
 
-    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
+    /// Posts JSON.
+    pub fn post(&self, path: &str, body: &str) -> Answer {
         self.send("POST", path, "content-type: application/json\r\n", body)
     }
 
     /// Posts a JSON-RPC message, and takes the answer as JSON.
-    pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
+    pub fn call(&self, method: &str, params: &Value) -> Value {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let answer = self.post("/mcp/v1", &call.to_string());
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -148,7 +155,7 @@ impl Client {
     }
 
     /// Calls a tool: its text, and whether it is an error.
-    pub(crate) fn tool(&self, name: &str, arguments: &Value) -> (String, bool) {
+    pub fn tool(&self, name: &str, arguments: &Value) -> (String, bool) {
         let answer = self.call("tools/call", &json!({"name": name, "arguments": arguments}));
         let result = &answer["result"];
         let text = result["content"][0]["text"].as_str();
@@ -157,14 +164,14 @@ impl Client {
     }
 
     /// Runs a statement that has to succeed.
-    pub(crate) fn query(&self, query: &str) -> String {
+    pub fn query(&self, query: &str) -> String {
         let (text, is_error) = self.tool("query_database", &json!({"query": query}));
         assert!(!is_error, "{text}");
         text
     }
 
     /// Logs in: the whole answer.
-    pub(crate) fn login(&self, username: &str, password: &str) -> Answer {
+    pub fn login(&self, username: &str, password: &str) -> Answer {
         let arguments = json!({"username": username, "password": password});
         let params = json!({"name": "authenticate_user", "arguments": arguments});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
@@ -172,7 +179,7 @@ impl Client {
     }
 
     /// Logs in, and is somebody from then on.
-    pub(crate) fn logged_in(&self, username: &str, password: &str) -> Self {
+    pub fn logged_in(&self, username: &str, password: &str) -> Self {
         let answer = self.login(username, password).json();
         let text = answer["result"]["content"][0]["text"].as_str();
         let session: Value = text
@@ -204,12 +211,13 @@ impl Answer {
         }
     }
 
-    pub(crate) fn json(&self) -> Value {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// The value of a header, if it is there.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then(|| value.trim())

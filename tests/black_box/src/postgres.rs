@@ -1,7 +1,7 @@
 //! A database of one's own.
 
 use std::{
-    thread,
+    fmt, mem, thread,
     time::{Duration, Instant},
 };
 
@@ -9,10 +9,10 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::runtime::Runtime;
 use ziggurat_local_pg::{LocalPg, TestDatabase};
 
-use super::program::PATIENCE;
+use crate::PATIENCE;
 
 /// A database on a real PostgreSQL, gone with the test.
-pub(crate) struct Postgres {
+pub struct Postgres {
     server: LocalPg,
     database: TestDatabase,
     runtime: Runtime,
@@ -21,7 +21,8 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    pub(crate) fn new() -> Self {
+    /// An empty database.
+    pub fn new() -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let (server, database) = runtime.block_on(async {
             let server = LocalPg::start().await.expect("a PostgreSQL to test with");
@@ -37,14 +38,14 @@ impl Postgres {
     }
 
     /// A database in which this has been run.
-    pub(crate) fn with(sql: &str) -> Self {
+    pub fn with(sql: &str) -> Self {
         let postgres = Self::new();
         postgres.run(sql);
         postgres
     }
 
     /// Runs statements past the program.
-    pub(crate) fn run(&self, sql: &str) {
+    pub fn run(&self, sql: &str) {
         self.runtime.block_on(async {
             let mut connection = self.database.connect().await.expect("a connection");
             sqlx::raw_sql(AssertSqlSafe(sql))
@@ -56,7 +57,7 @@ impl Postgres {
     }
 
     /// Asks for one number, past the program.
-    pub(crate) fn count(&self, sql: &str) -> i64 {
+    pub fn count(&self, sql: &str) -> i64 {
         self.runtime.block_on(async {
             let mut connection: PgConnection = self.database.connect().await.expect("a connection");
             sqlx::query_scalar(AssertSqlSafe(sql))
@@ -67,7 +68,7 @@ impl Postgres {
     }
 
     /// A connection past the program, in which this has been run; closed when it is dropped.
-    pub(crate) fn holding(&self, sql: &str) -> PgConnection {
+    pub fn holding(&self, sql: &str) -> PgConnection {
         self.runtime.block_on(async {
             let mut connection = self.database.connect().await.expect("a connection");
             sqlx::raw_sql(AssertSqlSafe(sql))
@@ -79,7 +80,7 @@ impl Postgres {
     }
 
     /// Waits until this holds, which is asked past the program.
-    pub(crate) fn wait_until(&self, condition: &str) {
+    pub fn wait_until(&self, condition: &str) {
         let deadline = Instant::now() + PATIENCE;
         while self.count(&format!("SELECT ({condition})::int::bigint")) == 0 {
             assert!(Instant::now() < deadline, "not in time: {condition}");
@@ -88,7 +89,7 @@ impl Postgres {
     }
 
     /// Waits until so many statements with this in their text are running here.
-    pub(crate) fn wait_for_running(&self, text: &str, number: usize) {
+    pub fn wait_for_running(&self, text: &str, number: usize) {
         self.wait_until(&format!(
             "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
              AND state = 'active' AND pid <> pg_backend_pid() \
@@ -97,7 +98,7 @@ impl Postgres {
     }
 
     /// Makes a role that may do nothing yet, with its name for a password; gone with the test.
-    pub(crate) fn role(&mut self) -> String {
+    pub fn role(&mut self) -> String {
         let role = format!("{}_{}", self.name(), self.roles.len());
         self.run(&format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{role}'"));
         self.roles.push(role.clone());
@@ -105,7 +106,7 @@ impl Postgres {
     }
 
     /// An entry for the list of databases, for a role made by [`role`](Self::role).
-    pub(crate) fn entry_as(&self, name: &str, role: &str) -> String {
+    pub fn entry_as(&self, name: &str, role: &str) -> String {
         format!(
             "  - name: {name}\n    host: \"{}\"\n    port: {}\n    database: {}\n    \
              user: {role}\n    password: {role}\n",
@@ -116,23 +117,23 @@ impl Postgres {
     }
 
     /// The URL as it is shown to people.
-    pub(crate) fn shown_url(&self) -> String {
+    pub fn shown_url(&self) -> String {
         self.url()
             .replacen(&format!(":{}@", self.password()), ":***@", 1)
     }
 
     /// The name in PostgreSQL.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.database.name()
     }
 
     /// The URL, with the password.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         self.database.url()
     }
 
     /// An entry for the list of databases in a configuration file.
-    pub(crate) fn entry(&self, name: &str) -> String {
+    pub fn entry(&self, name: &str) -> String {
         format!(
             "  - name: {name}\n    host: \"{}\"\n    port: {}\n    database: {}\n    user: {}\n    \
              password: \"{}\"\n",
@@ -145,7 +146,7 @@ impl Postgres {
     }
 
     /// The environment a PostgreSQL client would find it by.
-    pub(crate) fn environment(&self) -> [(&'static str, String); 5] {
+    pub fn environment(&self) -> [(&'static str, String); 5] {
         [
             ("PGHOST", self.server.host().to_owned()),
             ("PGPORT", self.server.port().to_string()),
@@ -165,9 +166,17 @@ impl Postgres {
     }
 }
 
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for Postgres {
     fn drop(&mut self) {
-        for role in std::mem::take(&mut self.roles) {
+        for role in mem::take(&mut self.roles) {
             self.run(&format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\""));
         }
     }

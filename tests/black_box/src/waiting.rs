@@ -5,10 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::program::PATIENCE;
+use crate::PATIENCE;
 
 /// Looks again and again until something is so, and says how long that took.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < PATIENCE, "never: {what}");

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{Secret, Surroundings, environment::Reader, file};
+use ziggurat_services::program::file;
+
+use super::{Secret, Surroundings, environment::Reader};
 
 /// No key is as long as this.
 const MAX_BYTES: u64 = 64 << 10;
@@ -57,7 +59,7 @@ mod tests {
             ("", "~/missing", "", None, 1),
         ] {
             let around = around(&[("OTHER_KEY", variable), ("HOME", home)]);
-            let mut reader = around.environment.reader();
+            let mut reader = Reader::new(&around.environment);
             let found = find(
                 &["ZIGGURAT_OTHER_KEY", "OTHER_KEY"],
                 Some(file.into()),
@@ -82,7 +84,7 @@ mod tests {
             None,
             None,
             "llm.other_key",
-            (&mut around.environment.reader(), &around),
+            (&mut Reader::new(&around.environment), &around),
         );
         assert_eq!(secrets(found.as_ref()), Some("ours"));
     }

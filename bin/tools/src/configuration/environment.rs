@@ -1,24 +1,11 @@
-//! Environment variables: given as a map, read by name, and remembered.
+//! Environment variables: read by name, and remembered.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ffi::OsString,
-    path::PathBuf,
-    str::FromStr,
-};
+use std::{collections::BTreeSet, path::PathBuf, str::FromStr};
 
-use super::{Secret, keys};
+use ziggurat_services::program::{Environment, Secret, keys};
 
 /// What all variables of ours start with.
 const PREFIX: &str = "ZIGGURAT_";
-
-/// The environment of the process, or of a test. An empty variable is not there.
-#[derive(Clone, Default)]
-pub(crate) struct Environment {
-    variables: BTreeMap<String, String>,
-    /// Those of ours whose values are not text.
-    unreadable: Vec<String>,
-}
 
 /// Reads an environment, and notes what it makes nothing of.
 #[derive(Debug)]
@@ -28,57 +15,21 @@ pub(super) struct Reader<'a> {
     warnings: Vec<String>,
 }
 
-// === impl Environment ===
+// === impl Reader ===
 
-impl Environment {
-    /// Takes variables that are text, and notes those of ours that are not.
-    pub(crate) fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let mut environment = Self::default();
-        for (name, value) in variables {
-            let Ok(name) = name.into_string() else {
-                continue;
-            };
-            match value.into_string() {
-                Ok(value) if value.is_empty() => {}
-                Ok(value) => {
-                    environment.variables.insert(name, value);
-                }
-                Err(_) if name.starts_with(PREFIX) || name.starts_with("PG") => {
-                    environment.unreadable.push(name);
-                }
-                Err(_) => {}
-            }
-        }
-        environment
-    }
-
-    /// The value of a variable, unless it is empty.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str)
-    }
-
-    pub(super) fn reader(&self) -> Reader<'_> {
-        let unreadable = self.unreadable.iter();
-        Reader {
-            environment: self,
+impl<'a> Reader<'a> {
+    pub(super) fn new(environment: &'a Environment) -> Self {
+        let ours = |name: &&str| name.starts_with(PREFIX) || name.starts_with("PG");
+        let unreadable = environment.unreadable().filter(ours);
+        Self {
+            environment,
             asked: BTreeSet::new(),
             warnings: unreadable
                 .map(|name| format!("{name} is not valid UTF-8 and is ignored"))
                 .collect(),
         }
     }
-}
 
-impl std::fmt::Debug for Environment {
-    /// Names only: values may be secret.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.variables.keys()).finish()
-    }
-}
-
-// === impl Reader ===
-
-impl<'a> Reader<'a> {
     /// A text.
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         self.get(name).map(ToOwned::to_owned)
@@ -128,7 +79,7 @@ impl<'a> Reader<'a> {
 
     /// The numbers `n` for which there is a variable `<prefix><n>_…`.
     pub(super) fn numbers(&self, prefix: &str) -> BTreeSet<u32> {
-        let names = self.environment.variables.keys();
+        let names = self.environment.names();
         names
             .filter_map(|name| {
                 let (number, rest) = name.strip_prefix(prefix)?.split_once('_')?;
@@ -141,9 +92,9 @@ impl<'a> Reader<'a> {
 
     /// Leaves variables alone that start so.
     pub(super) fn pass_over(&mut self, prefix: &str) {
-        let names = self.environment.variables.keys();
+        let names = self.environment.names();
         let names = names.filter(|name| name.starts_with(prefix));
-        self.asked.extend(names.cloned());
+        self.asked.extend(names.map(str::to_owned));
     }
 
     /// Says something about the environment.
@@ -153,7 +104,7 @@ impl<'a> Reader<'a> {
 
     /// What there is to say about it, slips in names included.
     pub(super) fn into_warnings(mut self) -> Vec<String> {
-        for name in self.environment.variables.keys() {
+        for name in self.environment.names() {
             if !name.starts_with(PREFIX) || self.asked.contains(name) {
                 continue;
             }
@@ -191,8 +142,7 @@ mod tests {
     use super::*;
 
     fn environment(variables: &[(&str, &str)]) -> Environment {
-        let variables = variables.iter();
-        Environment::new(variables.map(|&(name, value)| (name.into(), value.into())))
+        Environment::new(variables.iter().copied())
     }
 
     #[test]
@@ -209,15 +159,15 @@ mod tests {
             ("", None),
         ] {
             let environment = environment(&[("X", text)]);
-            assert_eq!(environment.reader().boolean("X"), expected, "{text:?}");
+            assert_eq!(Reader::new(&environment).boolean("X"), expected, "{text:?}");
         }
-        assert_eq!(environment(&[]).reader().boolean("X"), None);
+        assert_eq!(Reader::new(&environment(&[])).boolean("X"), None);
     }
 
     #[test]
     fn a_number_that_is_none_is_ignored_with_a_word() {
         let environment = environment(&[("A", "12"), ("B", "twelve"), ("C", "70000"), ("D", "")]);
-        let mut reader = environment.reader();
+        let mut reader = Reader::new(&environment);
         assert_eq!(reader.integer::<u16>("A"), Some(12));
         assert_eq!(reader.integer::<u16>("B"), None);
         assert_eq!(reader.integer::<u16>("C"), None);
@@ -238,7 +188,7 @@ mod tests {
             ("ZIGGURAT_PG_BIN", "/usr/bin"),
             ("HTTP_ADRESS", ":1"),
         ]);
-        let mut reader = environment.reader();
+        let mut reader = Reader::new(&environment);
         reader.text("ZIGGURAT_HTTP_ADDRESS");
         assert_eq!(
             reader.into_warnings(),
@@ -255,13 +205,7 @@ mod tests {
             ("X_NAME", "no number"),
             ("X_3", "no field"),
         ]);
-        let numbers = environment.reader().numbers("X_");
+        let numbers = Reader::new(&environment).numbers("X_");
         assert_eq!(numbers.into_iter().collect::<Vec<_>>(), [2, 10]);
-    }
-
-    #[test]
-    fn values_do_not_show() {
-        let environment = environment(&[("PGPASSWORD", "swordfish")]);
-        assert!(!format!("{environment:?}").contains("swordfish"));
     }
 }

@@ -6,8 +6,9 @@ use std::{
 };
 
 use tempfile::TempDir;
+use ziggurat_services::program::{Environment, Secret};
 
-use super::{Configuration, Environment, LoadError, Loaded, Secret, Surroundings};
+use super::{Configuration, LoadError, Loaded, Surroundings};
 use crate::arguments::Arguments;
 
 /// A file, an environment and a command line, for one test.
@@ -96,9 +97,8 @@ impl Case {
 
 /// Surroundings with these variables, and no files.
 pub(super) fn around(variables: &[(&str, &str)]) -> Surroundings {
-    let variables = variables.iter();
     Surroundings {
-        environment: Environment::new(variables.map(|&(name, value)| (name.into(), value.into()))),
+        environment: Environment::new(variables.iter().copied()),
         system_folder: "/nonexistent/system".into(),
         binary_folder: "/nonexistent/binary".into(),
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use ziggurat_services::accounts;
+use ziggurat_services::{accounts, program::duration};
 
-use super::{Invalid, duration};
+use super::Invalid;
 
 /// The section as written.
 #[derive(Debug, Default, Deserialize)]

@@ -105,7 +105,7 @@ mod tests {
             ("ZIGGURAT_DB_LOG_LEVEL", "trace"),
             ("ZIGGURAT_LLM_LOG_LEVEL", "loud"),
         ]);
-        let mut reader = around.environment.reader();
+        let mut reader = Reader::new(&around.environment);
         let logs = Logs::read(&mut reader);
         assert_eq!(logs.mcp, CallLevel::Info);
         assert_eq!(logs.database, DetailLevel::Trace);

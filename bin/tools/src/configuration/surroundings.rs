@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Environment;
+use ziggurat_services::program::Environment;
 
 /// The environment, and the folders files are looked for in.
 #[derive(Clone, Debug)]

@@ -2,20 +2,16 @@
 //! itself, and somebody to talk to it.
 
 mod doors;
-mod http;
 mod junction;
-mod postgres;
 mod program;
 pub(crate) mod records;
 mod stdio;
-mod waiting;
+
+pub(crate) use ziggurat_black_box::{Answer, Client, PATIENCE, Postgres, Program, Ran, until};
 
 pub(crate) use self::{
     doors::Doors,
-    http::{Answer, Client},
     junction::{Junction, exchange},
-    postgres::Postgres,
-    program::{Home, PATIENCE, Program, Ran},
+    program::Home,
     stdio::Talk,
-    waiting::until,
 };

@@ -7,7 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::llm::{Provider, Retry, headers, redact::Redactor};
+use crate::{
+    llm::{Provider, Retry, headers},
+    redact::Redactor,
+};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");

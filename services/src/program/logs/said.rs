@@ -1,122 +1,122 @@
-//! How an event looks on its line.
+//! What an event says.
 
 use std::{
     error::Error,
     fmt::{self, Write as _},
 };
 
-use jiff::Timestamp;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
 use tracing::{
-    Event, Level,
-    field::{Field, Visit},
+    Event,
+    field::{self, Visit},
 };
 
-use super::levels::Subject;
-
-/// What some messages begin with that say themselves what they are about.
-const AUTH: &str = "[AUTH]";
-
-/// What an event says.
-#[derive(Default)]
-struct Said {
+/// What an event says: a message, and fields in the order they were given. As JSON it is the
+/// object of the fields.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
     message: String,
-    fields: Vec<(&'static str, Value)>,
+    fields: Vec<Field>,
 }
 
-/// The fields of an event, as an object.
-struct Fields<'a>(&'a [(&'static str, Value)]);
-
-/// An event as a JSON object.
-#[derive(Serialize)]
-struct Object<'a> {
-    timestamp: String,
-    level: &'static str,
-    message: &'a str,
-    fields: Fields<'a>,
-}
-
-/// The line of an event, line break included.
-pub(super) fn of(event: &Event<'_>) -> String {
-    let mut said = Said::default();
-    event.record(&mut said);
-    let metadata = event.metadata();
-    let mut line = match Subject::of(metadata.target()) {
-        Subject::Calls => said.json(*metadata.level(), Timestamp::now()),
-        Subject::Database => said.plain("[DATABASE] "),
-        Subject::Llm => said.plain("[LLM] "),
-        Subject::Other if said.message.starts_with(AUTH) => said.plain(""),
-        Subject::Other => said.plain(&format!("{} ", metadata.level())),
-    };
-    line.push('\n');
-    line
+/// One field of an event.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it says.
+    pub value: Value,
+    /// Whether it was an error or another value that speaks for itself, and so perhaps in the
+    /// words of somebody else.
+    pub is_foreign: bool,
 }
 
 // === impl Said ===
 
 impl Said {
-    fn json(&self, level: Level, now: Timestamp) -> String {
-        let object = Object {
-            timestamp: format!("{now:.6}"),
-            level: match level {
-                Level::ERROR => "error",
-                Level::WARN => "warn",
-                Level::INFO => "info",
-                _ => "debug",
-            },
-            message: &self.message,
-            fields: Fields(&self.fields),
-        };
-        serde_json::to_string(&object).expect("text is JSON")
+    /// Listens to an event.
+    pub(super) fn of(event: &Event<'_>) -> Self {
+        let mut said = Self::default();
+        event.record(&mut said);
+        said
     }
 
-    fn plain(&self, prefix: &str) -> String {
-        let mut line = String::from(prefix);
-        push_visible(&mut line, &self.message);
-        for (name, value) in &self.fields {
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Says the message in other words.
+    pub fn rephrase(&mut self, message: String) {
+        self.message = message;
+    }
+
+    /// The fields.
+    pub fn fields_mut(&mut self) -> &mut [Field] {
+        &mut self.fields
+    }
+
+    /// Appends the message so that it stays on its line.
+    pub fn push_message(&self, line: &mut String) {
+        for c in self.message.chars() {
+            if c.is_control() {
+                line.extend(c.escape_default());
+            } else {
+                line.push(c);
+            }
+        }
+    }
+
+    /// Appends ` name=value` for each field.
+    pub fn push_fields(&self, line: &mut String) {
+        for Field { name, value, .. } in &self.fields {
             line.push(' ');
             line.push_str(name);
             line.push('=');
             match value {
-                Value::String(text) => push_value(&mut line, text),
-                other => push(&mut line, format_args!("{other}")),
+                Value::String(text) => push_value(line, text),
+                other => push(line, format_args!("{other}")),
             }
         }
-        line
     }
 
-    fn keep(&mut self, field: &Field, value: Value) {
+    fn keep(&mut self, field: &field::Field, value: Value, is_foreign: bool) {
         match value {
             Value::String(text) if field.name() == "message" => self.message = text,
-            value => self.fields.push((field.name(), value)),
+            value => self.fields.push(Field {
+                name: field.name(),
+                value,
+                is_foreign,
+            }),
         }
     }
 }
 
 impl Visit for Said {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.keep(field, value.into());
+    fn record_str(&mut self, field: &field::Field, value: &str) {
+        self.keep(field, value.into(), false);
     }
 
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.keep(field, value.into());
+    fn record_i64(&mut self, field: &field::Field, value: i64) {
+        self.keep(field, value.into(), false);
     }
 
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.keep(field, value.into());
+    fn record_u64(&mut self, field: &field::Field, value: u64) {
+        self.keep(field, value.into(), false);
     }
 
-    fn record_f64(&mut self, field: &Field, value: f64) {
+    fn record_f64(&mut self, field: &field::Field, value: f64) {
         // Durations in milliseconds; less than a microsecond says nothing.
-        self.keep(field, ((value * 1e3).round() / 1e3).into());
+        self.keep(field, ((value * 1e3).round() / 1e3).into(), false);
     }
 
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        self.keep(field, value.into());
+    fn record_bool(&mut self, field: &field::Field, value: bool) {
+        self.keep(field, value.into(), false);
     }
 
-    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+    fn record_error(&mut self, field: &field::Field, value: &(dyn Error + 'static)) {
         let mut text = value.to_string();
         let mut source = value.source();
         while let Some(cause) = source {
@@ -127,44 +127,31 @@ impl Visit for Said {
             }
             source = cause.source();
         }
-        self.keep(field, text.into());
+        self.keep(field, text.into(), true);
     }
 
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.keep(field, format!("{value:?}").into());
+    fn record_debug(&mut self, field: &field::Field, value: &dyn fmt::Debug) {
+        self.keep(field, format!("{value:?}").into(), true);
     }
 }
 
-// === impl Fields ===
-
-impl Serialize for Fields<'_> {
+impl Serialize for Said {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in self.0 {
+        let mut map = serializer.serialize_map(Some(self.fields.len()))?;
+        for Field { name, value, .. } in &self.fields {
             map.serialize_entry(name, value)?;
         }
         map.end()
     }
 }
 
-/// Writes a value so that it can be told where it ends.
-fn push_value(line: &mut String, text: &str) {
-    let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && c != '"';
+/// Appends a text so that it can be told where it ends.
+pub fn push_value(line: &mut String, text: &str) {
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=');
     if !text.is_empty() && text.chars().all(is_plain) {
         line.push_str(text);
     } else {
         push(line, format_args!("{text:?}"));
-    }
-}
-
-/// Writes a text so that it stays on its line.
-fn push_visible(line: &mut String, text: &str) {
-    for c in text.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
     }
 }
 
@@ -175,38 +162,53 @@ fn push(line: &mut String, text: fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::{Arc, Mutex};
 
-    fn said(message: &str, fields: &[(&'static str, Value)]) -> Said {
-        Said {
-            message: message.to_owned(),
-            fields: fields.to_vec(),
+    use tracing::{Metadata, info, metadata::LevelFilter};
+
+    use super::*;
+    use crate::program::logs::{Format, Log};
+
+    struct Whole;
+
+    impl Format for Whole {
+        fn most(&self) -> LevelFilter {
+            LevelFilter::TRACE
+        }
+
+        fn allows(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn line(&self, _: &Metadata<'_>, said: Said) -> String {
+            let mut line = String::new();
+            said.push_message(&mut line);
+            said.push_fields(&mut line);
+            line
         }
     }
 
     #[test]
-    fn a_call_is_a_json_object_of_four_members() {
-        let now: Timestamp = "2026-11-21T10:00:00.25Z".parse().expect("a time");
-        let fields = [("tool", "a \"b\"\n".into()), ("duration_ms", 0.5.into())];
-        assert_eq!(
-            said("tool call", &fields).json(Level::INFO, now),
-            r#"{"timestamp":"2026-11-21T10:00:00.250000Z","level":"info","message":"tool call","fields":{"tool":"a \"b\"\n","duration_ms":0.5}}"#
-        );
-    }
-
-    #[test]
     fn whatever_is_said_stays_on_its_line() {
-        let fields = [
-            ("path", "/a".into()),
-            ("error", "two\nlines".into()),
-            ("empty", "".into()),
-            ("count", 7.into()),
-            ("is_ok", true.into()),
-        ];
+        let lines = Arc::new(Mutex::new(String::new()));
+        let written = Arc::clone(&lines);
+        let log = Log::new(Whole, move |line: &str| {
+            written.lock().expect("whole").push_str(line);
+        });
+        tracing::subscriber::with_default(log, || {
+            info!(
+                path = "/a",
+                error = "two\nlines",
+                empty = "",
+                count = 7,
+                is_ok = true,
+                "first\nERROR forged\u{1b}[2J"
+            );
+        });
         assert_eq!(
-            said("first\nERROR forged\u{1b}[2J", &fields).plain("INFO "),
-            "INFO first\\nERROR forged\\u{1b}[2J path=/a error=\"two\\nlines\" empty=\"\" count=7 \
-             is_ok=true"
+            *lines.lock().expect("whole"),
+            "first\\nERROR forged\\u{1b}[2J path=/a error=\"two\\nlines\" empty=\"\" count=7 \
+             is_ok=true\n"
         );
     }
 }

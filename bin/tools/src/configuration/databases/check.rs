@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use sqlx::postgres::PgSslMode;
-use ziggurat_services::pg::database::{
-    Database, Host, Settings, TargetSessionAttrs, UnknownSessionAttrs,
+use ziggurat_services::{
+    pg::database::{Database, Host, Settings, TargetSessionAttrs, UnknownSessionAttrs},
+    program::duration,
 };
 
 use super::{
     Entry,
     raw::{RawDatabase, RawHost},
 };
-use crate::configuration::{Invalid, Surroundings, duration};
+use crate::configuration::{Invalid, Surroundings};
 
 impl RawDatabase {
     /// Checks it, and settles what was left open. Reads the files it names.

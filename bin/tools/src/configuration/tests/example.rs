@@ -1,6 +1,8 @@
 //! The commented sample configuration.
 
-use crate::configuration::{Raw, fixture::Case, keys::Keys};
+use ziggurat_services::program::keys::Keys;
+
+use crate::configuration::{Raw, fixture::Case};
 
 const EXAMPLE: &str = include_str!("../../../ziggurat-tools.example.yaml");
 

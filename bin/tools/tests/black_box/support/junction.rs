@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::program::PATIENCE;
+use ziggurat_black_box::PATIENCE;
 
 /// Leads each connection to one of several servers, at random, or to another if nobody is
 /// there.

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::program::PATIENCE;
+use ziggurat_black_box::PATIENCE;
 
 /// The client's end of the pipes.
 pub(crate) struct Talk {

@@ -1,0 +1,26 @@
+//! What every program of the house needs around its services: words that are read, files that
+//! are watched, lines that are written, and signals.
+//!
+//! Nothing here knows what a program serves, and nothing looks at the environment, standard
+//! input or the command line by itself: a program hands in what it has.
+//!
+//! ```
+//! use std::time::Duration;
+//! use ziggurat_services::program::duration;
+//!
+//! assert_eq!(duration::parse("1m30s"), Ok(Duration::from_secs(90)));
+//! assert!(duration::parse("90").is_err());
+//! ```
+
+pub mod duration;
+mod environment;
+pub mod file;
+pub mod keys;
+pub mod listen;
+pub mod logs;
+pub mod open_files;
+mod secret;
+pub mod signals;
+pub mod watch;
+
+pub use self::{environment::Environment, secret::Secret};

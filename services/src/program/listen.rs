@@ -1,0 +1,100 @@
+//! Listening on one of several addresses, or on all of them.
+//!
+//! ```
+//! use ziggurat_services::program::listen;
+//!
+//! # tokio_test::block_on(async {
+//! let listener = listen::on_first(["127.0.0.1:0".parse()?]).await?;
+//! assert!(listener.is_some_and(|listener| listener.local_addr().is_ok()));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+
+use std::{io, net::SocketAddr};
+
+use tokio::net::TcpListener;
+
+/// Listens on the first address that can be bound; nothing if there is no address.
+///
+/// # Errors
+/// Fails if none can be bound, with what the system says about the last.
+pub async fn on_first(
+    candidates: impl IntoIterator<Item = SocketAddr>,
+) -> io::Result<Option<TcpListener>> {
+    let mut refusal = None;
+    for candidate in candidates {
+        match TcpListener::bind(candidate).await {
+            Ok(listener) => return Ok(Some(listener)),
+            Err(error) => refusal = Some(error),
+        }
+    }
+    refusal.map_or(Ok(None), Err)
+}
+
+/// Listens on every address that this machine has; nothing if there is no address.
+///
+/// A machine without IPv6 has fewer than were asked for. An address that somebody else listens
+/// on is no reason to do without it: clients would reach the wrong server.
+///
+/// # Errors
+/// Fails if one cannot be bound though the machine has it, or if it has none of them.
+pub async fn on_all(
+    addresses: impl IntoIterator<Item = SocketAddr>,
+) -> io::Result<Vec<TcpListener>> {
+    let (mut listeners, mut refusal) = (Vec::new(), None);
+    for address in addresses {
+        match TcpListener::bind(address).await {
+            Ok(listener) => listeners.push(listener),
+            Err(error) if is_elsewhere(&error) => refusal = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match refusal {
+        Some(error) if listeners.is_empty() => Err(error),
+        _ => Ok(listeners),
+    }
+}
+
+/// Whether an address is none of this machine's.
+fn is_elsewhere(error: &io::Error) -> bool {
+    const EAFNOSUPPORT: i32 = if cfg!(target_os = "linux") { 97 } else { 47 };
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(EAFNOSUPPORT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An address that is no machine's (RFC 5737).
+    const ELSEWHERE: &str = "192.0.2.1:0";
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        let addresses = texts.iter().map(|text| text.parse().expect("an address"));
+        addresses.collect()
+    }
+
+    #[tokio::test]
+    async fn the_first_that_can_be_bound_is_listened_on() {
+        let listener = on_first(addresses(&[ELSEWHERE, "127.0.0.1:0"])).await;
+        let listener = listener.expect("bound").expect("an address");
+        assert!(listener.local_addr().expect("bound").ip().is_loopback());
+        let error = on_first(addresses(&[ELSEWHERE])).await.expect_err("none");
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+        assert!(on_first([]).await.expect("no error").is_none());
+    }
+
+    #[tokio::test]
+    async fn an_address_of_another_machine_is_done_without_and_one_that_is_taken_is_not() {
+        let listeners = on_all(addresses(&["127.0.0.1:0", ELSEWHERE, "127.0.0.2:0"])).await;
+        let listeners = listeners.expect("bound");
+        assert_eq!(listeners.len(), 2);
+        let taken = listeners[0].local_addr().expect("bound");
+        let error = on_all(["127.0.0.3:0".parse().expect("an address"), taken])
+            .await
+            .expect_err("taken");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let error = on_all(addresses(&[ELSEWHERE])).await.expect_err("none");
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+        assert!(on_all([]).await.expect("no error").is_empty());
+    }
+}

@@ -1,0 +1,26 @@
+//! What tests of whole programs need: a database, a running program, and a client.
+//!
+//! Everything here panics where something is not as it should be, for a test is all there is to
+//! tell.
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "it panics everywhere, and a test may do something only to see it work"
+)]
+
+mod http;
+mod postgres;
+mod program;
+mod waiting;
+
+use std::time::Duration;
+
+pub use self::{
+    http::{Answer, Client},
+    postgres::Postgres,
+    program::{Program, Ran},
+    waiting::until,
+};
+
+/// How long anything may take before a test gives up.
+pub const PATIENCE: Duration = Duration::from_secs(30);
