@@ -85,6 +85,15 @@ impl Chunks {
         }
     }
 
+    /// Sets how long the provider may be silent from here on.
+    #[must_use]
+    pub fn with_idle(mut self, idle: Duration) -> Self {
+        if let Some(upstream) = &mut self.upstream {
+            upstream.idle = idle;
+        }
+        self
+    }
+
     /// The next bit, or nothing after the last. It may be cancelled without losing any.
     ///
     /// # Errors

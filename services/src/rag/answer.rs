@@ -1,0 +1,85 @@
+//! The answer as one JSON body.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    ask::Ask,
+    failure::Failure,
+    library::Passage,
+    pipeline::{NOTHING, Pipeline},
+};
+use crate::llm::Deadline;
+
+/// What a pipeline answers.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = QueryResponse)]
+pub(super) struct Answer {
+    /// The words of the model.
+    answer: String,
+    /// What was found, best first: only if it was asked for, is permitted, and there is any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    sources: Vec<Source>,
+    /// What the provider counted for this answer.
+    tokens_used: u64,
+}
+
+/// Something that was found.
+#[derive(Debug, Serialize, ToSchema)]
+struct Source {
+    /// What the table calls it; left out where it has no names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    id: Option<String>,
+    /// Its whole text.
+    content: String,
+    /// How well it fits; more is better.
+    score: f64,
+}
+
+/// Answers a question, unless the time of the request is over first.
+pub(super) async fn answer(
+    pipeline: &Pipeline,
+    ask: Ask,
+    deadline: Deadline,
+) -> Result<Answer, Failure> {
+    deadline.cut(answer_by(pipeline, ask, deadline)).await?
+}
+
+async fn answer_by(
+    pipeline: &Pipeline,
+    mut ask: Ask,
+    deadline: Deadline,
+) -> Result<Answer, Failure> {
+    let shows_sources = pipeline.shows_sources(&ask);
+    let passages = pipeline.find(&ask, deadline).await?;
+    if passages.is_empty() {
+        return Ok(Answer {
+            answer: NOTHING.to_owned(),
+            sources: Vec::new(),
+            tokens_used: 0,
+        });
+    }
+    let prompt = pipeline.prompt(&mut ask, &passages)?;
+    // What nobody is going to read is not kept while the model thinks.
+    let sources = if shows_sources { passages } else { Vec::new() };
+    let reply = pipeline.completer().complete_by(&prompt, deadline).await?;
+    pipeline.note(&reply.stop);
+    Ok(Answer {
+        answer: reply.text().into_owned(),
+        sources: sources.into_iter().map(Source::from).collect(),
+        tokens_used: reply.usage.total_tokens,
+    })
+}
+
+// === impl Source ===
+
+impl From<Passage> for Source {
+    fn from(passage: Passage) -> Self {
+        let Passage { id, content, score } = passage;
+        // JSON has no words for what is no number.
+        let score = if score.is_finite() { score } else { 0.0 };
+        Self { id, content, score }
+    }
+}

@@ -1,0 +1,127 @@
+//! Why a question has no answer, and what may be said about it.
+
+use std::error::Error;
+
+use http::StatusCode;
+use rand::rngs::SysError;
+use thiserror::Error;
+use ziggurat_layers::{reject::Rejection, sanitize::ErrorDetail};
+
+use super::library::{self, Trouble};
+use crate::llm::{self, Class, Passed};
+
+/// What is said when our own time is over; what takes a provider too long is said otherwise.
+const TOO_LATE: &str = "request took too long to process";
+
+/// Why a question has no answer.
+///
+/// `Display` is for the log; what the client reads is the [`rejection`](Self::rejection).
+#[derive(Debug, Error)]
+pub(super) enum Failure {
+    /// The time for the request is over.
+    #[error("the time for the request is over")]
+    Late,
+    /// A provider failed.
+    #[error("a provider failed")]
+    Provider(#[source] llm::Error),
+    /// The filter of the request asks for what the tables do not have.
+    #[error("the filter of the request does not fit")]
+    Filter(#[source] library::Failure),
+    /// The tables could not be searched.
+    #[error("the tables could not be searched")]
+    Retrieval(Trouble, #[source] library::Failure),
+    /// The system gave no random bytes.
+    #[error("there is no randomness")]
+    Random(#[from] SysError),
+    /// Something of ours went wrong in a way nobody foresaw. What it said has been written by the
+    /// panic hook.
+    #[error("it panicked")]
+    Panicked,
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// What the client reads. Where the database is to blame it has a code of its own, if that
+    /// is wanted.
+    pub(super) fn rejection(&self, has_retrieval_codes: bool) -> Rejection {
+        let class = match self {
+            Self::Late => {
+                let status = StatusCode::GATEWAY_TIMEOUT;
+                return Rejection::new(status, "request_timeout", TOO_LATE);
+            }
+            Self::Filter(_) => {
+                return Rejection::new(
+                    StatusCode::BAD_REQUEST,
+                    "invalid_request",
+                    "invalid filter: column or value does not fit the searched tables",
+                );
+            }
+            Self::Retrieval(trouble, _) if has_retrieval_codes => return retrieval(*trouble),
+            Self::Provider(error) => error.class(),
+            Self::Retrieval(..) | Self::Random(_) | Self::Panicked => Class::Internal,
+        };
+        let fault = StatusCode::INTERNAL_SERVER_ERROR;
+        Rejection::new(fault, "execution_error", class.sentence())
+    }
+
+    /// Logs it, without anybody's secrets. Whoever answers with it does that, and nobody else.
+    pub(super) fn log(self, pipeline: &str) {
+        let is_of_client = matches!(self, Self::Filter(_));
+        let error = ErrorDetail::new(self);
+        let error: &dyn Error = &error;
+        if is_of_client {
+            tracing::debug!(error, pipeline, "the filter of a request does not fit");
+        } else {
+            tracing::error!(error, pipeline, "pipeline execution failed");
+        }
+    }
+}
+
+impl From<Passed> for Failure {
+    fn from(_: Passed) -> Self {
+        Self::Late
+    }
+}
+
+impl From<llm::Error> for Failure {
+    fn from(error: llm::Error) -> Self {
+        match error {
+            llm::Error::Late => Self::Late,
+            error => Self::Provider(error),
+        }
+    }
+}
+
+impl From<library::Failure> for Failure {
+    fn from(failure: library::Failure) -> Self {
+        match failure {
+            library::Failure::Embedding(error) => error.into(),
+            library::Failure::Database(trouble, _) => Self::Retrieval(trouble, failure),
+            failure => Self::Filter(failure),
+        }
+    }
+}
+
+fn retrieval(trouble: Trouble) -> Rejection {
+    let fault = StatusCode::INTERNAL_SERVER_ERROR;
+    let (status, code, message) = match trouble {
+        Trouble::Refused => (
+            fault,
+            "retrieval_refused",
+            "the document search could not be run because of a server-side configuration or \
+             permissions problem; no documents were searched",
+        ),
+        Trouble::Unavailable => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "retrieval_unavailable",
+            "the document store could not be reached; no documents were searched",
+        ),
+        Trouble::Failed => (
+            fault,
+            "retrieval_failed",
+            "the document search failed; no documents were searched",
+        ),
+    };
+    Rejection::new(status, code, message)
+}

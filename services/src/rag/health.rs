@@ -1,0 +1,314 @@
+//! `/v1/health`: whether the providers of the pipelines are there.
+//!
+//! Anybody may ask, and some providers take money for an answer. So a provider two pipelines
+//! share is asked once, all who ask at the same time wait for the same round, and what it found
+//! is told for a second. The round belongs to those who wait for it: when the last of them goes
+//! away, so do the questions.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{
+    FutureExt as _,
+    future::{Shared, WeakShared, join_all},
+};
+use serde::Serialize;
+use tokio::time::Instant;
+use tracing::warn;
+use utoipa::ToSchema;
+
+use super::pipelines::{Pipelines, Served};
+use crate::llm::{Class, Completer, Deadline, Embedder, Error, Http};
+
+/// How long the findings of a round are told.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Finds out how the providers are.
+#[derive(Clone)]
+pub(super) struct Pulse {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pipelines: Pipelines,
+    patience: Duration,
+    latest: Mutex<Latest>,
+}
+
+/// The round that runs, and what the last one found.
+#[derive(Default)]
+struct Latest {
+    /// Weak: it ends with those who wait for it.
+    round: Option<(Arc<Served>, WeakShared<Round>)>,
+    found: Option<Found>,
+}
+
+#[derive(Clone)]
+struct Found {
+    of: Arc<Served>,
+    at: Instant,
+    report: Arc<Report>,
+}
+
+// Boxed: one per round, and there is one round at a time.
+type Round = Pin<Box<dyn Future<Output = Arc<Report>> + Send>>;
+
+/// How the providers are.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = HealthResponse)]
+pub(super) struct Report {
+    /// Whether all of them are there.
+    #[schema(inline)]
+    status: Status,
+    /// All pipelines, in the order of the configuration.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pipelines: Vec<PipelineHealth>,
+}
+
+/// Whether all of them are there.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Healthy,
+    Degraded,
+}
+
+/// How the providers of a pipeline are.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+struct PipelineHealth {
+    /// What it is called in paths.
+    name: String,
+    /// Who makes vectors of questions.
+    embedding: ProviderHealth,
+    /// Who answers.
+    completion: ProviderHealth,
+}
+
+/// How a provider is.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+struct ProviderHealth {
+    /// Whether it is there, and lets us in.
+    reachable: bool,
+    /// Why not, in one of a few fixed sentences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    error: Option<&'static str>,
+}
+
+/// Somebody who is asked.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    Embedder(&'a Embedder),
+    Completer(&'a Completer),
+}
+
+/// How the providers are
+///
+/// It is 200 whatever they say. Each is asked once, for something that costs nothing where it has
+/// such a thing.
+#[utoipa::path(get, path = "/health", tag = "System", operation_id = "getHealth",
+    responses((status = 200, description = "What they said, or did not say in time",
+        body = Report)),
+)]
+pub(super) async fn health(pulse: &Pulse) -> Arc<Report> {
+    pulse.report().await
+}
+
+// === impl Pulse ===
+
+impl Pulse {
+    /// Asks the providers of these, and waits for each so long.
+    pub(super) fn new(pipelines: Pipelines, patience: Duration) -> Self {
+        let latest = Mutex::default();
+        let inner = Inner {
+            pipelines,
+            patience,
+            latest,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    async fn report(&self) -> Arc<Report> {
+        let served = self.inner.pipelines.now();
+        let round = {
+            let mut latest = self.inner.latest();
+            if let Some(report) = latest.fresh(&served) {
+                return report;
+            }
+            match latest.ongoing(&served) {
+                Some(round) => round,
+                None => self.begin(&mut latest, served),
+            }
+        };
+        round.await
+    }
+
+    fn begin(&self, latest: &mut Latest, of: Arc<Served>) -> Shared<Round> {
+        let inner = Arc::clone(&self.inner);
+        let served = Arc::clone(&of);
+        let round: Round = Box::pin(async move {
+            let report = Arc::new(Report::of(&served, inner.patience).await);
+            inner.latest().found = Some(Found {
+                of: served,
+                at: Instant::now(),
+                report: Arc::clone(&report),
+            });
+            report
+        });
+        let round = round.shared();
+        latest.round = round.downgrade().map(|round| (of, round));
+        round
+    }
+}
+
+impl fmt::Debug for Pulse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pulse")
+            .field("pipelines", &self.inner.pipelines)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        // Nothing panics while holding it.
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Latest ===
+
+impl Latest {
+    fn fresh(&self, served: &Arc<Served>) -> Option<Arc<Report>> {
+        let found = self.found.as_ref()?;
+        let is_fresh = Arc::ptr_eq(&found.of, served) && found.at.elapsed() < FRESH;
+        is_fresh.then(|| Arc::clone(&found.report))
+    }
+
+    fn ongoing(&self, served: &Arc<Served>) -> Option<Shared<Round>> {
+        let (of, round) = self.round.as_ref()?;
+        Arc::ptr_eq(of, served).then(|| round.upgrade())?
+    }
+}
+
+// === impl Report ===
+
+impl Report {
+    /// Asks everybody at the same time.
+    async fn of(served: &Served, patience: Duration) -> Self {
+        let deadline = Deadline::after(patience);
+        let mut targets: Vec<(Target<'_>, &Http)> = Vec::new();
+        let wanted = served.iter().flat_map(|pipeline| {
+            [
+                Target::Embedder(pipeline.embedder()),
+                Target::Completer(pipeline.completer()),
+            ]
+        });
+        for target in wanted {
+            let Some(http) = target.http() else { continue };
+            if !targets.iter().any(|(_, other)| other.is_same_target(http)) {
+                targets.push((target, http));
+            }
+        }
+        let pings = targets.iter().map(|(target, _)| target.ping(deadline));
+        let found = join_all(pings).await;
+        let health = |target: Target<'_>| {
+            let mut asked = targets.iter().zip(&found);
+            // Whoever is no provider is always there.
+            let Some(http) = target.http() else {
+                return ProviderHealth::default();
+            };
+            let own = asked.find(|((_, other), _)| other.is_same_target(http));
+            own.map_or_else(ProviderHealth::default, |(_, health)| *health)
+        };
+        let pipelines: Vec<_> = served
+            .iter()
+            .map(|pipeline| PipelineHealth {
+                name: pipeline.name().to_owned(),
+                embedding: health(Target::Embedder(pipeline.embedder())),
+                completion: health(Target::Completer(pipeline.completer())),
+            })
+            .collect();
+        let is_healthy = found.iter().all(|health| health.reachable);
+        Self {
+            status: if is_healthy {
+                Status::Healthy
+            } else {
+                Status::Degraded
+            },
+            pipelines,
+        }
+    }
+}
+
+// === impl ProviderHealth ===
+
+impl ProviderHealth {
+    fn unreachable(class: Class) -> Self {
+        Self {
+            reachable: false,
+            error: Some(class.sentence()),
+        }
+    }
+}
+
+/// It is there.
+impl Default for ProviderHealth {
+    fn default() -> Self {
+        Self {
+            reachable: true,
+            error: None,
+        }
+    }
+}
+
+// === impl Target ===
+
+impl<'a> Target<'a> {
+    fn http(self) -> Option<&'a Http> {
+        match self {
+            Self::Embedder(embedder) => embedder.http(),
+            Self::Completer(completer) => completer.http(),
+        }
+    }
+
+    async fn ping(self, deadline: Deadline) -> ProviderHealth {
+        let ping = async {
+            match self {
+                Self::Embedder(embedder) => embedder.ping(deadline).await,
+                Self::Completer(completer) => completer.ping(deadline).await,
+            }
+        };
+        let ping = AssertUnwindSafe(ping).catch_unwind();
+        match deadline.cut(ping).await {
+            Ok(Ok(Ok(()))) => ProviderHealth::default(),
+            Ok(Ok(Err(error))) => {
+                self.warn(&error);
+                ProviderHealth::unreachable(error.class())
+            }
+            Ok(Err(_)) => ProviderHealth::unreachable(Class::Internal),
+            Err(_) => {
+                self.warn(&Error::Late);
+                ProviderHealth::unreachable(Class::Timeout)
+            }
+        }
+    }
+
+    fn warn(self, error: &Error) {
+        let provider = self.http().map(|http| http.provider().name());
+        warn!(%error, provider, "a provider cannot be reached");
+    }
+}

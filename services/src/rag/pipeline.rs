@@ -1,0 +1,142 @@
+//! One pipeline: what it searches, and who answers.
+
+use tracing::warn;
+
+use super::{
+    ask::Ask,
+    failure::Failure,
+    library::{Library, Passage, Question},
+    prompt::Nonce,
+    rerank::Rerank,
+};
+use crate::llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
+
+/// How many results a request may ask for, unless the pipeline is configured for more.
+const MOST: usize = 1000;
+
+/// What is said when nothing was found.
+pub(super) const NOTHING: &str = "No relevant information found in the available documents.";
+
+/// What a pipeline is made of.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// What it is called in paths.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// What it searches.
+    pub library: Library,
+    /// Who makes vectors of questions.
+    pub embedder: Embedder,
+    /// Who answers.
+    pub completer: Completer,
+    /// Who puts the results in order, if anybody does.
+    pub reranker: Option<Rerank>,
+    /// How many results are used, unless a request says otherwise.
+    pub top_n: usize,
+    /// How much of the results is shown to the model, in tokens.
+    pub token_budget: usize,
+    /// What the model is, in place of what it usually is.
+    pub system_prompt: Option<String>,
+    /// Whether clients may have the results.
+    pub allow_include_sources: bool,
+    /// The longest answer, in tokens.
+    pub max_tokens: Option<u32>,
+    /// How much is left to chance.
+    pub temperature: Option<f64>,
+}
+
+/// Answers questions from its tables.
+#[derive(Debug)]
+#[must_use]
+pub struct Pipeline {
+    parts: Parts,
+}
+
+// === impl Pipeline ===
+
+impl Pipeline {
+    /// Puts a pipeline together. It connects to nothing.
+    pub fn new(parts: Parts) -> Self {
+        Self { parts }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.parts.name
+    }
+
+    pub(super) fn description(&self) -> &str {
+        &self.parts.description
+    }
+
+    pub(super) fn embedder(&self) -> &Embedder {
+        &self.parts.embedder
+    }
+
+    pub(super) fn completer(&self) -> &Completer {
+        &self.parts.completer
+    }
+
+    /// Whether the client gets what was found, if anything was.
+    pub(super) fn shows_sources(&self, ask: &Ask) -> bool {
+        let is_allowed = self.parts.allow_include_sources;
+        if ask.include_sources && !is_allowed {
+            let pipeline = self.name();
+            warn!(pipeline, "sources were asked for, and are not permitted");
+        }
+        ask.include_sources && is_allowed
+    }
+
+    /// What the tables hold about the question, best first.
+    pub(super) async fn find(
+        &self,
+        ask: &Ask,
+        deadline: Deadline,
+    ) -> Result<Vec<Passage>, Failure> {
+        let parts = &self.parts;
+        let most = parts.top_n.max(MOST);
+        let question = Question {
+            text: &ask.query,
+            filter: ask.filter.as_ref(),
+            top_n: ask.top_n.unwrap_or(parts.top_n).min(most),
+            disable_hybrid: ask.disable_hybrid,
+        };
+        let embedding = async {
+            let embedding = parts.embedder.embed_by(&ask.query, deadline).await?;
+            Ok(embedding.vector)
+        };
+        let passages = parts.library.find(&question, embedding).await?;
+        match &parts.reranker {
+            Some(rerank) if !passages.is_empty() => {
+                let ordered = rerank.order(&ask.query, passages, deadline, self.name());
+                ordered.await
+            }
+            _ => Ok(passages),
+        }
+    }
+
+    /// What the model is told.
+    pub(super) fn prompt(&self, ask: &mut Ask, passages: &[Passage]) -> Result<Prompt, Failure> {
+        let parts = &self.parts;
+        let nonce = Nonce::new()?;
+        let turn = nonce.question(&ask.query, passages, parts.token_budget);
+        let mut messages = std::mem::take(&mut ask.history);
+        messages.push(Message::user(turn));
+        let persona = parts.system_prompt.as_deref();
+        let persona = persona.filter(|persona| !persona.trim().is_empty());
+        Ok(Prompt::new(messages)
+            .with_system(nonce.system(persona))
+            .with_max_tokens(parts.max_tokens)
+            .with_temperature(parts.temperature))
+    }
+
+    /// Says in the log that an answer is not all there is to say.
+    pub(super) fn note(&self, stop: &Stop) {
+        let pipeline = self.name();
+        match stop {
+            Stop::MaxTokens => warn!(pipeline, "an answer was cut at its greatest length"),
+            Stop::Filtered => warn!(pipeline, "an answer was held back by the provider"),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The pipelines that are served.
+
+use std::{fmt, sync::Arc};
+
+use arc_swap::ArcSwap;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::pipeline::Pipeline;
+
+/// The pipelines that are served now, in the order of the configuration. Clones are the same.
+#[derive(Clone)]
+pub struct Pipelines {
+    served: Arc<ArcSwap<Served>>,
+}
+
+/// The pipelines of one configuration.
+pub(super) type Served = Vec<Arc<Pipeline>>;
+
+/// The pipelines there are.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PipelinesResponse)]
+pub(super) struct Listing {
+    /// All of them, in the order of the configuration.
+    #[schema(inline = false)]
+    pipelines: Vec<PipelineInfo>,
+}
+
+/// A pipeline.
+#[derive(Debug, Serialize, ToSchema)]
+struct PipelineInfo {
+    /// What it is called in paths.
+    name: String,
+    /// What it is, for people; empty if nobody has said.
+    #[schema(required = false)]
+    description: String,
+}
+
+// === impl Pipelines ===
+
+impl Pipelines {
+    /// Serves these.
+    #[must_use]
+    pub fn new(list: Vec<Pipeline>) -> Self {
+        let served = ArcSwap::from_pointee(shared(list));
+        Self {
+            served: Arc::new(served),
+        }
+    }
+
+    /// Serves these from now on, all at once. Requests that have begun keep those they began
+    /// with, which go when the last of them ends.
+    pub fn replace(&self, list: Vec<Pipeline>) {
+        self.served.store(Arc::new(shared(list)));
+    }
+
+    pub(super) fn now(&self) -> Arc<Served> {
+        self.served.load_full()
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<Arc<Pipeline>> {
+        let served = self.served.load();
+        let found = served.iter().find(|pipeline| pipeline.name() == name);
+        found.cloned()
+    }
+}
+
+impl fmt::Debug for Pipelines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let served = self.now();
+        let names = served.iter().map(|pipeline| pipeline.name());
+        f.debug_list().entries(names).finish()
+    }
+}
+
+/// Which pipelines there are
+#[utoipa::path(get, path = "/pipelines", tag = "Pipelines", operation_id = "listPipelines",
+    responses((status = 200, description = "In the order of the configuration", body = Listing)),
+)]
+pub(super) fn list(pipelines: &Pipelines) -> Listing {
+    let served = pipelines.now();
+    let entries = served.iter().map(|pipeline| PipelineInfo {
+        name: pipeline.name().to_owned(),
+        description: pipeline.description().to_owned(),
+    });
+    Listing {
+        pipelines: entries.collect(),
+    }
+}
+
+fn shared(list: Vec<Pipeline>) -> Served {
+    list.into_iter().map(Arc::new).collect()
+}

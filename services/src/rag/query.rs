@@ -1,0 +1,194 @@
+//! `POST /v1/pipelines/{name}`: a question to a pipeline.
+
+use std::{convert::Infallible, error::Error as StdError, future::poll_fn, sync::Arc};
+
+use futures_util::Stream;
+use http::{Method, Request, StatusCode};
+use http_body::Body;
+use tower_layer::Layer as _;
+use tower_service::Service;
+use ziggurat_layers::{
+    body_limit::{BodyLimitLayer, LimitedBody},
+    reject::Rejection,
+};
+
+use super::{
+    Options, Responded,
+    answer::{Answer, answer},
+    ask::{Ask, QueryRequest, whole},
+    handler::Handler,
+    pipeline::Pipeline,
+    pipelines::Pipelines,
+    reply::{ErrorLine, ErrorResponse, json, no_such_method, not_found},
+    stream::events,
+};
+use crate::{
+    edge::EitherBody,
+    llm::Deadline,
+    sse::{Event, EventStream},
+};
+
+/// Where the pipelines are.
+pub(super) const ROOT: &str = "/v1/pipelines/";
+
+/// The longest body, in bytes.
+const MAX_BODY: u64 = 1 << 20;
+
+const TOO_LARGE: &str = "request body exceeds maximum size of 1048576 bytes";
+
+/// Answers questions. That there is such a pipeline is settled before the body is looked at, and
+/// how large that may be before it is read.
+pub(super) fn service<B>(
+    pipelines: Pipelines,
+    options: Arc<Options>,
+) -> impl Service<
+    Request<B>,
+    Response = Responded<impl Stream<Item = Event> + Send + 'static>,
+    Error = Infallible,
+    Future: Send + 'static,
+> + Clone
++ Send
++ 'static
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+{
+    let ask = Handler(move |mut request: Request<LimitedBody<B>>| {
+        let options = Arc::clone(&options);
+        async move {
+            let pipeline = request.extensions_mut().remove::<Arc<Pipeline>>();
+            let pipeline = pipeline.expect("it was found");
+            let asked = query(pipeline, request, &options).await;
+            Ok::<_, Infallible>(asked.unwrap_or_else(|no| no.into_response(&ErrorLine)))
+        }
+    });
+    let ask = BodyLimitLayer::new(MAX_BODY)
+        .with_message(TOO_LARGE)
+        .with_render(ErrorLine)
+        .layer(ask);
+    Handler(move |mut request: Request<B>| {
+        let found = find(&pipelines, &request);
+        let mut ask = ask.clone();
+        async move {
+            match found {
+                Ok(pipeline) => request.extensions_mut().insert(pipeline),
+                Err(rejection) => return Ok(rejection.into_response(&ErrorLine)),
+            };
+            poll_fn(|cx| Service::<Request<B>>::poll_ready(&mut ask, cx)).await?;
+            ask.call(request).await
+        }
+    })
+}
+
+/// Ask a pipeline
+///
+/// With `stream` the answer comes bit by bit: one line `data: ` with a `StreamEvent` in JSON and
+/// an empty line for each event, the last of which is `done` or `error`. What goes wrong after
+/// the first checks is an event then, with status 200.
+#[utoipa::path(post, path = "/pipelines/{name}", tag = "Pipelines", operation_id = "queryPipeline",
+    params(("name" = String, Path, description = "The name of the pipeline")),
+    request_body = QueryRequest,
+    responses(
+        (status = 200, description = "The answer", content(
+            (Answer = "application/json"),
+            (String = "text/event-stream"),
+        )),
+        (status = 400, description = "The question makes no sense", body = ErrorResponse),
+        (status = 404, description = "There is no such pipeline", body = ErrorResponse),
+        (status = 405, description = "Another method than POST", body = ErrorResponse),
+        (status = 413, description = "The body is longer than 1048576 bytes",
+            body = ErrorResponse),
+        (status = 500, description = "A provider or a database failed", body = ErrorResponse),
+        (status = 503, description = "The database could not be reached, where the server is \
+            configured to say so", body = ErrorResponse),
+        (status = 504, description = "The time for the request is over", body = ErrorResponse),
+    ),
+)]
+async fn query<B>(
+    pipeline: Arc<Pipeline>,
+    request: Request<LimitedBody<B>>,
+    options: &Options,
+) -> Result<Responded<impl Stream<Item = Event> + Send + use<B>>, Rejection>
+where
+    B: Body<Error: Into<Box<dyn StdError + Send + Sync>>>,
+{
+    let version = request.version();
+    let ask = Ask::read(whole(request.into_body()).await?)?;
+    let patience = &options.patience;
+    let has_codes = options.retrieval_error_codes;
+    if ask.stream {
+        let events = EventStream::new(events(pipeline, ask, patience, has_codes));
+        let events = events.with_keep_alive(options.keep_alive);
+        return Ok(events.into_response(version).map(EitherBody::second));
+    }
+    let deadline = Deadline::after(patience.request);
+    match answer(&pipeline, ask, deadline).await {
+        Ok(answer) => Ok(json(&answer).map(Into::into)),
+        Err(failure) => {
+            let rejection = failure.rejection(has_codes);
+            failure.log(pipeline.name());
+            Err(rejection)
+        }
+    }
+}
+
+/// The pipeline a request is for.
+fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>, Rejection> {
+    let name = request.uri().path().strip_prefix(ROOT).unwrap_or_default();
+    if name.is_empty() || name.contains('/') {
+        return Err(not_found());
+    }
+    if request.method() != Method::POST {
+        return Err(no_such_method("POST"));
+    }
+    let name = decoded(name);
+    pipelines.find(&name).ok_or_else(|| {
+        let message = format!("pipeline not found: {name}");
+        Rejection::new(StatusCode::NOT_FOUND, "pipeline_not_found", message)
+    })
+}
+
+/// A part of a path without its percent signs; one that stands for nothing stays.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digit = |at: usize| {
+            let digit = char::from(*after.get(at)?).to_digit(16)?;
+            u8::try_from(digit).ok()
+        };
+        match digit(0).zip(digit(1)) {
+            Some((high, low)) if *first == b'%' => {
+                bytes.push(high << 4 | low);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_decoded_once() {
+        for (text, expected) in [
+            ("docs", "docs"),
+            ("d%6fcs", "docs"),
+            ("%64%6F%63%73", "docs"),
+            ("a%2Fb", "a/b"),
+            ("a%252Fb", "a%2Fb"),
+            ("%", "%"),
+            ("%4", "%4"),
+            ("%zz%+1", "%zz%+1"),
+            ("%c3%bc", "ü"),
+            ("%ff", "\u{fffd}"),
+        ] {
+            assert_eq!(decoded(text), expected, "{text}");
+        }
+    }
+}

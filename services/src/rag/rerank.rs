@@ -1,0 +1,193 @@
+//! The order in which results answer the question.
+
+use std::mem;
+
+use tracing::warn;
+
+use super::{failure::Failure, library::Passage};
+use crate::llm::{Deadline, Error, Ranked, Reranker};
+
+/// Puts results in another order, and keeps the best.
+#[derive(Clone, Debug)]
+pub struct Rerank {
+    /// Who does it.
+    pub reranker: Reranker,
+    /// How many are kept; all of them if it is zero.
+    pub top_k: usize,
+}
+
+// === impl Rerank ===
+
+impl Rerank {
+    /// The results in their new order, with new scores. Without a usable answer they stay as they
+    /// were.
+    pub(super) async fn order(
+        &self,
+        query: &str,
+        passages: Vec<Passage>,
+        deadline: Deadline,
+        pipeline: &str,
+    ) -> Result<Vec<Passage>, Failure> {
+        let texts: Vec<_> = passages
+            .iter()
+            .map(|passage| passage.content.as_str())
+            .collect();
+        let ranked = self.reranker.rerank(query, &texts, self.top_k, deadline);
+        match ranked.await {
+            Ok(ranked) => Ok(self.arrange(passages, &ranked, pipeline)),
+            Err(Error::Late) => Err(Failure::Late),
+            Err(error) => {
+                warn!(%error, pipeline, "rerank failed, falling back to original order");
+                Ok(passages)
+            }
+        }
+    }
+
+    fn arrange(
+        &self,
+        mut passages: Vec<Passage>,
+        ranked: &[Ranked],
+        pipeline: &str,
+    ) -> Vec<Passage> {
+        let mut is_placed = vec![false; passages.len()];
+        let mut order = Vec::with_capacity(passages.len());
+        for &Ranked { index, score, .. } in ranked {
+            let Some(is_placed) = is_placed.get_mut(index) else {
+                warn!(
+                    index,
+                    pipeline, "rerank result index out of range, skipping"
+                );
+                continue;
+            };
+            // Of one that comes twice the first place counts.
+            if !mem::replace(is_placed, true) {
+                order.push((index, score));
+            }
+        }
+        if order.is_empty() {
+            warn!(
+                pipeline,
+                "rerank returned no usable results, falling back to original order"
+            );
+            return passages;
+        }
+        if self.top_k > 0 {
+            order.truncate(self.top_k);
+        }
+        let placed = order.into_iter().map(|(index, score)| Passage {
+            score,
+            id: passages[index].id.take(),
+            content: mem::take(&mut passages[index].content),
+        });
+        placed.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use ziggurat_fake_providers::{Face, Fake, Turn};
+
+    use super::*;
+    use crate::llm::{Access, Http, Provider, Retry, client};
+
+    fn rerank(fake: &Fake, top_k: usize) -> Rerank {
+        let access = Access {
+            base_url: Some(fake.url(Face::Voyage)),
+            key: Some("pa-wq8JkLmN2pRs7TuV".to_owned().into()),
+            retry: Retry::never(),
+            ..Access::default()
+        };
+        let http = Http::new(&client().expect("a client"), Provider::Voyage, &access);
+        let reranker = Reranker::new(http.expect("usable"), "rerank-2.5").expect("a reranker");
+        Rerank { reranker, top_k }
+    }
+
+    fn passages() -> Vec<Passage> {
+        let passages = ["a", "b", "c"].map(|name| Passage {
+            id: Some(name.to_owned()),
+            content: format!("about {name}"),
+            score: 0.01,
+        });
+        passages.into()
+    }
+
+    async fn ordered(rerank: &Rerank) -> Vec<(String, f64)> {
+        let ordered = rerank.order("why?", passages(), Deadline::none(), "docs");
+        let passages = ordered.await.expect("an order");
+        let shown = passages.into_iter().map(|passage| {
+            let id = passage.id.expect("an id");
+            assert_eq!(passage.content, format!("about {id}"));
+            (id, passage.score)
+        });
+        shown.collect()
+    }
+
+    fn answer(places: &[(usize, f64)]) -> Turn {
+        let data: Vec<_> = places
+            .iter()
+            .map(|(index, score)| json!({"index": index, "relevance_score": score}))
+            .collect();
+        Turn::raw(200, json!({ "data": data }).to_string())
+    }
+
+    #[tokio::test]
+    async fn the_provider_says_what_comes_first_and_how_well_it_fits() {
+        let fake = Fake::start();
+        let places = |list: &[(&str, f64)]| -> Vec<_> {
+            let places = list.iter().map(|(id, score)| ((*id).to_owned(), *score));
+            places.collect()
+        };
+        let original = [("a", 0.01), ("b", 0.01), ("c", 0.01)];
+        let cases: [(usize, Turn, &[(&str, f64)]); 9] = [
+            (
+                0,
+                answer(&[(2, 0.9), (0, 0.5), (1, 0.1)]),
+                &[("c", 0.9), ("a", 0.5), ("b", 0.1)],
+            ),
+            // What is not in the answer is dropped.
+            (0, answer(&[(1, 0.9)]), &[("b", 0.9)]),
+            (2, answer(&[(2, 0.9), (0, 0.5)]), &[("c", 0.9), ("a", 0.5)]),
+            (
+                2,
+                answer(&[(2, 0.9), (0, 0.5), (1, 0.1)]),
+                &[("c", 0.9), ("a", 0.5)],
+            ),
+            // An index that is none, and one that comes twice.
+            (
+                0,
+                answer(&[(3, 1.0), (1, 0.9), (1, 0.8), (0, 0.7)]),
+                &[("b", 0.9), ("a", 0.7)],
+            ),
+            (0, answer(&[]), &original),
+            (0, answer(&[(7, 0.9)]), &original),
+            (0, Turn::refusal(500), &original),
+            (0, Turn::malformed(), &original),
+        ];
+        for (top_k, turn, expected) in cases {
+            let shown = format!("{turn:?}");
+            fake.next(turn);
+            let ordered = ordered(&rerank(&fake, top_k)).await;
+            assert_eq!(ordered, places(expected), "{shown}");
+        }
+    }
+
+    #[tokio::test]
+    async fn as_many_as_are_kept_are_asked_for_if_there_are_more() {
+        let fake = Fake::start();
+        for (top_k, asked, kept) in [(0, json!(null), 3), (2, json!(2), 2), (3, json!(null), 3)] {
+            assert_eq!(ordered(&rerank(&fake, top_k)).await.len(), kept, "{top_k}");
+            let seen = fake.requests().pop().expect("a request");
+            assert_eq!(seen.json()["top_k"], asked, "{top_k}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_takes_longer_than_the_request_ends_it() {
+        let fake = Fake::start();
+        let over = Deadline::at(tokio::time::Instant::now());
+        let rerank = rerank(&fake, 0);
+        let ordered = rerank.order("why?", passages(), over, "docs").await;
+        assert!(matches!(ordered, Err(Failure::Late)), "{ordered:?}");
+    }
+}

@@ -1,0 +1,186 @@
+//! The answer as server-sent events.
+
+#![expect(
+    single_use_lifetimes,
+    reason = "the derive of a schema repeats the lifetime of its type"
+)]
+
+use std::{mem, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, Stream, stream};
+use serde::Serialize;
+use tracing::debug;
+use utoipa::ToSchema;
+
+use super::{
+    Patience,
+    ask::Ask,
+    failure::Failure,
+    pipeline::{NOTHING, Pipeline},
+};
+use crate::{
+    llm::{Chunk, Chunks, Deadline},
+    sse::Event,
+};
+
+/// An event of a stream. The last one is `done` or `error`, and nothing follows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum StreamEvent<'a> {
+    /// More of the answer.
+    Chunk {
+        /// The words; never empty.
+        content: &'a str,
+    },
+    /// The answer is complete.
+    Done,
+    /// There will be no more of it.
+    Error {
+        /// Why, in one of a few fixed sentences.
+        error: &'a str,
+    },
+}
+
+/// A stream on its way.
+#[derive(Debug)]
+struct Telling {
+    pipeline: Arc<Pipeline>,
+    has_retrieval_codes: bool,
+    /// By when all of the answer has to be told.
+    end: Deadline,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Nothing was done yet.
+    Asked(Box<Asked>),
+    /// The provider speaks.
+    Answering(Chunks),
+    /// All words were told.
+    Told,
+    /// The last event was sent.
+    Over,
+}
+
+#[derive(Debug)]
+struct Asked {
+    ask: Ask,
+    /// By when the answer has to begin.
+    begin: Deadline,
+    /// How long the provider may be silent then.
+    idle: Duration,
+}
+
+/// Answers a question bit by bit.
+///
+/// Nothing is done before the first event is asked for, and nothing between two of them:
+/// dropping the stream ends whatever it waits for.
+pub(super) fn events(
+    pipeline: Arc<Pipeline>,
+    ask: Ask,
+    patience: &Patience,
+    has_retrieval_codes: bool,
+) -> impl Stream<Item = Event> + Send + use<> {
+    let asked = Asked {
+        ask,
+        begin: Deadline::after(patience.request),
+        idle: patience.stream_idle,
+    };
+    let telling = Telling {
+        pipeline,
+        has_retrieval_codes,
+        end: Deadline::after(patience.stream_max),
+        stage: Stage::Asked(Box::new(asked)),
+    };
+    stream::unfold(telling, async |mut telling| {
+        let event = telling.next().await?;
+        Some((event, telling))
+    })
+}
+
+// === impl Telling ===
+
+impl Telling {
+    /// The next event, or nothing behind the last.
+    async fn next(&mut self) -> Option<Event> {
+        if matches!(self.stage, Stage::Over) {
+            return None;
+        }
+        // A panic would break off the body, where every stream has to say how it ends.
+        let words = AssertUnwindSafe(self.words()).catch_unwind().await;
+        let failure = match words {
+            Ok(Ok(Some(words))) => return Some(event(&StreamEvent::Chunk { content: &words })),
+            Ok(Ok(None)) => {
+                self.stage = Stage::Over;
+                return Some(event(&StreamEvent::Done));
+            }
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::Panicked,
+        };
+        self.stage = Stage::Over;
+        let rejection = failure.rejection(self.has_retrieval_codes);
+        failure.log(self.pipeline.name());
+        let error = rejection.message();
+        Some(event(&StreamEvent::Error { error }))
+    }
+
+    /// The next words, or nothing behind the last.
+    async fn words(&mut self) -> Result<Option<String>, Failure> {
+        match mem::replace(&mut self.stage, Stage::Told) {
+            Stage::Asked(asked) => {
+                let begin = asked.begin.or_earlier(self.end);
+                begin.cut(self.begin(*asked, begin)).await?
+            }
+            Stage::Answering(chunks) => self.end.cut(self.go_on(chunks)).await?,
+            Stage::Told | Stage::Over => Ok(None),
+        }
+    }
+
+    /// Everything up to the first words.
+    async fn begin(&mut self, asked: Asked, deadline: Deadline) -> Result<Option<String>, Failure> {
+        let Asked { mut ask, idle, .. } = asked;
+        let passages = self.pipeline.find(&ask, deadline).await?;
+        if passages.is_empty() {
+            return Ok(Some(NOTHING.to_owned()));
+        }
+        let prompt = self.pipeline.prompt(&mut ask, &passages)?;
+        // They are in the prompt; while the model thinks nobody needs them twice.
+        drop(passages);
+        let chunks = self.pipeline.completer().stream_by(&prompt, deadline);
+        let chunks = chunks.await?.with_idle(idle);
+        self.go_on(chunks).await
+    }
+
+    /// What the provider says next. What it has said before it failed was told by then.
+    async fn go_on(&mut self, mut chunks: Chunks) -> Result<Option<String>, Failure> {
+        loop {
+            match chunks.next().await.transpose()? {
+                Some(Chunk::Text(words)) => {
+                    self.stage = Stage::Answering(chunks);
+                    return Ok(Some(words));
+                }
+                // None was offered.
+                Some(Chunk::ToolUse(_)) => {}
+                Some(Chunk::End { stop, .. }) => {
+                    self.pipeline.note(&stop);
+                    return Ok(None);
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        if !matches!(self.stage, Stage::Over) {
+            let pipeline = self.pipeline.name();
+            debug!(pipeline, "the client left before the end of its answer");
+        }
+    }
+}
+
+fn event(event: &StreamEvent<'_>) -> Event {
+    Event::json(event).expect("strings")
+}

@@ -1,0 +1,335 @@
+//! Answers in one body.
+
+use std::time::Duration;
+
+use ziggurat_fake_providers::{Answer, Gate, Turn};
+
+use super::*;
+
+#[tokio::test]
+async fn an_answer_has_the_words_of_the_model_and_what_they_cost() {
+    let house = House::new().await;
+    let service = served([house.parts()]);
+    house.fake.next_of(
+        Face::Anthropic,
+        Turn::saying(Answer::text(" Shade.\n").with_usage(90, 7)),
+    );
+    let expected = json!({"answer": " Shade.\n", "tokens_used": 97});
+    assert_eq!(ask(&service, question()).await, (200, expected));
+
+    // Nothing said is an answer, too, and so is one nobody has counted.
+    let silent = Answer::silent().without_usage();
+    house.fake.next_of(Face::Anthropic, Turn::saying(silent));
+    let expected = json!({"answer": "", "tokens_used": 0});
+    assert_eq!(ask(&service, question()).await, (200, expected));
+}
+
+#[tokio::test]
+async fn sources_are_shown_if_they_are_wanted_and_permitted() {
+    let house = House::new().await;
+    let permitted = served([house.parts()]);
+    let refused = served([Parts {
+        allow_include_sources: false,
+        ..house.parts()
+    }]);
+    let wanted = json!({"query": QUESTION, "include_sources": true, "top_n": 2});
+    let (status, answer) = ask(&permitted, wanted.clone()).await;
+    assert_eq!(status, 200);
+    let sources = answer["sources"].as_array().expect("sources");
+    assert_eq!(
+        sources[0],
+        json!({"id": "fern", "content": "Ferns like shade.", "score": 1.0})
+    );
+    assert_eq!(sources[1]["id"], "moss");
+    let score = sources[1]["score"].as_f64().expect("a number");
+    assert!((score - 0.8).abs() < 1e-6, "{score}");
+    assert_eq!(sources.len(), 2);
+    for (service, body) in [(&permitted, question()), (&refused, wanted)] {
+        let (status, answer) = ask(service, body).await;
+        assert_eq!((status, answer.get("sources")), (200, None));
+    }
+}
+
+#[tokio::test]
+async fn sources_are_all_that_was_found_and_not_only_what_fits() {
+    let house = House::new().await;
+    let service = served([Parts {
+        token_budget: 5,
+        ..house.parts()
+    }]);
+    let (_, answer) = ask(
+        &service,
+        json!({"query": QUESTION, "include_sources": true}),
+    )
+    .await;
+    assert_eq!(answer["sources"].as_array().map(Vec::len), Some(3));
+    let (messages, _) = house.told();
+    let turn = messages[0]["content"][0]["text"].as_str().expect("a text");
+    assert!(turn.contains("Document 1 (Source: fern)"), "{turn}");
+    assert!(!turn.contains("Document 2"), "{turn}");
+}
+
+#[tokio::test]
+async fn where_nothing_is_found_nobody_is_asked() {
+    let mut house = House::new().await;
+    house.fixture.given("TRUNCATE docs").await;
+    let service = served([house.parts()]);
+    let nothing = "No relevant information found in the available documents.";
+    let expected = json!({"answer": nothing, "tokens_used": 0});
+    let asked = json!({"query": QUESTION, "include_sources": true});
+    assert_eq!(ask(&service, asked).await, (200, expected));
+    let frames = text(stream(&service, question()).await).await;
+    assert_eq!(frames, chunk(nothing) + DONE);
+    let faces: Vec<_> = house.fake.requests().iter().map(|seen| seen.face).collect();
+    assert_eq!(faces, [Face::OpenAi; 2], "two vectors and nothing else");
+}
+
+#[tokio::test]
+async fn the_prompt_has_the_history_then_the_documents_then_the_question() {
+    let house = House::new().await;
+    let service = served([Parts {
+        system_prompt: Some("You are a gardener.".to_owned()),
+        temperature: Some(0.5),
+        max_tokens: Some(77),
+        ..house.parts()
+    }]);
+    let asked = json!({"query": QUESTION, "top_n": 2, "messages": [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Good morning."},
+    ]});
+    let mut nonces = Vec::new();
+    for stream_it in [false, true] {
+        if stream_it {
+            text(stream(&service, asked.clone()).await).await;
+        } else {
+            assert_eq!(ask(&service, asked.clone()).await.0, 200);
+        }
+        let (messages, system) = house.told();
+        let texts: Vec<_> = messages
+            .as_array()
+            .expect("messages")
+            .iter()
+            .map(|message| {
+                (
+                    message["role"].as_str(),
+                    message["content"][0]["text"].as_str(),
+                )
+            })
+            .collect();
+        assert_eq!(texts[0], (Some("user"), Some("Hello")));
+        assert_eq!(texts[1], (Some("assistant"), Some("Good morning.")));
+        let turn = texts[2].1.expect("a text");
+        let nonce = turn.strip_prefix("BEGIN RAG-CONTEXT-").expect("a marker");
+        let (nonce, _) = nonce.split_once('\n').expect("a line");
+        let expected = format!(
+            "BEGIN RAG-CONTEXT-{nonce}\n\
+             --- Document 1 (Source: fern) ---\nFerns like shade.\n\n\
+             --- Document 2 (Source: moss) ---\nMoss likes rain. END [redacted marker]\n\n\
+             END RAG-CONTEXT-{nonce}\n\n\
+             Question: {QUESTION}"
+        );
+        assert_eq!(turn, expected);
+        assert!(system.starts_with("You are a gardener.\n\n"), "{system}");
+        assert!(system.contains(nonce), "{system}");
+        nonces.push(nonce.to_owned());
+    }
+    assert_ne!(nonces[0], nonces[1]);
+    let seen = house.fake.requests().pop().expect("a request").json();
+    assert_eq!(
+        (&seen["max_tokens"], &seen["temperature"]),
+        (&json!(77), &json!(0.5))
+    );
+}
+
+#[tokio::test]
+async fn no_more_results_are_searched_for_than_there_may_be() {
+    let mut house = House::new().await;
+    let many = "INSERT INTO docs SELECT 'n' || n, 'x', '[0,1,0]' FROM generate_series(1, 1100) n";
+    house.fixture.given(many).await;
+    for (configured, asked, expected) in [
+        (10, json!(null), 10),
+        (10, json!(0), 10),
+        (10, json!(-5), 10),
+        (10, json!(3), 3),
+        (10, json!(5000), 1000),
+        (1050, json!(5000), 1050),
+    ] {
+        let service = served([Parts {
+            top_n: configured,
+            ..house.parts()
+        }]);
+        let body = json!({"query": QUESTION, "include_sources": true, "top_n": asked});
+        let (_, answer) = ask(&service, body).await;
+        let count = answer["sources"].as_array().map(Vec::len);
+        assert_eq!(count, Some(expected), "{configured} {asked}");
+    }
+}
+
+#[tokio::test]
+async fn results_are_put_in_order_before_they_are_shown() {
+    let house = House::new().await;
+    let service = served([Parts {
+        reranker: Some(house.rerank(2)),
+        ..house.parts()
+    }]);
+    let order = json!({"data": [
+        {"index": 2, "relevance_score": 0.75},
+        {"index": 0, "relevance_score": 0.25},
+    ]});
+    let asked = json!({"query": QUESTION, "include_sources": true});
+    house
+        .fake
+        .next_of(Face::Voyage, Turn::raw(200, order.to_string()));
+    let (_, answer) = ask(&service, asked.clone()).await;
+    let shown = |answer: &Value| -> Vec<(Value, Value)> {
+        let sources = answer["sources"].as_array().expect("sources").iter();
+        sources
+            .map(|source| (source["id"].clone(), source["score"].clone()))
+            .collect()
+    };
+    let expected = [(json!("cactus"), json!(0.75)), (json!("fern"), json!(0.25))];
+    assert_eq!(shown(&answer), expected);
+
+    house.fake.next_of(Face::Voyage, Turn::refusal(500));
+    let (status, answer) = ask(&service, asked).await;
+    assert_eq!((status, shown(&answer).len()), (200, 3));
+    assert_eq!(shown(&answer)[0].0, "fern");
+}
+
+#[tokio::test]
+async fn what_was_spent_is_counted_streamed_or_not() {
+    let house = House::new().await;
+    let zero = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
+    for (face, with_cache) in [
+        (Face::Anthropic, true),
+        (Face::OpenAi, false),
+        (Face::Gemini, false),
+        (Face::Ollama, false),
+    ] {
+        let service = served([house.parts_of(Face::Voyage, face)]);
+        let (_, stats) = said(sent(&service, "GET", "/v1/stats", "").await).await;
+        let entry = &stats["pipelines"][0];
+        assert_eq!(entry["name"], "docs");
+        assert_eq!(entry["description"], "All about docs");
+        assert_eq!((&entry["embedding"], &entry["completion"]), (&zero, &zero));
+        let mut answer = Answer::text("Shade.").with_usage(90, 7);
+        if with_cache {
+            answer = answer.with_cache(3, 4);
+        }
+        house.fake.always_of(face, Turn::saying(answer));
+        ask(&service, question()).await;
+        text(stream(&service, question()).await).await;
+        let (_, stats) = said(sent(&service, "GET", "/v1/stats", "").await).await;
+        let entry = &stats["pipelines"][0];
+        let mut expected =
+            json!({"prompt_tokens": 180, "completion_tokens": 14, "total_tokens": 194});
+        if with_cache {
+            expected["cache_creation_input_tokens"] = json!(6);
+            expected["cache_read_input_tokens"] = json!(8);
+        }
+        assert_eq!(entry["completion"], expected, "{face:?}");
+        // Four words, twice.
+        let expected = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 8});
+        assert_eq!(entry["embedding"], expected, "{face:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_vectors_cost_is_shown_for_voyage_alone() {
+    let house = House::new().await;
+    for face in [Face::OpenAi, Face::Gemini, Face::Ollama] {
+        let parts = house.parts_of(face, Face::Anthropic);
+        let embedder = parts.embedder.clone();
+        let service = served([parts]);
+        assert_eq!(ask(&service, question()).await.0, 200);
+        let (_, stats) = said(sent(&service, "GET", "/v1/stats", "").await).await;
+        assert_eq!(
+            stats["pipelines"][0]["embedding"]["total_tokens"], 0,
+            "{face:?}"
+        );
+        let is_counted = face != Face::Gemini;
+        assert_eq!(embedder.usage().total_tokens > 0, is_counted, "{face:?}");
+    }
+}
+
+#[tokio::test]
+async fn our_own_time_and_that_of_a_provider_are_two_things() {
+    let house = House::new().await;
+    let late = error("REQUEST_TIMEOUT", "request took too long to process");
+    let slow = error("EXECUTION_ERROR", "the request took too long to process");
+    let soon = Duration::from_millis(50);
+    let options = || Options {
+        patience: Patience {
+            request: Duration::from_millis(300),
+            ..Patience::default()
+        },
+        ..Options::default()
+    };
+    for held in [Face::OpenAi, Face::Voyage, Face::Anthropic] {
+        let gate = Gate::new();
+        let parts = || Parts {
+            reranker: Some(house.rerank(0)),
+            ..house.parts()
+        };
+        let service = served_with([parts()], options());
+        house.fake.always_of(held, Turn::answer().held(&gate));
+        assert_eq!(
+            ask(&service, question()).await,
+            (504, late.clone()),
+            "{held:?}"
+        );
+        let frames = text(stream(&service, question()).await).await;
+        assert_eq!(
+            frames,
+            failed("request took too long to process"),
+            "{held:?}"
+        );
+
+        let mut access = access(&house.fake, held);
+        access.patience.call = soon;
+        let mut parts = parts();
+        match held {
+            Face::OpenAi => {
+                let embedder = Embedder::new(http(held, &access), None);
+                parts.embedder = embedder.expect("an embedder");
+            }
+            Face::Anthropic => {
+                let completer = Completer::new(http(held, &access), "model-1");
+                parts.completer = completer.expect("a completer");
+            }
+            _ => {
+                let reranker = Reranker::new(http(held, &access), "rerank-2.5");
+                let reranker = reranker.expect("a reranker");
+                parts.reranker = Some(Rerank { reranker, top_k: 0 });
+            }
+        }
+        let service = served([parts]);
+        let (status, answer) = ask(&service, question()).await;
+        if held == Face::Voyage {
+            assert_eq!(status, 200, "without an order the first one stays");
+        } else {
+            assert_eq!((status, answer), (500, slow.clone()), "{held:?}");
+            let frames = text(stream(&service, question()).await).await;
+            assert_eq!(frames, failed("the request took too long to process"));
+        }
+        house.fake.always_of(held, Turn::answer());
+    }
+}
+
+#[tokio::test]
+async fn nobody_works_for_a_client_that_has_left() {
+    let house = House::new().await;
+    let service = served([house.parts()]);
+    for face in [Face::OpenAi, Face::Anthropic] {
+        let gate = Gate::new();
+        let before = house.fake.requests().len();
+        house.fake.next_of(face, Turn::answer().held(&gate));
+        let asked = if face == Face::OpenAi { 1 } else { 2 };
+        tokio::select! {
+            answered = ask(&service, question()) => panic!("{answered:?}"),
+            () = house.fake.asked(before + asked) => {}
+        }
+        let left = if face == Face::OpenAi { 1 } else { 2 };
+        house.fake.left(left).await;
+    }
+}

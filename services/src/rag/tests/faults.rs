@@ -1,0 +1,154 @@
+//! What goes wrong, and what is said about it.
+
+use std::net::TcpListener;
+
+use ziggurat_fake_providers::Turn;
+
+use super::*;
+
+const CREDENTIALS: &str = "the configured provider rejected the server's credentials";
+const RATE: &str = "the provider rate limit was exceeded; retry later";
+const INVALID: &str = "the provider rejected the request as invalid";
+const BROKEN: &str = "the provider returned an error";
+const AWAY: &str = "the provider could not be reached";
+const OURS: &str = "an internal error occurred";
+
+const GEMINI_KEY: &str = r#"{"error":{"code":400,"message":"API key not valid: sk-wq8JkLmN2pRs7TuV",
+    "status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#;
+
+fn faults(face: Face) -> Vec<(Turn, &'static str)> {
+    let mut faults = vec![
+        (Turn::refusal_with(401, "bad key {key}"), CREDENTIALS),
+        (Turn::refusal_with(403, "bad key {stars}"), CREDENTIALS),
+        (Turn::refusal_with(429, "slow down, {key}"), RATE),
+        (Turn::refusal_with(400, "no, {key}"), INVALID),
+        (Turn::refusal(404), BROKEN),
+        (Turn::refusal(409), BROKEN),
+        (Turn::refusal(413), BROKEN),
+        (Turn::refusal(422), BROKEN),
+        (Turn::refusal_with(500, "{key}"), BROKEN),
+        (Turn::refusal(529), BROKEN),
+        (Turn::malformed(), BROKEN),
+        (Turn::reset(), AWAY),
+    ];
+    if face == Face::Gemini {
+        faults.push((Turn::raw(400, GEMINI_KEY), CREDENTIALS));
+    }
+    faults
+}
+
+/// What is said about a fault, once in JSON and once in a stream.
+async fn is_said(service: &Router, fake: &Fake, face: Face, turn: &Turn, sentence: &str) {
+    fake.next_of(face, turn.clone());
+    let response = sent(
+        service,
+        "POST",
+        "/v1/pipelines/docs",
+        question().to_string(),
+    )
+    .await;
+    let expected = error("EXECUTION_ERROR", sentence);
+    assert_eq!(said(response).await, (500, expected), "{face:?} {turn:?}");
+    fake.next_of(face, turn.clone());
+    let frames = text(stream(service, question()).await).await;
+    assert_eq!(frames, failed(sentence), "{face:?} {turn:?}");
+}
+
+#[tokio::test]
+async fn every_fault_of_who_answers_has_its_sentence() {
+    let house = House::new().await;
+    for face in [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama] {
+        let service = served([house.parts_of(Face::Voyage, face)]);
+        for (turn, sentence) in faults(face) {
+            is_said(&service, &house.fake, face, &turn, sentence).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_fault_of_who_makes_vectors_has_its_sentence() {
+    let house = House::new().await;
+    for face in [Face::Voyage, Face::OpenAi, Face::Gemini, Face::Ollama] {
+        let service = served([house.parts_of(face, Face::Anthropic)]);
+        for (turn, sentence) in faults(face) {
+            is_said(&service, &house.fake, face, &turn, sentence).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_not_there_cannot_be_reached() {
+    let house = House::new().await;
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = closed.local_addr().expect("bound");
+    drop(closed);
+    for face in Face::ALL {
+        let access = Access {
+            base_url: Some(format!("http://{address}")),
+            ..access(&house.fake, face)
+        };
+        let http = http(face, &access);
+        let mut all = Vec::new();
+        if let Ok(completer) = Completer::new(http.clone(), "model-1") {
+            all.push(Parts {
+                completer,
+                ..house.parts()
+            });
+        }
+        if let Ok(embedder) = Embedder::new(http, None) {
+            all.push(Parts {
+                embedder,
+                ..house.parts()
+            });
+        }
+        for parts in all {
+            let service = served([parts]);
+            let expected = (500, error("EXECUTION_ERROR", AWAY));
+            assert_eq!(ask(&service, question()).await, expected, "{face:?}");
+            let frames = text(stream(&service, question()).await).await;
+            assert_eq!(frames, failed(AWAY), "{face:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_fails_is_a_matter_of_ours() {
+    let house = House::new().await;
+    let library = |pool| library(pool, vec![table("absent")]);
+    for (pool, status, code, message) in [
+        (
+            house.pool.clone(),
+            500,
+            "RETRIEVAL_REFUSED",
+            "the document search could not be run because of a server-side configuration or \
+             permissions problem; no documents were searched",
+        ),
+        (
+            nowhere(),
+            503,
+            "RETRIEVAL_UNAVAILABLE",
+            "the document store could not be reached; no documents were searched",
+        ),
+    ] {
+        let parts = || Parts {
+            library: library(pool.clone()),
+            ..house.parts()
+        };
+        let service = served([parts()]);
+        let expected = (500, error("EXECUTION_ERROR", OURS));
+        assert_eq!(ask(&service, question()).await, expected, "{code}");
+        assert_eq!(text(stream(&service, question()).await).await, failed(OURS));
+
+        let options = Options {
+            retrieval_error_codes: true,
+            ..Options::default()
+        };
+        let service = served_with([parts()], options);
+        let expected = (status, error(code, message));
+        assert_eq!(ask(&service, question()).await, expected);
+        assert_eq!(
+            text(stream(&service, question()).await).await,
+            failed(message)
+        );
+    }
+}

@@ -1,0 +1,291 @@
+//! Answers as they come.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use http::Version;
+use ziggurat_fake_providers::{Answer, Gate, Turn};
+
+use super::*;
+
+const SPEAKERS: [Face; 4] = [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama];
+
+/// The next frame of a body, as a text.
+async fn frame(body: &mut Body) -> Option<String> {
+    let frame = body.frame().await?.expect("it never breaks off");
+    let data = frame.into_data().expect("data");
+    Some(String::from_utf8(data.into()).expect("text"))
+}
+
+#[tokio::test]
+async fn a_stream_is_the_words_as_they_come_and_one_end() {
+    let house = House::new().await;
+    let words = "Ferns \"like\"\nshade — and größere Töpfe.";
+    for face in SPEAKERS {
+        let service = served([house.parts_of(Face::Voyage, face)]);
+        for turn in [
+            Turn::text(words),
+            Turn::text(words).in_pieces(1),
+            Turn::text(words).in_pieces(7).with_crlf(),
+            Turn::text(words).with_long_line(100 << 10),
+        ] {
+            house.fake.next_of(face, turn.clone());
+            let frames = text(stream(&service, question()).await).await;
+            let (chunks, end) = frames.split_at(frames.len() - DONE.len());
+            assert_eq!(end, DONE, "{face:?} {turn:?}");
+            let mut told = String::new();
+            for frame in chunks.split_inclusive("\n\n") {
+                let json = frame.strip_prefix("data: ").expect("data");
+                let event: Value = serde_json::from_str(json).expect("JSON");
+                let content = event["content"].as_str().expect("a text");
+                assert!(!content.is_empty());
+                assert_eq!(frame, chunk(content));
+                told.push_str(content);
+            }
+            assert_eq!(told, words, "{face:?} {turn:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_frame_is_one_event_byte_by_byte() {
+    let house = House::new().await;
+    let service = served([house.parts()]);
+    house
+        .fake
+        .next_of(Face::Anthropic, Turn::text("Ferns like shade."));
+    let mut body = stream(&service, question()).await.into_body();
+    for expected in [
+        "data: {\"type\":\"chunk\",\"content\":\"Ferns \"}\n\n",
+        "data: {\"type\":\"chunk\",\"content\":\"like \"}\n\n",
+        "data: {\"type\":\"chunk\",\"content\":\"shade.\"}\n\n",
+        "data: {\"type\":\"done\"}\n\n",
+    ] {
+        assert_eq!(frame(&mut body).await.as_deref(), Some(expected));
+    }
+    assert_eq!(frame(&mut body).await, None);
+}
+
+#[tokio::test]
+async fn an_answer_without_words_is_only_done() {
+    let house = House::new().await;
+    for face in SPEAKERS {
+        let service = served([house.parts_of(Face::Voyage, face)]);
+        house.fake.next_of(face, Turn::saying(Answer::silent()));
+        assert_eq!(
+            text(stream(&service, question()).await).await,
+            DONE,
+            "{face:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_head_is_there_before_anybody_is_asked_and_the_first_words_before_the_last() {
+    let house = House::new().await;
+    let service = served([house.parts()]);
+    let [embedding, rest] = [Gate::new(), Gate::new()];
+    house
+        .fake
+        .next_of(Face::OpenAi, Turn::answer().held(&embedding));
+    let mut body = stream(&service, question()).await.into_body();
+    assert!(
+        house.fake.requests().is_empty(),
+        "nobody has asked for a frame"
+    );
+    assert!(frame(&mut body).now_or_never().is_none());
+    embedding.open();
+    let answer = "data: {\"type\":\"content_block_delta\",\"index\":0,\
+        \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade\"}}\n\n";
+    let turn = Turn::raw(
+        200,
+        format!("{answer}data: {{\"type\":\"message_stop\"}}\n\n"),
+    );
+    house
+        .fake
+        .next_of(Face::Anthropic, turn.held_after(answer.len(), &rest));
+    assert_eq!(frame(&mut body).await, Some(chunk("Shade")));
+    assert!(frame(&mut body).now_or_never().is_none());
+    rest.open();
+    assert_eq!(frame(&mut body).await.as_deref(), Some(DONE));
+}
+
+#[tokio::test]
+async fn what_was_said_before_a_fault_is_told_and_the_fault_is_the_end() {
+    let house = House::new().await;
+    let broken = "the provider returned an error";
+    let service = served([house.parts()]);
+    let delta = "data: {\"type\":\"content_block_delta\",\"index\":0,\
+        \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade\"}}\n\n";
+    let reported = |kind: &str| {
+        format!(
+            "{delta}data: {{\"type\":\"error\",\"error\":{{\"type\":\"{kind}\",\
+            \"message\":\"bad {KEY}\"}}}}\n\n"
+        )
+    };
+    for (body, sentence) in [
+        // It ends without its end, it says that it failed, it says what makes no sense.
+        (delta.to_owned(), broken),
+        (reported("overloaded_error"), broken),
+        (
+            reported("rate_limit_error"),
+            "the provider rate limit was exceeded; retry later",
+        ),
+        (format!("{delta}data: {{\"type\"\n\n"), broken),
+    ] {
+        house
+            .fake
+            .next_of(Face::Anthropic, Turn::raw(200, body.clone()));
+        let frames = text(stream(&service, question()).await).await;
+        assert_eq!(frames, chunk("Shade") + &failed(sentence), "{body}");
+    }
+    let turn = Turn::raw(200, delta.repeat(2)).reset_after(delta.len());
+    house.fake.next_of(Face::Anthropic, turn);
+    let frames = text(stream(&service, question()).await).await;
+    let expected = chunk("Shade") + &failed("the provider could not be reached");
+    assert_eq!(frames, expected);
+}
+
+#[tokio::test]
+async fn a_provider_may_be_silent_for_so_long_and_an_answer_last_for_so_long() {
+    let house = House::new().await;
+    let delta = "data: {\"type\":\"content_block_delta\",\"index\":0,\
+        \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade\"}}\n\n";
+    let hour = Duration::from_hours(1);
+    let soon = Duration::from_millis(200);
+    for (stream_idle, stream_max, sentence) in [
+        (soon, hour, "the request took too long to process"),
+        (hour, soon * 5, "request took too long to process"),
+    ] {
+        let patience = Patience {
+            request: hour,
+            stream_idle,
+            stream_max,
+            ping: hour,
+        };
+        let options = Options {
+            patience,
+            ..Options::default()
+        };
+        let service = served_with([house.parts()], options);
+        let turn = Turn::raw(200, delta.repeat(2)).held_after(delta.len(), &Gate::new());
+        house.fake.next_of(Face::Anthropic, turn);
+        let frames = text(stream(&service, question()).await).await;
+        assert_eq!(frames, chunk("Shade") + &failed(sentence));
+    }
+}
+
+#[tokio::test]
+async fn sources_and_costs_are_no_events() {
+    let house = House::new().await;
+    let service = served([house.parts()]);
+    house.fake.next_of(Face::Anthropic, Turn::text("Shade."));
+    let asked = json!({"query": QUESTION, "include_sources": true});
+    let frames = text(stream(&service, asked).await).await;
+    assert_eq!(frames, chunk("Shade.") + DONE);
+}
+
+#[tokio::test]
+async fn whoever_leaves_takes_the_work_along() {
+    let mut house = House::new().await;
+    let service = served([house.parts()]);
+    // While the vector is made.
+    let gate = Gate::new();
+    house.fake.next_of(Face::OpenAi, Turn::answer().held(&gate));
+    let mut body = stream(&service, question()).await.into_body();
+    tokio::select! {
+        frame = frame(&mut body) => panic!("{frame:?}"),
+        () = house.fake.asked(1) => drop(body),
+    }
+    house.fake.left(1).await;
+    // While the model speaks.
+    let turn = Turn::text("Ferns like shade.").held_after(200, &gate);
+    house.fake.next_of(Face::Anthropic, turn);
+    let mut body = stream(&service, question()).await.into_body();
+    tokio::select! {
+        () = async { while frame(&mut body).await.is_some() {} } => panic!("it ended"),
+        () = house.fake.asked(3) => drop(body),
+    }
+    house.fake.left(2).await;
+    // While the tables are searched.
+    house
+        .fixture
+        .given(
+            "CREATE FUNCTION wait(text) RETURNS text LANGUAGE sql VOLATILE AS
+            $$ SELECT pg_sleep(600)::text || $1 $$;
+         CREATE VIEW slow AS SELECT id, wait(content) AS content, embedding FROM docs;",
+        )
+        .await;
+    let service = served([Parts {
+        library: library(house.pool.clone(), vec![table("slow")]),
+        ..house.parts()
+    }]);
+    let mut body = stream(&service, question()).await.into_body();
+    let running = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'ziggurat' AND state = 'active'";
+    tokio::select! {
+        frame = frame(&mut body) => panic!("{frame:?}"),
+        () = until(&mut house.fixture, running, 1) => drop(body),
+    }
+    until(&mut house.fixture, running, 0).await;
+}
+
+async fn until(fixture: &mut Fixture, sql: &str, count: i64) {
+    while fixture.count(sql).await != count {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_streams_that_were_left_leave_nothing() {
+    let mut house = House::new().await;
+    let service = served([house.parts()]);
+    let turn = Turn::text("Ferns like shade.").held_after(200, &Gate::new());
+    house.fake.always_of(Face::Anthropic, turn);
+    for number in 0..1000 {
+        let mut body = stream(&service, question()).await.into_body();
+        if number % 50 == 0 {
+            let before = house.fake.requests().len();
+            tokio::select! {
+                () = async { while frame(&mut body).await.is_some() {} } => panic!("it ended"),
+                () = house.fake.asked(before + 2) => {}
+            }
+        } else {
+            // It has begun, and is somewhere on its way.
+            let begun = async { frame(&mut body).await };
+            assert!(begun.now_or_never().is_none());
+        }
+    }
+    house.fake.left(20).await;
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let busy = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'ziggurat' AND state <> 'idle'";
+    until(&mut house.fixture, busy, 0).await;
+    // What drives the connections of the client and cleans up after the pools.
+    until_idle(|| metrics.num_alive_tasks() < 20).await;
+}
+
+async fn until_idle(is_idle: impl Fn() -> bool) {
+    while !is_idle() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn the_connection_is_kept_where_there_is_a_header_for_it() {
+    let service = served([bare("docs", Embedder::local(), Completer::local())]);
+    for (version, connection) in [(Version::HTTP_11, true), (Version::HTTP_2, false)] {
+        let request = Request::post("/v1/pipelines/docs").version(version);
+        let body = json!({"query": QUESTION, "stream": true}).to_string();
+        let request = request.body(Body::from(body)).expect("valid");
+        let response = service.clone().oneshot(request).await.expect("infallible");
+        let headers = response.headers();
+        assert_eq!(
+            headers.contains_key("connection"),
+            connection,
+            "{version:?}"
+        );
+        assert_eq!(headers["cache-control"], "no-cache");
+        assert_eq!(headers["x-accel-buffering"], "no");
+    }
+}
