@@ -46,6 +46,7 @@ pub mod lease;
 pub mod lexer;
 pub mod metadata;
 pub mod nearest;
+pub mod passages;
 pub mod rows;
 pub mod server;
 pub mod statement;

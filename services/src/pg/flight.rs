@@ -19,6 +19,17 @@ pub(super) struct Flight {
     /// A query whose rows nobody needs, run first: settings for this transaction.
     pub(super) before: Option<String>,
     pub(super) query: String,
+    /// What stands for `$1`, `$2` and so on. With none it is one message, else a few.
+    pub(super) values: Vec<Value>,
+}
+
+/// A value that comes from a client. It travels beside the query and never in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    /// Of the type `text`.
+    Text(String),
+    /// Of the type `text[]`.
+    Texts(Vec<String>),
 }
 
 // === impl Flight ===
@@ -60,16 +71,13 @@ impl Flight {
         }
     }
 
-    fn message(&self, lease: &Lease) -> String {
+    fn opening(&self, lease: &Lease) -> String {
         let timeout = milliseconds(lease.database().query_timeout());
         let (before, end) = match &self.before {
             Some(before) => (&**before, "; "),
             None => ("", ""),
         };
-        format!(
-            "BEGIN READ ONLY; SET LOCAL statement_timeout = {timeout}; {before}{end}{}; COMMIT",
-            self.query
-        )
+        format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {timeout}; {before}{end}")
     }
 
     async fn send<T>(
@@ -77,33 +85,67 @@ impl Flight {
         lease: &mut Lease,
         row: impl Fn(&PgRow) -> sqlx::Result<T>,
     ) -> Result<Vec<T>, QueryError> {
-        let message = self.message(lease);
-        let mut rows = Vec::new();
-        let mut completed = 0;
-        // Behind BEGIN, SET and what comes before.
-        let ours = 2 + usize::from(self.before.is_some());
-        let results = sqlx::raw_sql(AssertSqlSafe(message));
-        let mut results = results.fetch_many(lease.begin());
-        let answer = async {
-            while let Some(result) = results.try_next().await? {
-                match result {
-                    Either::Left(_) => completed += 1,
-                    Either::Right(found) if completed == ours => rows.push(row(&found)?),
-                    Either::Right(_) => {}
-                }
-            }
-            Ok(())
+        let answer = if self.values.is_empty() {
+            self.send_at_once(lease, row).await
+        } else {
+            self.send_with_values(lease, row).await
         };
-        let answer: sqlx::Result<()> = answer.await;
-        drop(results);
         match answer {
-            Ok(()) => {
+            Ok(rows) => {
                 lease.has_answered();
                 Ok(rows)
             }
             Err(error @ sqlx::Error::Decode(_)) => Err(QueryError::Row(error)),
             Err(error) => Err(QueryError::new(error, Phase::Run, 0)),
         }
+    }
+
+    async fn send_at_once<T>(
+        &self,
+        lease: &mut Lease,
+        row: impl Fn(&PgRow) -> sqlx::Result<T>,
+    ) -> sqlx::Result<Vec<T>> {
+        let message = format!("{}{}; COMMIT", self.opening(lease), self.query);
+        let mut rows = Vec::new();
+        let mut completed = 0;
+        // Behind BEGIN, SET and what comes before.
+        let ours = 2 + usize::from(self.before.is_some());
+        let results = sqlx::raw_sql(AssertSqlSafe(message));
+        let mut results = results.fetch_many(lease.begin());
+        while let Some(result) = results.try_next().await? {
+            match result {
+                Either::Left(_) => completed += 1,
+                Either::Right(found) if completed == ours => rows.push(row(&found)?),
+                Either::Right(_) => {}
+            }
+        }
+        Ok(rows)
+    }
+
+    async fn send_with_values<T>(
+        &self,
+        lease: &mut Lease,
+        row: impl Fn(&PgRow) -> sqlx::Result<T>,
+    ) -> sqlx::Result<Vec<T>> {
+        let opening = self.opening(lease);
+        let opening = sqlx::raw_sql(AssertSqlSafe(opening));
+        opening.execute(lease.begin()).await?;
+        // Not kept prepared: clients decide how many queries there are.
+        let mut query = sqlx::query(AssertSqlSafe(&*self.query)).persistent(false);
+        for value in &self.values {
+            query = match value {
+                Value::Text(text) => query.bind(text),
+                Value::Texts(texts) => query.bind(texts),
+            };
+        }
+        let mut rows = Vec::new();
+        let mut results = query.fetch(lease.begin());
+        while let Some(found) = results.try_next().await? {
+            rows.push(row(&found)?);
+        }
+        drop(results);
+        lease.begin().execute("COMMIT").await?;
+        Ok(rows)
     }
 }
 

@@ -47,7 +47,7 @@
 mod query;
 #[cfg(test)]
 mod tests;
-mod vector;
+pub(in crate::pg) mod vector;
 
 use sqlx::{Row as _, ValueRef as _, postgres::PgRow};
 
@@ -59,6 +59,7 @@ use super::{
 };
 
 use self::query::Query;
+pub(in crate::pg) use self::query::{quoted, settings};
 
 /// How many rows an index may be asked for at once: as far as pgvector lets one look.
 const MAX_REACH: u32 = 1000;
@@ -178,6 +179,7 @@ impl Nearest<'_> {
             name: "SELECT",
             before: None,
             query: query::sample(self, SAMPLE_ROWS),
+            values: Vec::new(),
         };
         flight.read(pool.lease().await?, |row| texts(row, 0)).await
     }
@@ -213,8 +215,9 @@ impl Nearest<'_> {
 async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Found>, QueryError> {
     let flight = Flight {
         name: "SELECT",
-        before: Some(query::settings(reach)),
+        before: Some(settings(reach)),
         query,
+        values: Vec::new(),
     };
     let found = |row: &PgRow| {
         Ok(Found {
@@ -251,7 +254,7 @@ fn texts(row: &PgRow, first: usize) -> sqlx::Result<Vec<Option<String>>> {
 }
 
 /// The text of a value. In a database whose encoding is `SQL_ASCII` it may be in any.
-fn text(row: &PgRow, index: usize) -> sqlx::Result<Option<String>> {
+pub(in crate::pg) fn text(row: &PgRow, index: usize) -> sqlx::Result<Option<String>> {
     let value = row.try_get_raw(index)?;
     if value.is_null() {
         return Ok(None);
@@ -260,7 +263,7 @@ fn text(row: &PgRow, index: usize) -> sqlx::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(bytes).into_owned()))
 }
 
-fn number(row: &PgRow, index: usize) -> sqlx::Result<Option<f64>> {
+pub(in crate::pg) fn number(row: &PgRow, index: usize) -> sqlx::Result<Option<f64>> {
     let text = text(row, index)?;
     let number = text.map(|text| text.parse::<f64>()).transpose();
     number.map_err(|error| sqlx::Error::Decode(Box::new(error)))

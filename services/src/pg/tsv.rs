@@ -73,6 +73,13 @@ pub fn write_value(out: &mut impl Line, kind: Kind, text: &str) {
     }
 }
 
+/// A document without the white space between its tokens.
+pub(crate) fn compact_json(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    json::Compact::new(&mut out).put(document);
+    out
+}
+
 /// Writes a text as one field, such as the name of a column.
 pub fn write_text(out: &mut impl Line, text: &str) {
     Field(out).put(text);
@@ -91,6 +98,12 @@ impl Line for String {
 
     fn push_tab(&mut self) {
         self.push('\t');
+    }
+}
+
+impl Put for String {
+    fn put(&mut self, text: &str) {
+        self.push_str(text);
     }
 }
 

@@ -1,159 +1,247 @@
-//! The tables of a pipeline, and how they are searched.
+//! The tables of a pipeline, and how passages are found in them.
+//!
+//! Each table is searched in two ways at once: by the meaning of the question, as soon as its
+//! vector is there, and by its words, which need not wait for that. Reciprocal rank fusion makes
+//! one order of both, and the tables are merged by score.
+//!
+//! ```no_run
+//! use ziggurat_services::{
+//!     llm::Embedder,
+//!     pg::lease::Pool,
+//!     rag::library::{Backend, Failure, Library, Manner, Question, Table},
+//! };
+//!
+//! # async fn example(pool: Pool, embedder: Embedder) -> Result<(), Failure> {
+//! let table = Table {
+//!     name: "shop.manual".into(),
+//!     text: "body".into(),
+//!     vector: "embedding".into(),
+//!     id: Some("id".into()),
+//!     filter: None,
+//!     keyword: Backend::Auto,
+//! };
+//! let library = Library::new(pool, "support", vec![table], Manner::default());
+//! library.check().await;
+//!
+//! let text = "How is wool washed?";
+//! let question = Question {
+//!     text,
+//!     filter: None,
+//!     top_n: 10,
+//!     disable_hybrid: false,
+//! };
+//! let embedding = async { Ok(embedder.embed(text).await?.vector) };
+//! for passage in library.find(&question, embedding).await? {
+//!     println!("{:?}: {}", passage.id, passage.content);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A search of several tables takes a connection for each table and way, as far as the pool has
+//! room, and one that is dropped is cancelled. A table that fails is left out as long as others
+//! have something to say; which ones fail, and why, goes to the log.
 
-use sqlx::{AssertSqlSafe, Row as _};
-use thiserror::Error;
+mod backend;
+mod blend;
+mod failure;
+mod shelf;
+#[cfg(test)]
+mod tests;
+mod words;
 
-use super::filter::{CheckedFilter, InvalidFilter};
+use std::{fmt, iter, sync::Arc};
+
+use futures_util::future;
+
+use super::filter::{CheckedFilter, RawFilter};
 use crate::{llm, pg::lease::Pool};
 
-/// A table.
+pub use self::{
+    backend::{Backend, UnknownBackend},
+    failure::{Failure, Trouble},
+};
+use self::{
+    blend::Hits,
+    failure::Verdict,
+    shelf::{Request, Shelf},
+};
+
+/// The most passages a question may ask for.
+pub const MAX_TOP_N: usize = 1000;
+
+/// A table to search, as an operator describes it.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "a stand-in")]
 pub struct Table {
+    /// Its name, which may have a schema before a dot and parts in quotes.
     pub name: String,
+    /// The column with the texts.
     pub text: String,
+    /// The column with their vectors.
     pub vector: String,
+    /// The column that tells the rows apart.
     pub id: Option<String>,
+    /// Which rows are searched at all.
     pub filter: Option<TableFilter>,
+    /// How words are searched for.
     pub keyword: Backend,
 }
 
-/// A filter.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "a stand-in")]
+/// Which rows of a table are searched at all.
+#[derive(Clone, Debug, PartialEq)]
 pub enum TableFilter {
+    /// By a condition in SQL.
     Raw(RawFilter),
+    /// By tests of columns.
     Structured(CheckedFilter),
 }
 
-/// A filter in SQL.
-#[derive(Clone, Debug)]
-pub struct RawFilter(#[expect(dead_code, reason = "a stand-in")] String);
-
-impl RawFilter {
-    /// Takes it.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn new(text: String) -> Result<Self, InvalidFilter> {
-        Ok(Self(text))
-    }
-}
-
-/// A back-end.
-#[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "a stand-in")]
-pub enum Backend {
-    Auto,
-    PgTextsearch,
-    PgSearch,
-    VchordBm25,
-    Tsvector,
-    Scan,
-    Off,
-}
-
-/// How it is searched.
-#[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "a stand-in")]
+/// How a pipeline searches.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Manner {
+    /// Whether it also searches by words.
     pub hybrid: bool,
+    /// What the order by meaning weighs, from 0 to 1; the order by words weighs the rest.
     pub vector_weight: f64,
+    /// How similar a passage has to be at least that is found by its meaning alone.
     pub min_similarity: Option<f64>,
+    /// How many rows are read at most where no index serves the words.
     pub max_scanned: u32,
 }
 
-/// The tables.
-#[derive(Clone, Debug)]
-pub struct Library {
-    pool: Pool,
-    tables: Vec<Table>,
-}
-
-/// A question.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "a stand-in")]
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
+    /// The question.
     pub text: &'a str,
+    /// Which rows the client wants. It narrows what the operator allows.
     pub filter: Option<&'a CheckedFilter>,
+    /// How many passages are returned at most.
     pub top_n: usize,
+    /// Whether it is searched by meaning alone.
     pub disable_hybrid: bool,
 }
 
-/// Something that was found.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "a stand-in")]
+/// A text that answers.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Passage {
+    /// What names it, if something does.
     pub id: Option<String>,
+    /// The text.
     pub content: String,
+    /// How well it answers; more is better.
     pub score: f64,
 }
 
-/// What is wrong with the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "a stand-in")]
-pub enum Trouble {
-    Unavailable,
-    Refused,
-    Failed,
+/// The tables of a pipeline. Clones share what is known of them.
+#[derive(Clone)]
+pub struct Library {
+    inner: Arc<Inner>,
 }
 
-/// Why nothing was searched.
-#[derive(Debug, Error)]
-#[expect(missing_docs, reason = "a stand-in")]
-pub enum Failure {
-    #[error("the question has no vector")]
-    Embedding(#[source] llm::Error),
-    #[error("the filter does not fit")]
-    Filter,
-    #[error("the database failed")]
-    Database(Trouble, #[source] Box<dyn std::error::Error + Send + Sync>),
+struct Inner {
+    pipeline: String,
+    manner: Manner,
+    shelves: Vec<Shelf>,
 }
+
+// === impl Manner ===
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self {
+            hybrid: true,
+            vector_weight: 0.5,
+            min_similarity: None,
+            max_scanned: 10_000,
+        }
+    }
+}
+
+// === impl Library ===
 
 impl Library {
-    /// Makes it.
+    /// Takes the tables of a pipeline, and connections to the database they are in. Connects to
+    /// nothing.
     #[must_use]
-    pub fn new(pool: Pool, _: &str, tables: Vec<Table>, _: Manner) -> Self {
-        Self { pool, tables }
+    pub fn new(pool: Pool, pipeline: &str, tables: Vec<Table>, manner: Manner) -> Self {
+        let is_hybrid = manner.hybrid && manner.vector_weight < 1.0;
+        let shelves = tables
+            .into_iter()
+            .zip(iter::repeat(pool))
+            .map(|(table, pool)| Shelf::new(table, pipeline, pool, is_hybrid));
+        Self {
+            inner: Arc::new(Inner {
+                pipeline: pipeline.to_owned(),
+                manner,
+                shelves: shelves.collect(),
+            }),
+        }
     }
 
-    /// Searches it.
+    /// Looks at the tables, and says in the log what keeps them from being searched, or from
+    /// being searched quickly. A database that is down is one of these things.
+    pub async fn check(&self) {
+        future::join_all(self.inner.shelves.iter().map(Shelf::check)).await;
+    }
+
+    /// Finds passages, the best first.
+    ///
+    /// The vector of the question may still be in the making.
     ///
     /// # Errors
-    /// If the database fails.
+    /// When there is no vector, when the filter of the question fits none of the tables, and when
+    /// a table fails and the others have nothing to say.
     pub async fn find(
         &self,
         question: &Question<'_>,
         embedding: impl Future<Output = Result<Vec<f32>, llm::Error>> + Send,
     ) -> Result<Vec<Passage>, Failure> {
-        let vector = embedding.await.map_err(Failure::Embedding)?;
-        let mut found = Vec::new();
-        for table in &self.tables {
-            let id = table.id.as_deref().unwrap_or("NULL");
-            let (text, column, name) = (&table.text, &table.vector, &table.name);
-            let sql = format!(
-                "SELECT {id}::text, {text}, 1 - ({column} <=> $1::vector) FROM {name}
-                 ORDER BY {column} <=> $1::vector LIMIT $2"
-            );
-            let mut lease = self
-                .pool
-                .lease()
-                .await
-                .map_err(|error| Failure::Database(Trouble::Unavailable, error.into()))?;
-            let limit = i64::try_from(question.top_n).unwrap_or(i64::MAX);
-            let rows = sqlx::query(AssertSqlSafe(sql))
-                .bind(format!("{vector:?}"))
-                .bind(limit)
-                .fetch_all(lease.begin())
-                .await
-                .map_err(|error| Failure::Database(Trouble::Refused, error.into()))?;
-            lease.settle();
-            found.extend(rows.iter().map(|row| Passage {
-                id: row.get(0),
-                content: row.get(1),
-                score: row.get(2),
-            }));
+        let inner = &*self.inner;
+        let top_n = question.top_n.min(MAX_TOP_N);
+        let request = Request {
+            text: question.text,
+            filter: question.filter.map(CheckedFilter::conditions),
+            // Never more than MAX_TOP_N.
+            rows: u32::try_from(2 * top_n).unwrap_or(u32::MAX),
+            manner: &inner.manner,
+        };
+        let is_hybrid =
+            inner.manner.hybrid && inner.manner.vector_weight < 1.0 && !question.disable_hybrid;
+        let vector = async {
+            let embedding = embedding.await.map_err(Failure::Embedding)?;
+            let arms = inner.shelves.iter();
+            Ok(future::join_all(arms.map(|shelf| shelf.closest(&request, &embedding))).await)
+        };
+        let words = async {
+            if !is_hybrid {
+                return Ok(Vec::new());
+            }
+            let arms = inner.shelves.iter();
+            Ok(future::join_all(arms.map(|shelf| shelf.wordwise(&request))).await)
+        };
+        // Without a vector nobody waits for the words.
+        let (vector, words) = future::try_join(vector, words).await?;
+        let mut verdict = Verdict::default();
+        let mut words = words.into_iter();
+        let hits = vector.into_iter().map(|found| Hits {
+            vector: verdict.of(found),
+            words: words.next().unwrap_or_default(),
+        });
+        let hits: Vec<_> = hits.collect();
+        let weight = is_hybrid.then_some(inner.manner.vector_weight);
+        let passages = blend::blend(hits, weight, top_n);
+        if passages.is_empty() {
+            verdict.judge()?;
         }
-        Ok(found)
+        Ok(passages)
+    }
+}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Library")
+            .field("pipeline", &self.inner.pipeline)
+            .finish_non_exhaustive()
     }
 }

@@ -27,15 +27,8 @@ impl<'a> Query<'a> {
     pub(super) fn new(nearest: &'a Nearest<'a>, asked: &[f32]) -> Self {
         let distances = nearest.vectors.iter().map(|vector| {
             let column = vector.column;
-            let literal = vector::literal(asked, column.data_type());
             let operator = nearest.metric.operator();
-            let name = quoted(column.name());
-            match vector::pgvector_type(column.data_type()) {
-                Some((Some(schema), _)) => {
-                    format!("{name} OPERATOR({schema}.{operator}) {literal}")
-                }
-                _ => format!("{name} {operator} {literal}"),
-            }
+            vector::distance(&quoted(column.name()), column.data_type(), operator, asked)
         });
         Self {
             nearest,
@@ -151,7 +144,7 @@ impl<'a> Query<'a> {
 /// An index that comes to its end too early looks on (from pgvector 0.8). A setting pgvector
 /// does not know is refused once it is loaded into the session, and taken before that; so what
 /// is unknown is set only as long as nothing is known. What an operator has set stays.
-pub(super) fn settings(reach: u32) -> String {
+pub(in crate::pg) fn settings(reach: u32) -> String {
     let current = |name: &str| format!("nullif(pg_catalog.current_setting('{name}', true), '')");
     let look_on = |name: &str, how: &str| {
         let current = current(name);
@@ -201,6 +194,7 @@ fn name(table: Table<'_>) -> String {
     format!("{}.{}", quoted(table.schema()), quoted(table.name()))
 }
 
-fn quoted(name: &str) -> String {
+/// A name in double quotes.
+pub(in crate::pg) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -78,7 +78,7 @@ impl Room {
 
     /// The plan of a query, with the settings that go with it.
     async fn plan(&mut self, reach: u32, query: &str) -> String {
-        let settings = query::settings(reach);
+        let settings = settings(reach);
         self.fixture.given(&format!("BEGIN; {settings}")).await;
         let explain = AssertSqlSafe(format!("EXPLAIN {query}"));
         let lines: Vec<String> = sqlx::query_scalar(explain)
@@ -273,7 +273,7 @@ async fn what_was_set_for_a_search_is_gone_after_it_and_what_an_operator_set_sta
         .execute(lease.begin())
         .await
         .expect("set");
-    let settings = AssertSqlSafe(format!("BEGIN; {}", query::settings(60)));
+    let settings = AssertSqlSafe(format!("BEGIN; {}", settings(60)));
     sqlx::raw_sql(settings)
         .execute(lease.begin())
         .await

@@ -7,7 +7,7 @@ const TYPES: [&str; 3] = ["vector", "halfvec", "sparsevec"];
 
 /// A type of pgvector as `format_type` writes it: its schema, if it has to be named, and its
 /// name. A domain over one is none.
-pub(super) fn pgvector_type(data_type: &str) -> Option<(Option<&str>, &str)> {
+pub(in crate::pg) fn pgvector_type(data_type: &str) -> Option<(Option<&str>, &str)> {
     let (name, _) = data_type.rsplit_once('(').unwrap_or((data_type, ""));
     let (schema, name) = match name.rsplit_once('.') {
         Some((schema, name)) => (Some(schema), name),
@@ -16,11 +16,25 @@ pub(super) fn pgvector_type(data_type: &str) -> Option<(Option<&str>, &str)> {
     TYPES.contains(&name).then_some((schema, name))
 }
 
+/// How far a column is from a vector, by an operator of pgvector wherever it is installed.
+pub(in crate::pg) fn distance(
+    column: &str,
+    data_type: &str,
+    operator: &str,
+    asked: &[f32],
+) -> String {
+    let literal = literal(asked, data_type);
+    match pgvector_type(data_type) {
+        Some((Some(schema), _)) => format!("{column} OPERATOR({schema}.{operator}) {literal}"),
+        _ => format!("{column} {operator} {literal}"),
+    }
+}
+
 /// A constant without a type, which takes that of the column it is compared with: so a domain,
 /// or a type that is not on the search path, needs no name.
 ///
 /// Each number is the shortest text that is read as the same 32-bit float.
-pub(super) fn literal(vector: &[f32], data_type: &str) -> String {
+fn literal(vector: &[f32], data_type: &str) -> String {
     let mut text = String::with_capacity(vector.len() * 13 + 16);
     if let Some((_, "sparsevec")) = pgvector_type(data_type) {
         text.push_str("'{");
