@@ -1,6 +1,6 @@
 //! What the servers say of themselves, in OpenAPI 3.0.3.
 //!
-//! A document is put together from the handlers (`tools`), lowered from the revision utoipa
+//! A document is put together from the handlers (`tools`, `rag`), lowered from the revision utoipa
 //! writes to the one clients read ([`v3_0`]), and committed as JSON; a test fails when the two
 //! differ. A server sends the committed bytes: it knows nothing of how they came to be.
 //!
@@ -11,13 +11,18 @@
 //! # Ok::<_, serde_json::Error>(())
 //! ```
 //!
-//! After a change to a handler: `cargo run -p ziggurat-openapi > openapi/ziggurat-tools.json`.
+//! After a change to a handler: `cargo run -p ziggurat-openapi > openapi/ziggurat-tools.json`,
+//! or the same with `-- rag` for the other one.
 
+pub mod rag;
 pub mod tools;
 pub mod v3_0;
 
 /// The document of the tool server, JSON.
 pub const TOOLS: &str = include_str!("../ziggurat-tools.json");
+
+/// The document of the retrieval server, JSON.
+pub const RAG: &str = include_str!("../ziggurat-rag.json");
 
 /// A page that shows the document of the server it comes from. It needs nothing from anywhere
 /// else.
@@ -31,34 +36,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_committed_document_is_the_one_of_the_handlers() {
-        let generated = tools::document().expect("nothing unknown");
-        let committed: serde_json::Value = serde_json::from_str(TOOLS).expect("JSON");
-        assert!(
-            generated == committed,
-            "run `cargo run -p ziggurat-openapi > openapi/ziggurat-tools.json`"
-        );
+    fn the_committed_documents_are_those_of_the_handlers() {
+        for (name, committed, generated) in [
+            ("tools", TOOLS, tools::document()),
+            ("rag", RAG, rag::document()),
+        ] {
+            let committed: serde_json::Value = serde_json::from_str(committed).expect("JSON");
+            assert!(
+                generated.expect("nothing unknown") == committed,
+                "run `cargo run -p ziggurat-openapi -- {name} > openapi/ziggurat-{name}.json`"
+            );
+        }
     }
 
     #[test]
     fn every_operation_has_a_name_of_its_own() {
-        let document = tools::document().expect("nothing unknown");
-        let mut names = Vec::new();
-        for methods in document["paths"].as_object().expect("paths").values() {
-            for operation in methods.as_object().expect("methods").values() {
-                names.push(
-                    operation["operationId"]
-                        .as_str()
-                        .expect("a name")
-                        .to_owned(),
-                );
-                assert!(operation["summary"].is_string(), "{operation}");
+        for document in [tools::document(), rag::document()] {
+            let document = document.expect("nothing unknown");
+            let mut names = Vec::new();
+            for methods in document["paths"].as_object().expect("paths").values() {
+                for operation in methods.as_object().expect("methods").values() {
+                    let name = operation["operationId"].as_str().expect("a name");
+                    names.push(name.to_owned());
+                    assert!(operation["summary"].is_string(), "{operation}");
+                }
             }
+            let count = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), count, "{names:?}");
         }
-        let count = names.len();
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), count, "{names:?}");
     }
 
     #[test]

@@ -133,6 +133,7 @@ enum LiveStatus {
 }
 
 /// Serves pipelines, and what there is to say about them.
+#[must_use]
 pub fn service<B>(
     pipelines: Pipelines,
     options: Options,

@@ -14,7 +14,7 @@ use crate::llm::Deadline;
 /// What a pipeline answers.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = QueryResponse)]
-pub(super) struct Answer {
+pub(super) struct Answered {
     /// The words of the model.
     answer: String,
     /// What was found, best first: only if it was asked for, is permitted, and there is any.
@@ -43,7 +43,7 @@ pub(super) async fn answer(
     pipeline: &Pipeline,
     ask: Ask,
     deadline: Deadline,
-) -> Result<Answer, Failure> {
+) -> Result<Answered, Failure> {
     deadline.cut(answer_by(pipeline, ask, deadline)).await?
 }
 
@@ -51,11 +51,11 @@ async fn answer_by(
     pipeline: &Pipeline,
     mut ask: Ask,
     deadline: Deadline,
-) -> Result<Answer, Failure> {
+) -> Result<Answered, Failure> {
     let shows_sources = pipeline.shows_sources(&ask);
     let passages = pipeline.find(&ask, deadline).await?;
     if passages.is_empty() {
-        return Ok(Answer {
+        return Ok(Answered {
             answer: NOTHING.to_owned(),
             sources: Vec::new(),
             tokens_used: 0,
@@ -66,7 +66,7 @@ async fn answer_by(
     let sources = if shows_sources { passages } else { Vec::new() };
     let reply = pipeline.completer().complete_by(&prompt, deadline).await?;
     pipeline.note(&reply.stop);
-    Ok(Answer {
+    Ok(Answered {
         answer: reply.text().into_owned(),
         sources: sources.into_iter().map(Source::from).collect(),
         tokens_used: reply.usage.total_tokens,

@@ -14,7 +14,7 @@ use ziggurat_layers::{
 
 use super::{
     filter::{CheckedFilter, Filter},
-    reply::invalid,
+    reply::{Refused, invalid},
 };
 use crate::{llm, rest::Payload, serve};
 
@@ -146,7 +146,7 @@ pub(super) struct Ask {
 
 impl Ask {
     /// Reads the body of a request, and checks it in the order the specification gives.
-    pub(super) fn read(body: Bytes) -> Result<Self, Rejection> {
+    pub(super) fn read(body: Bytes) -> Result<Self, Refused> {
         if body.is_empty() {
             return Err(unreadable("EOF"));
         }
@@ -161,7 +161,7 @@ impl Ask {
 // === impl QueryRequest ===
 
 impl QueryRequest {
-    fn check(self) -> Result<Ask, Rejection> {
+    fn check(self) -> Result<Ask, Refused> {
         let query = self.query.filter(|query| !query.trim().is_empty());
         let query = query.ok_or_else(|| invalid("query is required".to_owned()))?;
         let messages = self.messages.unwrap_or_default().into_iter().enumerate();
@@ -187,7 +187,7 @@ impl QueryRequest {
 // === impl Message ===
 
 impl Message {
-    fn check(self, index: usize) -> Result<llm::Message, Rejection> {
+    fn check(self, index: usize) -> Result<llm::Message, Refused> {
         match self.role.as_deref() {
             Some("user") => Ok(llm::Message::user(self.content)),
             Some("assistant") => Ok(llm::Message::assistant(self.content)),
@@ -200,7 +200,7 @@ impl Message {
 }
 
 /// The body of a request, whole. How large it may be is settled further out.
-pub(super) async fn whole<B>(body: B) -> Result<Bytes, Rejection>
+pub(super) async fn whole<B>(body: B) -> Result<Bytes, Refused>
 where
     B: Body<Error = BodyError>,
 {
@@ -229,7 +229,7 @@ where
 }
 
 /// A body that ends before its end. Of the connection nothing can be known behind it.
-fn broken(error: &BodyError) -> Rejection {
+fn broken(error: &BodyError) -> Refused {
     let slow = error.source().and_then(|error| error.downcast_ref());
     let rejection = match slow {
         Some(serve::BodyError::TooSlow) => Rejection::new(
@@ -237,12 +237,13 @@ fn broken(error: &BodyError) -> Rejection {
             "request_timeout",
             "the request body did not come in in time",
         ),
-        _ => unreadable("it broke off"),
+        _ => *unreadable("it broke off"),
     };
-    rejection.with_header(header::CONNECTION, HeaderValue::from_static("close"))
+    let close = HeaderValue::from_static("close");
+    rejection.with_header(header::CONNECTION, close).into()
 }
 
-fn unreadable(reason: &str) -> Rejection {
+fn unreadable(reason: &str) -> Refused {
     invalid(format!("invalid request body: {reason}"))
 }
 

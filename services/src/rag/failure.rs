@@ -98,7 +98,7 @@ impl From<library::Failure> for Failure {
         match failure {
             library::Failure::Embedding(error) => error.into(),
             library::Failure::Database(trouble, _) => Self::Retrieval(trouble, failure),
-            failure => Self::Filter(failure),
+            library::Failure::Filter => Self::Filter(failure),
         }
     }
 }

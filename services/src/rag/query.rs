@@ -14,12 +14,12 @@ use ziggurat_layers::{
 
 use super::{
     Options, Responded,
-    answer::{Answer, answer},
+    answer::{Answered, answer},
     ask::{Ask, QueryRequest, whole},
     handler::Handler,
     pipeline::Pipeline,
     pipelines::Pipelines,
-    reply::{ErrorLine, ErrorResponse, json, no_such_method, not_found},
+    reply::{ErrorLine, ErrorResponse, Refused, json, no_such_method, not_found},
     stream::events,
 };
 use crate::{
@@ -89,7 +89,7 @@ where
     request_body = QueryRequest,
     responses(
         (status = 200, description = "The answer", content(
-            (Answer = "application/json"),
+            (Answered = "application/json"),
             (String = "text/event-stream"),
         )),
         (status = 400, description = "The question makes no sense", body = ErrorResponse),
@@ -107,7 +107,7 @@ async fn query<B>(
     pipeline: Arc<Pipeline>,
     request: Request<LimitedBody<B>>,
     options: &Options,
-) -> Result<Responded<impl Stream<Item = Event> + Send + use<B>>, Rejection>
+) -> Result<Responded<impl Stream<Item = Event> + Send + use<B>>, Refused>
 where
     B: Body<Error: Into<Box<dyn StdError + Send + Sync>>>,
 {
@@ -126,13 +126,13 @@ where
         Err(failure) => {
             let rejection = failure.rejection(has_codes);
             failure.log(pipeline.name());
-            Err(rejection)
+            Err(rejection.into())
         }
     }
 }
 
 /// The pipeline a request is for.
-fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>, Rejection> {
+fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>, Refused> {
     let name = request.uri().path().strip_prefix(ROOT).unwrap_or_default();
     if name.is_empty() || name.contains('/') {
         return Err(not_found());
@@ -143,7 +143,7 @@ fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>,
     let name = decoded(name);
     pipelines.find(&name).ok_or_else(|| {
         let message = format!("pipeline not found: {name}");
-        Rejection::new(StatusCode::NOT_FOUND, "pipeline_not_found", message)
+        Rejection::new(StatusCode::NOT_FOUND, "pipeline_not_found", message).into()
     })
 }
 

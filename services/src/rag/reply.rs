@@ -14,6 +14,10 @@ use ziggurat_layers::reject::{ErrorObject, Rejection, Render};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ErrorLine;
 
+/// A request that is turned down.
+// Boxed: a `Result` with it is as large as its other side.
+pub(super) type Refused = Box<Rejection>;
+
 /// How a request is turned down.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it describes what `ErrorLine` writes")]
@@ -86,20 +90,21 @@ pub(super) fn json(value: &impl Serialize) -> Response<Bytes> {
 }
 
 /// 400: the request is no good.
-pub(super) fn invalid(message: String) -> Rejection {
-    Rejection::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+pub(super) fn invalid(message: String) -> Refused {
+    Rejection::new(StatusCode::BAD_REQUEST, "invalid_request", message).into()
 }
 
 /// 404: there is nothing at this path.
-pub(super) fn not_found() -> Rejection {
-    Rejection::new(StatusCode::NOT_FOUND, "not_found", "resource not found")
+pub(super) fn not_found() -> Refused {
+    Rejection::new(StatusCode::NOT_FOUND, "not_found", "resource not found").into()
 }
 
 /// 405: there is something, but not with this method.
-pub(super) fn no_such_method(allow: &'static str) -> Rejection {
+pub(super) fn no_such_method(allow: &'static str) -> Refused {
     let status = StatusCode::METHOD_NOT_ALLOWED;
     Rejection::new(status, "method_not_allowed", "method not allowed")
         .with_header(header::ALLOW, HeaderValue::from_static(allow))
+        .into()
 }
 
 #[cfg(test)]
@@ -113,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_one_line_with_the_code_first() {
-        let said = rendered(invalid("query is \"required\"".to_owned()));
+        let said = rendered(*invalid("query is \"required\"".to_owned()));
         let line = "{\"error\":{\"code\":\"INVALID_REQUEST\",\
             \"message\":\"query is \\\"required\\\"\"}}\n";
         assert_eq!(said, (400, line.into()));

@@ -139,36 +139,40 @@ mod tests {
             places.collect()
         };
         let original = [("a", 0.01), ("b", 0.01), ("c", 0.01)];
-        let cases: [(usize, Turn, &[(&str, f64)]); 9] = [
+        let cases = [
             (
                 0,
                 answer(&[(2, 0.9), (0, 0.5), (1, 0.1)]),
-                &[("c", 0.9), ("a", 0.5), ("b", 0.1)],
+                places(&[("c", 0.9), ("a", 0.5), ("b", 0.1)]),
             ),
             // What is not in the answer is dropped.
-            (0, answer(&[(1, 0.9)]), &[("b", 0.9)]),
-            (2, answer(&[(2, 0.9), (0, 0.5)]), &[("c", 0.9), ("a", 0.5)]),
+            (0, answer(&[(1, 0.9)]), places(&[("b", 0.9)])),
+            (
+                2,
+                answer(&[(2, 0.9), (0, 0.5)]),
+                places(&[("c", 0.9), ("a", 0.5)]),
+            ),
             (
                 2,
                 answer(&[(2, 0.9), (0, 0.5), (1, 0.1)]),
-                &[("c", 0.9), ("a", 0.5)],
+                places(&[("c", 0.9), ("a", 0.5)]),
             ),
             // An index that is none, and one that comes twice.
             (
                 0,
                 answer(&[(3, 1.0), (1, 0.9), (1, 0.8), (0, 0.7)]),
-                &[("b", 0.9), ("a", 0.7)],
+                places(&[("b", 0.9), ("a", 0.7)]),
             ),
-            (0, answer(&[]), &original),
-            (0, answer(&[(7, 0.9)]), &original),
-            (0, Turn::refusal(500), &original),
-            (0, Turn::malformed(), &original),
+            (0, answer(&[]), places(&original)),
+            (0, answer(&[(7, 0.9)]), places(&original)),
+            (0, Turn::refusal(500), places(&original)),
+            (0, Turn::malformed(), places(&original)),
         ];
         for (top_k, turn, expected) in cases {
             let shown = format!("{turn:?}");
             fake.next(turn);
             let ordered = ordered(&rerank(&fake, top_k)).await;
-            assert_eq!(ordered, places(expected), "{shown}");
+            assert_eq!(ordered, expected, "{shown}");
         }
     }
 

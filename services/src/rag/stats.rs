@@ -38,6 +38,7 @@ struct PipelineUsage {
 #[derive(Debug, ToSchema)]
 #[expect(
     dead_code,
+    clippy::struct_field_names,
     reason = "it describes a type that knows nothing of OpenAPI"
 )]
 struct TokenUsage {

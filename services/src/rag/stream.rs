@@ -56,7 +56,7 @@ enum Stage {
     /// Nothing was done yet.
     Asked(Box<Asked>),
     /// The provider speaks.
-    Answering(Chunks),
+    Answering(Box<Chunks>),
     /// All words were told.
     Told,
     /// The last event was sent.
@@ -149,11 +149,11 @@ impl Telling {
         drop(passages);
         let chunks = self.pipeline.completer().stream_by(&prompt, deadline);
         let chunks = chunks.await?.with_idle(idle);
-        self.go_on(chunks).await
+        self.go_on(Box::new(chunks)).await
     }
 
     /// What the provider says next. What it has said before it failed was told by then.
-    async fn go_on(&mut self, mut chunks: Chunks) -> Result<Option<String>, Failure> {
+    async fn go_on(&mut self, mut chunks: Box<Chunks>) -> Result<Option<String>, Failure> {
         loop {
             match chunks.next().await.transpose()? {
                 Some(Chunk::Text(words)) => {

@@ -46,9 +46,9 @@ pub(super) fn provider(face: Face) -> Provider {
     Provider::find(face.name()).expect("they have the same names")
 }
 
-pub(super) fn access(fake: &Fake, face: Face) -> Access {
+pub(super) fn access(played: &Fake, face: Face) -> Access {
     Access {
-        base_url: Some(fake.url(face)),
+        base_url: Some(played.url(face)),
         key: Some(KEY.to_owned().into()),
         retry: Retry::never(),
         ..Access::default()
@@ -60,12 +60,12 @@ pub(super) fn http(face: Face, access: &Access) -> Http {
     Http::new(&client, provider(face), access).expect("usable")
 }
 
-pub(super) fn embedder(fake: &Fake, face: Face) -> Embedder {
-    Embedder::new(http(face, &access(fake, face)), Some("embedding-1")).expect("an embedder")
+pub(super) fn embedder(played: &Fake, face: Face) -> Embedder {
+    Embedder::new(http(face, &access(played, face)), Some("embedding-1")).expect("an embedder")
 }
 
-pub(super) fn completer(fake: &Fake, face: Face) -> Completer {
-    Completer::new(http(face, &access(fake, face)), "model-1").expect("a completer")
+pub(super) fn completer(played: &Fake, face: Face) -> Completer {
+    Completer::new(http(face, &access(played, face)), "model-1").expect("a completer")
 }
 
 /// A pool of a database that is not there.
@@ -214,9 +214,9 @@ async fn said(response: Response<Body>) -> (u16, Value) {
     let link = r#"</v1/openapi.json>; rel="service-desc""#;
     assert_eq!(headers["link"], link);
     let text = text(response).await;
-    let line = text.strip_suffix('\n').expect("a line that ends");
-    assert!(!line.contains('\n'), "{line}");
-    (status, serde_json::from_str(line).expect("JSON"))
+    let json = text.strip_suffix('\n').expect("a line that ends");
+    assert!(!json.contains('\n'), "{json}");
+    (status, serde_json::from_str(json).expect("JSON"))
 }
 
 async fn ask(service: &Router, body: Value) -> (u16, Value) {

@@ -38,8 +38,8 @@ fn faults(face: Face) -> Vec<(Turn, &'static str)> {
 }
 
 /// What is said about a fault, once in JSON and once in a stream.
-async fn is_said(service: &Router, fake: &Fake, face: Face, turn: &Turn, sentence: &str) {
-    fake.next_of(face, turn.clone());
+async fn is_said(service: &Router, played: &Fake, face: Face, turn: &Turn, sentence: &str) {
+    played.next_of(face, turn.clone());
     let response = sent(
         service,
         "POST",
@@ -49,7 +49,7 @@ async fn is_said(service: &Router, fake: &Fake, face: Face, turn: &Turn, sentenc
     .await;
     let expected = error("EXECUTION_ERROR", sentence);
     assert_eq!(said(response).await, (500, expected), "{face:?} {turn:?}");
-    fake.next_of(face, turn.clone());
+    played.next_of(face, turn.clone());
     let frames = text(stream(service, question()).await).await;
     assert_eq!(frames, failed(sentence), "{face:?} {turn:?}");
 }
