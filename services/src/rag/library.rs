@@ -67,9 +67,6 @@ use self::{
     shelf::{Request, Shelf},
 };
 
-/// The most passages a question may ask for.
-pub const MAX_TOP_N: usize = 1000;
-
 /// A table to search, as an operator describes it.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -116,7 +113,7 @@ pub struct Question<'a> {
     pub text: &'a str,
     /// Which rows the client wants. It narrows what the operator allows.
     pub filter: Option<&'a CheckedFilter>,
-    /// How many passages are returned at most.
+    /// How many passages are returned at most; whoever asks bounds it.
     pub top_n: usize,
     /// Whether it is searched by meaning alone.
     pub disable_hybrid: bool,
@@ -198,12 +195,10 @@ impl Library {
         embedding: impl Future<Output = Result<Vec<f32>, llm::Error>> + Send,
     ) -> Result<Vec<Passage>, Failure> {
         let inner = &*self.inner;
-        let top_n = question.top_n.min(MAX_TOP_N);
         let request = Request {
             text: question.text,
             filter: question.filter.map(CheckedFilter::conditions),
-            // Never more than MAX_TOP_N.
-            rows: u32::try_from(2 * top_n).unwrap_or(u32::MAX),
+            rows: u32::try_from(question.top_n.saturating_mul(2)).unwrap_or(u32::MAX),
             manner: &inner.manner,
         };
         let is_hybrid =
@@ -230,7 +225,7 @@ impl Library {
         });
         let hits: Vec<_> = hits.collect();
         let weight = is_hybrid.then_some(inner.manner.vector_weight);
-        let passages = blend::blend(hits, weight, top_n);
+        let passages = blend::blend(hits, weight, question.top_n);
         if passages.is_empty() {
             verdict.judge()?;
         }

@@ -33,7 +33,7 @@ pub(super) fn blend(hits: Vec<Hits>, vector_weight: Option<f64>, top_n: usize) -
             Some(weight) => fuse(keys(&hits.vector), keys(&hits.words), weight),
             None => ranked(&hits.vector),
         };
-        entries.truncate(2 * top_n);
+        entries.truncate(top_n.saturating_mul(2));
         entries
     });
     let mut seen = HashSet::new();
