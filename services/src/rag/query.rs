@@ -116,12 +116,14 @@ where
     let patience = &options.patience;
     let has_codes = options.retrieval_error_codes;
     if ask.stream {
-        let events = EventStream::new(events(pipeline, ask, patience, has_codes));
+        // Boxed, here and below: one per question. It is large, and every layer that hands it on
+        // would have room for it on its stack.
+        let events = EventStream::new(Box::pin(events(pipeline, ask, patience, has_codes)));
         let events = events.with_keep_alive(options.keep_alive);
         return Ok(events.into_response(version).map(EitherBody::second));
     }
     let deadline = Deadline::after(patience.request);
-    match answer(&pipeline, ask, deadline).await {
+    match Box::pin(answer(&pipeline, ask, deadline)).await {
         Ok(answer) => Ok(json(&answer).map(Into::into)),
         Err(failure) => {
             let rejection = failure.rejection(has_codes);

@@ -1,0 +1,274 @@
+//! The clients of one pipeline: who makes vectors, who answers, and who puts in order.
+
+use std::{path::PathBuf, sync::OnceLock, time::Duration};
+
+use anyhow::{Context as _, bail};
+use secrecy::{ExposeSecret as _, SecretString};
+use ziggurat_services::{
+    llm::{
+        self, Access, Completer, Embedder, Http, Provider, Reranker,
+        key::{self, KeyError},
+    },
+    rag::Rerank,
+};
+
+use crate::{
+    configuration::{self, Maker, Model, Pipeline, Surroundings},
+    secrets::Secrets,
+};
+
+/// A configured header is a secret from this length on.
+const SECRET_HEADER: usize = 8;
+
+/// Reaches providers, all through one client, which is made when the first is asked for:
+/// reading the certificates of the machine takes a while.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    client: OnceLock<reqwest::Client>,
+}
+
+/// What clients are made with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Means<'a> {
+    pub(crate) outside: &'a Outside,
+    pub(crate) around: &'a Surroundings,
+    pub(crate) secrets: &'a Secrets,
+    /// How long a stream of an answer may be silent.
+    pub(crate) idle: Duration,
+}
+
+/// The clients of one pipeline, and what each was made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Clients {
+    embedding: Made<Model, Embedder>,
+    completion: Made<Model, Completer>,
+    rerank: Option<Made<configuration::Rerank, Reranker>>,
+    /// The files their keys are in, or should be.
+    pub(crate) key_files: Vec<PathBuf>,
+}
+
+/// A client, and what it was made of.
+#[derive(Clone, Debug)]
+struct Made<O, T> {
+    of: O,
+    key: Option<SecretString>,
+    client: T,
+}
+
+// === impl Outside ===
+
+impl Outside {
+    /// Gets ready to talk to a provider; connects to nothing.
+    fn reach(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
+        if let Some(client) = self.client.get() {
+            return Ok(Http::new(client, provider, access)?);
+        }
+        let client = llm::client().context("the HTTP client cannot be made")?;
+        let client = self.client.get_or_init(|| client);
+        Ok(Http::new(client, provider, access)?)
+    }
+}
+
+// === impl Clients ===
+
+impl Clients {
+    /// Makes the clients of a pipeline, or keeps those of before that would be the same: so do
+    /// their counters of usage. Reads files; connects to nothing.
+    ///
+    /// # Errors
+    /// Fails if a key is missing, or a provider cannot be used as configured.
+    pub(crate) fn of(
+        pipeline: &Pipeline,
+        means: Means<'_>,
+        before: Option<&Self>,
+    ) -> anyhow::Result<Self> {
+        let mut keys = Keys {
+            pipeline,
+            means,
+            files: Vec::new(),
+        };
+        let embedding = keys.find(&pipeline.embedding);
+        let embedding = embedding.context("failed to load API keys")?;
+        let completion = keys.find(&pipeline.completion);
+        let completion = completion.context("failed to load API keys")?;
+        let rerank = pipeline.rerank.as_ref();
+        let rerank_key = rerank
+            .map(|rerank| keys.of(Provider::Voyage, rerank.base_url.as_deref()))
+            .transpose()
+            .context("failed to load API keys")?;
+        Ok(Self {
+            embedding: Made::new(
+                &pipeline.embedding,
+                embedding,
+                before.map(|before| &before.embedding),
+                |key| means.embedder(&pipeline.embedding, key),
+            )?,
+            completion: Made::new(
+                &pipeline.completion,
+                completion,
+                before.map(|before| &before.completion),
+                |key| means.completer(&pipeline.completion, key),
+            )?,
+            rerank: rerank
+                .zip(rerank_key)
+                .map(|(rerank, key)| {
+                    let before = before.and_then(|before| before.rerank.as_ref());
+                    Made::new(rerank, key, before, |key| means.reranker(rerank, key))
+                })
+                .transpose()?,
+            key_files: keys.files,
+        })
+    }
+
+    pub(crate) fn embedder(&self) -> Embedder {
+        self.embedding.client.clone()
+    }
+
+    pub(crate) fn completer(&self) -> Completer {
+        self.completion.client.clone()
+    }
+
+    pub(crate) fn reranker(&self) -> Option<Rerank> {
+        self.rerank.as_ref().map(|made| Rerank {
+            reranker: made.client.clone(),
+            top_k: made.of.top_k,
+        })
+    }
+}
+
+// === impl Made ===
+
+impl<O: Clone + PartialEq, T: Clone> Made<O, T> {
+    fn new(
+        of: &O,
+        key: Option<SecretString>,
+        before: Option<&Self>,
+        make: impl FnOnce(Option<SecretString>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Self> {
+        let shown = |key: &Option<SecretString>| {
+            let key = key.as_ref();
+            key.map(|key| key.expose_secret().to_owned())
+        };
+        let kept = before.filter(|before| before.of == *of && shown(&before.key) == shown(&key));
+        let client = match kept {
+            Some(kept) => kept.client.clone(),
+            None => make(key.clone())?,
+        };
+        Ok(Self {
+            of: of.clone(),
+            key,
+            client,
+        })
+    }
+}
+
+// === impl Means ===
+
+impl Means<'_> {
+    fn embedder(self, model: &Model, key: Option<SecretString>) -> anyhow::Result<Embedder> {
+        let Maker::Provider(provider) = model.maker else {
+            return Ok(Embedder::local());
+        };
+        let http = self.outside.reach(provider, &self.access(model, key))?;
+        let embedder = Embedder::new(http, Some(&model.model))?;
+        Ok(embedder.with_input_type(model.input_type.as_deref()))
+    }
+
+    fn completer(self, model: &Model, key: Option<SecretString>) -> anyhow::Result<Completer> {
+        let Maker::Provider(provider) = model.maker else {
+            return Ok(Completer::local());
+        };
+        let http = self.outside.reach(provider, &self.access(model, key))?;
+        let completer = Completer::new(http, &model.model)?;
+        Ok(completer.with_idle(self.idle))
+    }
+
+    fn reranker(
+        self,
+        rerank: &configuration::Rerank,
+        key: Option<SecretString>,
+    ) -> anyhow::Result<Reranker> {
+        let access = Access {
+            base_url: rerank.base_url.clone(),
+            key,
+            headers: rerank.headers.clone(),
+            patience: rerank.patience,
+            ..Access::default()
+        };
+        self.hide(&access);
+        let http = self.outside.reach(Provider::Voyage, &access)?;
+        Ok(Reranker::new(http, &rerank.model)?)
+    }
+
+    fn access(self, model: &Model, key: Option<SecretString>) -> Access {
+        let access = Access {
+            base_url: model.base_url.clone(),
+            key,
+            headers: model.headers.clone(),
+            patience: model.patience,
+            retry: model.retry,
+        };
+        self.hide(&access);
+        access
+    }
+
+    /// Keeps what is secret of it out of the log.
+    fn hide(self, access: &Access) {
+        let url = access.base_url.as_deref();
+        let url = url.and_then(|url| reqwest::Url::parse(url).ok());
+        let password = url.as_ref().and_then(reqwest::Url::password);
+        let values = access.headers.values().map(|value| value.as_bytes());
+        let headers = values.filter(|value| value.len() >= SECRET_HEADER);
+        let key = access
+            .key
+            .as_ref()
+            .map(|key| key.expose_secret().as_bytes());
+        let password = password.map(str::as_bytes);
+        self.secrets.add(headers.chain(key).chain(password));
+    }
+}
+
+/// Finds the keys of a pipeline, and notes the files they are in.
+struct Keys<'a> {
+    pipeline: &'a Pipeline,
+    means: Means<'a>,
+    files: Vec<PathBuf>,
+}
+
+// === impl Keys ===
+
+impl Keys<'_> {
+    fn find(&mut self, model: &Model) -> anyhow::Result<Option<SecretString>> {
+        match model.maker {
+            Maker::Local => Ok(None),
+            Maker::Provider(provider) => self.of(provider, model.base_url.as_deref()),
+        }
+    }
+
+    fn of(
+        &mut self,
+        provider: Provider,
+        base_url: Option<&str>,
+    ) -> anyhow::Result<Option<SecretString>> {
+        let around = self.means.around;
+        let configured = self.pipeline.key_files.of(provider);
+        // Also one that is not there: it may come.
+        self.files.extend(configured.map(PathBuf::from));
+        let environment = |name: &str| around.environment.get(name);
+        match key::find(provider, configured, environment, around.home()) {
+            Ok(key) => {
+                let file = key.as_ref().and_then(|key| key.file.clone());
+                self.files.extend(file);
+                Ok(key.map(|key| key.secret))
+            }
+            Err(KeyError::Nowhere { .. }) if provider == Provider::OpenAi => {
+                // What is compatible with it may ask for no key.
+                if base_url.is_none() {
+                    bail!("OpenAI API key or base URL required");
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

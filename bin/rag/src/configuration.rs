@@ -1,0 +1,191 @@
+//! What the server is to do, from a file.
+//!
+//! What is written is raw: a struct per section in which everything may be missing, and every
+//! value is a text. What comes out is checked, and complete. All that is wrong is found in one
+//! go, each with its place. Neither the process environment nor the place of the program is
+//! looked at on the way: both come in as [`Surroundings`].
+
+mod database;
+mod defaults;
+mod filter;
+mod findings;
+mod key_files;
+mod model;
+mod pipelines;
+mod rerank;
+mod server;
+mod surroundings;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod written;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use thiserror::Error;
+use ziggurat_services::program::file::{self, FileError, Read};
+
+use self::{
+    defaults::RawDefaults, findings::Place, key_files::RawKeyFiles, pipelines::RawPipeline,
+    server::RawServer, written::Reader,
+};
+pub(crate) use self::{
+    findings::Problem,
+    model::Maker,
+    pipelines::{Model, Pipeline},
+    rerank::Rerank,
+    server::{Server, Tls},
+    surroundings::Surroundings,
+};
+
+/// A configuration file as written.
+#[derive(Debug, Default, Deserialize)]
+struct Raw {
+    server: Option<RawServer>,
+    api_keys: Option<RawKeyFiles>,
+    defaults: Option<RawDefaults>,
+    pipelines: Option<Vec<RawPipeline>>,
+}
+
+/// What the server is to do, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Configuration {
+    pub(crate) server: Server,
+    /// In the order of the file; never none.
+    pub(crate) pipelines: Vec<Pipeline>,
+}
+
+/// A configuration, and how it came about.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    pub(crate) configuration: Configuration,
+    /// The file that was read.
+    pub(crate) path: PathBuf,
+    /// What the operator should know; each a line for the log.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why there is no file to read. The words are those of the specification.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum LocateError {
+    #[error("config file not found: {}", .0.display())]
+    NotFound(PathBuf),
+    #[error("no configuration file found; searched: [{}]", Listed(.0))]
+    Nowhere([PathBuf; 2]),
+}
+
+/// Why a file is no configuration. The first words are those of the specification.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum LoadError {
+    #[error("failed to read config file: {0}")]
+    Unreadable(String),
+    #[error("failed to parse config file: {0}")]
+    NotUnderstood(String),
+    #[error("invalid configuration: {}", Joined(.0))]
+    Invalid(Vec<Problem>),
+}
+
+struct Joined<'a>(&'a [Problem]);
+
+struct Listed<'a>(&'a [PathBuf]);
+
+/// Finds the file to read: the one that is named, or the first of the usual ones that is there.
+///
+/// # Errors
+/// Fails if there is none.
+pub(crate) fn locate(named: Option<&Path>, around: &Surroundings) -> Result<PathBuf, LocateError> {
+    if let Some(path) = named {
+        let is_there = path.exists();
+        let path = path.to_owned();
+        return is_there
+            .then_some(path.clone())
+            .ok_or(LocateError::NotFound(path));
+    }
+    let usual = around.usual_files();
+    let found = usual.iter().find(|path| path.exists()).cloned();
+    found.ok_or(LocateError::Nowhere(usual))
+}
+
+// === impl Configuration ===
+
+impl Configuration {
+    /// Loads a file. To reload it, call this again with the same arguments.
+    ///
+    /// Reads files and looks nothing up in the network; may block.
+    ///
+    /// # Errors
+    /// Fails on a file that is not understood, and on settings that will not do: with all of
+    /// them.
+    pub(crate) fn load(path: &Path, around: &Surroundings) -> Result<Loaded, LoadError> {
+        let Read { raw, mut warnings } = file::read::<Raw>(path)?;
+        let mut reader = Reader::new(around);
+        let configuration = raw.check(&mut reader);
+        let (unreadable, problems, more) = reader.findings.into_parts();
+        if !unreadable.is_empty() {
+            return Err(LoadError::NotUnderstood(unreadable.join("; ")));
+        }
+        if !problems.is_empty() {
+            return Err(LoadError::Invalid(problems));
+        }
+        warnings.extend(more);
+        Ok(Loaded {
+            configuration,
+            path: path.to_owned(),
+            warnings,
+        })
+    }
+}
+
+// === impl Raw ===
+
+impl Raw {
+    fn check(self, reader: &mut Reader<'_>) -> Configuration {
+        let server = self.server.unwrap_or_default().check(reader);
+        let key_files = self.api_keys.unwrap_or_default();
+        let key_files = key_files.read(reader, &Place::section("api_keys"));
+        let defaults = self.defaults.unwrap_or_default().check(reader, &key_files);
+        let pipelines = self.pipelines.unwrap_or_default();
+        Configuration {
+            server,
+            pipelines: pipelines::check(pipelines, reader, &defaults),
+        }
+    }
+}
+
+// === impl LoadError ===
+
+impl From<FileError> for LoadError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::NotUnderstood(error) => Self::NotUnderstood(error.to_string()),
+            FileError::Unreadable(source) => Self::Unreadable(source.to_string()),
+            other => Self::Unreadable(other.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Joined<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            let before = if index == 0 { "" } else { "; " };
+            write!(f, "{before}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, path) in self.0.iter().enumerate() {
+            let before = if index == 0 { "" } else { " " };
+            write!(f, "{before}{}", path.display())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! How clients reach the server, and how long anything may take.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use super::{
+    findings::Place,
+    written::{Reader, Written},
+};
+
+/// The section as written.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct RawServer {
+    listen_address: Option<Written>,
+    port: Option<Written>,
+    tls: Option<RawTls>,
+    cors: Option<RawCors>,
+    request_timeout: Option<Written>,
+    stream_idle_timeout: Option<Written>,
+    stream_max_duration: Option<Written>,
+    stream_keep_alive: Option<Written>,
+    ping_timeout: Option<Written>,
+    shutdown_timeout: Option<Written>,
+    retrieval_error_codes: Option<Written>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct RawTls {
+    enabled: Option<Written>,
+    cert_file: Option<Written>,
+    key_file: Option<Written>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct RawCors {
+    enabled: Option<Written>,
+    allowed_origins: Option<Vec<Written>>,
+}
+
+/// How clients reach the server, and how long anything may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    /// A host name or an address to listen on.
+    pub(crate) listen_address: String,
+    /// The port.
+    pub(crate) port: u16,
+    /// What HTTPS takes, where it is wanted.
+    pub(crate) tls: Option<Tls>,
+    /// Whose pages may use the server, if that is anybody's affair.
+    pub(crate) cors: Option<Vec<String>>,
+    /// Time for an answer, and for a stream until its first chunk.
+    pub(crate) request_timeout: Duration,
+    /// How long a provider may be silent in a stream.
+    pub(crate) stream_idle_timeout: Duration,
+    /// How long a stream may be.
+    pub(crate) stream_max_duration: Duration,
+    /// After how much silence a client is told that the server is still there, if it is at all.
+    pub(crate) stream_keep_alive: Option<Duration>,
+    /// Time for a provider to answer a ping.
+    pub(crate) ping_timeout: Duration,
+    /// Time for the requests in flight when the server stops.
+    pub(crate) shutdown_timeout: Duration,
+    /// Whether clients are told more about a failed search.
+    pub(crate) retrieval_error_codes: bool,
+}
+
+/// The files of HTTPS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tls {
+    /// The certificate, and those that lead to a well-known one.
+    pub(crate) cert: PathBuf,
+    /// Its private key.
+    pub(crate) key: PathBuf,
+}
+
+// === impl RawServer ===
+
+impl RawServer {
+    pub(super) fn check(self, reader: &mut Reader<'_>) -> Server {
+        let place = Place::section("server");
+        let at = |key: &str| place.key(key);
+        let default = Server::default();
+        let mut time = |written, key, default| {
+            let time = reader.some_time(&at(key), written);
+            time.unwrap_or(default)
+        };
+        Server {
+            request_timeout: time(
+                self.request_timeout,
+                "request_timeout",
+                default.request_timeout,
+            ),
+            stream_idle_timeout: time(
+                self.stream_idle_timeout,
+                "stream_idle_timeout",
+                default.stream_idle_timeout,
+            ),
+            stream_max_duration: time(
+                self.stream_max_duration,
+                "stream_max_duration",
+                default.stream_max_duration,
+            ),
+            ping_timeout: time(self.ping_timeout, "ping_timeout", default.ping_timeout),
+            stream_keep_alive: reader
+                .time(&at("stream_keep_alive"), self.stream_keep_alive)
+                .filter(|time| !time.is_zero()),
+            shutdown_timeout: reader
+                .time(&at("shutdown_timeout"), self.shutdown_timeout)
+                .unwrap_or(default.shutdown_timeout),
+            retrieval_error_codes: reader
+                .boolean(&at("retrieval_error_codes"), self.retrieval_error_codes)
+                .unwrap_or(default.retrieval_error_codes),
+            listen_address: host(reader, &at("listen_address"), self.listen_address)
+                .unwrap_or(default.listen_address),
+            port: reader.port(&at("port"), self.port).unwrap_or(default.port),
+            tls: self.tls.unwrap_or_default().check(reader, &at("tls")),
+            cors: self.cors.unwrap_or_default().check(reader, &at("cors")),
+        }
+    }
+}
+
+fn host(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Option<String> {
+    let host = reader.text(place, written)?;
+    let inside = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let host = inside.map(str::to_owned).unwrap_or(host);
+    let is_host = !host.contains(|c: char| c.is_whitespace() || "[]/@".contains(c));
+    reader
+        .findings
+        .check(is_host, place, "must be a host name or an IP address");
+    Some(host)
+}
+
+// === impl RawTls ===
+
+impl RawTls {
+    fn check(self, reader: &mut Reader<'_>, place: &Place) -> Option<Tls> {
+        let (cert_at, key_at) = (place.key("cert_file"), place.key("key_file"));
+        let is_enabled = reader.boolean(&place.key("enabled"), self.enabled);
+        let cert = reader.path(&cert_at, self.cert_file);
+        let key = reader.path(&key_at, self.key_file);
+        if !is_enabled.unwrap_or(false) {
+            return None;
+        }
+        for (place, path) in [(&cert_at, &cert), (&key_at, &key)] {
+            match path {
+                None => reader
+                    .findings
+                    .problem(place, "required when TLS is enabled"),
+                Some(path) => {
+                    let message = format!("file not found: {}", path.display());
+                    reader.findings.check(path.is_file(), place, &message);
+                }
+            }
+        }
+        Some(Tls {
+            cert: cert.unwrap_or_default(),
+            key: key.unwrap_or_default(),
+        })
+    }
+}
+
+// === impl RawCors ===
+
+impl RawCors {
+    fn check(self, reader: &mut Reader<'_>, place: &Place) -> Option<Vec<String>> {
+        let is_enabled = reader.boolean(&place.key("enabled"), self.enabled);
+        let list = place.key("allowed_origins");
+        let origins = self.allowed_origins.unwrap_or_default().into_iter();
+        let origins = origins
+            .enumerate()
+            .filter_map(|(index, written)| reader.text(&list.element(index), Some(written)));
+        let origins = origins.collect();
+        is_enabled.unwrap_or(false).then_some(origins)
+    }
+}
+
+// === impl Server ===
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen_address: "localhost".to_owned(),
+            port: 8080,
+            tls: None,
+            cors: None,
+            request_timeout: Duration::from_secs(50),
+            stream_idle_timeout: Duration::from_mins(1),
+            stream_max_duration: Duration::from_mins(15),
+            stream_keep_alive: None,
+            ping_timeout: Duration::from_secs(3),
+            shutdown_timeout: Duration::from_secs(30),
+            retrieval_error_codes: false,
+        }
+    }
+}
+
+impl Server {
+    /// The keys in which the other one differs.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let keys = [
+            (
+                "listen_address",
+                self.listen_address == other.listen_address,
+            ),
+            ("port", self.port == other.port),
+            ("tls", self.tls == other.tls),
+            ("cors", self.cors == other.cors),
+            (
+                "request_timeout",
+                self.request_timeout == other.request_timeout,
+            ),
+            (
+                "stream_idle_timeout",
+                self.stream_idle_timeout == other.stream_idle_timeout,
+            ),
+            (
+                "stream_max_duration",
+                self.stream_max_duration == other.stream_max_duration,
+            ),
+            (
+                "stream_keep_alive",
+                self.stream_keep_alive == other.stream_keep_alive,
+            ),
+            ("ping_timeout", self.ping_timeout == other.ping_timeout),
+            (
+                "shutdown_timeout",
+                self.shutdown_timeout == other.shutdown_timeout,
+            ),
+            (
+                "retrieval_error_codes",
+                self.retrieval_error_codes == other.retrieval_error_codes,
+            ),
+        ];
+        let keys = keys.into_iter().filter(|(_, is_same)| !is_same);
+        keys.map(|(key, _)| key).collect()
+    }
+}

@@ -1,0 +1,38 @@
+//! The commented sample configuration.
+
+use ziggurat_services::program::keys::Keys;
+
+use super::Case;
+use crate::configuration::{Raw, Server};
+
+const EXAMPLE: &str = include_str!("../../../ziggurat-rag.example.yaml");
+
+#[test]
+fn the_example_is_good_and_says_what_is_so_anyway() {
+    let case = Case::new(EXAMPLE);
+    assert_eq!(case.warnings(), [""; 0]);
+    let configuration = case.configuration();
+    assert_eq!(configuration.server, Server::default());
+    let pipeline = &configuration.pipelines[0];
+    let bare = "
+pipelines:
+- name: docs
+  description: Product documentation
+  database: {host: localhost, database: docs, username: reader}
+  tables: [{table: documents, text_column: content, vector_column: embedding, id_column: id}]
+  embedding_llm: {provider: ollama, model: nomic-embed-text}
+  rag_llm: {provider: ollama, model: llama3.2}
+";
+    let expected = format!("{:#?}", Case::new(bare).pipeline());
+    assert_eq!(format!("{pipeline:#?}"), expected);
+}
+
+#[test]
+fn the_example_names_every_key() {
+    for path in Keys::of::<Raw>().iter() {
+        // What both blocks of models may have is shown where it is of use.
+        let key = path.rsplit('.').next().unwrap_or(path);
+        let is_said = EXAMPLE.contains(&format!("{key}:"));
+        assert!(is_said, "{path}");
+    }
+}

@@ -1,0 +1,231 @@
+//! How values are understood.
+
+use std::time::Duration;
+
+use secrecy::ExposeSecret as _;
+use ziggurat_services::{pg::database::Password, rag::library::TableFilter};
+
+use super::{Case, PIPELINE};
+
+#[test]
+fn variables_stand_for_texts_and_numbers_alike() {
+    let case = Case::changed(&[(
+        "host: db.example, database: docs",
+        "host: '${DB_HOST}', port: '${DB_PORT}', password: 'a$b$${c}', database: docs",
+    )]);
+    let case = case.env(&[("DB_HOST", "db.internal"), ("DB_PORT", "6543")]);
+    let pipeline = case.pipeline();
+    let settings = pipeline.database.settings();
+    assert_eq!((&*settings.host, settings.port), ("db.internal", 6543));
+    let Password::Given(password) = &settings.password else {
+        panic!("a password");
+    };
+    assert_eq!(password.expose_secret(), "a$b${c}");
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_the_one_problem_of_its_key() {
+    let case = Case::changed(&[
+        ("host: db.example", "host: '${A}', port: '${B}'"),
+        ("table: documents", "table: a, filter: 'x = ''${C}'''"),
+        (
+            "provider: ollama",
+            "provider: ollama, headers: {X-Key: '${D}'}",
+        ),
+    ]);
+    assert_eq!(
+        case.error(),
+        "invalid configuration: \
+         pipelines[0].database.host: environment variable not set: A; \
+         pipelines[0].database.port: environment variable not set: B; \
+         pipelines[0].tables[0].filter: environment variable not set: C; \
+         pipelines[0].embedding_llm.headers.X-Key: environment variable not set: D"
+    );
+}
+
+#[test]
+fn a_value_of_no_known_kind_is_as_bad_as_no_yaml() {
+    for (old, new, reason) in [
+        (
+            "provider: ollama",
+            "provider: ollama, request_timeout: soon",
+            "invalid duration \"soon\": ",
+        ),
+        (
+            "provider: ollama",
+            "provider: ollama, request_timeout: 5",
+            "invalid duration \"5\": ",
+        ),
+        (
+            "host: db.example",
+            "host: a, port: many",
+            "invalid number \"many\": ",
+        ),
+        (
+            "name: docs",
+            "name: docs\n  top_n: 1.5",
+            "invalid number \"1.5\": ",
+        ),
+        (
+            "name: docs",
+            "name: docs\n  allow_include_sources: perhaps",
+            "invalid boolean \"perhaps\": ",
+        ),
+        (
+            "table: documents",
+            "table: a, filter: [1]",
+            "filter must be a string or structured filter object",
+        ),
+        (
+            "table: documents",
+            "table: a, filter: 5",
+            "filter must be a string or structured filter object",
+        ),
+        (
+            "name: docs",
+            "name: [docs]",
+            "pipelines[0].name: invalid type: sequence",
+        ),
+        ("name: docs", "name: 'docs", ""),
+    ] {
+        let error = Case::changed(&[(old, new)]).error();
+        let start = format!("failed to parse config file: {reason}");
+        assert!(error.starts_with(&start), "{new}: {error}");
+    }
+    let error = Case::changed(&[("host: db.example", "host: a, port: x")]).error();
+    assert!(error.ends_with(" at pipelines[0].database.port"), "{error}");
+}
+
+#[test]
+fn filters_are_sql_or_conditions() {
+    let filter = |text: &str| {
+        let new = format!("table: a, filter: {text}");
+        let case = Case::changed(&[("table: documents", &new)]);
+        let case = case.env(&[("TENANT", "acme")]);
+        case.pipeline().tables.remove(0).filter
+    };
+    for nothing in ["''", "~", "{}", "{conditions: []}"] {
+        assert_eq!(filter(nothing), None, "{nothing}");
+    }
+    let sql = filter("\"tenant = '${TENANT}'\"").expect("a filter");
+    assert!(format!("{sql:?}").contains("tenant = 'acme'"), "{sql:?}");
+    assert!(matches!(sql, TableFilter::Raw(_)));
+    let one = filter("{conditions: [{column: tenant, operator: '=', value: '${TENANT}'}]}");
+    let same = filter("{logic: or, conditions: [{column: tenant, operator: '=', value: acme}]}");
+    assert!(matches!(one, Some(TableFilter::Structured(_))));
+    assert!(matches!(same, Some(TableFilter::Structured(_))));
+    assert!(format!("{one:?}").contains("acme"), "{one:?}");
+}
+
+#[test]
+fn what_is_not_said_is_as_documented() {
+    let configuration = Case::changed(&[]).configuration();
+    let server = &configuration.server;
+    assert_eq!((&*server.listen_address, server.port), ("localhost", 8080));
+    assert_eq!((server.tls.as_ref(), server.cors.as_ref()), (None, None));
+    assert_eq!(server.request_timeout, Duration::from_secs(50));
+    assert_eq!(server.stream_idle_timeout, Duration::from_secs(60));
+    assert_eq!(server.stream_max_duration, Duration::from_secs(900));
+    assert_eq!(server.stream_keep_alive, None);
+    assert_eq!(server.ping_timeout, Duration::from_secs(3));
+    assert_eq!(server.shutdown_timeout, Duration::from_secs(30));
+    assert!(!server.retrieval_error_codes);
+    let pipeline = &configuration.pipelines[0];
+    assert_eq!((pipeline.token_budget, pipeline.top_n), (4000, 10));
+    assert_eq!((pipeline.max_tokens, pipeline.temperature), (4096, None));
+    assert!(!pipeline.allow_include_sources);
+    assert_eq!(
+        (&*pipeline.description, &pipeline.system_prompt),
+        ("", &None)
+    );
+    let manner = pipeline.manner;
+    assert!(manner.hybrid);
+    assert!((manner.vector_weight - 0.5).abs() < f64::EPSILON);
+    assert_eq!((manner.min_similarity, manner.max_scanned), (None, 10_000));
+    let model = &pipeline.completion;
+    assert_eq!(model.patience.call, Duration::from_mins(2));
+    assert_eq!(model.patience.attempt, None);
+    let settings = pipeline.database.settings();
+    assert_eq!(settings.max_connections, 10);
+    assert_eq!(settings.connect_timeout, Duration::from_secs(5));
+    assert_eq!(settings.lease_timeout, Duration::from_secs(5));
+    assert_eq!(settings.query_timeout, Duration::from_secs(30));
+    assert_eq!(settings.target_session_attrs.as_str(), "any");
+    let several = Case::changed(&[("host: db.example", "hosts: [{host: a}]")]);
+    let pipeline = several.pipeline();
+    let settings = pipeline.database.settings();
+    assert_eq!(settings.target_session_attrs.as_str(), "prefer-standby");
+}
+
+#[test]
+fn the_server_is_as_it_is_written() {
+    let text = "server:
+  listen_address: '[::1]'
+  port: 1234
+  cors: {enabled: true, allowed_origins: ['https://a.example', '*']}
+  request_timeout: 1m30s
+  stream_keep_alive: 15s
+  shutdown_timeout: 0s
+  retrieval_error_codes: true
+";
+    let server = Case::new(&format!("{text}pipelines:{PIPELINE}"));
+    let server = server.configuration().server;
+    assert_eq!((&*server.listen_address, server.port), ("::1", 1234));
+    let origins = server.cors.as_deref().expect("on");
+    assert_eq!(origins, ["https://a.example", "*"]);
+    assert_eq!(server.request_timeout, Duration::from_secs(90));
+    assert_eq!(server.stream_keep_alive, Some(Duration::from_secs(15)));
+    assert_eq!(server.shutdown_timeout, Duration::ZERO);
+    assert!(server.retrieval_error_codes);
+    let default = Case::changed(&[]).configuration().server;
+    assert_eq!(
+        server.differences(&default),
+        [
+            "listen_address",
+            "port",
+            "cors",
+            "request_timeout",
+            "stream_keep_alive",
+            "shutdown_timeout",
+            "retrieval_error_codes"
+        ]
+    );
+    assert_eq!(server.differences(&server), [""; 0]);
+}
+
+#[test]
+fn the_user_and_the_password_may_come_from_the_environment() {
+    let nobody = [("username: reader", "username: ''")];
+    for (variables, user) in [
+        (&[("PGUSER", "pg"), ("USER", "me")][..], "pg"),
+        (&[("USER", "me")], "me"),
+    ] {
+        let pipeline = Case::changed(&nobody).env(variables).pipeline();
+        assert_eq!(pipeline.database.settings().user, user);
+    }
+    let named = Case::changed(&[]).env(&[("PGUSER", "pg"), ("PGPASSWORD", "swordfish")]);
+    let pipeline = named.pipeline();
+    let settings = pipeline.database.settings();
+    assert_eq!(settings.user, "reader");
+    assert!(
+        matches!(&settings.password, Password::Given(text) if text.expose_secret() == "swordfish")
+    );
+    let pipeline = Case::changed(&[]).pipeline();
+    assert!(matches!(
+        pipeline.database.settings().password,
+        Password::PasswordFile
+    ));
+}
+
+#[test]
+fn no_secret_shows() {
+    let case = Case::changed(&[
+        ("username: reader", "username: reader, password: swordfish1"),
+        (
+            "provider: ollama",
+            "provider: ollama, headers: {X-Key: swordfish2}",
+        ),
+    ]);
+    let shown = format!("{:?}", case.load().expect("good"));
+    assert!(!shown.contains("swordfish"), "{shown}");
+}

@@ -1,0 +1,263 @@
+//! Values as they are written, and how they are understood.
+//!
+//! A value is taken as text whatever YAML makes of it, because `${NAME}` may stand for a number
+//! as well. It is understood where it is checked, and so a value that is none is reported with
+//! its place and together with all others.
+
+use std::{borrow::Cow, fmt, path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Deserializer};
+use ziggurat_services::program::{Environment, Secret, duration};
+
+use super::{
+    Surroundings,
+    findings::{Findings, Place},
+};
+
+/// A text, a number, or yes or no; it may be secret.
+#[derive(Clone, Default)]
+pub(super) struct Written(String);
+
+/// Understands values, and notes those that are none.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    pub(super) around: &'a Surroundings,
+    pub(super) findings: Findings,
+}
+
+// === impl Written ===
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self)
+    }
+}
+
+impl From<String> for Written {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Written(…)")
+    }
+}
+
+// === impl Reader ===
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(around: &'a Surroundings) -> Self {
+        Self {
+            around,
+            findings: Findings::default(),
+        }
+    }
+
+    /// Notes that a value will not do, in the words of an error.
+    pub(super) fn problem(&mut self, place: &Place, error: &dyn fmt::Display) {
+        self.findings.problem(place, error.to_string());
+    }
+
+    /// A text; nothing if it is empty.
+    pub(super) fn text(&mut self, place: &Place, written: Option<Written>) -> Option<String> {
+        let text = self.expanded(place, written?);
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// A text that may be empty, and is if one of its variables is not set.
+    pub(super) fn expanded(&mut self, place: &Place, Written(text): Written) -> String {
+        match expand(&text, &self.around.environment) {
+            Ok(Cow::Borrowed(_)) => text,
+            Ok(Cow::Owned(expanded)) => expanded,
+            Err(variable) => {
+                self.findings.unset(place, &variable);
+                String::new()
+            }
+        }
+    }
+
+    /// A text that does not show.
+    pub(super) fn secret(&mut self, place: &Place, written: Option<Written>) -> Option<Secret> {
+        self.text(place, written)
+            .map(|text| Secret::from(text.as_str()))
+    }
+
+    /// A path, with `~` for the home of the user.
+    pub(super) fn path(&mut self, place: &Place, written: Option<Written>) -> Option<PathBuf> {
+        let path = PathBuf::from(self.text(place, written)?);
+        Some(self.around.at_home(path))
+    }
+
+    /// Yes or no.
+    pub(super) fn boolean(&mut self, place: &Place, written: Option<Written>) -> Option<bool> {
+        let text = self.text(place, written)?;
+        let value = match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => Some(true),
+            "false" | "no" | "off" => Some(false),
+            _ => None,
+        };
+        if value.is_none() {
+            let message = format!("invalid boolean {text:?}: write true or false");
+            self.findings.unreadable(place, &message);
+        }
+        value
+    }
+
+    /// A whole number.
+    pub(super) fn integer(&mut self, place: &Place, written: Option<Written>) -> Option<i64> {
+        let text = self.text(place, written)?;
+        let value = text.trim().parse().ok();
+        if value.is_none() {
+            let message = format!("invalid number {text:?}: not a whole number");
+            self.findings.unreadable(place, &message);
+        }
+        value
+    }
+
+    /// A number.
+    pub(super) fn decimal(&mut self, place: &Place, written: Option<Written>) -> Option<f64> {
+        let text = self.text(place, written)?;
+        let value = text
+            .trim()
+            .parse()
+            .ok()
+            .filter(|value: &f64| value.is_finite());
+        if value.is_none() {
+            let message = format!("invalid number {text:?}: not a decimal number");
+            self.findings.unreadable(place, &message);
+        }
+        value
+    }
+
+    /// A duration.
+    pub(super) fn time(&mut self, place: &Place, written: Option<Written>) -> Option<Duration> {
+        let text = self.text(place, written)?;
+        match duration::parse(&text) {
+            Ok(time) => Some(time),
+            Err(_) if is_negative(&text) => {
+                self.findings.problem(place, "must not be negative");
+                None
+            }
+            Err(error) => {
+                let message = format!("invalid duration {text:?}: {error}");
+                self.findings.unreadable(place, &message);
+                None
+            }
+        }
+    }
+
+    /// A duration that makes sense only if it is longer than nothing.
+    pub(super) fn some_time(
+        &mut self,
+        place: &Place,
+        written: Option<Written>,
+    ) -> Option<Duration> {
+        let time = self.time(place, written)?;
+        self.findings
+            .check(!time.is_zero(), place, "must be longer than nothing");
+        Some(time).filter(|time| !time.is_zero())
+    }
+
+    /// A number that is not below zero, and of a usable size.
+    pub(super) fn count(&mut self, place: &Place, written: Option<Written>) -> Option<usize> {
+        let number = self.integer(place, written)?;
+        let count = usize::try_from(number).ok();
+        self.findings
+            .check(count.is_some(), place, "must be non-negative");
+        count
+    }
+
+    /// A port.
+    pub(super) fn port(&mut self, place: &Place, written: Option<Written>) -> Option<u16> {
+        let number = self.integer(place, written)?;
+        let port = u16::try_from(number).ok().filter(|port| *port > 0);
+        self.findings
+            .check(port.is_some(), place, "must be between 1 and 65535");
+        port
+    }
+}
+
+fn is_negative(text: &str) -> bool {
+    let rest = text.strip_prefix('-');
+    rest.is_some_and(|rest| duration::parse(rest).is_ok())
+}
+
+/// Puts the values of variables in the place of `${NAME}`. `$${` stands for `${`, and every
+/// other `$` for itself, because passwords have them.
+///
+/// # Errors
+/// Names the first variable that is not set.
+fn expand<'a>(text: &'a str, environment: &Environment) -> Result<Cow<'a, str>, String> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let (before, after) = (&rest[..at], &rest[at + 2..]);
+        if let Some(before) = before.strip_suffix('$') {
+            expanded.push_str(before);
+            expanded.push_str("${");
+            rest = after;
+            continue;
+        }
+        expanded.push_str(before);
+        let end = after.find('}').filter(|end| is_name(&after[..*end]));
+        let Some(end) = end else {
+            expanded.push_str("${");
+            rest = after;
+            continue;
+        };
+        let name = &after[..end];
+        expanded.push_str(environment.get(name).ok_or_else(|| name.to_owned())?);
+        rest = &after[end + 1..];
+    }
+    if rest.len() == text.len() {
+        return Ok(Cow::Borrowed(text));
+    }
+    expanded.push_str(rest);
+    Ok(Cow::Owned(expanded))
+}
+
+fn is_name(text: &str) -> bool {
+    let mut letters = text.bytes();
+    let first = letters.next();
+    first.is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_put_in_and_other_dollars_left_alone() {
+        let environment = Environment::new([("A", "one"), ("B_2", "two ${A} $${A}")]);
+        for (text, expected) in [
+            ("", Ok("")),
+            ("plain", Ok("plain")),
+            ("${A}", Ok("one")),
+            ("<${A}|${A}>", Ok("<one|one>")),
+            ("$${A}", Ok("${A}")),
+            ("$$${A}", Ok("$${A}")),
+            ("a$b$$c$", Ok("a$b$$c$")),
+            ("$A", Ok("$A")),
+            ("${", Ok("${")),
+            ("${}", Ok("${}")),
+            ("${1}", Ok("${1}")),
+            ("${a b}${A}", Ok("${a b}one")),
+            // What comes from outside is not looked at again.
+            ("${B_2}", Ok("two ${A} $${A}")),
+            ("${C}", Err("C")),
+            ("${A}${D}${C}", Err("D")),
+        ] {
+            let expanded = expand(text, &environment);
+            let expanded = expanded.as_deref().map_err(String::as_str);
+            assert_eq!(expanded, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_does_not_show() {
+        assert_eq!(format!("{:?}", Written("swordfish".into())), "Written(…)");
+    }
+}

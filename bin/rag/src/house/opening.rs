@@ -1,0 +1,51 @@
+//! Connecting to a database for the first time, and looking whether it is as it should be.
+
+use std::{error::Error, time::Duration};
+
+use tokio::time;
+use tracing::{debug, error, info};
+use ziggurat_services::{pg::lease::Pool, rag::library::Library};
+
+/// How long it is waited before a database is tried once more, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// A database, and the libraries in it.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) pool: Pool,
+    pub(super) libraries: Vec<(String, Library)>,
+}
+
+// === impl Opening ===
+
+impl Opening {
+    /// Connects, and goes on trying until it succeeds. Meanwhile whatever needs the database
+    /// fails, and nothing else.
+    pub(super) async fn run(self) {
+        let pipelines: Vec<_> = self.libraries.iter().map(|(name, _)| &**name).collect();
+        let pipelines = pipelines.join(",");
+        let mut pause = FIRST_PAUSE;
+        let mut was_away = false;
+        while let Err(failure) = self.pool.lease().await {
+            report(&failure, &pipelines, was_away);
+            was_away = true;
+            time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        if was_away {
+            info!(pipelines, "connected to database");
+        }
+        for (_, library) in &self.libraries {
+            library.check().await;
+        }
+    }
+}
+
+fn report(failure: &(dyn Error + 'static), pipelines: &str, is_known: bool) {
+    if is_known {
+        debug!(error = failure, pipelines, "still not connected");
+    } else {
+        error!(error = failure, pipelines, "failed to connect to database");
+    }
+}

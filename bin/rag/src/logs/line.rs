@@ -1,0 +1,277 @@
+//! How an event looks on its line, and which are written.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use tracing::{Level, Metadata, metadata::LevelFilter};
+use ziggurat_services::{
+    llm, pg,
+    program::{
+        Environment,
+        logs::{Format, Said, push_value},
+    },
+};
+
+use crate::secrets::Secrets;
+
+/// The lines of this program.
+#[derive(Debug)]
+pub(super) struct Lines {
+    most: LevelFilter,
+    are_json: bool,
+    secrets: Secrets,
+}
+
+/// An event as a JSON object.
+#[derive(Serialize)]
+struct Object<'a> {
+    time: String,
+    level: &'static str,
+    msg: &'a str,
+    #[serde(flatten)]
+    fields: &'a Said,
+}
+
+const LEVELS: [(&str, LevelFilter); 5] = [
+    ("error", LevelFilter::ERROR),
+    ("warn", LevelFilter::WARN),
+    ("info", LevelFilter::INFO),
+    ("debug", LevelFilter::DEBUG),
+    ("trace", LevelFilter::TRACE),
+];
+
+const FORMATS: [(&str, bool); 2] = [("text", false), ("json", true)];
+
+// === impl Lines ===
+
+impl Lines {
+    /// As the environment says, and what there is to say about that.
+    pub(super) fn new(environment: &Environment, secrets: Secrets) -> (Self, Vec<String>) {
+        let mut warnings = Vec::new();
+        let most = choose(environment, "LOG_LEVEL", &LEVELS, &mut warnings);
+        let are_json = choose(environment, "LOG_FORMAT", &FORMATS, &mut warnings);
+        let lines = Self {
+            most: most.unwrap_or(LevelFilter::INFO),
+            are_json: are_json.unwrap_or(false),
+            secrets,
+        };
+        (lines, warnings)
+    }
+
+    /// Keeps secrets out of it.
+    fn clean(&self, metadata: &Metadata<'_>, said: &mut Said) {
+        let is_ours = metadata.target().starts_with("ziggurat");
+        let message = if is_ours {
+            self.secrets.hide(said.message())
+        } else {
+            self.secrets.redact(said.message())
+        };
+        said.rephrase(message);
+        for field in said.fields_mut() {
+            if let Value::String(text) = &mut field.value {
+                *text = if field.is_foreign || !is_ours {
+                    self.secrets.redact(text)
+                } else {
+                    self.secrets.hide(text)
+                };
+            }
+        }
+    }
+
+    fn render(&self, level: Level, said: &Said, now: Timestamp) -> String {
+        let (time, level) = (format!("{now:.3}"), level.as_str());
+        if self.are_json {
+            let object = Object {
+                time,
+                level,
+                msg: said.message(),
+                fields: said,
+            };
+            return serde_json::to_string(&object).expect("text is JSON");
+        }
+        let mut line = format!("time={time} level={level} msg=");
+        push_value(&mut line, said.message());
+        said.push_fields(&mut line);
+        line
+    }
+}
+
+impl Format for Lines {
+    fn most(&self) -> LevelFilter {
+        self.most
+    }
+
+    fn allows(&self, metadata: &Metadata<'_>) -> bool {
+        let target = metadata.target();
+        let most = match target {
+            // Connections and calls come and go; that is worth a line to whoever looks for trouble.
+            pg::LOG_TARGET | llm::LOG_TARGET if self.most <= LevelFilter::INFO => LevelFilter::WARN,
+            _ if target.starts_with("ziggurat") => self.most,
+            // Notices of PostgreSQL quote what clients have written.
+            _ if target.starts_with("sqlx") => LevelFilter::OFF,
+            _ => LevelFilter::WARN,
+        };
+        *metadata.level() <= most.min(self.most)
+    }
+
+    fn line(&self, metadata: &Metadata<'_>, mut said: Said) -> String {
+        self.clean(metadata, &mut said);
+        self.render(*metadata.level(), &said, Timestamp::now())
+    }
+}
+
+/// Finds a value by its name in any case; an unknown one is no reason not to start.
+fn choose<T: Copy>(
+    environment: &Environment,
+    name: &str,
+    choices: &[(&str, T)],
+    warnings: &mut Vec<String>,
+) -> Option<T> {
+    let text = environment.get(name)?;
+    let found = choices
+        .iter()
+        .find(|(choice, _)| text.eq_ignore_ascii_case(choice));
+    if found.is_none() {
+        let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+        let names = names.join(", ");
+        warnings.push(format!("{name} is none of {names} and is ignored"));
+    }
+    found.map(|(_, value)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        error::Error,
+        fmt,
+        sync::{Arc, Mutex},
+    };
+
+    use tracing::{debug, error, info, trace, warn};
+    use ziggurat_services::program::logs::Log;
+
+    use super::*;
+
+    const KEY: &str = "wq8JkLmN2pRs7TuV";
+
+    /// What is written of all that happens meanwhile, without the time.
+    fn written(variables: &[(&str, &str)], happens: impl Fn()) -> Vec<String> {
+        let secrets = Secrets::default();
+        secrets.add([KEY]);
+        let environment = Environment::new(variables.iter().copied());
+        let (lines, warnings) = Lines::new(&environment, secrets);
+        assert_eq!(warnings, [""; 0]);
+        let text = Arc::new(Mutex::new(String::new()));
+        let all = Arc::clone(&text);
+        let log = Log::new(lines, move |line: &str| {
+            all.lock().expect("whole").push_str(line);
+        });
+        tracing::subscriber::with_default(log, happens);
+        let text = text.lock().expect("whole");
+        let lines = text.lines().map(|line| {
+            let end = line.find([' ', ',']).expect("a time first");
+            let time = &line[..end];
+            assert!(
+                time.contains('T') && time.trim_end_matches('"').ends_with('Z'),
+                "{line}"
+            );
+            line[end + 1..].to_owned()
+        });
+        lines.collect()
+    }
+
+    /// An error in somebody else's words.
+    #[derive(Debug)]
+    struct Theirs(&'static str);
+
+    impl fmt::Display for Theirs {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Theirs {}
+
+    #[test]
+    fn a_line_says_when_how_bad_what_and_more() {
+        let happens = || info!(pipelines = 2, path = "a b", "configuration loaded");
+        assert_eq!(
+            written(&[], happens),
+            [r#"level=INFO msg="configuration loaded" pipelines=2 path="a b""#]
+        );
+        assert_eq!(
+            written(&[("LOG_FORMAT", "JSON")], happens),
+            [r#""level":"INFO","msg":"configuration loaded","pipelines":2,"path":"a b"}"#]
+        );
+    }
+
+    #[test]
+    fn levels_say_what_is_written() {
+        let happens = || {
+            error!("1");
+            warn!(target: "hyper", "2");
+            info!("3");
+            info!(target: "hyper", "4");
+            info!(target: pg::LOG_TARGET, "5");
+            error!(target: "sqlx::query", "6");
+            debug!("7");
+            trace!("8");
+        };
+        for (level, expected) in [
+            ("", "123"),
+            ("error", "1"),
+            ("warn", "12"),
+            ("INFO", "123"),
+            ("debug", "12357"),
+            ("trace", "123578"),
+        ] {
+            let written = written(&[("LOG_LEVEL", level)], happens);
+            let written: String = written
+                .iter()
+                .filter_map(|line| line.rsplit_once("msg="))
+                .map(|(_, number)| number)
+                .collect();
+            assert_eq!(written, expected, "{level}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_not_written_whoever_says_it() {
+        let happens = || {
+            info!(path = "/v1/wq8JkLmN2pRs7TuV", "key wq8JkLmN");
+            let theirs: &dyn Error = &Theirs("password=x2 and wq8JkLmN");
+            warn!(error = theirs, "it failed");
+            warn!(error = %Theirs("Bearer abcdefgh1"), "it failed");
+            // Our own words are not those of a stranger.
+            error!(
+                error = "database.password: environment variable not set: A",
+                "server failed"
+            );
+            warn!(target: "hyper", "token=abcdefgh");
+        };
+        assert_eq!(
+            written(&[], happens),
+            [
+                r#"level=INFO msg="key [redacted]" path=/v1/[redacted]"#,
+                r#"level=WARN msg="it failed" error="password=[redacted] and [redacted]""#,
+                r#"level=WARN msg="it failed" error="Bearer [redacted]""#,
+                r#"level=ERROR msg="server failed" error="database.password: environment variable not set: A""#,
+                r#"level=WARN msg="token=[redacted]""#,
+            ]
+        );
+    }
+
+    #[test]
+    fn what_no_line_can_look_like_is_ignored_with_a_word() {
+        let environment = Environment::new([("LOG_LEVEL", "loud"), ("LOG_FORMAT", "xml")]);
+        let (lines, warnings) = Lines::new(&environment, Secrets::default());
+        assert_eq!((lines.most, lines.are_json), (LevelFilter::INFO, false));
+        assert_eq!(
+            warnings,
+            [
+                "LOG_LEVEL is none of error, warn, info, debug, trace and is ignored",
+                "LOG_FORMAT is none of text, json and is ignored"
+            ]
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! A line for every request.
+
+use std::{
+    fmt,
+    net::IpAddr,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+use tracing::{enabled, info};
+use ziggurat_layers::client_ip::ClientIp;
+
+/// How much of a path goes to the log, in bytes.
+const LONGEST: usize = 200;
+
+/// What is written in place of a status where the client did not wait for one. No response has
+/// it; it is what others have come to write.
+const CLIENT_LEFT: u16 = 499;
+
+/// Writes a line for every request when its response has been sent, or its client is gone: what
+/// was asked, how it ended, and how long it took. Nothing of the query, the headers or the body.
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub(crate) struct RequestsLayer;
+
+/// Service made by [`RequestsLayer`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Requests<S> {
+    inner: S,
+}
+
+pin_project! {
+    /// Response future of [`Requests`].
+    pub(crate) struct ResponseFuture<F> {
+        #[pin]
+        response: F,
+        entry: Option<Entry>,
+    }
+}
+
+pin_project! {
+    /// A body whose end is noted.
+    pub(crate) struct NotedBody<B> {
+        #[pin]
+        body: B,
+        // Dropped with the body, which is when the line is written.
+        entry: Option<Entry>,
+    }
+}
+
+/// A line to be, written when it is dropped.
+struct Entry {
+    method: Method,
+    uri: Uri,
+    remote: Option<IpAddr>,
+    status: Option<StatusCode>,
+    began: Instant,
+}
+
+// === impl RequestsLayer ===
+
+impl<S> Layer<S> for RequestsLayer {
+    type Service = Requests<S>;
+
+    fn layer(&self, inner: S) -> Requests<S> {
+        Requests { inner }
+    }
+}
+
+// === impl Requests ===
+
+impl<S, ReqBody, ResBody> Service<Request<ReqBody>> for Requests<S>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+{
+    type Response = Response<NotedBody<ResBody>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let entry = enabled!(tracing::Level::INFO).then(|| Entry {
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            remote: request.extensions().get().map(ClientIp::client),
+            status: None,
+            began: Instant::now(),
+        });
+        ResponseFuture {
+            response: self.inner.call(request),
+            entry,
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, B, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+{
+    type Output = Result<Response<NotedBody<B>>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let response = ready!(this.response.poll(cx))?;
+        let mut entry = this.entry.take();
+        if let Some(entry) = &mut entry {
+            entry.status = Some(response.status());
+        }
+        Poll::Ready(Ok(response.map(|body| NotedBody { body, entry })))
+    }
+}
+
+impl<F> fmt::Debug for ResponseFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+// === impl NotedBody ===
+
+impl<B: Body> Body for NotedBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        self.project().body.poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<B> fmt::Debug for NotedBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NotedBody").finish_non_exhaustive()
+    }
+}
+
+// === impl Entry ===
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let path = self.uri.path();
+        info!(
+            method = self.method.as_str(),
+            path = &path[..path.floor_char_boundary(LONGEST)],
+            status = self.status.map_or(CLIENT_LEFT, |status| status.as_u16()),
+            duration = ?self.began.elapsed(),
+            remote = self.remote.map(tracing::field::display),
+            "request"
+        );
+    }
+}

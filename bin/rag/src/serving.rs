@@ -1,0 +1,161 @@
+//! Serving until told to stop.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, bail};
+use tokio::net::TcpListener;
+use tracing::{info, warn};
+use ziggurat_services::{
+    pg::lease::Pools,
+    program::{listen, open_files, signals},
+    serve::{Limits, Tls},
+};
+
+use crate::{
+    configuration::{self, Loaded, Surroundings},
+    house::{House, Kept, Workshop},
+    reload::Reload,
+    secrets::Secrets,
+    stack,
+};
+
+/// Connections of clients.
+const MAX_CONNECTIONS: usize = 4096;
+
+/// Serves what is configured until it is told to stop.
+///
+/// # Errors
+/// Fails if the server cannot start, or loses what it listens to.
+pub(crate) async fn serve(
+    loaded: Loaded,
+    around: Surroundings,
+    secrets: Secrets,
+    listening: impl FnOnce(SocketAddr),
+) -> anyhow::Result<()> {
+    let stop = stopped()?;
+    let configuration = &loaded.configuration;
+    let server = configuration.server.clone();
+    let (pools, reaper) = Pools::new();
+    let workshop = Arc::new(Workshop::new(pools.clone(), around, secrets));
+    let set = workshop
+        .make(configuration, &Kept::default())
+        .context("failed to create pipeline manager")?;
+    let tls = server.tls.as_ref().map(read_tls).transpose()?;
+    let listeners = listen(&server).await?;
+    let mut house = House::new(set, pools, reaper);
+    let tower = stack::build(&server, house.pipelines.clone())?;
+    let mut web = ziggurat_services::serve::Server::new(limits(&server));
+    if let Some(tls) = &tls {
+        web = web.with_tls(tls.clone());
+    }
+    let mut reload = Reload::new(loaded, workshop, tls);
+    announce(&server, &listeners, listening)?;
+    let outcome = {
+        let served = web.serve(listeners, tower, stop);
+        tokio::select! {
+            served = served => served,
+            never = reload.run(&mut house) => match never {},
+        }
+    };
+    // It holds the pools as well, and connections close with the last who does.
+    drop(reload);
+    house.take_down().await;
+    outcome.context("cannot go on listening")
+}
+
+fn read_tls(files: &configuration::Tls) -> anyhow::Result<Tls> {
+    Ok(Tls::from_files(&files.cert, &files.key, None)?)
+}
+
+fn limits(server: &configuration::Server) -> Limits {
+    const READING: std::time::Duration = std::time::Duration::from_secs(30);
+    let mut limits = Limits::default();
+    limits.max_connections = open_files::room_for(MAX_CONNECTIONS, "the limit of connections");
+    limits.header_timeout = READING;
+    limits.request_timeout = READING;
+    limits.shutdown_grace = server.shutdown_timeout;
+    limits
+}
+
+async fn listen(server: &configuration::Server) -> anyhow::Result<Vec<TcpListener>> {
+    let address = address(server);
+    let sockets = sockets(server).with_context(|| format!("cannot listen on {address}"))?;
+    let listeners = if is_localhost(server) {
+        listen::on_all(sockets).await
+    } else {
+        let listener = listen::on_first(sockets).await;
+        listener.map(Vec::from_iter)
+    };
+    let listeners = listeners.with_context(|| format!("cannot listen on {address}"))?;
+    if listeners.is_empty() {
+        bail!("cannot listen on {address}: it has no address");
+    }
+    Ok(listeners)
+}
+
+/// Whether it is this machine that is meant, in whichever family a client calls.
+fn is_localhost(server: &configuration::Server) -> bool {
+    server.listen_address.eq_ignore_ascii_case("localhost")
+}
+
+/// The sockets of the address. A name is looked up, which may block.
+fn sockets(server: &configuration::Server) -> std::io::Result<Vec<SocketAddr>> {
+    let (host, port) = (server.listen_address.as_str(), server.port);
+    if is_localhost(server) {
+        // Not looked up: some machines know only one of the two by this name.
+        return Ok(vec![
+            (Ipv4Addr::LOCALHOST, port).into(),
+            (Ipv6Addr::LOCALHOST, port).into(),
+        ]);
+    }
+    match host.parse::<IpAddr>() {
+        Ok(ip) => Ok(vec![(ip, port).into()]),
+        Err(_) => Ok((host, port).to_socket_addrs()?.collect()),
+    }
+}
+
+/// The address as it was configured.
+fn address(server: &configuration::Server) -> String {
+    match server.listen_address.parse::<IpAddr>() {
+        Ok(ip) => SocketAddr::new(ip, server.port).to_string(),
+        Err(_) => format!("{}:{}", server.listen_address, server.port),
+    }
+}
+
+fn announce(
+    server: &configuration::Server,
+    listeners: &[TcpListener],
+    listening: impl FnOnce(SocketAddr),
+) -> anyhow::Result<()> {
+    let bound: Vec<_> = listeners
+        .iter()
+        .map(TcpListener::local_addr)
+        .collect::<Result<_, _>>()
+        .context("reading the address")?;
+    let is_open = bound.iter().any(|socket| !socket.ip().is_loopback());
+    let address = address(server);
+    if is_open && server.tls.is_none() {
+        warn!(
+            address,
+            "everybody who reaches this address may ask, and everything is sent in the clear"
+        );
+    }
+    info!(address, tls = server.tls.is_some(), "starting server");
+    if let [first, ..] = bound.as_slice() {
+        listening(*first);
+    }
+    Ok(())
+}
+
+/// Resolves when the process is asked to end.
+fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
+    let stop = signals::stop().context("cannot listen to signals")?;
+    Ok(async move {
+        stop.await;
+        info!("received shutdown signal");
+        info!("shutting down server");
+    })
+}

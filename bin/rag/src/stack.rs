@@ -1,0 +1,67 @@
+//! The way of a request, from the outside in, on one screen.
+
+use std::{convert::Infallible, error::Error};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use tower::{Service, ServiceBuilder, util::option_layer};
+use ziggurat_layers::{
+    link::{Link, LinkLayer},
+    sanitize::SanitizeLayer,
+};
+use ziggurat_services::{
+    edge::{AllowedOrigins, CorsLayer},
+    rag::{self, ErrorLine, Options, Patience, Pipelines},
+    serve::RequestBody,
+};
+
+use crate::{configuration::Server, logs::RequestsLayer};
+
+/// Builds the tower over the pipelines.
+///
+/// # Errors
+/// Fails if the description has no path.
+pub(crate) fn build(
+    server: &Server,
+    pipelines: Pipelines,
+) -> anyhow::Result<
+    impl Service<
+        Request<RequestBody>,
+        Response = Response<
+            impl Body<Data = Bytes, Error = Box<dyn Error + Send + Sync>> + Send + 'static,
+        >,
+        Error = Infallible,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + 'static,
+> {
+    let options = Options {
+        patience: Patience {
+            request: server.request_timeout,
+            stream_idle: server.stream_idle_timeout,
+            stream_max: server.stream_max_duration,
+            ping: server.ping_timeout,
+        },
+        retrieval_error_codes: server.retrieval_error_codes,
+        keep_alive: server.stream_keep_alive,
+        document: crate::DOCUMENT,
+    };
+    let origins = server.cors.as_ref().map(AllowedOrigins::new);
+    let description =
+        Link::service_desc(rag::DESCRIPTION).context("the path of the description")?;
+
+    Ok(ServiceBuilder::new()
+        // Every request, and as the client sees it end: also one that a browser only asks about.
+        .layer(RequestsLayer)
+        // Outside of the rest, so that pages may read refusals and faults too.
+        .layer(option_layer(origins.map(CorsLayer::new)))
+        // Where to read what is offered: on all JSON, faults included.
+        .layer(LinkLayer::new([description]))
+        // Whatever goes wrong below leaves as one fixed sentence.
+        .layer(SanitizeLayer::new().with_render(ErrorLine))
+        // How long a question may be is looked at there, once it is known whom it is for.
+        .service(rag::service(pipelines, options)))
+}

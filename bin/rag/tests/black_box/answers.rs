@@ -1,0 +1,59 @@
+//! Section 4 from end to end, without anybody's model.
+
+use serde_json::json;
+
+use crate::support::{Home, library, pipeline, question, server};
+
+#[test]
+fn a_question_is_answered_from_a_table_whole_and_as_it_comes() {
+    let postgres = library();
+    let list = pipeline("docs", &postgres, "  allow_include_sources: true\n");
+    let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    let (_program, client) = home.serve();
+    let body = json!({"query": "What do ferns like?", "include_sources": true, "top_n": 1});
+    let answer = client.post("/v1/pipelines/docs", &body.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    assert_eq!(answer["sources"][0]["id"], "doc-0", "{answer}");
+    let text = answer["answer"].as_str().expect("an answer");
+    assert!(text.contains("Ferns like shade"), "{text}");
+
+    let body = json!({"query": "What do ferns like?", "stream": true});
+    let answer = client.post("/v1/pipelines/docs", &body.to_string());
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert_eq!(answer.header("link"), None);
+    assert!(
+        answer.body.ends_with("data: {\"type\":\"done\"}\n\n"),
+        "{answer:?}"
+    );
+    assert!(answer.body.contains("Ferns like shade"), "{answer:?}");
+
+    let listed = client.get("/v1/pipelines").json();
+    assert_eq!(
+        listed,
+        json!({"pipelines": [{"name": "docs", "description": ""}]})
+    );
+    assert_eq!(client.get("/v1/health").json()["status"], "healthy");
+    let missing = client.post("/v1/pipelines/none", &question("ferns"));
+    assert_eq!(missing.status, 404);
+}
+
+#[test]
+fn pipelines_with_the_same_settings_share_their_connections() {
+    let postgres = library();
+    let one = pipeline("one", &postgres, "");
+    let limited = one.replace("password: ", "max_connections: 1, password: ");
+    let list = limited.clone() + &limited.replace("name: one", "name: two");
+    let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    let (_program, client) = home.serve();
+    for name in ["one", "two", "one", "two"] {
+        let path = format!("/v1/pipelines/{name}");
+        let answer = client.post(&path, &question("What do ferns like?"));
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    let connections = postgres.count(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+         AND application_name = 'ziggurat-rag'",
+    );
+    assert_eq!(connections, 1);
+}

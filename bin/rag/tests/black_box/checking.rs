@@ -1,0 +1,124 @@
+//! Details 1.2 and 1.5: what is wrong with a configuration, and what is wrong with keys.
+
+use crate::support::{Home, nowhere, server};
+
+const BAD: &str = "
+server: {port: 0}
+pipelines:
+- name: Bad
+  database: {host: 'a b', database: c, username: d}
+  tables: []
+  embedding_llm: {provider: local}
+  rag_llm: {provider: local}
+";
+
+const PROBLEMS: [&str; 4] = [
+    "server.port: must be between 1 and 65535",
+    "pipelines[0].name: must contain only lowercase letters, digits, hyphens, and underscores \
+     (^[a-z0-9_-]+$)",
+    "pipelines[0].database.host: must not contain commas, whitespace, @, /, ?, =, ', \\, or #",
+    "pipelines[0].tables: at least one table must be configured",
+];
+
+#[test]
+fn all_problems_are_in_the_one_line_of_a_failed_start() {
+    let ran = Home::with(BAD).ran(&[]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+    let expected = format!(
+        "failed to load configuration: invalid configuration: {}",
+        PROBLEMS.join("; ")
+    );
+    let expected = expected.replace('\\', "\\\\");
+    assert!(ran.stdout.contains(&expected), "{}", ran.stdout);
+}
+
+#[test]
+fn a_check_says_each_problem_on_a_line() {
+    let ran = Home::with(BAD).ran(&["-check-config"]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), PROBLEMS);
+    let good = Home::with(&format!("pipelines:\n{}", nowhere("docs", "")));
+    let ran = good.ran(&["-check-config"]);
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{}", ran.stdout);
+    let ran = Home::with("pipelines: [").ran(&["--check-config"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stdout.starts_with("failed to parse config file: "),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// A pipeline that needs a key of this provider.
+fn needing(provider: &str, more: &str) -> String {
+    let model = format!("  rag_llm: {{provider: {provider}, model: m}}\n");
+    let entry = nowhere("docs", more).replace("  rag_llm: {provider: local}\n", &model);
+    format!("{}pipelines:\n{entry}", server(""))
+}
+
+#[test]
+fn a_key_that_is_missing_ends_the_start_and_says_where_it_could_be() {
+    let home = Home::new();
+    home.write("empty", " \n");
+    let at = |name: &str| home.file(name).display().to_string();
+    let (missing, empty) = (at("missing"), at("empty"));
+    for (yaml, reason) in [
+        (
+            needing("anthropic", ""),
+            format!(
+                "Anthropic API key not found: set ANTHROPIC_API_KEY environment variable or \
+                 create {}",
+                at(".anthropic-api-key")
+            ),
+        ),
+        (
+            needing("gemini", &format!("  api_keys: {{gemini: {missing}}}\n")),
+            format!("Gemini API key file not found: {missing}"),
+        ),
+        (
+            needing(
+                "anthropic",
+                &format!("  api_keys: {{anthropic: {empty}}}\n"),
+            ),
+            format!("Anthropic API key file is empty: {empty}"),
+        ),
+        (
+            needing("openai", ""),
+            "OpenAI API key or base URL required".to_owned(),
+        ),
+        (
+            needing("local", "  rerank: {provider: voyage, model: m}\n"),
+            format!(
+                "Voyage API key not found: set VOYAGE_API_KEY environment variable or create {}",
+                at(".voyage-api-key")
+            ),
+        ),
+    ] {
+        home.configure(&yaml);
+        let ran = home.ran(&[]);
+        let expected = format!(
+            "level=ERROR msg=\"server failed\" error=\"failed to create pipeline manager: failed \
+             to create pipeline docs: failed to load API keys: {reason}\""
+        );
+        assert_eq!(ran.code, Some(1), "{reason}");
+        assert!(ran.stdout.contains(&expected), "{reason}: {}", ran.stdout);
+        let ran = home.ran(&["-check-config"]);
+        let expected =
+            format!("failed to create pipeline docs: failed to load API keys: {reason}\n");
+        assert_eq!((ran.code, ran.stdout), (Some(1), expected));
+    }
+}
+
+#[test]
+fn keys_are_found_in_the_environment_the_home_and_are_not_needed_with_another_address() {
+    let mut home = Home::new();
+    home.set("ANTHROPIC_API_KEY", " sk-ant-x ");
+    home.configure(&needing("anthropic", ""));
+    assert_eq!(home.ran(&["-check-config"]).code, Some(0));
+    let home = Home::with(&needing("gemini", ""));
+    home.write(".gemini-api-key", "AIza\n");
+    assert_eq!(home.ran(&["-check-config"]).code, Some(0));
+    let yaml = needing("openai", "").replace("model: m", "model: m, base_url: 'http://a/v1'");
+    assert_eq!(Home::with(&yaml).ran(&["-check-config"]).code, Some(0));
+}

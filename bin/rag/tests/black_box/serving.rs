@@ -1,0 +1,158 @@
+//! Details 1.5, 1.6 and 1.8: how a server starts, listens and ends.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use ziggurat_black_box::{Program, until};
+use ziggurat_fake_providers::{Fake, Gate, Turn};
+
+use crate::support::{
+    Client, Home, asking, free_port, library, nowhere, pipeline, question, server,
+};
+
+#[test]
+fn a_start_says_what_is_served_and_where() {
+    let postgres = library();
+    let section = server("  tls: {enabled: false}\n");
+    let list = pipeline("docs", &postgres, "") + &nowhere("lost", "");
+    let home = Home::with(&format!("{section}pipelines:\n{list}"));
+    let (program, client) = home.serve();
+    program.wait_for("msg=\"watching for configuration changes\"");
+    let log = program.log();
+    let address = client.address();
+    for expected in [
+        "level=INFO msg=\"configuration loaded\" pipelines=2",
+        "level=INFO msg=\"pipeline created\" name=docs embedding_provider=local \
+         completion_provider=local",
+        "level=INFO msg=\"pipeline created\" name=lost ",
+        "level=WARN msg=\"provider local ",
+        &format!("level=INFO msg=\"starting server\" address={address} tls=false"),
+    ] {
+        assert!(log.contains(expected), "{expected} in {log}");
+    }
+    // One database is not there, and only its pipeline has to do without.
+    let line = program.wait_for("failed to connect to database");
+    assert!(
+        line.contains("level=ERROR") && line.contains("pipelines=lost"),
+        "{line}"
+    );
+    assert_eq!(
+        client.post("/v1/pipelines/docs", &question("ferns")).status,
+        200
+    );
+    assert_eq!(
+        client.post("/v1/pipelines/lost", &question("ferns")).status,
+        500
+    );
+    assert_eq!(client.get("/v1/live").status, 200);
+}
+
+#[test]
+fn localhost_is_this_machine_in_either_family() {
+    let port = free_port();
+    let list = nowhere("docs", "");
+    let home = Home::with(&format!("server: {{port: {port}}}\npipelines:\n{list}"));
+    let (program, client) = home.serve();
+    assert_eq!(client.address(), format!("localhost:{port}"));
+    assert!(!program.log().contains("level=WARN msg=\"everybody"));
+    let has_v6 = TcpListener::bind("[::1]:0").is_ok();
+    for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
+        if address.starts_with('[') && !has_v6 {
+            continue;
+        }
+        let answer = Client::new(address.clone()).get("/v1/live");
+        assert_eq!(
+            (answer.status, &*answer.body),
+            (200, "{\"status\":\"ok\"}\n"),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn whoever_opens_it_to_others_without_tls_is_warned() {
+    let yaml = server("").replace("127.0.0.1", "0.0.0.0");
+    let home = Home::with(&format!("{yaml}pipelines:\n{}", nowhere("docs", "")));
+    let program = Program::start_on_stdout(&mut home.command(&[]));
+    let line = program.wait_for("sent in the clear");
+    assert!(line.contains("level=WARN"), "{line}");
+}
+
+#[test]
+fn an_address_that_is_taken_ends_the_start() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("bound");
+    let yaml = format!(
+        "server: {{listen_address: 127.0.0.1, port: {}}}\npipelines:\n{}",
+        address.port(),
+        nowhere("docs", "")
+    );
+    let ran = Home::with(&yaml).ran(&[]);
+    assert_eq!(ran.code, Some(1));
+    let expected = format!("msg=\"server failed\" error=\"cannot listen on {address}: ");
+    assert!(ran.stdout.contains(&expected), "{}", ran.stdout);
+}
+
+#[test]
+fn a_request_in_flight_is_answered_before_the_end() {
+    let (postgres, fake) = (library(), Fake::start());
+    let mut home = Home::with(&format!(
+        "{}pipelines:\n{}",
+        server(""),
+        asking("docs", &postgres, &fake, "")
+    ));
+    home.set("ANTHROPIC_API_KEY", "sk-ant-wq8JkLmN2pRs7TuV");
+    let (mut program, client) = home.serve();
+    let gate = Gate::new();
+    fake.next(Turn::text("Shade.").held(&gate));
+    let asked = {
+        let client = client.clone();
+        thread::spawn(move || client.post("/v1/pipelines/docs", &question("Where do ferns grow?")))
+    };
+    fake.wait_for(1);
+    program.signal(Signal::TERM);
+    program.wait_for("msg=\"received shutdown signal\"");
+    program.wait_for("msg=\"shutting down server\"");
+    until("nobody else comes in", || {
+        TcpStream::connect(client.address()).is_err()
+    });
+    gate.open();
+    let answer = asked.join().expect("answered");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.json()["answer"], "Shade.");
+    assert_eq!(program.ended().code(), Some(0));
+}
+
+#[test]
+fn a_request_that_takes_too_long_is_cut_off_at_the_end() {
+    let (postgres, fake) = (library(), Fake::start());
+    let mut home = Home::with(&format!(
+        "{}pipelines:\n{}",
+        server("  shutdown_timeout: 200ms\n"),
+        asking("docs", &postgres, &fake, "")
+    ));
+    home.set("ANTHROPIC_API_KEY", "sk-ant-wq8JkLmN2pRs7TuV");
+    let (mut program, client) = home.serve();
+    let gate = Gate::new();
+    fake.always(Turn::text("Shade.").held(&gate));
+    let mut stream = TcpStream::connect(client.address()).expect("listening");
+    let body = question("Where do ferns grow?");
+    let request = format!(
+        "POST /v1/pipelines/docs HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).expect("sent");
+    fake.wait_for(1);
+    let begun = Instant::now();
+    program.signal(Signal::INT);
+    assert_eq!(program.ended().code(), Some(0), "{}", program.log());
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok();
+    assert!(!answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
+}

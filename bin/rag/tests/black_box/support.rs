@@ -1,0 +1,178 @@
+//! What every test here needs: the files of a server, the program that serves them, and tables to
+//! search.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+use ziggurat_black_box::{Postgres, Program, Ran};
+use ziggurat_fake_providers::{Face, Fake};
+
+pub(crate) use ziggurat_black_box::Client;
+
+/// A folder with the files of one server.
+pub(crate) struct Home {
+    folder: TempDir,
+    environment: Vec<(String, String)>,
+}
+
+impl Home {
+    /// An empty folder.
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a folder"),
+            environment: Vec::new(),
+        }
+    }
+
+    /// A folder with this configuration.
+    pub(crate) fn with(yaml: &str) -> Self {
+        let home = Self::new();
+        home.configure(yaml);
+        home
+    }
+
+    /// Puts a configuration in the place of another, as editors do.
+    pub(crate) fn configure(&self, yaml: &str) {
+        self.write("ziggurat-rag.yaml", yaml);
+    }
+
+    /// Puts a file in the place of another.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.file("new"), text).expect("written");
+        fs::rename(self.file("new"), self.file(name)).expect("renamed");
+    }
+
+    /// Sets a variable for whatever is started from now on.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
+        self.environment.push((name.to_owned(), value.into()));
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The program with nothing but these arguments, and no environment but ours.
+    pub(crate) fn bare(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat-rag"));
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// The program with the configuration of this folder.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.bare(arguments);
+        command.arg("-config").arg(self.file("ziggurat-rag.yaml"));
+        command
+    }
+
+    /// Runs the program to its end: what it printed, and how it ended.
+    pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.command(arguments).output().expect("built"))
+    }
+
+    /// Starts the server, and waits until it listens.
+    pub(crate) fn serve(&self) -> (Program, Client) {
+        let program = Program::start_on_stdout(&mut self.command(&[]));
+        let line = program.wait_for("msg=\"starting server\"");
+        let address = line.split("address=").nth(1);
+        let address = address.and_then(|rest| rest.split(' ').next());
+        let address = address.unwrap_or_else(|| panic!("an address in {line}"));
+        (program, Client::new(address.to_owned()))
+    }
+}
+
+/// A port nobody listens on.
+///
+/// Somebody else may take it before the program does; the system gives out others first.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").port()
+}
+
+/// A section that listens where nobody does, and says this besides.
+pub(crate) fn server(more: &str) -> String {
+    let port = free_port();
+    format!("server:\n  listen_address: 127.0.0.1\n  port: {port}\n{more}")
+}
+
+/// An entry of the list of pipelines: one that answers by itself from this database, and says
+/// this besides.
+pub(crate) fn pipeline(name: &str, postgres: &Postgres, more: &str) -> String {
+    let models = "  embedding_llm: {provider: local}\n  rag_llm: {provider: local}\n";
+    described(name, &database(postgres), &format!("{models}{more}"))
+}
+
+/// An entry whose models are played by these providers.
+pub(crate) fn asking(name: &str, postgres: &Postgres, fake: &Fake, more: &str) -> String {
+    let models = format!(
+        "  embedding_llm: {{provider: local}}\n  rag_llm: {{provider: anthropic, model: m, \
+         base_url: '{}', max_retries: 0}}\n",
+        fake.url(Face::Anthropic)
+    );
+    described(name, &database(postgres), &format!("{models}{more}"))
+}
+
+/// An entry for the database nobody serves.
+pub(crate) fn nowhere(name: &str, more: &str) -> String {
+    let database = "{host: 127.0.0.1, port: 1, database: none, username: nobody}";
+    let models = "  embedding_llm: {provider: local}\n  rag_llm: {provider: local}\n";
+    described(name, database, &format!("{models}{more}"))
+}
+
+fn described(name: &str, database: &str, more: &str) -> String {
+    format!(
+        "- name: {name}\n  database: {database}\n  tables: [{{table: documents, text_column: \
+         content, vector_column: embedding, id_column: id}}]\n{more}"
+    )
+}
+
+/// How to connect to a database, as the value of a key.
+pub(crate) fn database(postgres: &Postgres) -> String {
+    let [(_, host), (_, port), (_, name), (_, user), (_, password)] = postgres.environment();
+    format!(
+        "{{host: '{host}', port: {port}, database: {name}, username: {user}, password: \
+         '{password}'}}"
+    )
+}
+
+/// A database with three documents about ferns in it.
+pub(crate) fn library() -> Postgres {
+    let documents = [
+        "Ferns like shade and damp soil.",
+        "Wool is washed in cold water.",
+        "A kettle is descaled with vinegar.",
+    ];
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let embedder = ziggurat_services::llm::Embedder::local();
+    let mut sql = String::from(
+        "CREATE EXTENSION IF NOT EXISTS vector;
+         CREATE TABLE documents (id text, content text, embedding vector(256));\n",
+    );
+    for (index, text) in documents.iter().enumerate() {
+        let embedding = runtime.block_on(embedder.embed(text)).expect("a vector");
+        let vector = format!("{:?}", embedding.vector);
+        sql += &format!("INSERT INTO documents VALUES ('doc-{index}', '{text}', '{vector}');\n");
+    }
+    Postgres::with(&sql)
+}
+
+/// A question.
+pub(crate) fn question(text: &str) -> String {
+    serde_json::json!({"query": text}).to_string()
+}
