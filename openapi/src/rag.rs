@@ -23,6 +23,9 @@ pub fn document() -> Result<Value, Unknown> {
             complete(operation);
         }
     }
+    let mut schemas = described["components"]["schemas"].take();
+    // There is no way to say this beside an enumeration.
+    schemas["Filter"]["properties"]["logic"]["default"] = "AND".into();
     v3_0::lower(json!({
         "openapi": "3.1.0",
         "info": {
@@ -38,7 +41,7 @@ pub fn document() -> Result<Value, Unknown> {
             {"name": "System", "description": "How the server is, and what it costs"},
         ],
         "paths": paths,
-        "components": {"schemas": described["components"]["schemas"]},
+        "components": {"schemas": schemas},
     }))
 }
 

@@ -6,8 +6,6 @@
 //! ask them on.
 //!
 //! ```
-//! use std::time::Duration;
-//!
 //! use http::Request;
 //! use http_body_util::{BodyExt as _, Full};
 //! use tower::ServiceExt as _;

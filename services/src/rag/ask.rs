@@ -49,14 +49,13 @@ pub(super) struct QueryRequest {
 /// Something that was said before.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct Message {
-    /// Who said it.
-    #[schema(required, nullable = false, value_type = Role, inline)]
+    #[schema(value_type = Role, inline)]
     role: Option<String>,
     /// What was said.
     content: String,
 }
 
-/// Who says something.
+/// Who said it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(dead_code, reason = "it describes a text that is checked by hand")]
@@ -73,9 +72,8 @@ struct FilterShape {
     /// What has to be so.
     #[schema(max_items = 50)]
     conditions: Vec<ConditionShape>,
-    /// Whether all of it has to be so, or any of it.
-    #[schema(nullable = false, default = "AND", inline)]
-    logic: Option<Logic>,
+    #[schema(required = false, inline)]
+    logic: Logic,
 }
 
 /// Something that has to be so.
@@ -85,13 +83,13 @@ struct FilterShape {
 struct ConditionShape {
     /// The name of one column, as it is written in the database.
     column: String,
-    /// How it is compared.
     #[schema(inline)]
     operator: Operator,
     /// What it is compared with: a list for IN and NOT IN, nothing for IS NULL and IS NOT NULL.
     value: Option<serde_json::Value>,
 }
 
+/// Whether all of it has to be so, or any of it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[expect(dead_code, reason = "it describes a filter, which checks itself")]
@@ -100,6 +98,7 @@ enum Logic {
     Or,
 }
 
+/// How it is compared.
 #[derive(Debug, Serialize, ToSchema)]
 #[expect(dead_code, reason = "it describes a filter, which checks itself")]
 enum Operator {
@@ -281,6 +280,7 @@ mod tests {
             r#"{"query":"why?","messages":[{"role":"user","content":5}]}"#,
             r#"{"query":"why?","messages":[{"role":"user"}]}"#,
             r#"{"query":"why?","filter":"1=1"}"#,
+            r#"{"query":"why?","filter":[]}"#,
             r#"{"query":"why?"} {}"#,
             r#"{"query":"why?"}x"#,
         ] {

@@ -65,7 +65,6 @@ type Round = Pin<Box<dyn Future<Output = Arc<Report>> + Send>>;
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = HealthResponse)]
 pub(super) struct Report {
-    /// Whether all of them are there.
     #[schema(inline)]
     status: Status,
     /// All pipelines, in the order of the configuration.

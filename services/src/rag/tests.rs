@@ -3,6 +3,7 @@
 mod answers;
 mod endpoints;
 mod faults;
+mod sockets;
 mod streams;
 
 use std::sync::Arc;
