@@ -152,6 +152,7 @@ async fn no_more_results_are_searched_for_than_there_may_be() {
         (10, json!(-5), 10),
         (10, json!(3), 3),
         (10, json!(5000), 1000),
+        (1050, json!(5000), 1050),
     ] {
         let service = served([Parts {
             top_n: configured,
