@@ -106,6 +106,12 @@ impl Postgres {
         self.database.name()
     }
 
+    /// The URL of the database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.database.url()
+    }
+
     /// An entry for the list of databases in a configuration file, with these settings besides.
     #[must_use]
     pub fn entry(&self, settings: &str) -> String {

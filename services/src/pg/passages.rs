@@ -140,6 +140,12 @@ impl Place {
         &self.table
     }
 
+    /// Whether some of its rows are left out.
+    #[must_use]
+    pub fn is_filtered(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
     /// The name of the column with the vectors.
     #[must_use]
     pub fn vector(&self) -> &str {

@@ -49,7 +49,7 @@ impl Search<'_> {
             "SELECT near.id::text, near.content::text, (1 - near.distance)::text
              FROM (SELECT {}, {distance} AS distance FROM {}
                    WHERE {} AND {name} IS NOT NULL
-                   ORDER BY {distance} LIMIT {}) AS near{least}",
+                   ORDER BY 3 LIMIT {}) AS near{least}",
             draft.carried(),
             self.place.table,
             self.allowed(&mut draft),

@@ -6,14 +6,21 @@
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
+use sqlx::postgres::PgRow;
 
 use super::{Draft, Place, Search, Shape, read_row, shape::Index};
 use crate::pg::{
     error::QueryError,
     flight::{Flight, Value},
     lease::Pool,
-    nearest::{quoted, text},
+    nearest::{number, quoted, text},
 };
+
+/// To take the words out of every text would take minutes, whatever the planner thinks of it.
+const BY_INDEX: &str = "SELECT pg_catalog.set_config('enable_seqscan', 'off', true)";
+
+/// A lexeme that is in no table, or in few rows.
+const UNHEARD_OF: &str = "ziggurat-0-unheard-of";
 
 /// An index over the words of a column of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,33 +163,54 @@ impl Lexicon {
         Ok(lexemes)
     }
 
-    /// In how many rows PostgreSQL expects each of some lexemes, by what it has counted when
-    /// it last analysed the table. Nothing is searched.
+    /// In how many rows each of some lexemes is: as many as PostgreSQL expects by what it counted
+    /// when it last analysed the table, where it remembers the lexeme. It remembers those that
+    /// are in many rows; the others are counted, up to `most`.
     ///
-    /// Its planner is asked, and not the view with the counts, which shows those of an index
-    /// only to the owner of the table.
+    /// Its planner is asked what it remembers, and not the view with the counts, which shows
+    /// those of an index only to the owner of the table.
     ///
     /// # Errors
     /// As [`closest`](Search::closest).
     pub async fn frequencies(
         &self,
         lexemes: &[String],
+        most: u32,
         place: &Place,
         pool: &Pool,
     ) -> Result<Vec<f64>, QueryError> {
         if lexemes.is_empty() {
             return Ok(Vec::new());
         }
-        let mut values = Vec::new();
-        let counts: Vec<_> = lexemes
-            .iter()
-            .map(|lexeme| {
-                let wanted = Wanted(vec![vec![lexeme.clone()]]);
-                values.push(Value::Text(wanted.query()));
-                let (table, vector, at) = (&place.table, &self.vector, values.len());
-                format!("(SELECT count(*) FROM {table} WHERE {vector} @@ ${at}::text::tsquery)")
-            })
-            .collect();
+        let mut expected = self.expected(lexemes, place, pool).await?;
+        // What is expected of a lexeme that is not remembered.
+        let unknown = expected.pop().unwrap_or_default();
+        let pairs = lexemes.iter().zip(&expected);
+        let unknowns = pairs.filter(|(_, expected)| **expected <= unknown);
+        let uncounted: Vec<_> = unknowns.map(|(lexeme, _)| &**lexeme).collect();
+        let counts = self.count(&uncounted, most, place, pool).await?;
+        let mut counts = counts.into_iter();
+        for frequency in expected.iter_mut().filter(|expected| **expected <= unknown) {
+            let count = counts.next().unwrap_or_default();
+            let is_more = count >= f64::from(most);
+            *frequency = if is_more { count.max(unknown) } else { count };
+        }
+        Ok(expected)
+    }
+
+    /// In how many rows each lexeme is expected, and then one that nobody remembers. Nothing is
+    /// searched.
+    async fn expected(
+        &self,
+        lexemes: &[String],
+        place: &Place,
+        pool: &Pool,
+    ) -> Result<Vec<f64>, QueryError> {
+        let all: Vec<_> = lexemes.iter().map(String::as_str).collect();
+        let all = [&*all, &[UNHEARD_OF]].concat();
+        let (queries, values) = self.each(&all, |condition| {
+            format!("(SELECT count(*) FROM {} WHERE {condition})", place.table)
+        });
         let flight = Flight {
             name: "EXPLAIN",
             // What several processes expect each is not what all of them do.
@@ -190,14 +218,63 @@ impl Lexicon {
                 "SELECT pg_catalog.set_config('max_parallel_workers_per_gather', '0', true)"
                     .to_owned(),
             ),
-            query: format!("EXPLAIN (FORMAT JSON) SELECT {}", counts.join(", ")),
+            query: format!("EXPLAIN (FORMAT JSON) SELECT {queries}"),
             values,
         };
         let plans = flight.read(pool.lease().await?, |row| text(row, 0)).await?;
-        let counts = plans.iter().flatten().find_map(|plan| expected(plan));
-        let mut counts = counts.unwrap_or_default();
-        counts.resize(lexemes.len(), 1.0);
-        Ok(counts)
+        let expected = plans.iter().flatten().find_map(|plan| expected(plan));
+        let mut expected = expected.unwrap_or_default();
+        expected.resize(lexemes.len() + 1, 1.0);
+        Ok(expected)
+    }
+
+    async fn count(
+        &self,
+        lexemes: &[&str],
+        most: u32,
+        place: &Place,
+        pool: &Pool,
+    ) -> Result<Vec<f64>, QueryError> {
+        if lexemes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (queries, values) = self.each(lexemes, |condition| {
+            format!(
+                "(SELECT count(*)::text FROM (SELECT FROM {} WHERE {condition} LIMIT {most}) AS c)",
+                place.table
+            )
+        });
+        let flight = Flight {
+            name: "SELECT",
+            before: Some(BY_INDEX.to_owned()),
+            query: format!("SELECT {queries}"),
+            values,
+        };
+        let counts = |row: &PgRow| {
+            let counts = (0..lexemes.len()).map(|at| number(row, at));
+            counts.collect::<sqlx::Result<Vec<_>>>()
+        };
+        let rows = flight.read(pool.lease().await?, counts).await?;
+        let counts = rows.into_iter().flatten();
+        Ok(counts.map(Option::unwrap_or_default).collect())
+    }
+
+    /// A list of queries, one for each lexeme with the condition that a row has it.
+    fn each(&self, lexemes: &[&str], query: impl Fn(&str) -> String) -> (String, Vec<Value>) {
+        let mut values = Vec::new();
+        let queries: Vec<_> = lexemes
+            .iter()
+            .map(|lexeme| {
+                let wanted = Wanted(vec![vec![(*lexeme).to_owned()]]);
+                values.push(Value::Text(wanted.query()));
+                query(&format!(
+                    "{} @@ ${}::text::tsquery",
+                    self.vector,
+                    values.len()
+                ))
+            })
+            .collect();
+        (queries.join(", "), values)
     }
 }
 
@@ -256,9 +333,7 @@ impl Search<'_> {
         let query = draft.text(&wanted.query());
         Flight {
             name: "SELECT",
-            // To take the words out of every text would take minutes, whatever the planner
-            // thinks of it.
-            before: Some("SELECT pg_catalog.set_config('enable_seqscan', 'off', true)".to_owned()),
+            before: Some(BY_INDEX.to_owned()),
             query: format!(
                 "SELECT {} FROM {} WHERE {} @@ {query}::tsquery AND {allowed} LIMIT {}",
                 draft.shown(),

@@ -157,7 +157,7 @@ impl Search<'_> {
                 .filter(|found| found.score > 0.0)
                 .collect();
             // The index may have stopped before a filter left enough.
-            let has_filter = self.filter.is_some() || !self.place.filters.is_empty();
+            let has_filter = self.filter.is_some() || self.place.is_filtered();
             let is_short = u32::try_from(found.len()).is_ok_and(|count| count < self.rows);
             if !has_filter || !is_short || reach > self.rows {
                 return Ok(found);

@@ -146,6 +146,8 @@ impl Words<'_> {
         };
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut complete: Vec<String> = Vec::new();
+        // Else what is counted is not of all rows, and what is expected is.
+        let has_filter = request.filter.is_some() || self.place.is_filtered();
         let enough = candidates::enough(request.rows);
         for round in rounds(&entries, self.shape.rows()) {
             let left = candidates::MOST.saturating_sub(count(&candidates));
@@ -156,7 +158,7 @@ impl Words<'_> {
             let keep = |id, content| Candidate::new(question, id, content);
             let wanted = &round.wanted;
             let more = search.matching(lexicon, wanted, keep, self.pool).await?;
-            if round.is_complete && !is_full(&more, left) {
+            if round.is_complete && !has_filter && !is_full(&more, left) {
                 complete.extend(wanted.0.iter().flatten().cloned());
             }
             join(&mut candidates, more);
@@ -181,9 +183,9 @@ impl Words<'_> {
         }
         let lexemes = lexicon.lexemes(&unknown, self.pool).await?;
         let uncounted = self.learned.glossary().uncounted(&lexemes);
-        let counts = lexicon
-            .frequencies(&uncounted, self.place, self.pool)
-            .await?;
+        let (most, place) = (candidates::MOST + 1, self.place);
+        let counts = lexicon.frequencies(&uncounted, most, place, self.pool);
+        let counts = counts.await?;
         let mut glossary = self.learned.glossary();
         glossary.add(
             unknown.into_iter().zip(lexemes),
