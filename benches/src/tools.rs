@@ -7,7 +7,7 @@
 mod exchange;
 mod load;
 mod postgres;
-mod program;
+pub(crate) mod program;
 mod report;
 mod request;
 

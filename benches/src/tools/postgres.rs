@@ -123,6 +123,17 @@ impl Postgres {
         )
     }
 
+    /// The database of a pipeline in a configuration file.
+    #[must_use]
+    pub fn connection(&self) -> String {
+        let (host, port, user) = (self.server.host(), self.server.port(), self.server.user());
+        let (database, password) = (self.name(), self.password());
+        format!(
+            "{{host: \"{host}\", port: {port}, database: {database}, username: {user}, \
+             password: \"{password}\"}}"
+        )
+    }
+
     /// Transactions per second that pgbench gets out of a script.
     ///
     /// # Panics

@@ -44,7 +44,8 @@ impl Home {
     #[must_use]
     pub fn new(configuration: &str) -> Self {
         let home = Self {
-            program: env::var_os("ZIGGURAT_BENCH_PROGRAM").map_or_else(build, PathBuf::from),
+            program: env::var_os("ZIGGURAT_BENCH_PROGRAM")
+                .map_or_else(|| build("ziggurat-tools"), PathBuf::from),
             folder: tempfile::tempdir().expect("a folder"),
         };
         fs::write(home.file("ziggurat-tools.yaml"), configuration).expect("written");
@@ -138,10 +139,10 @@ impl Home {
     }
 }
 
-fn build() -> PathBuf {
+/// Builds a program as a release is, and says where it is.
+pub(crate) fn build(name: &str) -> PathBuf {
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", "ziggurat-tools"])
-        .args(["--bin", "ziggurat-tools"])
+        .args(["build", "--release", "--package", name, "--bin", name])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
@@ -152,7 +153,7 @@ fn build() -> PathBuf {
     let program = messages.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
         let program = message["executable"].as_str()?;
-        program.contains("ziggurat-tools").then(|| program.into())
+        program.contains(name).then(|| program.into())
     });
     program.expect("cargo says where it is")
 }
@@ -160,6 +161,11 @@ fn build() -> PathBuf {
 // === impl Program ===
 
 impl Program {
+    /// A process that says nothing anybody waits for.
+    pub(crate) fn silent(child: Child) -> Self {
+        Self { child, log: None }
+    }
+
     /// Mebibytes of memory it has now.
     ///
     /// # Panics

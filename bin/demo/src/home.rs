@@ -1,4 +1,4 @@
-//! The files of the server: configuration, tokens, users.
+//! The files of the servers: configurations, tokens, users.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions, Permissions},
@@ -58,14 +58,27 @@ impl Home {
         })
     }
 
-    /// Writes the configuration for this database, and says where it is.
-    pub(crate) fn configure(&self, database: &Address) -> anyhow::Result<PathBuf> {
-        let path = self.folder.join("ziggurat-tools.yaml");
-        write(&path, &self.configuration(database)).context("writing the configuration")?;
+    /// Writes the configuration of `ziggurat-tools` for this database, and says where it is.
+    pub(crate) fn configure_tools(&self, database: &Address) -> anyhow::Result<PathBuf> {
+        self.configure("ziggurat-tools.yaml", &self.tools(database))
+    }
+
+    /// Writes that of `ziggurat-rag`, which is to listen on this port.
+    pub(crate) fn configure_answers(
+        &self,
+        database: &Address,
+        port: u16,
+    ) -> anyhow::Result<PathBuf> {
+        self.configure("ziggurat-rag.yaml", &answers(database, port))
+    }
+
+    fn configure(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
+        let path = self.folder.join(name);
+        write(&path, text).context("writing a configuration")?;
         Ok(path)
     }
 
-    fn configuration(&self, database: &Address) -> String {
+    fn tools(&self, database: &Address) -> String {
         let Address {
             host,
             port,
@@ -74,8 +87,6 @@ impl Home {
             password,
             ssl_mode,
         } = database;
-        // A text in JSON is one in YAML, whatever it holds.
-        let text = |text: &str| Value::from(text);
         let file = |path: PathBuf| Value::from(path.to_string_lossy());
         format!(
             "# Written by the demo, anew at every start.\n\
@@ -95,6 +106,39 @@ impl Home {
             password = text(password.expose_secret()),
         )
     }
+}
+
+fn answers(database: &Address, listen: u16) -> String {
+    let Address {
+        host,
+        port,
+        database,
+        user,
+        password,
+        ssl_mode,
+    } = database;
+    format!(
+        "# Written by the demo, anew at every start.\n\
+         server:\n  listen_address: 127.0.0.1\n  port: {listen}\n\
+         pipelines:\n  - name: handbook\n    \
+         description: What the shop tells its customers\n    \
+         database:\n      host: {host}\n      port: {port}\n      database: {database}\n      \
+         username: {user}\n      password: {password}\n      ssl_mode: {ssl_mode}\n    \
+         tables:\n      - table: handbook\n        text_column: body\n        \
+         vector_column: embedding\n        id_column: title\n    \
+         # Vectors of words and answers in quotes: without a model, a key or a network.\n    \
+         embedding_llm: {{provider: local}}\n    rag_llm: {{provider: local}}\n    \
+         allow_include_sources: true\n    top_n: 5\n",
+        host = text(host),
+        database = text(database),
+        user = text(user),
+        password = text(password.expose_secret()),
+    )
+}
+
+/// A text in JSON is one in YAML, whatever it holds.
+fn text(text: &str) -> Value {
+    Value::from(text)
 }
 
 /// The folder of the server inside of one to keep, which may belong to more people.

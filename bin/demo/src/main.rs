@@ -1,6 +1,7 @@
-//! `cargo demo`: a PostgreSQL with sample data, and `ziggurat-tools` in front of it, in one
-//! command.
+//! `cargo demo`: a PostgreSQL with sample data, and `ziggurat-tools` and `ziggurat-rag` in front
+//! of it, in one command.
 
+mod answers;
 mod arguments;
 mod clients;
 mod home;
@@ -28,7 +29,10 @@ use tracing_subscriber::{
     filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
-use crate::{arguments::Arguments, home::Home, shop::Shop, signals::Signals, welcome::Welcome};
+use crate::{
+    answers::Answers, arguments::Arguments, home::Home, shop::Shop, signals::Signals,
+    welcome::Welcome,
+};
 
 /// Where clients expect a server first.
 const USUAL_PORT: u16 = 8080;
@@ -82,7 +86,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     outcome
 }
 
-/// Runs `ziggurat-tools` until it is told to stop.
+/// Runs the servers until they are told to stop; for a client that started it, only the one it
+/// talks to.
 fn serve(
     arguments: &Arguments,
     shop: &Shop,
@@ -90,20 +95,24 @@ fn serve(
     runtime: &Runtime,
     signals: Signals,
 ) -> anyhow::Result<ExitCode> {
-    let configuration = home.configure(&shop.address()?)?;
+    let database = shop.address();
+    let configuration = home.configure_tools(&database)?;
     let program = env::current_exe().context("finding the program itself")?;
+    let mut passing_on = JoinSet::new();
+    passing_on.spawn_on(signals.pass_on(), runtime.handle());
     let mut words: Vec<OsString> = vec!["-config".into(), configuration.into()];
     if arguments.stdio {
         words.push("-http=false".into());
-    } else {
-        let address = address(arguments.port)?.to_string();
-        words.extend(["-http".into(), "-addr".into(), address.into()]);
+        return Ok(ziggurat_tools::run(words, |_| {}));
     }
-    let mut passing_on = JoinSet::new();
-    passing_on.spawn_on(signals.pass_on(), runtime.handle());
+    let address = address(arguments.port)?.to_string();
+    words.extend(["-http".into(), "-addr".into(), address.into()]);
+    let configuration = home.configure_answers(&database, answers::free_port()?)?;
+    let answers = Answers::start(configuration)?;
     let code = ziggurat_tools::run(words, |address| {
         let welcome = Welcome {
             address,
+            answers: answers.address,
             token: home.token.expose_secret(),
             password: home.password.expose_secret(),
             server: shop.version(),
@@ -113,6 +122,7 @@ fn serve(
         // Whoever closed standard output does not want to know.
         say(&welcome.to_string()).ok();
     });
+    answers.end();
     Ok(code)
 }
 
@@ -137,7 +147,10 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
 /// Keeps the log, which would hide the welcome, to what goes wrong in the server.
 fn say_only_what_is_wrong() {
     let ours = ["ziggurat_layers", "ziggurat_services", "ziggurat_tools"];
-    let filter = Targets::new().with_targets(ours.map(|name| (name, Level::WARN)));
+    let filter = Targets::new()
+        .with_targets(ours.map(|name| (name, Level::WARN)))
+        // It warns of provider local, and the welcome says what that is.
+        .with_target("ziggurat_rag", Level::ERROR);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false)

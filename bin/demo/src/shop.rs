@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use http::Uri;
 use secrecy::SecretString;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use ziggurat_layers::bearer::TokenHash;
 use ziggurat_local_pg::{LocalPg, TestDatabase};
 
 use crate::sample;
@@ -17,11 +18,7 @@ const KEPT: &str = "shop";
 const READER: &str = "shop_reader";
 
 /// Makes the role, unless there is one, and lets it read.
-///
-/// A server here may be shared, and two demos may get to it at the same time: for roles there
-/// is no `IF NOT EXISTS`, and granting to one concurrently can fail.
 const LET_READ: &str = "
-SELECT pg_advisory_lock(7249012);
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'shop_reader') THEN
@@ -30,8 +27,13 @@ BEGIN
     END IF;
 END $$;
 GRANT USAGE ON SCHEMA public TO shop_reader;
-GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop_reader;
-SELECT pg_advisory_unlock(7249012)";
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop_reader";
+
+/// A server here may be shared, and two demos may get to it at the same time: for roles there
+/// is no `IF NOT EXISTS`, and granting to one concurrently can fail.
+const LOCK: &str = "SELECT pg_advisory_lock(7249012)";
+
+const UNLOCK: &str = "SELECT pg_advisory_unlock(7249012)";
 
 /// A PostgreSQL with the sample data in it.
 pub(crate) struct Shop {
@@ -40,7 +42,7 @@ pub(crate) struct Shop {
     passing: Option<TestDatabase>,
 }
 
-/// How the server in front of it reaches the database.
+/// How the servers in front of it reach the database.
 pub(crate) struct Address {
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -87,8 +89,20 @@ impl Shop {
 
     async fn let_read(&self) -> sqlx::Result<()> {
         let mut connection = PgConnection::connect(&self.server.url(self.name())).await?;
-        sqlx::raw_sql(LET_READ).execute(&mut connection).await?;
+        let password = self.reader_password();
+        // Hexadecimal digits, which need no quoting.
+        let identify = format!("ALTER ROLE {READER} PASSWORD '{password}'");
+        for statement in [LOCK, LET_READ, &identify, UNLOCK] {
+            let statement = AssertSqlSafe(statement);
+            sqlx::raw_sql(statement).execute(&mut connection).await?;
+        }
         connection.close().await
+    }
+
+    /// The same for all demos on one server, and of no use to guess another one.
+    fn reader_password(&self) -> String {
+        let ours = password(&self.server.url(self.name())).unwrap_or_default();
+        TokenHash::of(&format!("{READER} {ours}")).to_string()
     }
 
     /// What PostgreSQL says it is.
@@ -96,33 +110,27 @@ impl Shop {
         self.server.version()
     }
 
-    /// The database as the server in front of it is to see it.
+    /// The database as the servers in front of it are to see it.
     ///
-    /// A PostgreSQL of ours is reached through its socket, which needs no password, as a role
-    /// that reads. One that was given keeps its roles for itself, and is used as it was given.
-    pub(crate) fn address(&self) -> anyhow::Result<Address> {
+    /// A PostgreSQL of ours is reached as a role that reads. One that was given keeps its roles
+    /// for itself, and is used as it was given.
+    pub(crate) fn address(&self) -> Address {
         let database = self.name().to_owned();
-        let port = self.server.port();
-        if let Some(socket) = self.server.socket_dir() {
-            let host = socket.to_str().context("the socket has no name in UTF-8")?;
-            return Ok(Address {
-                host: host.to_owned(),
-                port,
-                database,
-                user: READER.to_owned(),
-                password: SecretString::default(),
-                ssl_mode: "disable",
-            });
-        }
-        let password = password(&self.server.url(&database)).unwrap_or_default();
-        Ok(Address {
+        let is_ours = self.server.socket_dir().is_some();
+        let (user, password, ssl_mode) = if is_ours {
+            (READER, self.reader_password(), "disable")
+        } else {
+            let password = password(&self.server.url(&database)).unwrap_or_default();
+            (self.server.user(), password, "prefer")
+        };
+        Address {
             host: self.server.host().to_owned(),
-            port,
+            port: self.server.port(),
             database,
-            user: self.server.user().to_owned(),
+            user: user.to_owned(),
             password: password.into(),
-            ssl_mode: "prefer",
-        })
+            ssl_mode,
+        }
     }
 
     /// Drops what is not to be kept, and lets PostgreSQL go.

@@ -7,6 +7,8 @@ use crate::{clients::Server, home};
 /// What there is to connect to, and how.
 pub(crate) struct Welcome<'a> {
     pub(crate) address: SocketAddr,
+    /// Where questions are answered.
+    pub(crate) answers: SocketAddr,
     pub(crate) token: &'a str,
     pub(crate) password: &'a str,
     /// The version of PostgreSQL.
@@ -20,6 +22,7 @@ impl fmt::Display for Welcome<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             address,
+            answers,
             token,
             password,
             server,
@@ -32,7 +35,8 @@ impl fmt::Display for Welcome<'_> {
         write!(
             f,
             r#"
-The Ziggurat demo is up: a small shop in PostgreSQL {server}, and ziggurat-tools in front of it.
+The Ziggurat demo is up: a small shop in PostgreSQL {server}, and in front of it ziggurat-tools,
+for MCP clients, and ziggurat-rag, which answers questions from its handbook.
 
   Address   {url}
   Token     {token}
@@ -41,12 +45,21 @@ The Ziggurat demo is up: a small shop in PostgreSQL {server}, and ziggurat-tools
             and a view, revenue_by_month
   Vectors   made by the server itself, of words: for trying out similarity_search
             and generate_embedding without a key (embedding.provider: local)
+  Questions http://{answers}/ (a page; the answers are quotes, there is no model)
 
 Ask it something:
 
   curl -s {url} \
     -H 'Authorization: Bearer {token}' \
     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"query_database","arguments":{{"query":"SELECT * FROM revenue_by_month ORDER BY month"}}}}}}'
+
+Ask the handbook, for the whole answer and its sources, or as a stream:
+
+  curl -s http://{answers}/v1/pipelines/handbook \
+    -d '{{"query":"How do I wash wool?","include_sources":true}}'
+
+  curl -sN http://{answers}/v1/pipelines/handbook \
+    -d '{{"query":"How do I wash wool?","stream":true}}'
 
 Paste into an MCP client that speaks HTTP. Claude Code (.mcp.json), Cursor (~/.cursor/mcp.json):
 

@@ -278,6 +278,32 @@ fn the_line_for_curl_works_as_it_is_printed() {
 }
 
 #[test]
+fn the_handbook_answers_as_it_is_printed_whole_and_as_a_stream() {
+    let demo = Demo::start(&[]);
+    let lines = demo.welcome.lines();
+    let lines: Vec<_> = lines.skip_while(|line| !line.contains("/v1/")).collect();
+    let commands: Vec<_> = lines
+        .chunks(3)
+        .take(2)
+        .map(|pair| pair.join("\n"))
+        .collect();
+    for (command, expected) in commands
+        .iter()
+        .zip(["\"sources\":[", "{\"type\":\"done\"}"])
+    {
+        let output = Command::new("sh").args(["-c", command]).output();
+        let output = output.expect("a shell");
+        // 127: there is no curl on this machine.
+        if output.status.code() != Some(127) {
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains(expected), "{text}");
+            assert!(text.contains("ool"), "{text}");
+        }
+    }
+    demo.stop();
+}
+
+#[test]
 fn the_configurations_for_http_name_the_server_that_runs() {
     let demo = Demo::start(&[]);
     let mut servers = demo.configurations("mcpServers");

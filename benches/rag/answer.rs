@@ -1,0 +1,104 @@
+//! What the server itself adds to an answer, at 500 requests a second.
+//!
+//! Vectors and answers are made by provider `local`, in the server, so no provider's time is in
+//! it but the server's own; and the same search is put to PostgreSQL directly, just before and at
+//! the same pace. What is left is the server's, its share of the busy machine included.
+
+use std::{
+    net::TcpStream,
+    process::ExitCode,
+    thread::{self, ScopedJoinHandle},
+    time::{Duration, Instant},
+};
+
+use tokio::runtime::Runtime;
+use ziggurat_benches::{
+    rag::Answers,
+    tools::{Postgres, Report, exchange, send},
+};
+use ziggurat_services::llm::Embedder;
+
+const RATE: u32 = 500;
+const CLIENTS: u32 = 20;
+const SECONDS: u32 = 10;
+
+const TABLE: &str = "CREATE EXTENSION IF NOT EXISTS vector;
+    CREATE TABLE page (id int PRIMARY KEY, body text NOT NULL, body_embedding vector(256));
+    INSERT INTO page SELECT n, repeat('wool is washed by hand, page ' || n || '. ', 10),
+        (SELECT array_agg(random() - 0.5 + n * 0)::vector FROM generate_series(1, 256))
+        FROM generate_series(1, 2000) AS n;
+    CREATE INDEX ON page USING hnsw (body_embedding vector_cosine_ops); ANALYZE page;";
+
+const TEXT: &str = "How is wool washed by hand?";
+
+fn main() -> ExitCode {
+    let postgres = Postgres::with(TABLE);
+    let server = Answers::serve(&postgres, "  rag_llm: {provider: local}\n");
+    let body = format!(r#"{{"query":"{TEXT}","disable_hybrid":true}}"#);
+    let request = send("POST", "/v1/pipelines/bench", &server.address, None, &body);
+    let mut report = Report::default();
+    report.say(format_args!(
+        "PostgreSQL {}, {RATE} requests a second",
+        postgres.version()
+    ));
+    // Once for nothing, so that what both need is in memory.
+    ask(&server.address, &request, 1);
+    let mut bare = postgres.times(&vec![search(); 1000]);
+    let mut whole = ask(&server.address, &request, RATE * SECONDS / CLIENTS);
+    for (name, at, target) in [("p50", 50, 1.0), ("p99", 99, 3.0)] {
+        let (whole, bare) = (percentile(&mut whole, at), percentile(&mut bare, at));
+        report.say(format_args!(
+            "{name}: {whole:.2} ms, PostgreSQL alone {bare:.2} ms"
+        ));
+        let what = format!("{name} of the server's own time");
+        report.less_than(&what, whole - bare, target, " ms");
+    }
+    report.exit_code()
+}
+
+/// The milliseconds each of so many requests of each client takes, sent at an even pace.
+fn ask(address: &str, request: &[u8], requests: u32) -> Vec<f64> {
+    let pace = Duration::from_secs(1) * CLIENTS / RATE;
+    let begun = Instant::now();
+    let client = |number: u32| {
+        let mut stream = TcpStream::connect(address).expect("listening");
+        stream.set_nodelay(true).expect("set");
+        let first = begun + pace * number / CLIENTS;
+        let turns = (0..requests).map(|turn| {
+            let due = first + pace * turn;
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            let sent = Instant::now();
+            let (status, body) = exchange(&mut stream, request).expect("answered");
+            assert_eq!(status, 200, "{body}");
+            assert!(body.contains("wool is washed by hand"), "{body}");
+            sent.elapsed().as_secs_f64() * 1e3
+        });
+        turns.collect::<Vec<_>>()
+    };
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|number| scope.spawn(move || client(number)))
+            .collect();
+        let times = clients.into_iter().map(ScopedJoinHandle::join);
+        times.flat_map(|times| times.expect("a client")).collect()
+    })
+}
+
+/// What the server asks of PostgreSQL.
+fn search() -> String {
+    let runtime = Runtime::new().expect("a runtime");
+    let embedding = runtime.block_on(Embedder::local().embed(TEXT));
+    let vector = embedding.expect("a vector").vector;
+    let numbers: Vec<_> = vector.iter().map(f32::to_string).collect();
+    let vector = format!("'[{}]'::vector", numbers.join(","));
+    format!(
+        "SELECT id::text, body, 1 - (body_embedding <=> {vector}) FROM page
+         WHERE body_embedding IS NOT NULL AND body IS NOT NULL
+         ORDER BY body_embedding <=> {vector} LIMIT 20"
+    )
+}
+
+fn percentile(times: &mut [f64], at: usize) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[(times.len() - 1) * at / 100]
+}
