@@ -26,23 +26,21 @@ pub(super) struct QueryRequest {
     #[schema(required, nullable = false, min_length = 1)]
     query: Option<String>,
     /// Whether the answer comes bit by bit, as server-sent events.
-    #[schema(nullable = false, default = false)]
+    #[schema(default = false)]
     stream: Option<bool>,
     /// How many results are used; zero and less say nothing, and there is an upper limit.
-    #[schema(nullable = false)]
     top_n: Option<i64>,
     /// Which rows are searched.
-    #[schema(nullable = false, value_type = Option<FilterShape>)]
+    #[schema(value_type = Option<FilterShape>)]
     filter: Option<Filter>,
     /// Whether the answer lists what was found. The pipeline has to allow it, and a stream never
     /// does.
-    #[schema(nullable = false, default = false)]
+    #[schema(default = false)]
     include_sources: Option<bool>,
     /// Whether only vectors are searched, and not words.
-    #[schema(nullable = false, default = false)]
+    #[schema(default = false)]
     disable_hybrid: Option<bool>,
     /// What was said before, for the model; it is not searched for.
-    #[schema(nullable = false)]
     messages: Option<Vec<Message>>,
 }
 
@@ -82,6 +80,7 @@ struct FilterShape {
 #[expect(dead_code, reason = "it describes a filter, which checks itself")]
 struct ConditionShape {
     /// The name of one column, as it is written in the database.
+    #[schema(min_length = 1)]
     column: String,
     #[schema(inline)]
     operator: Operator,
