@@ -170,7 +170,7 @@ impl Means<'_> {
             return Ok(Embedder::local());
         };
         let http = self.outside.reach(provider, &self.access(model, key))?;
-        let embedder = Embedder::new(http, Some(&model.model))?;
+        let embedder = Embedder::new(http, Some(&model.name))?;
         Ok(embedder.with_input_type(model.input_type.as_deref()))
     }
 
@@ -179,7 +179,7 @@ impl Means<'_> {
             return Ok(Completer::local());
         };
         let http = self.outside.reach(provider, &self.access(model, key))?;
-        let completer = Completer::new(http, &model.model)?;
+        let completer = Completer::new(http, &model.name)?;
         Ok(completer.with_idle(self.idle))
     }
 
@@ -217,7 +217,7 @@ impl Means<'_> {
         let url = access.base_url.as_deref();
         let url = url.and_then(|url| reqwest::Url::parse(url).ok());
         let password = url.as_ref().and_then(reqwest::Url::password);
-        let values = access.headers.values().map(|value| value.as_bytes());
+        let values = access.headers.values().map(http::HeaderValue::as_bytes);
         let headers = values.filter(|value| value.len() >= SECRET_HEADER);
         let key = access
             .key

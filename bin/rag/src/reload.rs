@@ -105,7 +105,7 @@ impl Reload {
     }
 
     /// Waits until the files stay as they are, and says whether they are others than before.
-    async fn has_settled(&mut self, house: &House) -> bool {
+    async fn has_settled(&self, house: &House) -> bool {
         let mut now = self.look(house);
         if now == self.seen {
             return false;

@@ -54,9 +54,8 @@ pub(crate) async fn serve(
     let mut reload = Reload::new(loaded, workshop, tls);
     announce(&server, &listeners, listening)?;
     let outcome = {
-        let served = web.serve(listeners, tower, stop);
         tokio::select! {
-            served = served => served,
+            outcome = web.serve(listeners, tower, stop) => outcome,
             never = reload.run(&mut house) => match never {},
         }
     };

@@ -5,6 +5,7 @@
 #![expect(
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
+    clippy::return_self_not_must_use,
     reason = "it panics everywhere, and a test may do something only to see it work"
 )]
 

@@ -20,6 +20,12 @@ pub struct Postgres {
     roles: Vec<String>,
 }
 
+impl Default for Postgres {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Postgres {
     /// An empty database.
     pub fn new() -> Self {

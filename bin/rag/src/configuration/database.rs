@@ -185,12 +185,16 @@ fn host_name(reader: &mut Reader<'_>, place: &Place, host: Option<String>) -> St
         reader
             .findings
             .check(is_address, place, "invalid IPv6 address");
-        return is_address.then(|| address.to_owned()).unwrap_or_default();
+        return if is_address {
+            address.to_owned()
+        } else {
+            String::new()
+        };
     }
     let is_name = !host.contains(|c: char| c.is_whitespace() || FORBIDDEN.contains(&c));
     let message = "must not contain commas, whitespace, @, /, ?, =, ', \\, or #";
     reader.findings.check(is_name, place, message);
-    is_name.then_some(host).unwrap_or_default()
+    if is_name { host } else { String::new() }
 }
 
 fn target_attrs(

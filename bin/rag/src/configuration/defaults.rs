@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{
     findings::{Findings, Place},
     key_files::{KeyFiles, RawKeyFiles},
-    model::{Block, Headers, RawModel, Role},
+    model::{Block, Headers, Maker, RawModel, Role},
     written::{Reader, Written},
 };
 
@@ -77,7 +77,7 @@ fn block(reader: &mut Reader<'_>, place: &Place, raw: Option<RawModel>, role: Ro
     if block.has_provider() {
         let maker = block.maker(reader, place, role);
         let findings: &mut Findings = &mut reader.findings;
-        let has_model = block.model.is_some() || maker.is_some_and(|maker| maker.is_local());
+        let has_model = block.model.is_some() || maker.is_some_and(Maker::is_local);
         let message = "required when provider is set";
         findings.check(has_model, &place.key("model"), message);
     }

@@ -73,7 +73,7 @@ pub(crate) struct Pipeline {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Model {
     pub(crate) maker: Maker,
-    pub(crate) model: String,
+    pub(crate) name: String,
     pub(crate) base_url: Option<String>,
     pub(crate) headers: HeaderMap,
     pub(crate) patience: Patience,
@@ -240,7 +240,7 @@ impl Model {
         Some(Self {
             maker,
             base_url: block.base_url.or_else(|| usual_url(reader, maker)),
-            model: block.model.unwrap_or_default(),
+            name: block.model.unwrap_or_default(),
             headers,
             patience: patience(block.request_timeout, block.per_attempt_timeout),
             retry: block.max_retries.map_or_else(Retry::default, Retry::times),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use secrecy::ExposeSecret as _;
+use secrecy::ExposeSecret;
 use tracing::{info, warn};
 use ziggurat_services::{
     pg::{
@@ -157,11 +157,8 @@ impl Workshop {
             return base.pool.clone();
         }
         let base = before.iter().find(is_same).cloned().unwrap_or_else(|| {
-            self.secrets.add(
-                database
-                    .passwords()
-                    .map(|password| password.expose_secret()),
-            );
+            self.secrets
+                .add(database.passwords().map(ExposeSecret::expose_secret));
             let number = self.count.fetch_add(1, Ordering::Relaxed);
             let caller = format!("pipelines-{number}");
             Base {

@@ -2,6 +2,7 @@
 //! search.
 
 use std::{
+    fmt::Write as _,
     fs,
     net::TcpListener,
     path::PathBuf,
@@ -167,7 +168,10 @@ pub(crate) fn library() -> Postgres {
     for (index, text) in documents.iter().enumerate() {
         let embedding = runtime.block_on(embedder.embed(text)).expect("a vector");
         let vector = format!("{:?}", embedding.vector);
-        sql += &format!("INSERT INTO documents VALUES ('doc-{index}', '{text}', '{vector}');\n");
+        let _ = writeln!(
+            sql,
+            "INSERT INTO documents VALUES ('doc-{index}', '{text}', '{vector}');\n"
+        );
     }
     Postgres::with(&sql)
 }

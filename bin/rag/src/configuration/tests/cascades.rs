@@ -33,7 +33,7 @@ fn what_a_pipeline_does_not_say_is_inherited() {
     let pipeline = pipeline(DEFAULTS, "");
     let model = &pipeline.completion;
     assert_eq!(model.maker, Maker::Provider(Provider::OpenAi));
-    assert_eq!(model.model, "default-model");
+    assert_eq!(model.name, "default-model");
     assert_eq!(model.base_url.as_deref(), Some("http://default"));
     assert_eq!(model.patience.call, Duration::from_secs(9));
     assert_eq!(model.patience.attempt, Some(Duration::from_secs(3)));
@@ -59,7 +59,7 @@ fn the_same_provider_inherits_field_by_field() {
 ",
     );
     let model = &pipeline.completion;
-    assert_eq!(model.model, "mine");
+    assert_eq!(model.name, "mine");
     assert_eq!(model.base_url.as_deref(), Some("http://default"));
     assert_eq!((pipeline.max_tokens, pipeline.temperature), (5, Some(0.3)));
     for (name, value) in [

@@ -124,8 +124,8 @@ fn what_is_not_said_is_as_documented() {
     assert_eq!((&*server.listen_address, server.port), ("localhost", 8080));
     assert_eq!((server.tls.as_ref(), server.cors.as_ref()), (None, None));
     assert_eq!(server.request_timeout, Duration::from_secs(50));
-    assert_eq!(server.stream_idle_timeout, Duration::from_secs(60));
-    assert_eq!(server.stream_max_duration, Duration::from_secs(900));
+    assert_eq!(server.stream_idle_timeout, Duration::from_mins(1));
+    assert_eq!(server.stream_max_duration, Duration::from_mins(15));
     assert_eq!(server.stream_keep_alive, None);
     assert_eq!(server.ping_timeout, Duration::from_secs(3));
     assert_eq!(server.shutdown_timeout, Duration::from_secs(30));
