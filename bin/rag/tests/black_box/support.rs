@@ -170,7 +170,7 @@ pub(crate) fn library() -> Postgres {
         let vector = format!("{:?}", embedding.vector);
         let _ = writeln!(
             sql,
-            "INSERT INTO documents VALUES ('doc-{index}', '{text}', '{vector}');\n"
+            "INSERT INTO documents VALUES ('doc-{index}', '{text}', '{vector}');"
         );
     }
     Postgres::with(&sql)
