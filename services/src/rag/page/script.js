@@ -64,7 +64,7 @@ async function tell(name, body, signal, turn) {
     const { answer, sources, tokens_used: tokens } = await response.json();
     turn.answer.textContent = answer;
     const said = sources
-      ? `${sources.length} sources, best first.`
+      ? (sources.length === 1 ? "One source." : `${sources.length} sources, best first.`)
       : "No sources: this pipeline does not share them, or nothing was found.";
     turn.entry.append(make("p", "quiet", `${said} ${tokens} tokens used.`));
     if (sources) turn.entry.append(sourceList(sources));

@@ -333,3 +333,83 @@ async fn nobody_works_for_a_client_that_has_left() {
         house.fake.left(left).await;
     }
 }
+
+#[tokio::test]
+async fn a_filter_narrows_what_is_found_and_one_that_does_not_fit_is_refused() {
+    let house = House::new().await;
+    let service = served([house.parts()]);
+    let asked = |column: &str, operator: &str, value: Value| {
+        let condition = json!({"column": column, "operator": operator, "value": value});
+        json!({"query": QUESTION, "include_sources": true, "filter": {"conditions": [condition]}})
+    };
+    for (filtered, expected) in [
+        (asked("id", "=", json!("moss")), vec!["moss"]),
+        (
+            asked("id", "not in", json!(["moss", "fern"])),
+            vec!["cactus"],
+        ),
+        (
+            asked("content", "ILIKE", json!("%LIKE%")),
+            vec!["fern", "moss", "cactus"],
+        ),
+        (asked("id", "=", json!("x' OR '1'='1")), vec![]),
+    ] {
+        let (status, answer) = ask(&service, filtered.clone()).await;
+        let sources = answer["sources"].as_array().cloned().unwrap_or_default();
+        let ids: Vec<_> = sources
+            .iter()
+            .filter_map(|source| source["id"].as_str())
+            .collect();
+        assert_eq!((status, ids), (200, expected), "{filtered}");
+    }
+    let misfit = "invalid filter: column or value does not fit the searched tables";
+    let before = house.fake.requests().len();
+    for filtered in [
+        asked("nobody", "=", json!("x")),
+        asked("embedding", "=", json!("x")),
+    ] {
+        let expected = (400, error("INVALID_REQUEST", misfit));
+        assert_eq!(
+            ask(&service, filtered.clone()).await,
+            expected,
+            "{filtered}"
+        );
+        let frames = text(stream(&service, filtered).await).await;
+        assert_eq!(frames, failed(misfit));
+    }
+    // What makes no sense by itself is refused before anybody is asked.
+    let asks = house.fake.requests().len() - before;
+    let (status, _) = ask(&service, asked("id", "~", json!("x"))).await;
+    assert_eq!(status, 400);
+    assert_eq!(house.fake.requests().len() - before, asks);
+}
+
+#[tokio::test]
+async fn words_are_searched_for_too_unless_the_request_says_no() {
+    let house = House::new().await;
+    let manner = Manner {
+        hybrid: true,
+        ..Manner::default()
+    };
+    let scanned = Table {
+        keyword: Backend::Scan,
+        ..table("docs")
+    };
+    let service = served([Parts {
+        library: Library::new(house.pool.clone(), "docs", vec![scanned], manner),
+        ..house.parts()
+    }]);
+    // The vector is near to the fern, the word is in the text about the cactus.
+    let mut asked = json!({"query": "sun", "include_sources": true, "top_n": 2});
+    house.fake.set_vector("sun", &[1.0, 0.1, 0.0]);
+    let ids = |answer: &Value| -> Vec<String> {
+        let sources = answer["sources"].as_array().expect("sources").iter();
+        let ids = sources.filter_map(|source| source["id"].as_str());
+        ids.map(str::to_owned).collect()
+    };
+    let (_, answer) = ask(&service, asked.clone()).await;
+    assert_eq!(ids(&answer), ["cactus", "fern"]);
+    asked["disable_hybrid"] = json!(true);
+    let (_, answer) = ask(&service, asked).await;
+    assert_eq!(ids(&answer), ["fern", "moss"]);
+}

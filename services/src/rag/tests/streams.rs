@@ -289,3 +289,38 @@ async fn the_connection_is_kept_where_there_is_a_header_for_it() {
         assert_eq!(headers["x-accel-buffering"], "no");
     }
 }
+
+#[tokio::test]
+async fn a_silent_stream_says_that_it_is_there_if_that_is_wanted() {
+    let house = House::new().await;
+    let options = Options {
+        keep_alive: Some(Duration::from_millis(20)),
+        ..Options::default()
+    };
+    let service = served_with([house.parts()], options);
+    let gate = Gate::new();
+    house.fake.next_of(Face::OpenAi, Turn::answer().held(&gate));
+    house.fake.next_of(Face::Anthropic, Turn::text("Shade."));
+    let mut body = stream(&service, question()).await.into_body();
+    let comment = ": keep-alive\n\n";
+    assert_eq!(frame(&mut body).await.as_deref(), Some(comment));
+    gate.open();
+    let frames = text(Response::new(body)).await.replace(comment, "");
+    assert_eq!(frames, chunk("Shade.") + DONE);
+}
+
+#[tokio::test]
+async fn a_request_that_has_begun_keeps_its_pipeline() {
+    let house = House::new().await;
+    let pipelines = Pipelines::new(vec![Pipeline::new(house.parts())]);
+    let service = over(service(pipelines.clone(), Options::default()));
+    let gate = Gate::new();
+    house.fake.next_of(Face::OpenAi, Turn::answer().held(&gate));
+    house.fake.next_of(Face::Anthropic, Turn::text("Shade."));
+    let mut body = stream(&service, question()).await.into_body();
+    assert!(frame(&mut body).now_or_never().is_none());
+    pipelines.replace(Vec::new());
+    assert_eq!(ask(&service, question()).await.0, 404);
+    gate.open();
+    assert_eq!(text(Response::new(body)).await, chunk("Shade.") + DONE);
+}
