@@ -1,6 +1,6 @@
 //! Pipelines that answer questions from tables: what they do, and how they are asked over HTTP.
 //!
-//! A [`Pipeline`](pipeline::Pipeline) finds what its tables hold about a question, has a model
+//! A [`Pipeline`] finds what its tables hold about a question, has a model
 //! answer from that, and sends the answer whole or as it comes. The [`service`] serves all of
 //! them under `/v1/`, says how their providers are and what they have cost, and has a page to
 //! ask them on.
@@ -38,7 +38,7 @@ mod handler;
 mod health;
 pub mod library;
 mod page;
-pub mod pipeline;
+mod pipeline;
 mod pipelines;
 mod prompt;
 mod query;

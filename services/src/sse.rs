@@ -182,9 +182,11 @@ mod tests {
 
     use futures_util::{FutureExt as _, StreamExt as _, stream};
     use http_body_util::BodyExt as _;
+    use proptest::prelude::*;
     use tokio::{sync::mpsc, time::Instant};
 
     use super::*;
+    use crate::llm::sse::EventDecoder;
 
     fn event(text: &str) -> Event {
         Event::json(&text).expect("JSON")
@@ -210,6 +212,20 @@ mod tests {
         assert_eq!(next(&mut body).await, None);
         assert!(body.is_end_stream());
         assert_eq!(next(&mut body).await, None, "asked once more");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_framed_is_read_back(texts in prop::collection::vec(any::<String>(), 0..8)) {
+            let frames = texts.iter().map(|text| event(text).0);
+            let stream = frames.collect::<Vec<_>>().concat();
+            let (mut decoder, mut input) = (EventDecoder::new(), &stream[..]);
+            for text in texts {
+                let data = decoder.decode(&mut input).expect("short").expect("an event");
+                prop_assert_eq!(serde_json::from_slice::<String>(&data).expect("JSON"), text);
+            }
+            prop_assert!(input.is_empty());
+        }
     }
 
     #[tokio::test]

@@ -12,7 +12,8 @@ use std::{
     fmt,
     panic::AssertUnwindSafe,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    ptr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -47,13 +48,13 @@ struct Inner {
 #[derive(Default)]
 struct Latest {
     /// Weak: it ends with those who wait for it.
-    round: Option<(Arc<Served>, WeakShared<Round>)>,
+    round: Option<(Weak<Served>, WeakShared<Round>)>,
     found: Option<Found>,
 }
 
-#[derive(Clone)]
 struct Found {
-    of: Arc<Served>,
+    /// Weak: pipelines that are served no more are not kept for it.
+    of: Weak<Served>,
     at: Instant,
     report: Arc<Report>,
 }
@@ -153,13 +154,13 @@ impl Pulse {
         round.await
     }
 
-    fn begin(&self, latest: &mut Latest, of: Arc<Served>) -> Shared<Round> {
+    fn begin(&self, latest: &mut Latest, served: Arc<Served>) -> Shared<Round> {
         let inner = Arc::clone(&self.inner);
-        let served = Arc::clone(&of);
+        let of = Arc::downgrade(&served);
         let round: Round = Box::pin(async move {
             let report = Arc::new(Report::of(&served, inner.patience).await);
             inner.latest().found = Some(Found {
-                of: served,
+                of: Arc::downgrade(&served),
                 at: Instant::now(),
                 report: Arc::clone(&report),
             });
@@ -193,13 +194,13 @@ impl Inner {
 impl Latest {
     fn fresh(&self, served: &Arc<Served>) -> Option<Arc<Report>> {
         let found = self.found.as_ref()?;
-        let is_fresh = Arc::ptr_eq(&found.of, served) && found.at.elapsed() < FRESH;
+        let is_fresh = is_same(&found.of, served) && found.at.elapsed() < FRESH;
         is_fresh.then(|| Arc::clone(&found.report))
     }
 
     fn ongoing(&self, served: &Arc<Served>) -> Option<Shared<Round>> {
         let (of, round) = self.round.as_ref()?;
-        Arc::ptr_eq(of, served).then(|| round.upgrade())?
+        is_same(of, served).then(|| round.upgrade())?
     }
 }
 
@@ -310,4 +311,8 @@ impl<'a> Target<'a> {
         let provider = self.http().map(|http| http.provider().name());
         warn!(%error, provider, "a provider cannot be reached");
     }
+}
+
+fn is_same(of: &Weak<Served>, served: &Arc<Served>) -> bool {
+    ptr::eq(of.as_ptr(), Arc::as_ptr(served))
 }

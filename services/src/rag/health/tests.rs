@@ -222,7 +222,12 @@ async fn another_set_of_pipelines_is_another_round() {
     let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
     pulse.report().await;
     let parts = with_completer(&fake, Face::Gemini);
+    let before = Arc::downgrade(&pulse.inner.pipelines.now());
     pulse.inner.pipelines.replace(vec![Pipeline::new(parts)]);
+    assert!(
+        before.upgrade().is_none(),
+        "nobody keeps what is not served any more"
+    );
     pulse.report().await;
     assert_eq!(fake.requests()[1].face, Face::Gemini);
 }
