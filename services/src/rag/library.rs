@@ -53,6 +53,7 @@ mod words;
 use std::{fmt, iter, sync::Arc};
 
 use futures_util::future;
+use tracing::warn;
 
 use super::filter::{CheckedFilter, RawFilter};
 use crate::{llm, pg::lease::Pool};
@@ -63,7 +64,7 @@ pub use self::{
 };
 use self::{
     blend::Hits,
-    failure::Verdict,
+    failure::{Missed, Verdict},
     shelf::{Request, Shelf},
 };
 
@@ -217,6 +218,7 @@ impl Library {
         };
         // Without a vector nobody waits for the words.
         let (vector, words) = future::try_join(vector, words).await?;
+        inner.say_unfit(&vector);
         let mut verdict = Verdict::default();
         let mut words = words.into_iter();
         let hits = vector.into_iter().map(|found| Hits {
@@ -238,5 +240,26 @@ impl fmt::Debug for Library {
         f.debug_struct("Library")
             .field("pipeline", &self.inner.pipeline)
             .finish_non_exhaustive()
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    /// Says which tables the filter of a request does not fit, where it fits others. If it fits
+    /// none, the client is told.
+    fn say_unfit<T>(&self, found: &[Result<T, Missed>]) {
+        if !found.iter().any(Result::is_ok) {
+            return;
+        }
+        for (shelf, found) in self.shelves.iter().zip(found) {
+            if matches!(found, Err(Missed::Unfit)) {
+                warn!(
+                    pipeline = self.pipeline,
+                    table = shelf.name(),
+                    "the filter of a request does not fit the table"
+                );
+            }
+        }
     }
 }

@@ -127,6 +127,11 @@ impl Shelf {
         }
     }
 
+    /// The name the operator gives it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Finds the rows that are closest in meaning.
     pub(super) async fn closest(
         &self,
@@ -142,13 +147,16 @@ impl Shelf {
         };
         let result = result.await;
         result.map_err(|error| {
-            warn!(
-                error = &error as &dyn Error,
-                pipeline = self.pipeline,
-                table = self.name,
-                "vector search failed"
-            );
-            self.missed(error, request)
+            let missed = self.missed(error, request);
+            if let Missed::Failed(error) = &missed {
+                warn!(
+                    error = error as &dyn Error,
+                    pipeline = self.pipeline,
+                    table = self.name,
+                    "vector search failed"
+                );
+            }
+            missed
         })
     }
 
@@ -178,13 +186,14 @@ impl Shelf {
                 wordwise.found
             }
             Err(error) => {
-                warn!(
-                    error = &error as &dyn Error,
-                    pipeline = self.pipeline,
-                    table = self.name,
-                    "failed to fetch documents for BM25"
-                );
-                self.missed(error, request);
+                if let Missed::Failed(error) = self.missed(error, request) {
+                    warn!(
+                        error = &error as &dyn Error,
+                        pipeline = self.pipeline,
+                        table = self.name,
+                        "failed to fetch documents for BM25"
+                    );
+                }
                 Vec::new()
             }
         }

@@ -123,7 +123,7 @@ impl Words<'_> {
         let counted = Collection::of(&tallies);
         let collection = Collection {
             documents: self.shape.rows().max(counted.documents),
-            average_length: self.average_length().await?,
+            average_length: self.average_length(&counted).await?,
             ..counted
         };
         let found = ranked(candidates, &collection, request.rows);
@@ -167,7 +167,7 @@ impl Words<'_> {
         let counted = Collection::of(&tallies);
         let collection = Collection {
             documents: self.shape.rows().max(counted.documents),
-            average_length: self.average_length().await?,
+            average_length: self.average_length(&counted).await?,
             frequencies: settle(&words, frequencies, &complete, &counted, self.shape.rows()),
         };
         let found = ranked(candidates, &collection, request.rows);
@@ -194,8 +194,9 @@ impl Words<'_> {
         Ok(())
     }
 
-    /// How many terms a text has, by a sample that is taken once.
-    async fn average_length(&self) -> Result<f64, QueryError> {
+    /// How many terms a text has, by a sample that is taken once; where none can be taken, as
+    /// many as those that were read have.
+    async fn average_length(&self, read: &Collection) -> Result<f64, QueryError> {
         if let Some(length) = self.learned.average_length.get() {
             return Ok(*length);
         }
@@ -206,7 +207,10 @@ impl Words<'_> {
             rows: 0,
         };
         let count = |text: &str| u32::try_from(tokens::terms(text).count()).unwrap_or(u32::MAX);
-        let lengths = search.sample(count, self.pool).await?;
+        let lengths = match search.sample(count, self.pool).await {
+            Err(QueryError::Failed { .. }) => return Ok(read.average_length),
+            lengths => lengths?,
+        };
         let texts = f64::from(u32::try_from(lengths.len()).unwrap_or(u32::MAX));
         let sum: f64 = lengths.iter().copied().map(f64::from).sum();
         let average = sum / texts.max(1.0);
