@@ -14,7 +14,7 @@ use tokio::{
     task::spawn_blocking,
     time,
 };
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 use ziggurat_services::{
     program::watch::{Folders, Stamp},
     serve::Tls,
@@ -108,6 +108,7 @@ impl Reload {
     async fn has_settled(&self, house: &House) -> bool {
         let mut now = self.look(house);
         if now == self.seen {
+            debug!("another file has changed");
             return false;
         }
         for _ in 0..PATIENCE {

@@ -106,8 +106,11 @@ fn what_will_not_do_changes_nothing() {
 #[test]
 fn a_signal_asks_for_it_and_other_files_do_not() {
     let section = server("");
-    let (home, program, _client) = serve(&format!("{section}pipelines:\n{}", nowhere("one", "")));
-    home.write("something-else", "x");
+    let mut home = Home::with(&format!("{section}pipelines:\n{}", nowhere("one", "")));
+    home.set("LOG_LEVEL", "debug");
+    let (program, _client) = home.serve();
+    program.wait_for("watching for configuration changes");
+    program.until_it_says("another file has changed", || home.write("other", "x"));
     program.until_it_says(RELOADED, || program.signal(Signal::HUP));
     program.until_it_says(RELOADED, || program.signal(Signal::HUP));
     program.until_it_says(RELOADED, || {
