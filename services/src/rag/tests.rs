@@ -3,6 +3,7 @@
 mod answers;
 mod endpoints;
 mod faults;
+mod log;
 mod sockets;
 mod streams;
 

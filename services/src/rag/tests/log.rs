@@ -1,0 +1,130 @@
+//! What the operator reads.
+
+use std::sync::Mutex;
+
+use tracing::{Metadata, metadata::LevelFilter, subscriber};
+use ziggurat_fake_providers::{Answer, Turn};
+
+use super::*;
+use crate::program::logs::{Format, Log, Said};
+
+/// All of ours, however small.
+struct Ours;
+
+impl Format for Ours {
+    fn most(&self) -> LevelFilter {
+        LevelFilter::TRACE
+    }
+
+    fn allows(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("ziggurat")
+    }
+
+    fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+        let mut line = format!("{} ", metadata.level());
+        said.push_message(&mut line);
+        said.push_fields(&mut line);
+        line
+    }
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<String>>);
+
+impl Lines {
+    fn log(&self) -> subscriber::DefaultGuard {
+        let lines = self.clone();
+        let log = Log::new(Ours, move |line: &str| {
+            lines.0.lock().expect("not poisoned").push_str(line);
+        });
+        subscriber::set_default(log)
+    }
+
+    fn take(&self) -> String {
+        std::mem::take(&mut self.0.lock().expect("not poisoned"))
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_said_once_without_the_key_and_without_the_question() {
+    let house = House::new().await;
+    let lines = Lines::default();
+    let _guard = lines.log();
+    for face in [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama] {
+        let service = served([house.parts_of(Face::Voyage, face)]);
+        for turn in [
+            Turn::refusal_with(401, "bad key {key}"),
+            Turn::refusal_with(403, "bad key {stars}"),
+            Turn::refusal_with(500, "token={key}"),
+        ] {
+            house.fake.next_of(face, turn.clone());
+            ask(&service, question()).await;
+            let told = lines.take();
+            let failed = "ERROR pipeline execution failed";
+            assert_eq!(told.matches(failed).count(), 1, "{face:?} {told}");
+            assert!(told.contains("pipeline=docs"), "{told}");
+            assert!(told.contains("API request failed with status"), "{told}");
+
+            house.fake.next_of(face, turn.clone());
+            text(stream(&service, question()).await).await;
+            let streamed = lines.take();
+            assert_eq!(streamed.matches(failed).count(), 1, "{face:?} {streamed}");
+
+            house.fake.next_of(face, turn);
+            let fresh = served([house.parts_of(Face::Voyage, face)]);
+            said(sent(&fresh, "GET", "/v1/health", "").await).await;
+            let pinged = lines.take();
+            assert!(pinged.contains("WARN "), "{pinged}");
+            for told in [told, streamed, pinged] {
+                for secret in ["wq8J", "7TuV", QUESTION] {
+                    assert!(!told.contains(secret), "{face:?} {told}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_less_than_was_wanted_is_a_warning() {
+    let house = House::new().await;
+    let lines = Lines::default();
+    let _guard = lines.log();
+    let service = served([Parts {
+        allow_include_sources: false,
+        ..house.parts()
+    }]);
+    ask(
+        &service,
+        json!({"query": QUESTION, "include_sources": true}),
+    )
+    .await;
+    let told = lines.take();
+    let warned = "WARN sources were asked for, and are not permitted pipeline=docs\n";
+    assert_eq!(told.matches(warned).count(), 1, "{told}");
+
+    for is_streamed in [false, true] {
+        let answer = Turn::saying(Answer::text("Ferns li").cut());
+        house.fake.next_of(Face::Anthropic, answer);
+        if is_streamed {
+            text(stream(&service, question()).await).await;
+        } else {
+            ask(&service, question()).await;
+        }
+        let told = lines.take();
+        assert!(told.contains("WARN an answer was cut"), "{told}");
+        assert!(!told.contains(QUESTION), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_is_no_matter_of_concern() {
+    let house = House::new().await;
+    let lines = Lines::default();
+    let _guard = lines.log();
+    let service = served([house.parts()]);
+    drop(stream(&service, question()).await);
+    let told = lines.take();
+    assert!(told.contains("DEBUG the client left"), "{told}");
+    text(stream(&service, question()).await).await;
+    assert!(!lines.take().contains("left"));
+}
