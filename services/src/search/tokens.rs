@@ -26,6 +26,9 @@ const STOP_WORDS: [&str; 70] = [
     "why", "will", "with", "you", "your",
 ];
 
+/// In bytes. Most words are longer, and need not be looked for.
+const LONGEST_STOP_WORD: usize = 6;
+
 /// The words of a passage: all but single letters.
 pub fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     runs(text).filter(|run| !is_letter(run))
@@ -33,7 +36,7 @@ pub fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
 
 /// The words of a document that say something: all but stop words and what is a single byte.
 pub fn terms(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    runs(text).filter(|run| run.len() > 1 && STOP_WORDS.binary_search(&&**run).is_err())
+    runs(text).filter(|run| run.len() > 1 && !is_stop_word(run))
 }
 
 /// Runs of letters and digits, in small letters.
@@ -48,6 +51,10 @@ fn runs(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
                 Cow::Owned(run.to_lowercase())
             }
         })
+}
+
+fn is_stop_word(run: &str) -> bool {
+    run.len() <= LONGEST_STOP_WORD && STOP_WORDS.binary_search(&run).is_ok()
 }
 
 fn is_letter(run: &str) -> bool {
@@ -79,6 +86,8 @@ mod tests {
     #[test]
     fn stop_words_are_in_order_so_that_they_are_found() {
         assert!(STOP_WORDS.is_sorted());
+        let longest = STOP_WORDS.iter().map(|word| word.len()).max();
+        assert_eq!(longest, Some(LONGEST_STOP_WORD));
         let all = STOP_WORDS.join(" ").to_uppercase();
         assert_eq!(terms(&all).count(), 0);
     }

@@ -57,7 +57,10 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
     while !rare.is_empty() {
         let mut sum = 0.0;
         let fits = rare.iter().take_while(|entry| {
-            let fits = sum < f64::from(ENOUGH) && sum + entry.frequency <= most;
+            let is_enough = sum >= f64::from(ENOUGH);
+            // Half of it is better than much too much.
+            let is_too_much = sum >= f64::from(ENOUGH / 2) && entry.frequency > f64::from(ENOUGH);
+            let fits = !is_enough && !is_too_much && sum + entry.frequency <= most;
             sum += entry.frequency;
             fits
         });
@@ -162,4 +165,89 @@ fn compounds(text: &str) -> impl Iterator<Item = &str> {
         .map(|part| part.trim_matches(|c: char| !c.is_alphanumeric()))
         .filter(|part| part.contains(|c: char| !c.is_alphanumeric()))
         .take(MOST_WORDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds_of(frequencies: &[f64], rows: f64) -> Vec<(Vec<Vec<String>>, bool)> {
+        let entries = frequencies.iter().map(|&frequency| Entry {
+            lexeme: frequency.to_string(),
+            frequency,
+        });
+        let entries: Vec<_> = entries.collect();
+        let rounds = rounds(&entries, rows);
+        rounds
+            .into_iter()
+            .map(|round| (round.wanted.0, round.is_complete))
+            .collect()
+    }
+
+    fn any(frequencies: &[&str]) -> (Vec<Vec<String>>, bool) {
+        let lists = frequencies.iter().map(|one| vec![(*one).to_owned()]);
+        (lists.collect(), true)
+    }
+
+    fn all(frequencies: &[&str]) -> (Vec<Vec<String>>, bool) {
+        let list = frequencies.iter().map(|one| (*one).to_owned());
+        (vec![list.collect()], false)
+    }
+
+    #[test]
+    fn rare_words_come_first_and_common_ones_together() {
+        let cases = [
+            (&[][..], vec![]),
+            (&[5.0], vec![any(&["5"])]),
+            (&[5.0, 90.0, 700.0], vec![any(&["5", "90", "700"])]),
+            (
+                &[5.0, 300.0, 700.0],
+                vec![any(&["5", "300"]), any(&["700"])],
+            ),
+            (&[1900.0, 1950.0], vec![any(&["1900"]), any(&["1950"])]),
+            (&[5.0, 50_000.0], vec![any(&["5"]), all(&["50000"])]),
+            (
+                &[20_000.0, 50_000.0, 900_000.0],
+                vec![all(&["20000", "50000"]), all(&["20000"])],
+            ),
+            (
+                &[300_000.0; 9],
+                vec![
+                    all(&["300000"; 6]),
+                    all(&["300000"; 5]),
+                    all(&["300000"; 4]),
+                    all(&["300000"; 3]),
+                ],
+            ),
+        ];
+        for (frequencies, expected) in cases {
+            let found = rounds_of(frequencies, 1e6);
+            assert_eq!(found, expected, "{frequencies:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_asked_for_once() {
+        let mut glossary = Glossary::default();
+        let text = "wool at foo.com wool";
+        let words = ["wool", "foo", "com"];
+        assert_eq!(
+            glossary.unknown(&words, text),
+            ["wool", "foo", "com", "foo.com"]
+        );
+        let lexemes = [("wool".to_owned(), vec!["wool".to_owned()])];
+        let counts = [("wool".to_owned(), 7.0)];
+        glossary.add(lexemes.clone(), counts.clone());
+        assert_eq!(glossary.unknown(&words[..1], "wool"), [""; 0]);
+        assert_eq!(glossary.uncounted(&[vec!["wool".to_owned()]]), [""; 0]);
+        let found = glossary.frequencies(&words[..2]);
+        assert_eq!(found, [Some(("wool".to_owned(), 7.0)), None]);
+        for number in 0..3 * MAX_KNOWN {
+            glossary.add([(number.to_string(), Vec::new())], []);
+            assert!(glossary.lexemes.len() <= MAX_KNOWN + 1);
+        }
+        let long: Vec<_> = (0..1000).map(|number| number.to_string()).collect();
+        let long: Vec<_> = long.iter().map(String::as_str).collect();
+        assert_eq!(Glossary::default().unknown(&long, "").len(), MOST_WORDS);
+    }
 }
