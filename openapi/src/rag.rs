@@ -196,10 +196,10 @@ mod tests {
             schemas["Filter"]["properties"]["conditions"]["maxItems"],
             50
         );
-        let text = schemas.to_string();
-        assert!(
-            !text.contains("nullable"),
-            "nothing is null in what clients send: {text}"
-        );
+        // A client may say that it says nothing; the server leaves out what is not there.
+        let schemas = schemas.as_object().expect("schemas").iter();
+        for (name, schema) in schemas.filter(|(name, _)| *name != "QueryRequest") {
+            assert!(!schema.to_string().contains("nullable"), "{name}: {schema}");
+        }
     }
 }
