@@ -109,6 +109,19 @@ impl Report {
         }
     }
 
+    /// One that says nothing but its code.
+    #[cfg(test)]
+    pub(crate) fn with_sqlstate(sqlstate: &str) -> Self {
+        Self {
+            severity: "ERROR",
+            message: String::new(),
+            sqlstate: sqlstate.to_owned(),
+            detail: None,
+            hint: None,
+            position: None,
+        }
+    }
+
     /// What PostgreSQL says in an error of the driver, if it comes from there.
     pub(crate) fn of(error: &sqlx::Error, lead: usize) -> Option<Self> {
         let sqlx::Error::Database(error) = error else {

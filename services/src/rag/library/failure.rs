@@ -149,3 +149,67 @@ impl Missed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pg::error::Phase;
+
+    fn failed(sqlstate: &str) -> QueryError {
+        let report = Report::with_sqlstate(sqlstate);
+        QueryError::Failed {
+            phase: Phase::Run,
+            report: Box::new(report),
+        }
+    }
+
+    #[test]
+    fn what_postgresql_says_is_sorted_by_its_class() {
+        let cases = [
+            ("57014", Trouble::Unavailable),
+            ("53300", Trouble::Unavailable),
+            ("08006", Trouble::Unavailable),
+            ("42501", Trouble::Refused),
+            ("42P01", Trouble::Refused),
+            ("28P01", Trouble::Refused),
+            ("3D000", Trouble::Refused),
+            ("3F000", Trouble::Refused),
+            ("22000", Trouble::Failed),
+            ("XX000", Trouble::Failed),
+        ];
+        for (sqlstate, expected) in cases {
+            assert_eq!(Trouble::of(&failed(sqlstate)), expected, "{sqlstate}");
+        }
+    }
+
+    #[test]
+    fn the_most_severe_failure_of_several_tables_counts() {
+        for order in [["XX000", "42501", "53300"], ["53300", "XX000", "42501"]] {
+            let mut verdict = Verdict::default();
+            for sqlstate in order {
+                let missed = Missed::new(failed(sqlstate), false);
+                assert!(verdict.of::<Vec<u8>>(Err(missed)).is_empty());
+            }
+            let failure = verdict.judge().expect_err("all have failed");
+            assert!(
+                matches!(failure, Failure::Database(Trouble::Unavailable, _)),
+                "{failure:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_filter_is_to_blame_only_where_there_is_one_and_it_fits_nothing() {
+        let mut verdict = Verdict::default();
+        verdict.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
+        assert!(matches!(verdict.judge(), Err(Failure::Filter)));
+
+        let mut verdict = Verdict::default();
+        verdict.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
+        verdict.of::<Vec<u8>>(Ok(Vec::new()));
+        assert!(verdict.judge().is_ok());
+
+        let missed = Missed::new(failed("42703"), false);
+        assert!(matches!(missed, Missed::Failed(_)));
+    }
+}
