@@ -11,13 +11,16 @@ const END: &str = "END RAG-CONTEXT-";
 /// What stands in front of a document.
 const DOCUMENT: &str = "--- Document ";
 
+/// What stands in front of the name of a document that has one.
+const NAME: &str = " (Source: ";
+
 /// What stands in front of the question behind retrieved documents.
 const QUESTION: &str = "Question: ";
 
 /// Something that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Source<'a> {
-    /// What it is called; empty if it has no name.
+    /// What it is called, or which document it is; empty if there is no telling.
     pub(super) name: &'a str,
     pub(super) text: &'a str,
 }
@@ -85,7 +88,10 @@ fn split(documents: &str) -> impl Iterator<Item = Source<'_>> {
     pieces.into_iter().filter_map(|piece| {
         let (head, text) = piece.split_once('\n')?;
         let head = head.strip_prefix("--- ")?;
-        let name = head.strip_suffix(" ---").unwrap_or(head);
+        let number = head.strip_suffix(" ---").unwrap_or(head);
+        let name = number.split_once(NAME);
+        let name = name.and_then(|(_, name)| name.strip_suffix(')'));
+        let name = name.unwrap_or(number);
         Some(Source { name, text })
     })
 }

@@ -32,7 +32,7 @@ fn the_sentences_that_share_most_with_the_question_are_quoted_with_their_source(
     let expected = [
         "> Water it once a month. (Document 2)",
         "> A cactus likes sun. (Document 2)",
-        "> Water them twice a week. (Document 1 (Source: guide-7))",
+        "> Water them twice a week. (guide-7)",
     ];
     assert_eq!(quotes, expected);
 }
