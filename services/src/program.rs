@@ -1,8 +1,9 @@
 //! What every program of the house needs around its services: words that are read, files that
 //! are watched, lines that are written, and signals.
 //!
-//! Nothing here knows what a program serves, and nothing looks at the environment, standard
-//! input or the command line by itself: a program hands in what it has.
+//! Nothing here knows what a program serves. Nothing looks at the environment, standard input or
+//! the command line by itself, but for [`Surroundings::of_process`]: a program hands in what it
+//! has.
 //!
 //! ```
 //! use std::time::Duration;
@@ -15,12 +16,14 @@
 pub mod duration;
 mod environment;
 pub mod file;
+pub mod flags;
 pub mod keys;
 pub mod listen;
 pub mod logs;
 pub mod open_files;
 mod secret;
 pub mod signals;
+mod surroundings;
 pub mod watch;
 
-pub use self::{environment::Environment, secret::Secret};
+pub use self::{environment::Environment, secret::Secret, surroundings::Surroundings};

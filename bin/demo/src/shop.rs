@@ -17,23 +17,21 @@ const KEPT: &str = "shop";
 /// A role that may look at the shop and at nothing else.
 const READER: &str = "shop_reader";
 
-/// Makes the role, unless there is one, and lets it read.
-const LET_READ: &str = "
+/// Makes the role, unless there is one.
+const MAKE_READER: &str = "
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'shop_reader') THEN
         CREATE ROLE shop_reader LOGIN;
         ALTER ROLE shop_reader SET default_transaction_read_only = on;
     END IF;
-END $$;
+END $$";
+
+const LET_READ: &str = "
 GRANT USAGE ON SCHEMA public TO shop_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop_reader";
 
-/// A server here may be shared, and two demos may get to it at the same time: for roles there
-/// is no `IF NOT EXISTS`, and granting to one concurrently can fail.
 const LOCK: &str = "SELECT pg_advisory_lock(7249012)";
-
-const UNLOCK: &str = "SELECT pg_advisory_unlock(7249012)";
 
 /// A PostgreSQL with the sample data in it.
 pub(crate) struct Shop {
@@ -88,14 +86,23 @@ impl Shop {
     }
 
     async fn let_read(&self) -> sqlx::Result<()> {
-        let mut connection = PgConnection::connect(&self.server.url(self.name())).await?;
-        let password = self.reader_password();
         // Hexadecimal digits, which need no quoting.
+        let password = self.reader_password();
         let identify = format!("ALTER ROLE {READER} PASSWORD '{password}'");
-        for statement in [LOCK, LET_READ, &identify, UNLOCK] {
+        // Roles are those of the whole server, locks those of one database.
+        self.alone_in("postgres", &[MAKE_READER, &identify]).await?;
+        self.alone_in(self.name(), &[LET_READ]).await
+    }
+
+    /// Runs statements while no other demo does in the same database: a server may be shared,
+    /// for roles there is no `IF NOT EXISTS`, and changing one concurrently can fail.
+    async fn alone_in(&self, database: &str, statements: &[&str]) -> sqlx::Result<()> {
+        let mut connection = PgConnection::connect(&self.server.url(database)).await?;
+        for statement in [&[LOCK], statements].concat() {
             let statement = AssertSqlSafe(statement);
             sqlx::raw_sql(statement).execute(&mut connection).await?;
         }
+        // The lock goes with the connection.
         connection.close().await
     }
 

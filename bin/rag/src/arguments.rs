@@ -10,6 +10,7 @@ use std::{
 };
 
 use thiserror::Error;
+use ziggurat_services::program::flags::{split, without_dashes};
 
 /// What `-help` prints.
 pub(crate) const USAGE: &str = "\
@@ -109,20 +110,6 @@ impl Arguments {
             }
         }
         Ok(arguments)
-    }
-}
-
-/// The flag without its one or two dashes; nothing if the word is no flag.
-fn without_dashes(word: &OsStr) -> Option<&[u8]> {
-    let word = word.as_bytes();
-    let flag = word.strip_prefix(b"-").filter(|flag| !flag.is_empty())?;
-    Some(flag.strip_prefix(b"-").unwrap_or(flag))
-}
-
-fn split(flag: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match flag.iter().position(|&byte| byte == b'=') {
-        Some(at) => (&flag[..at], Some(&flag[at + 1..])),
-        None => (flag, None),
     }
 }
 

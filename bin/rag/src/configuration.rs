@@ -14,7 +14,6 @@ mod model;
 mod pipelines;
 mod rerank;
 mod server;
-mod surroundings;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -33,13 +32,14 @@ use self::{
     defaults::RawDefaults, findings::Place, key_files::RawKeyFiles, pipelines::RawPipeline,
     server::RawServer, written::Reader,
 };
+pub(crate) use ziggurat_services::program::Surroundings;
+
 pub(crate) use self::{
     findings::Problem,
     model::Maker,
     pipelines::{Model, Pipeline},
     rerank::Rerank,
     server::{Server, Tls},
-    surroundings::Surroundings,
 };
 
 /// A configuration file as written.
@@ -107,7 +107,7 @@ pub(crate) fn locate(named: Option<&Path>, around: &Surroundings) -> Result<Path
             .then_some(path.clone())
             .ok_or(LocateError::NotFound(path));
     }
-    let usual = around.usual_files();
+    let usual = around.usual_files("ziggurat-rag.yaml");
     let found = usual.iter().find(|path| path.exists()).cloned();
     found.ok_or(LocateError::Nowhere(usual))
 }

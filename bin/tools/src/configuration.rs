@@ -25,7 +25,6 @@ mod logs;
 mod provider;
 pub(crate) mod start;
 mod state;
-mod surroundings;
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +34,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use ziggurat_services::program::file::{self, Read};
 
-pub(crate) use ziggurat_services::program::{Secret, file::FileError};
+pub(crate) use ziggurat_services::program::{Secret, Surroundings, file::FileError};
 
 pub(crate) use self::{
     address::Address,
@@ -50,7 +49,6 @@ pub(crate) use self::{
     llm::{Llm, LlmProvider},
     logs::{CallLevel, DetailLevel, Logs},
     state::State,
-    surroundings::Surroundings,
 };
 use self::{
     builtins::RawBuiltins,
@@ -261,7 +259,7 @@ fn find(
         let read = file::read(path).map_err(|error| LoadError::about(path, error))?;
         return Ok((path.to_owned(), Some(read)));
     }
-    let usual = around.usual_files();
+    let usual = around.usual_files("ziggurat-tools.yaml");
     for path in &usual {
         match file::read(path) {
             Ok(read) => return Ok((path.clone(), Some(read))),

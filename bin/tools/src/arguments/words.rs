@@ -5,6 +5,8 @@ use std::{
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
 };
 
+use ziggurat_services::program::flags::{split, without_dashes};
+
 use super::flags;
 
 /// A command line, taken apart.
@@ -68,20 +70,6 @@ impl Words {
             }
         }
         Ok(sorted)
-    }
-}
-
-/// The flag without its one or two dashes; nothing if the word is no flag.
-fn without_dashes(word: &OsStr) -> Option<&[u8]> {
-    let word = word.as_bytes();
-    let flag = word.strip_prefix(b"-").filter(|flag| !flag.is_empty())?;
-    Some(flag.strip_prefix(b"-").unwrap_or(flag))
-}
-
-fn split(flag: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match flag.iter().position(|&byte| byte == b'=') {
-        Some(at) => (&flag[..at], Some(&flag[at + 1..])),
-        None => (flag, None),
     }
 }
 
