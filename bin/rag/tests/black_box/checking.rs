@@ -34,6 +34,26 @@ fn all_problems_are_in_the_one_line_of_a_failed_start() {
 }
 
 #[test]
+fn what_the_manual_and_the_front_page_show_is_good() {
+    let manual = include_str!("../../README.md");
+    let front = include_str!("../../../../README.md");
+    let mut seen = 0;
+    for text in manual.split("```yaml\n").chain(front.split("```yaml\n")) {
+        let text = text.split("```").next().unwrap_or_default();
+        if !text.contains("pipelines:") {
+            continue;
+        }
+        let mut home = Home::with(text);
+        home.set("OPENAI_API_KEY", "sk-0123456789");
+        home.set("ANTHROPIC_API_KEY", "sk-ant-0123456789");
+        let ran = home.ran(&["-check-config"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{}", ran.stdout);
+        seen += 1;
+    }
+    assert_eq!(seen, 2);
+}
+
+#[test]
 fn a_check_says_each_problem_on_a_line() {
     let ran = Home::with(BAD).ran(&["-check-config"]);
     assert_eq!(ran.code, Some(1));

@@ -29,7 +29,9 @@ fn blocks<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
 #[test]
 fn every_configuration_is_understood() {
     let mut seen = 0;
-    for configuration in BOTH.iter().flat_map(|document| blocks(document, "yaml")) {
+    let all = BOTH.iter().flat_map(|document| blocks(document, "yaml"));
+    // The front page has one for the other server, too.
+    for configuration in all.filter(|text| !text.contains("pipelines:")) {
         let home = Home::new();
         // The files that are read whatever the program is to do.
         let configuration = &configuration
