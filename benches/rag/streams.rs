@@ -25,7 +25,7 @@ const BEGINNING: usize = 600;
 const TABLE: &str = "CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE page (id int PRIMARY KEY, body text NOT NULL, body_embedding vector(256));
     INSERT INTO page SELECT n, repeat('wool is washed by hand, page ' || n || '. ', 20),
-        (SELECT array_agg(random() - 0.5 + n * 0)::vector FROM generate_series(1, 256))
+        (SELECT array_agg(random() - 0.5)::vector FROM generate_series(1, 256) WHERE n > 0)
         FROM generate_series(1, 200) AS n; ANALYZE page;";
 
 const QUESTION: &str = r#"{"query":"How is wool washed by hand?","stream":true}"#;

@@ -130,7 +130,8 @@ impl Telling {
         match mem::replace(&mut self.stage, Stage::Told) {
             Stage::Asked(asked) => {
                 let begin = asked.begin.or_earlier(self.end);
-                begin.cut(self.begin(*asked, begin)).await?
+                // Boxed: what it takes to begin is gone while the provider goes on.
+                begin.cut(Box::pin(self.begin(*asked, begin))).await?
             }
             Stage::Answering(chunks) => self.end.cut(self.go_on(chunks)).await?,
             Stage::Told | Stage::Over => Ok(None),
@@ -140,7 +141,8 @@ impl Telling {
     /// Everything up to the first words.
     async fn begin(&mut self, asked: Asked, deadline: Deadline) -> Result<Option<String>, Failure> {
         let Asked { mut ask, idle, .. } = asked;
-        let passages = self.pipeline.find(&ask, deadline).await?;
+        // Boxed for the same reason: a search takes tens of kilobytes until it is over.
+        let passages = Box::pin(self.pipeline.find(&ask, deadline)).await?;
         if passages.is_empty() {
             return Ok(Some(NOTHING.to_owned()));
         }
