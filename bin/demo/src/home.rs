@@ -79,14 +79,6 @@ impl Home {
     }
 
     fn tools(&self, database: &Address) -> String {
-        let Address {
-            host,
-            port,
-            database,
-            user,
-            password,
-            ssl_mode,
-        } = database;
         let file = |path: PathBuf| Value::from(path.to_string_lossy());
         format!(
             "# Written by the demo, anew at every start.\n\
@@ -94,21 +86,33 @@ impl Home {
              data_dir: {data}\n\
              # Vectors without a model, a key or a network: of words, not of meaning.\n\
              embedding:\n  enabled: true\n  provider: local\n\
-             databases:\n  - name: shop\n    host: {host}\n    port: {port}\n    \
-             database: {database}\n    user: {user}\n    password: {password}\n    \
-             sslmode: {ssl_mode}\n",
+             databases:\n  - {{name: shop, {shop}}}\n",
             tokens = file(token_file(&self.folder)),
             users = file(user_file(&self.folder)),
             data = file(self.folder.join("data")),
-            host = text(host),
-            database = text(database),
-            user = text(user),
-            password = text(password.expose_secret()),
+            shop = reached(database, "user", "sslmode"),
         )
     }
 }
 
-fn answers(database: &Address, listen: u16) -> String {
+fn answers(database: &Address, port: u16) -> String {
+    format!(
+        "# Written by the demo, anew at every start.\n\
+         server:\n  listen_address: 127.0.0.1\n  port: {port}\n\
+         pipelines:\n  - name: handbook\n    \
+         description: What the shop tells its customers\n    \
+         database: {{{shop}}}\n    \
+         tables:\n      - table: handbook\n        text_column: body\n        \
+         vector_column: embedding\n        id_column: title\n    \
+         # Vectors of words and answers in quotes: without a model, a key or a network.\n    \
+         embedding_llm: {{provider: local}}\n    rag_llm: {{provider: local}}\n    \
+         allow_include_sources: true\n    top_n: 5\n",
+        shop = reached(database, "username", "ssl_mode"),
+    )
+}
+
+/// How the database is reached, in one line; the servers have two names for two of its parts.
+fn reached(database: &Address, user_is: &str, ssl_mode_is: &str) -> String {
     let Address {
         host,
         port,
@@ -117,28 +121,14 @@ fn answers(database: &Address, listen: u16) -> String {
         password,
         ssl_mode,
     } = database;
+    // A text in JSON is one in YAML, whatever it holds.
+    let text = |text: &str| Value::from(text);
+    let (host, database, user) = (text(host), text(database), text(user));
+    let password = text(password.expose_secret());
     format!(
-        "# Written by the demo, anew at every start.\n\
-         server:\n  listen_address: 127.0.0.1\n  port: {listen}\n\
-         pipelines:\n  - name: handbook\n    \
-         description: What the shop tells its customers\n    \
-         database:\n      host: {host}\n      port: {port}\n      database: {database}\n      \
-         username: {user}\n      password: {password}\n      ssl_mode: {ssl_mode}\n    \
-         tables:\n      - table: handbook\n        text_column: body\n        \
-         vector_column: embedding\n        id_column: title\n    \
-         # Vectors of words and answers in quotes: without a model, a key or a network.\n    \
-         embedding_llm: {{provider: local}}\n    rag_llm: {{provider: local}}\n    \
-         allow_include_sources: true\n    top_n: 5\n",
-        host = text(host),
-        database = text(database),
-        user = text(user),
-        password = text(password.expose_secret()),
+        "host: {host}, port: {port}, database: {database}, {user_is}: {user}, \
+         password: {password}, {ssl_mode_is}: {ssl_mode}"
     )
-}
-
-/// A text in JSON is one in YAML, whatever it holds.
-fn text(text: &str) -> Value {
-    Value::from(text)
 }
 
 /// The folder of the server inside of one to keep, which may belong to more people.

@@ -9,6 +9,7 @@
     reason = "it panics everywhere, and a test may do something only to see it work"
 )]
 
+mod folder;
 mod http;
 mod postgres;
 mod program;
@@ -17,6 +18,7 @@ mod waiting;
 use std::time::Duration;
 
 pub use self::{
+    folder::Folder,
     http::{Answer, Client},
     postgres::Postgres,
     program::{Program, Ran},

@@ -254,19 +254,11 @@ fn ssl_mode(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) ->
     let Some(text) = reader.text(place, written) else {
         return PgSslMode::Prefer;
     };
-    match text.as_str() {
-        "disable" => PgSslMode::Disable,
-        "allow" => PgSslMode::Allow,
-        "prefer" => PgSslMode::Prefer,
-        "require" => PgSslMode::Require,
-        "verify-ca" => PgSslMode::VerifyCa,
-        "verify-full" => PgSslMode::VerifyFull,
-        _ => {
-            let message = "must be one of: disable, allow, prefer, require, verify-ca, verify-full";
-            reader.findings.problem(place, message);
-            PgSslMode::Prefer
-        }
-    }
+    text.parse().unwrap_or_else(|_| {
+        let message = "must be one of: disable, allow, prefer, require, verify-ca, verify-full";
+        reader.findings.problem(place, message);
+        PgSslMode::Prefer
+    })
 }
 
 fn max_connections(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> u32 {

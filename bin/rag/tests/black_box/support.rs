@@ -3,31 +3,37 @@
 
 use std::{
     fmt::Write as _,
-    fs,
     net::TcpListener,
-    path::PathBuf,
-    process::{Command, Stdio},
+    ops::{Deref, DerefMut},
+    process::Command,
 };
 
-use tempfile::TempDir;
-use ziggurat_black_box::{Postgres, Program, Ran};
+use ziggurat_black_box::{Folder, Postgres, Program, Ran};
 use ziggurat_fake_providers::{Face, Fake};
 
 pub(crate) use ziggurat_black_box::Client;
 
 /// A folder with the files of one server.
-pub(crate) struct Home {
-    folder: TempDir,
-    environment: Vec<(String, String)>,
+pub(crate) struct Home(Folder);
+
+impl Deref for Home {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
+}
+
+impl DerefMut for Home {
+    fn deref_mut(&mut self) -> &mut Folder {
+        &mut self.0
+    }
 }
 
 impl Home {
     /// An empty folder.
     pub(crate) fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().expect("a folder"),
-            environment: Vec::new(),
-        }
+        Self(Folder::new())
     }
 
     /// A folder with this configuration.
@@ -44,32 +50,13 @@ impl Home {
 
     /// Puts a file in the place of another.
     pub(crate) fn write(&self, name: &str, text: &str) {
-        fs::write(self.file("new"), text).expect("written");
-        fs::rename(self.file("new"), self.file(name)).expect("renamed");
-    }
-
-    /// Sets a variable for whatever is started from now on.
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
-        self.environment.push((name.to_owned(), value.into()));
-    }
-
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.replace(&self.file(name), text);
     }
 
     /// The program with nothing but these arguments, and no environment but ours.
     pub(crate) fn bare(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat-rag"));
-        command
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
+        self.0
+            .command(env!("CARGO_BIN_EXE_ziggurat-rag"), arguments)
     }
 
     /// The program with the configuration of this folder.

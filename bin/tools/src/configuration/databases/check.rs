@@ -132,23 +132,15 @@ fn of_raw(RawHost { host, port: own }: &RawHost, port: u16) -> Host {
 }
 
 fn ssl_mode(name: &str, text: Option<String>) -> Result<Option<PgSslMode>, Invalid> {
-    let Some(text) = said(text) else {
-        return Ok(None);
-    };
-    Ok(Some(match text.as_str() {
-        "disable" => PgSslMode::Disable,
-        "allow" => PgSslMode::Allow,
-        "prefer" => PgSslMode::Prefer,
-        "require" => PgSslMode::Require,
-        "verify-ca" => PgSslMode::VerifyCa,
-        "verify-full" => PgSslMode::VerifyFull,
-        _ => {
+    let mode = said(text).map(|text| {
+        text.parse().map_err(|_| {
             let reason = format!(
                 "'{text}' is none of disable, allow, prefer, require, verify-ca, verify-full"
             );
-            return Err(setting(name, "sslmode", reason));
-        }
-    }))
+            setting(name, "sslmode", reason)
+        })
+    });
+    mode.transpose()
 }
 
 /// Reads `host:port,host:port`; a host without a port has `port`.

@@ -1,31 +1,38 @@
 //! The files of a server, and the program that serves them.
 
 use std::{
-    fs::{self, Permissions},
+    fs,
     io::Write as _,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
+    ops::{Deref, DerefMut},
+    path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
-use tempfile::TempDir;
-use ziggurat_black_box::{Client, Postgres, Program, Ran};
+use ziggurat_black_box::{Client, Folder, Postgres, Program, Ran};
 
 use super::Talk;
 
 /// A folder with the files of one server: configuration, tokens, users.
-pub(crate) struct Home {
-    folder: TempDir,
-    environment: Vec<(String, String)>,
+pub(crate) struct Home(Folder);
+
+impl Deref for Home {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
+}
+
+impl DerefMut for Home {
+    fn deref_mut(&mut self) -> &mut Folder {
+        &mut self.0
+    }
 }
 
 impl Home {
     /// An empty folder.
     pub(crate) fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().expect("a folder"),
-            environment: Vec::new(),
-        }
+        Self(Folder::new())
     }
 
     /// A folder whose configuration names this database `main`.
@@ -39,19 +46,6 @@ impl Home {
         fs::write(self.file("ziggurat-tools.yaml"), yaml).expect("written");
     }
 
-    /// Sets a variable for whatever is started from now on.
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
-        self.environment.push((name.to_owned(), value.into()));
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     pub(crate) fn tokens(&self) -> PathBuf {
         self.file("tokens.yaml")
     }
@@ -62,17 +56,10 @@ impl Home {
 
     /// The program with nothing but these arguments, and no environment but ours.
     pub(crate) fn bare(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat-tools"));
-        command
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("ZIGGURAT_DATA_DIR", self.file("data"))
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let mut command = self
+            .0
+            .command(env!("CARGO_BIN_EXE_ziggurat-tools"), arguments);
+        command.env("ZIGGURAT_DATA_DIR", self.file("data"));
         command
     }
 
@@ -105,14 +92,6 @@ impl Home {
     /// Runs the program to its end: what it printed, and how it ended.
     pub(crate) fn ran(&self, arguments: &[&str], input: &str) -> Ran {
         Ran::from(self.run(arguments, input))
-    }
-
-    /// Puts a file in the place of another, for its owner only.
-    pub(crate) fn replace(&self, path: &Path, text: &str) {
-        let new = self.file("new");
-        fs::write(&new, text).expect("written");
-        fs::set_permissions(&new, Permissions::from_mode(0o600)).expect("ours");
-        fs::rename(&new, path).expect("renamed");
     }
 
     /// Makes an API token, bound to this database or to none.

@@ -1,0 +1,66 @@
+//! The files of a program, and the environment it is started in.
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// A folder with the files of one program, which is its home.
+#[derive(Debug)]
+pub struct Folder {
+    folder: TempDir,
+    environment: Vec<(String, String)>,
+}
+
+impl Folder {
+    /// An empty folder.
+    #[expect(clippy::new_without_default, reason = "it makes something")]
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a folder"),
+            environment: Vec::new(),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where a file in it is.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Sets a variable for whatever is started from now on.
+    pub fn set(&mut self, name: &str, value: impl Into<String>) {
+        self.environment.push((name.to_owned(), value.into()));
+    }
+
+    /// Puts a file in the place of another, as editors do, for its owner only.
+    pub fn replace(&self, path: &Path, text: &str) {
+        let new = self.file("new");
+        fs::write(&new, text).expect("written");
+        fs::set_permissions(&new, Permissions::from_mode(0o600)).expect("ours");
+        fs::rename(&new, path).expect("renamed");
+    }
+
+    /// A program with nothing but these arguments, and no environment but ours.
+    pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_clear()
+            .env("HOME", self.path())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
