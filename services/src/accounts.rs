@@ -50,7 +50,7 @@ mod identity;
 mod known;
 mod login;
 mod password;
-mod secret;
+pub(crate) mod secret;
 mod sessions;
 mod source;
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod knowledge;
 pub mod llm;
 pub mod mcp;
 pub mod pg;
+pub mod platform;
 pub mod program;
 pub mod rag;
 pub mod redact;

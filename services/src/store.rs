@@ -56,6 +56,7 @@ pub use self::{
     shared::{Answer, Attempt, Clerk, LookUp, Shared, SharedSession},
     sqlite::{Sqlite, Writer},
 };
+pub(crate) use self::{postgres::within, sqlite::prepare};
 
 /// Keeps the conversations of users.
 ///

@@ -12,7 +12,7 @@ const RANDOM_BYTES: usize = 32;
 
 /// Makes a token: 44 characters of URL-safe base64 with its padding, all of which may stand
 /// in an `Authorization` header.
-pub(super) fn new_token() -> Result<SecretString, SysError> {
+pub(crate) fn new_token() -> Result<SecretString, SysError> {
     let mut bytes = [0; RANDOM_BYTES];
     // Never from a seeded generator, which may be forked, or read from a core dump.
     SysRng.try_fill_bytes(&mut bytes)?;

@@ -11,7 +11,7 @@ use super::{
     row::{conversation, listed},
 };
 
-pub(super) use self::state::within;
+pub(crate) use self::state::within;
 pub use self::state::{InvalidState, StateDatabase};
 
 /// Keeps conversations in a database that replicas share.

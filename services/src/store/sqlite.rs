@@ -181,13 +181,14 @@ fn migrations() -> Migrator {
 
 /// Makes the folder and an empty file, and keeps other processes waiting as long as the lock
 /// is held that it gives back.
-fn prepare(folder: &Path, path: &Path) -> Result<File, StoreError> {
+pub(crate) fn prepare(folder: &Path, path: &Path) -> Result<File, StoreError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)
         .map_err(|error| unusable(folder, error))?;
-    let lock_path = folder.join(format!(".{FILE}.lock"));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let lock_path = folder.join(format!(".{name}.lock"));
     let lock = owned(&lock_path)?;
     lock.lock().map_err(|error| unusable(&lock_path, error))?;
     let file = owned(path)?;

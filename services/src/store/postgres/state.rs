@@ -48,6 +48,8 @@ pub struct StateDatabase {
     /// For what requests wait for before they are let in: it does not queue behind writers.
     front: Pool,
     is_ready: Arc<OnceCell<()>>,
+    /// What makes the tables.
+    migrations: fn() -> Migrator,
 }
 
 /// Why the database of replicas cannot be used. The words are for the operator.
@@ -106,11 +108,21 @@ impl StateDatabase {
             pool: pools.pool("state", &database),
             front: pools.pool("state, in front", &database),
             is_ready: Arc::default(),
+            migrations,
+        }
+    }
+
+    /// Has other tables in it than those of replicas.
+    pub(crate) fn with_migrations(self, migrations: fn() -> Migrator) -> Self {
+        Self {
+            migrations,
+            is_ready: Arc::default(),
+            ..self
         }
     }
 
     /// A connection to a database that has our tables.
-    pub(in crate::store) async fn lease(&self) -> Result<Lease, StoreError> {
+    pub(crate) async fn lease(&self) -> Result<Lease, StoreError> {
         self.prepared(self.pool.lease().await?).await
     }
 
@@ -124,7 +136,7 @@ impl StateDatabase {
     async fn prepared(&self, mut lease: Lease) -> Result<Lease, StoreError> {
         self.is_ready
             .get_or_try_init(async || {
-                let made = time::timeout(ANSWER, make_tables(lease.begin())).await;
+                let made = time::timeout(ANSWER, make_tables(lease.begin(), self.migrations)).await;
                 made.map_err(|_| StoreError::TimedOut)??;
                 lease.settle();
                 Ok::<_, StoreError>(())
@@ -143,7 +155,7 @@ impl StateDatabase {
 }
 
 /// Waits for an answer, but not for ever.
-pub(in crate::store) async fn within<T>(
+pub(crate) async fn within<T>(
     answer: impl Future<Output = sqlx::Result<T>>,
 ) -> Result<T, StoreError> {
     match time::timeout(ANSWER, answer).await {
@@ -152,7 +164,10 @@ pub(in crate::store) async fn within<T>(
     }
 }
 
-async fn make_tables(connection: &mut PgConnection) -> Result<(), StoreError> {
+async fn make_tables(
+    connection: &mut PgConnection,
+    migrations: fn() -> Migrator,
+) -> Result<(), StoreError> {
     // The migrator takes turns as well, but not before it has made the schema.
     sqlx::query("SELECT pg_catalog.pg_advisory_lock($1)")
         .bind(TURN)

@@ -1,0 +1,236 @@
+//! What an administrator does to accounts, past the server.
+
+mod secrets;
+
+use anyhow::{Context as _, bail};
+use jiff::Timestamp;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+use ziggurat_services::{
+    accounts::WallClock,
+    platform::{ClientDraft, Id, InviteDraft, Owner, Store, TenantDraft, Tokens},
+    program::{duration, file},
+};
+
+use self::secrets::{Destination, shown};
+use crate::{
+    arguments::{Arguments, Flags, Task},
+    configuration::Configuration,
+    rooms::Rooms,
+};
+
+/// The longest file with the token of an invite.
+const MAX_TOKEN: u64 = 4096;
+
+/// Does what a command says, and says what came of it.
+///
+/// # Errors
+/// Fails when it cannot be done. The words are for the administrator.
+pub(crate) async fn run(
+    arguments: &Arguments,
+    configuration: &Configuration,
+) -> anyhow::Result<String> {
+    let rooms = Rooms::open(configuration).await?;
+    let outcome = act(arguments, configuration, &rooms).await;
+    rooms.close().await;
+    outcome
+}
+
+async fn act(
+    arguments: &Arguments,
+    configuration: &Configuration,
+    rooms: &Rooms,
+) -> anyhow::Result<String> {
+    let (flags, store) = (arguments.flags(), &rooms.store);
+    match arguments.task {
+        Task::Init => init(flags, configuration, store).await,
+        Task::ListTenants => Ok(shown(&store.tenants().await?)),
+        Task::CreateTenant => create_tenant(flags, store).await,
+        Task::DeleteTenant => {
+            store.delete_tenant(about(arguments)?).await?;
+            Ok(String::new())
+        }
+        Task::AcceptInvite => accept(arguments, store).await,
+        Task::RotateKey => {
+            let kept = if flags.has("revoke") {
+                0
+            } else {
+                configuration.tokens.lifetime.as_secs().try_into()?
+            };
+            rooms.keys.rotate(Timestamp::now(), kept)?;
+            Ok(shown(&rooms.keys.document()))
+        }
+        _ => act_for(tenant(flags, store).await?, arguments, configuration, rooms).await,
+    }
+}
+
+/// What is done for one tenant.
+async fn act_for(
+    tenant: Id,
+    arguments: &Arguments,
+    configuration: &Configuration,
+    rooms: &Rooms,
+) -> anyhow::Result<String> {
+    let (flags, store) = (arguments.flags(), &rooms.store);
+    match arguments.task {
+        Task::ListClients => return Ok(shown(&store.clients(tenant).await?)),
+        Task::ListInvites => return Ok(shown(&store.invites(tenant).await?)),
+        Task::ListMembers => return Ok(shown(&store.memberships(tenant).await?)),
+        Task::CreateClient => return create_client(tenant, flags, store).await,
+        Task::CreateInvite => return invite(tenant, flags, store).await,
+        Task::UserToken => return user_token(tenant, flags, configuration, rooms).await,
+        Task::DeleteClient => store.delete_client(tenant, about(arguments)?).await?,
+        Task::DeleteInvite => store.delete_invite(tenant, about(arguments)?).await?,
+        Task::MakeOwner => store.make_owner(tenant, about(arguments)?).await?,
+        Task::DeleteMember => store.delete_membership(tenant, about(arguments)?).await?,
+        other => bail!("not a command for a tenant: {other:?}"),
+    }
+    Ok(String::new())
+}
+
+async fn init(
+    flags: &Flags,
+    configuration: &Configuration,
+    store: &Store,
+) -> anyhow::Result<String> {
+    if !store.tenants().await?.is_empty() {
+        bail!("there is a tenant already; make more with: tenant create");
+    }
+    // Before anything is made: its secret could not be shown again.
+    let destination = Destination::of(flags)?;
+    let text = |name, usual: &str| flags.text(name).unwrap_or(usual).to_owned();
+    let draft = TenantDraft {
+        name: text("tenant-name", "default"),
+        ..TenantDraft::default()
+    };
+    let owner = Owner {
+        email: text("email", "owner@localhost"),
+        ..Owner::default()
+    };
+    let (tenant, membership) = store.create_tenant(draft, &owner).await?;
+    let draft = ClientDraft {
+        name: text("client-name", "admin"),
+        description: "Made by init".to_owned(),
+    };
+    let made = store.create_client(tenant.id, draft).await?;
+    let server = &configuration.server;
+    let api_url = server.public_url.clone().unwrap_or_else(|| {
+        let scheme = if server.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        format!("{scheme}://{}", server.address)
+    });
+    destination.write(&json!({
+        "api_url": api_url,
+        "client_id": made.client.auth0_id,
+        "client_secret": made.secret.expose_secret(),
+        "client_record_id": made.client.id,
+        "membership_id": membership.id,
+        "owner_email": membership.user_email,
+        "tenant_id": tenant.id,
+        "tenant_name": tenant.name,
+    }))
+}
+
+async fn create_tenant(flags: &Flags, store: &Store) -> anyhow::Result<String> {
+    let draft = TenantDraft {
+        name: flags.owned("name").unwrap_or_default(),
+        domain: flags.owned("domain"),
+        external_id: flags.owned("external-id"),
+        plan: flags.owned("plan"),
+        plan_trial: flags.has("trial").then_some(true),
+    };
+    let owner = Owner {
+        email: flags.owned("email").unwrap_or_default(),
+        first_name: flags.owned("first-name"),
+        last_name: flags.owned("last-name"),
+    };
+    let (tenant, membership) = store.create_tenant(draft, &owner).await?;
+    Ok(shown(&json!({"tenant": tenant, "membership": membership})))
+}
+
+async fn create_client(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Result<String> {
+    let destination = Destination::of(flags)?;
+    let draft = ClientDraft {
+        name: flags.owned("name").unwrap_or_default(),
+        description: flags.owned("description").unwrap_or_default(),
+    };
+    let made = store.create_client(tenant, draft).await?;
+    let mut client = json!(made.client);
+    client["auth0_secret"] = Value::from(made.secret.expose_secret());
+    destination.write(&client)
+}
+
+async fn invite(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Result<String> {
+    let destination = Destination::of(flags)?;
+    let hours = flags.text("expiration").map(str::parse).transpose();
+    let draft = InviteDraft {
+        email: flags.owned("email").unwrap_or_default(),
+        hours: hours.context("-expiration must be a whole number of hours")?,
+        invited_by: None,
+    };
+    let made = store.create_invite(tenant, draft).await?;
+    let mut invite = json!(made.invite);
+    invite["token"] = Value::from(made.token.expose_secret());
+    destination.write(&invite)
+}
+
+async fn accept(arguments: &Arguments, store: &Store) -> anyhow::Result<String> {
+    let flags = arguments.flags();
+    let token: SecretString = match (flags.text("token"), flags.path("token-file")) {
+        (Some(token), None) => token.into(),
+        (None, Some(path)) => {
+            let text = file::text(&path, MAX_TOKEN);
+            let text = text.with_context(|| path.display().to_string())?;
+            text.trim().into()
+        }
+        _ => bail!("invite accept needs -token or -token-file"),
+    };
+    let (first, last) = (flags.owned("first-name"), flags.owned("last-name"));
+    let id = about(arguments)?;
+    Ok(shown(&store.accept_invite(id, &token, first, last).await?))
+}
+
+async fn user_token(
+    tenant: Id,
+    flags: &Flags,
+    configuration: &Configuration,
+    rooms: &Rooms,
+) -> anyhow::Result<String> {
+    let destination = Destination::of(flags)?;
+    let Some(issuer) = configuration.server.public_url.clone() else {
+        bail!("user token needs server.public_url, or -public-url as the server has it");
+    };
+    let lifetime = duration::parse(flags.text("lifetime").unwrap_or("1h"));
+    let lifetime = lifetime.context("-lifetime")?;
+    let email = flags.text("email").unwrap_or_default();
+    let user = rooms.store.member(tenant, email).await?;
+    let settings = ziggurat_services::platform::TokenSettings::new(issuer);
+    let tokens = Tokens::new(rooms.keys.clone(), settings, WallClock::default());
+    let token = tokens.for_user(tenant, user, lifetime)?;
+    destination.write(&json!({
+        "access_token": token,
+        "expires_in": lifetime.as_secs(),
+        "token_type": "Bearer",
+    }))
+}
+
+/// The tenant a command is for: the one that is named, or else the only one.
+async fn tenant(flags: &Flags, store: &Store) -> anyhow::Result<Id> {
+    if let Some(id) = flags.text("tenant") {
+        let id = id.parse().context("-tenant")?;
+        return Ok(store.tenant(id).await?.id);
+    }
+    match store.tenants().await?.as_slice() {
+        [only] => Ok(only.id),
+        [] => bail!("there is no tenant; make the first with: init"),
+        _ => bail!("there are several tenants; name one with -tenant"),
+    }
+}
+
+fn about(arguments: &Arguments) -> anyhow::Result<Id> {
+    let text = arguments.about.as_deref().unwrap_or_default();
+    text.parse().with_context(|| format!("invalid id: {text}"))
+}

@@ -1,0 +1,320 @@
+//! What can be asked for.
+
+use std::fmt::Write as _;
+
+use super::Refusal;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Help,
+    Version,
+    Check,
+    Serve,
+    Init,
+    ListTenants,
+    CreateTenant,
+    DeleteTenant,
+    ListClients,
+    CreateClient,
+    DeleteClient,
+    ListInvites,
+    CreateInvite,
+    AcceptInvite,
+    DeleteInvite,
+    ListMembers,
+    MakeOwner,
+    DeleteMember,
+    UserToken,
+    RotateKey,
+}
+
+/// A command.
+pub(super) struct Command {
+    pub(super) words: &'static str,
+    /// What it is about, as a placeholder.
+    pub(super) about: Option<&'static str>,
+    pub(super) help: &'static str,
+    pub(super) flags: &'static [Flag],
+    /// The flags that have to be there.
+    pub(super) needs: &'static [&'static str],
+    pub(super) task: Task,
+}
+
+/// A flag.
+pub(super) struct Flag {
+    pub(super) name: &'static str,
+    /// A placeholder; without one it is a switch.
+    pub(super) value: Option<&'static str>,
+    pub(super) help: &'static str,
+}
+
+const fn flag(name: &'static str, value: &'static str, help: &'static str) -> Flag {
+    let value = Some(value);
+    Flag { name, value, help }
+}
+
+const fn switch(name: &'static str, help: &'static str) -> Flag {
+    let value = None;
+    Flag { name, value, help }
+}
+
+const TENANT: Flag = flag("tenant", "ID", "the tenant; needed if there are several");
+const OUT: Flag = flag(
+    "out",
+    "FILE",
+    "write it to a new file of mode 0600, not to the screen",
+);
+const EMAIL: Flag = flag("email", "ADDRESS", "the mail address");
+const FIRST_NAME: Flag = flag("first-name", "NAME", "the first name of the person");
+const LAST_NAME: Flag = flag("last-name", "NAME", "the last name of the person");
+
+/// The flags of every command.
+pub(super) const GLOBAL: &[Flag] = &[
+    flag("config", "PATH", "the configuration file"),
+    flag("addr", "HOST:PORT", "where to listen (server.address)"),
+    flag(
+        "public-url",
+        "URL",
+        "what clients call it (server.public_url)",
+    ),
+    flag(
+        "data-dir",
+        "PATH",
+        "where the file and the keys are (data_dir)",
+    ),
+    switch(
+        "check-config",
+        "say what is wrong with the configuration, and end",
+    ),
+    switch(
+        "test-hooks",
+        "let clients make the server fail, and move its clock; for tests",
+    ),
+    flag(
+        "test-clock",
+        "TIME",
+        "have its clock stand still there; for tests",
+    ),
+    switch("version", "print the version, and end"),
+    switch("help", "print this, and end"),
+    switch("h", "the same"),
+];
+
+/// The commands.
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        words: "serve",
+        about: None,
+        help: "serve over HTTP until told to stop",
+        flags: &[],
+        needs: &[],
+        task: Task::Serve,
+    },
+    Command {
+        words: "init",
+        about: None,
+        help: "make the first tenant, its owner, and a client with a secret",
+        flags: &[
+            flag("tenant-name", "NAME", "what to call the tenant (default)"),
+            flag("email", "ADDRESS", "the owner (owner@localhost)"),
+            flag("client-name", "NAME", "what to call the client (admin)"),
+            OUT,
+        ],
+        needs: &[],
+        task: Task::Init,
+    },
+    Command {
+        words: "tenant list",
+        about: None,
+        help: "the tenants",
+        flags: &[],
+        needs: &[],
+        task: Task::ListTenants,
+    },
+    Command {
+        words: "tenant create",
+        about: None,
+        help: "make a tenant, and its owner a member",
+        flags: &[
+            flag("name", "NAME", "what to call it"),
+            EMAIL,
+            FIRST_NAME,
+            LAST_NAME,
+            flag("domain", "NAME", "the domain of its mail addresses"),
+            flag("external-id", "TEXT", "what others call it"),
+            flag("plan", "NAME", "what it may use"),
+            switch("trial", "that is for trying it out"),
+        ],
+        needs: &["name", "email"],
+        task: Task::CreateTenant,
+    },
+    Command {
+        words: "tenant delete",
+        about: Some("TENANT_ID"),
+        help: "delete a tenant with its clients, invites and memberships",
+        flags: &[],
+        needs: &[],
+        task: Task::DeleteTenant,
+    },
+    Command {
+        words: "client list",
+        about: None,
+        help: "the clients of a tenant",
+        flags: &[TENANT],
+        needs: &[],
+        task: Task::ListClients,
+    },
+    Command {
+        words: "client create",
+        about: None,
+        help: "make a client with a secret, which is shown once",
+        flags: &[
+            TENANT,
+            flag("name", "NAME", "what to call it"),
+            flag("description", "TEXT", "what it is for"),
+            OUT,
+        ],
+        needs: &["name"],
+        task: Task::CreateClient,
+    },
+    Command {
+        words: "client delete",
+        about: Some("CLIENT_ID"),
+        help: "delete a client; its secret and tokens are good no more",
+        flags: &[TENANT],
+        needs: &[],
+        task: Task::DeleteClient,
+    },
+    Command {
+        words: "invite list",
+        about: None,
+        help: "the invites of a tenant that can be accepted",
+        flags: &[TENANT],
+        needs: &[],
+        task: Task::ListInvites,
+    },
+    Command {
+        words: "invite create",
+        about: None,
+        help: "invite somebody; the token to accept with is shown once",
+        flags: &[
+            TENANT,
+            EMAIL,
+            flag("expiration", "HOURS", "for how long it is good (168)"),
+            OUT,
+        ],
+        needs: &["email"],
+        task: Task::CreateInvite,
+    },
+    Command {
+        words: "invite accept",
+        about: Some("INVITE_ID"),
+        help: "make whoever was invited a member",
+        flags: &[
+            flag(
+                "token",
+                "TEXT",
+                "what came with the invite; others see it in ps",
+            ),
+            flag("token-file", "FILE", "the same, in a file"),
+            FIRST_NAME,
+            LAST_NAME,
+        ],
+        needs: &[],
+        task: Task::AcceptInvite,
+    },
+    Command {
+        words: "invite delete",
+        about: Some("INVITE_ID"),
+        help: "withdraw an invite",
+        flags: &[TENANT],
+        needs: &[],
+        task: Task::DeleteInvite,
+    },
+    Command {
+        words: "membership list",
+        about: None,
+        help: "the members of a tenant",
+        flags: &[TENANT],
+        needs: &[],
+        task: Task::ListMembers,
+    },
+    Command {
+        words: "membership owner",
+        about: Some("MEMBERSHIP_ID"),
+        help: "make a member the owner of the tenant",
+        flags: &[TENANT],
+        needs: &[],
+        task: Task::MakeOwner,
+    },
+    Command {
+        words: "membership delete",
+        about: Some("MEMBERSHIP_ID"),
+        help: "remove a member who is not the owner",
+        flags: &[TENANT],
+        needs: &[],
+        task: Task::DeleteMember,
+    },
+    Command {
+        words: "user token",
+        about: None,
+        help: "make a token for a member, for what clients may not do over HTTP",
+        flags: &[
+            TENANT,
+            EMAIL,
+            flag("lifetime", "DURATION", "for how long it is good (1h)"),
+            OUT,
+        ],
+        needs: &["email"],
+        task: Task::UserToken,
+    },
+    Command {
+        words: "key rotate",
+        about: None,
+        help: "sign with a new key from now on",
+        flags: &[switch("revoke", "believe no token that was signed before")],
+        needs: &[],
+        task: Task::RotateKey,
+    },
+];
+
+// === impl Command ===
+
+impl Command {
+    /// The command that words begin with, and the words after it.
+    pub(super) fn of(words: &[String]) -> Result<(&'static Self, &[String]), Refusal> {
+        if words.is_empty() {
+            return Ok((&COMMANDS[0], words));
+        }
+        for length in [2, 1] {
+            let Some((first, rest)) = words.split_at_checked(length) else {
+                continue;
+            };
+            let named = first.join(" ");
+            if let Some(command) = COMMANDS.iter().find(|command| command.words == named) {
+                return Ok((command, rest));
+            }
+        }
+        let first = &words[..words.len().min(2)];
+        Err(Refusal::NoCommand(first.join(" ")))
+    }
+}
+
+// === impl Flag ===
+
+impl Flag {
+    pub(super) fn named(name: &[u8]) -> Option<&'static Self> {
+        let own = COMMANDS.iter().flat_map(|command| command.flags);
+        GLOBAL
+            .iter()
+            .chain(own)
+            .find(|flag| flag.name.as_bytes() == name)
+    }
+
+    pub(super) fn describe(&self, text: &mut String, indent: &str) {
+        let value = self.value.map(|value| format!(" {value}"));
+        let flag = format!("-{}{}", self.name, value.unwrap_or_default());
+        let _ = writeln!(text, "{indent}{flag:<24} {}", self.help);
+    }
+}

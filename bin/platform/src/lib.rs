@@ -1,0 +1,109 @@
+//! The program behind `ziggurat-platform`, for the programs that bring it along.
+//!
+//! [`run`] is the program: it reads a command line, does what it says, and gives back the exit
+//! code. Everything else is in its own room: what the command line and the configuration say,
+//! what an administrator does to accounts (`admin`), and how a request gets to them (`stack`).
+
+mod admin;
+mod arguments;
+mod configuration;
+mod logs;
+mod rooms;
+mod serving;
+mod stack;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    net::SocketAddr,
+    process::ExitCode,
+    time::Duration,
+};
+
+use ziggurat_services::program::Surroundings;
+
+use crate::{
+    arguments::{Arguments, Task},
+    configuration::{Configuration, Loaded},
+};
+
+/// Time for look-ups and files when the program ends; nobody waits for them.
+const LAST_THREADS: Duration = Duration::from_millis(500);
+
+/// Does what a command line says.
+///
+/// `listening` is told the address of the server as soon as it takes connections.
+pub fn run(
+    words: impl IntoIterator<Item = OsString>,
+    listening: impl FnOnce(SocketAddr),
+) -> ExitCode {
+    let arguments = match Arguments::parse(words) {
+        Ok(arguments) => arguments,
+        Err(refusal) => {
+            say(&format!(
+                "{refusal}\nziggurat-platform -help says what there is\n"
+            ));
+            return 2.into();
+        }
+    };
+    let outcome = match arguments.task {
+        Task::Help => print(&arguments::usage()),
+        Task::Version => print(&version()),
+        Task::Check => check(&arguments),
+        _ => act(&arguments, listening),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("ERROR: {error:#}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+    let around = Surroundings::of_process();
+    logs::start(&around.environment);
+    let Loaded {
+        configuration,
+        warnings,
+    } = Configuration::load(arguments.flags(), &around)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let outcome = match arguments.task {
+        Task::Serve => runtime.block_on(serving::serve(&configuration, listening)),
+        _ => runtime
+            .block_on(admin::run(arguments, &configuration))
+            .and_then(|text| print(&text)),
+    };
+    runtime.shutdown_timeout(LAST_THREADS);
+    outcome
+}
+
+/// Says what is wrong with the configuration.
+fn check(arguments: &Arguments) -> anyhow::Result<()> {
+    let loaded = Configuration::load(arguments.flags(), &Surroundings::of_process())?;
+    for warning in &loaded.warnings {
+        say(&format!("warning: {warning}\n"));
+    }
+    print("the configuration is good\n")
+}
+
+fn version() -> String {
+    format!("ziggurat-platform {}\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// Writes to standard output.
+fn print(text: &str) -> anyhow::Result<()> {
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+/// Writes to standard error.
+fn say(text: &str) {
+    // Nobody can be told that nobody can be told.
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,114 @@
+//! Serving until told to stop.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use anyhow::{Context as _, bail};
+use tokio::{net::TcpListener, task::JoinSet};
+use tracing::{error, info, warn};
+use ziggurat_services::{
+    platform::Tokens,
+    program::{listen, open_files, signals, watch::Folders},
+    serve::{Limits, Server, Tls},
+};
+
+use crate::{configuration::Configuration, rooms::Rooms, stack};
+
+/// Connections of clients.
+const MAX_CONNECTIONS: usize = 4096;
+
+/// Serves what is configured until it is told to stop.
+///
+/// # Errors
+/// Fails if the server cannot start, or loses what it listens to.
+pub(crate) async fn serve(
+    configuration: &Configuration,
+    listening: impl FnOnce(SocketAddr),
+) -> anyhow::Result<()> {
+    let stop = signals::stop().context("cannot listen to signals")?;
+    let stop = async move {
+        stop.await;
+        info!("shutting down");
+    };
+    let rooms = Rooms::open(configuration).await?;
+    if let Err(error) = rooms.store.check().await {
+        let error: &dyn std::error::Error = &error;
+        warn!(error, "the store cannot be reached yet");
+    }
+    let listener = listen(configuration).await?;
+    let address = listener.local_addr().context("reading the address")?;
+    let outcome = serve_on(configuration, &rooms, listener, address, stop, listening).await;
+    rooms.close().await;
+    outcome
+}
+
+async fn serve_on(
+    configuration: &Configuration,
+    rooms: &Rooms,
+    listener: TcpListener,
+    address: SocketAddr,
+    stop: impl Future<Output = ()>,
+    listening: impl FnOnce(SocketAddr),
+) -> anyhow::Result<()> {
+    let mut limits = Limits::default();
+    limits.max_connections = open_files::room_for(MAX_CONNECTIONS, "the limit of connections");
+    limits.shutdown_grace = configuration.server.shutdown_timeout;
+    let mut web = Server::new(limits);
+    if let Some(tls) = &configuration.server.tls {
+        web = web.with_tls(Tls::from_files(&tls.cert, &tls.key, None)?);
+    } else if !address.ip().is_loopback() {
+        warn!(%address, "secrets and tokens are sent in the clear to whoever calls this address");
+    }
+    let settings = configuration.token_settings(address);
+    info!("tokens are issued by {}", settings.issuer);
+    let clock = configuration.tests.clock.clone();
+    if configuration.tests.are_hooked {
+        warn!("whoever reaches this server can make it fail: it is for tests");
+    }
+    let tokens = Tokens::new(rooms.keys.clone(), settings, clock.clone());
+    let tower = stack::build(configuration, rooms.store.clone(), tokens, clock);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(follow_keys(rooms.keys.clone()));
+    let scheme = if configuration.server.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    info!("listening on {scheme}://{address}");
+    listening(address);
+    let outcome = web.serve(listener, tower, stop).await;
+    tasks.shutdown().await;
+    outcome.context("cannot go on listening")
+}
+
+/// Signs with a new key as soon as there is one.
+async fn follow_keys(keys: ziggurat_services::platform::Keys) {
+    let mut folders = Folders::new("signing keys");
+    folders.follow([keys.path()]);
+    // What has changed since the keys were read is news as well.
+    folders.nudge();
+    loop {
+        folders.changed().await;
+        if let Err(error) = keys.reload() {
+            let error: &dyn std::error::Error = &error;
+            error!(
+                error,
+                "the signing keys were not read; keeping those before"
+            );
+        }
+        folders.follow([keys.path()]);
+    }
+}
+
+async fn listen(configuration: &Configuration) -> anyhow::Result<TcpListener> {
+    let address = &configuration.server.address;
+    // A name is looked up, which may block; nothing else is running yet.
+    let sockets = address
+        .to_socket_addrs()
+        .with_context(|| format!("cannot listen on {address}"))?;
+    let listener = listen::on_first(sockets).await;
+    let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
+    let Some(listener) = listener else {
+        bail!("cannot listen on {address}: it has no address");
+    };
+    Ok(listener)
+}

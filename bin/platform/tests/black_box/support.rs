@@ -1,0 +1,145 @@
+//! What every test here needs: the files of a service, the program that serves them, and a client
+//! that has signed in.
+
+use std::{
+    fs,
+    ops::{Deref, DerefMut},
+    process::Command,
+};
+
+use serde_json::{Value, json};
+use ziggurat_black_box::{Answer, Folder, Program, Ran};
+
+pub(crate) use ziggurat_black_box::Client;
+
+/// A folder with the files of one service.
+pub(crate) struct Home {
+    folder: Folder,
+    /// What is said of every run.
+    flags: Vec<String>,
+}
+
+/// A client of the service, with a token.
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) token: String,
+}
+
+impl Deref for Home {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.folder
+    }
+}
+
+impl DerefMut for Home {
+    fn deref_mut(&mut self) -> &mut Folder {
+        &mut self.folder
+    }
+}
+
+impl Home {
+    /// An empty folder.
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: Folder::new(),
+            flags: Vec::new(),
+        }
+    }
+
+    /// Says something of every run.
+    pub(crate) fn with_flags(mut self, flags: &[&str]) -> Self {
+        self.flags
+            .extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self
+    }
+
+    /// The program with these arguments and the files of this folder, and no environment but ours.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let program = env!("CARGO_BIN_EXE_ziggurat-platform");
+        let mut command = self.folder.command(program, arguments);
+        command.arg("-data-dir").arg(self.folder.file("data"));
+        command.args(&self.flags);
+        command
+    }
+
+    /// Runs the program to its end: what it printed, and how it ended.
+    pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.command(arguments).output().expect("built"))
+    }
+
+    /// The same, for what comes out well: what it printed.
+    pub(crate) fn done(&self, arguments: &[&str]) -> Value {
+        let ran = self.ran(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        if ran.stdout.is_empty() {
+            return Value::Null;
+        }
+        serde_json::from_str(&ran.stdout).expect("JSON")
+    }
+
+    /// Starts the server, and waits until it listens.
+    pub(crate) fn serve(&self) -> (Program, Client) {
+        Program::listening(&mut self.command(&["-addr", "127.0.0.1:0"]))
+    }
+
+    /// Makes the first tenant, serves it, and signs in as its client.
+    pub(crate) fn started(&self) -> (Program, Session, Value) {
+        let made = self.done(&["init"]);
+        let (program, client) = self.serve();
+        let session = Session::of(&client, &made["client_id"], &made["client_secret"]);
+        (program, session, made)
+    }
+
+    /// The mode of a file.
+    pub(crate) fn mode(&self, name: &str) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+        let about = fs::metadata(self.folder.file(name)).expect(name);
+        about.permissions().mode() & 0o777
+    }
+}
+
+impl Session {
+    /// Exchanges a secret for a token.
+    pub(crate) fn of(client: &Client, id: &Value, secret: &Value) -> Self {
+        let answer = exchange(client, id, secret);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let token = answer.json()["access_token"]
+            .as_str()
+            .expect("a token")
+            .to_owned();
+        Self {
+            client: client.bearing(&token),
+            token,
+        }
+    }
+
+    /// Asks for something under `/account/v1`.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, None)
+    }
+
+    /// Sends something to a path under `/account/v1`.
+    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let path = format!("/account/v1{path}");
+        request(&self.client, method, &path, body)
+    }
+}
+
+/// Sends a request.
+pub(crate) fn request(client: &Client, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    match body {
+        Some(body) => {
+            let kind = "content-type: application/json\r\n";
+            client.send(method, path, kind, &body.to_string())
+        }
+        None => client.send(method, path, "", ""),
+    }
+}
+
+/// Asks for a token.
+pub(crate) fn exchange(client: &Client, id: &Value, secret: &Value) -> Answer {
+    let body = json!({"client_id": id, "client_secret": secret});
+    request(client, "POST", "/account/v1/oauth/token", Some(&body))
+}

@@ -1,0 +1,179 @@
+//! `/clients`: programs that may use the interface.
+
+use axum::{
+    Json, Router,
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use http::StatusCode;
+use secrecy::ExposeSecret as _;
+use serde::Serialize;
+use utoipa::{OpenApi, ToSchema};
+
+use super::{
+    ApiClient, ClientChange, ClientDraft, CreatedClient, Store,
+    input::{Caller, Members, Target},
+    oauth::NO_STORE,
+    reply::{Refused, no_method},
+};
+
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(
+    paths(list, create, show, change, delete),
+    components(schemas(NewClient, ChangedClient))
+)]
+pub(super) struct Description;
+
+/// A client to be made.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what is read member by member")]
+struct NewClient {
+    /// What it is for.
+    #[schema(max_length = 1024)]
+    description: String,
+    /// What people are to call it.
+    #[schema(min_length = 1, max_length = 255)]
+    name: String,
+}
+
+/// What is to be changed about a client. What is not there stays.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what is read member by member")]
+struct ChangedClient {
+    /// What it is for.
+    #[schema(max_length = 1024, nullable = false)]
+    description: Option<String>,
+    /// What people are to call it.
+    #[schema(min_length = 1, max_length = 255, nullable = false)]
+    name: Option<String>,
+}
+
+/// A client that was made, with its secret.
+#[derive(Serialize, ToSchema)]
+struct CreatedApiClient {
+    #[serde(flatten)]
+    client: ApiClient,
+    /// What it signs in with, together with its id. It is shown here and never again.
+    auth0_secret: String,
+}
+
+/// The endpoints of this area.
+pub(super) fn routes(store: Store) -> Router {
+    Router::new()
+        .route(
+            "/account/v1/clients",
+            get(list).post(create).fallback(async || no_method()),
+        )
+        .route(
+            "/account/v1/clients/{id}",
+            get(show)
+                .patch(change)
+                .delete(delete)
+                .fallback(async || no_method()),
+        )
+        .with_state(store)
+}
+
+/// The clients of the tenant
+#[utoipa::path(get, path = "/clients", tag = "clients", operation_id = "listClients", responses(
+    (status = 200, description = "In the order in which they were made", body = Vec<ApiClient>),
+))]
+async fn list(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+) -> Result<Json<Vec<ApiClient>>, Refused> {
+    Ok(Json(store.clients(caller.tenant()).await?))
+}
+
+/// Make a client
+#[utoipa::path(post, path = "/clients", tag = "clients", operation_id = "createClient",
+    request_body = NewClient,
+    responses(
+        (status = 200, description = "It, with its secret", body = CreatedApiClient),
+        (status = 400, description = "A member is missing or no good, or there are too many"),
+    ),
+)]
+async fn create(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+    mut members: Members,
+) -> Result<Response, Refused> {
+    let draft = ClientDraft {
+        name: members.required("name")?,
+        description: members.required("description")?,
+    };
+    let created = store.create_client(caller.tenant(), draft).await?;
+    Ok((NO_STORE, Json(CreatedApiClient::from(created))).into_response())
+}
+
+/// A client
+#[utoipa::path(get, path = "/clients/{id}", tag = "clients", operation_id = "getClient",
+    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    responses(
+        (status = 200, description = "It", body = ApiClient),
+        (status = 404, description = "The tenant has no such client"),
+    ),
+)]
+async fn show(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+    Target(id): Target,
+) -> Result<Json<ApiClient>, Refused> {
+    Ok(Json(store.client(caller.tenant(), id).await?))
+}
+
+/// Change a client
+#[utoipa::path(patch, path = "/clients/{id}", tag = "clients", operation_id = "updateClient",
+    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    request_body = ChangedClient,
+    responses(
+        (status = 200, description = "It, as it is now", body = ApiClient),
+        (status = 400, description = "A member is no good"),
+        (status = 404, description = "The tenant has no such client"),
+    ),
+)]
+async fn change(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+    Target(id): Target,
+    mut members: Members,
+) -> Result<Json<ApiClient>, Refused> {
+    let change = ClientChange {
+        name: members.text("name")?,
+        description: members.text("description")?,
+    };
+    Ok(Json(
+        store.change_client(caller.tenant(), id, change).await?,
+    ))
+}
+
+/// Delete a client
+///
+/// Its secret and its tokens are good no more, here at once, and within a minute at servers that
+/// trust this one.
+#[utoipa::path(delete, path = "/clients/{id}", tag = "clients", operation_id = "deleteClient",
+    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = 404, description = "The tenant has no such client"),
+    ),
+)]
+async fn delete(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+    Target(id): Target,
+) -> Result<StatusCode, Refused> {
+    store.delete_client(caller.tenant(), id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl From<CreatedClient> for CreatedApiClient {
+    fn from(created: CreatedClient) -> Self {
+        Self {
+            auth0_secret: created.secret.expose_secret().to_owned(),
+            client: created.client,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `/memberships`: who belongs to a tenant.
+
+use axum::{
+    Json, Router,
+    extract::State,
+    routing::{self, get},
+};
+use http::StatusCode;
+use utoipa::OpenApi;
+
+use super::{
+    Membership, Store,
+    input::{Caller, Target},
+    reply::{Refused, no_method},
+};
+
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(list, delete))]
+pub(super) struct Description;
+
+/// The endpoints of this area.
+pub(super) fn routes(store: Store) -> Router {
+    Router::new()
+        .route(
+            "/account/v1/memberships",
+            get(list).fallback(async || no_method()),
+        )
+        .route(
+            "/account/v1/memberships/{id}",
+            routing::delete(delete).fallback(async || no_method()),
+        )
+        .with_state(store)
+}
+
+/// The members of the tenant
+#[utoipa::path(get, path = "/memberships", tag = "memberships", operation_id = "listMemberships",
+    responses((status = 200, description = "In the order in which they came", body = Vec<Membership>)),
+)]
+async fn list(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+) -> Result<Json<Vec<Membership>>, Refused> {
+    Ok(Json(store.memberships(caller.tenant()).await?))
+}
+
+/// Remove a member
+#[utoipa::path(delete, path = "/memberships/{id}", tag = "memberships",
+    operation_id = "deleteMembership",
+    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    responses(
+        (status = 204, description = "Whoever it was is a member no more"),
+        (status = 400, description = "It is the owner, who cannot be removed"),
+        (status = 404, description = "The tenant has no such member"),
+    ),
+)]
+async fn delete(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+    Target(id): Target,
+) -> Result<StatusCode, Refused> {
+    store.delete_membership(caller.tenant(), id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,56 @@
+//! A moment, as the interface writes it.
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+/// A moment in whole seconds; RFC 3339 in UTC, with a `Z`, when it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(i64);
+
+// === impl Moment ===
+
+impl Moment {
+    pub(super) fn from_seconds(seconds: i64) -> Self {
+        Self(seconds)
+    }
+
+    pub(super) fn seconds(self) -> i64 {
+        self.0
+    }
+
+    /// So many seconds later.
+    pub(super) fn plus(self, seconds: i64) -> Self {
+        Self(self.0.saturating_add(seconds))
+    }
+}
+
+impl From<Timestamp> for Moment {
+    fn from(at: Timestamp) -> Self {
+        Self(at.as_second())
+    }
+}
+
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Out of the calendar is only what nobody wrote there.
+        let at = Timestamp::from_second(self.0).unwrap_or(Timestamp::MAX);
+        f.pad(&at.to_string())
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_of_a_second_are_not_written() {
+        let at: Timestamp = "2026-01-02T03:04:05.678Z".parse().expect("a date");
+        assert_eq!(Moment::from(at).to_string(), "2026-01-02T03:04:05Z");
+    }
+}

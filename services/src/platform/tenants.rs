@@ -1,0 +1,94 @@
+//! `/tenants`: the one the caller acts for.
+
+use axum::{Json, Router, extract::State, routing::get};
+use utoipa::{OpenApi, ToSchema};
+
+use super::{
+    Id, Store, Tenant, Trouble,
+    input::{Caller, Members, Target},
+    reply::{Refused, no_method},
+};
+
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(list, show, change), components(schemas(ChangedTenant)))]
+pub(super) struct Description;
+
+/// What is to be changed about a tenant. What is not there stays.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what is read member by member")]
+struct ChangedTenant {
+    /// What people are to call it.
+    #[schema(min_length = 1, max_length = 255, nullable = false)]
+    name: Option<String>,
+}
+
+/// The endpoints of this area.
+pub(super) fn routes(store: Store) -> Router {
+    Router::new()
+        .route(
+            "/account/v1/tenants",
+            get(list).fallback(async || no_method()),
+        )
+        .route(
+            "/account/v1/tenants/{id}",
+            get(show).patch(change).fallback(async || no_method()),
+        )
+        .with_state(store)
+}
+
+/// The tenants the caller acts for
+#[utoipa::path(get, path = "/tenants", tag = "tenants", operation_id = "listTenants", responses(
+    (status = 200, description = "The one its token names", body = Vec<Tenant>),
+))]
+async fn list(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+) -> Result<Json<Vec<Tenant>>, Refused> {
+    Ok(Json(vec![store.tenant(caller.tenant()).await?]))
+}
+
+/// A tenant
+#[utoipa::path(get, path = "/tenants/{id}", tag = "tenants", operation_id = "getTenant",
+    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    responses(
+        (status = 200, description = "It", body = Tenant),
+        (status = 404, description = "It is not the one the caller acts for"),
+    ),
+)]
+async fn show(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+    Target(id): Target,
+) -> Result<Json<Tenant>, Refused> {
+    Ok(Json(store.tenant(own(caller.tenant(), id)?).await?))
+}
+
+/// Rename a tenant
+#[utoipa::path(patch, path = "/tenants/{id}", tag = "tenants", operation_id = "updateTenant",
+    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    request_body = ChangedTenant,
+    responses(
+        (status = 200, description = "It, as it is now", body = Tenant),
+        (status = 400, description = "The name is no good"),
+        (status = 404, description = "It is not the one the caller acts for"),
+    ),
+)]
+async fn change(
+    State(store): State<Store>,
+    Caller(caller): Caller,
+    Target(id): Target,
+    mut members: Members,
+) -> Result<Json<Tenant>, Refused> {
+    let name = members.text("name")?;
+    let id = own(caller.tenant(), id)?;
+    Ok(Json(store.rename_tenant(id, name).await?))
+}
+
+/// The tenants of others are not there.
+fn own(tenant: Id, id: Id) -> Result<Id, Trouble> {
+    if tenant == id {
+        return Ok(id);
+    }
+    Err(Trouble::NotFound("tenant"))
+}

@@ -1,0 +1,69 @@
+//! `/users/me`: the person who asks.
+
+use axum::{Json, Router, extract::State, routing::get};
+use utoipa::{OpenApi, ToSchema};
+
+use super::{
+    Store, User, UserChange,
+    input::{Members, Person},
+    reply::{Refused, no_method},
+};
+
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(show, change), components(schemas(ChangedUser)))]
+pub(super) struct Description;
+
+/// What is to be changed about a person. What is not there stays.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what is read member by member")]
+struct ChangedUser {
+    /// The first name.
+    #[schema(max_length = 255, nullable = false)]
+    first_name: Option<String>,
+    /// The last name.
+    #[schema(max_length = 255, nullable = false)]
+    last_name: Option<String>,
+}
+
+/// The endpoints of this area.
+pub(super) fn routes(store: Store) -> Router {
+    Router::new()
+        .route(
+            "/account/v1/users/me",
+            get(show).patch(change).fallback(async || no_method()),
+        )
+        .with_state(store)
+}
+
+/// The person who asks
+///
+/// For people, not for programs.
+#[utoipa::path(get, path = "/users/me", tag = "users", operation_id = "getMe", responses(
+    (status = 200, description = "Known by the token", body = User),
+))]
+async fn show(State(store): State<Store>, person: Person) -> Result<Json<User>, Refused> {
+    Ok(Json(store.user(person.user).await?))
+}
+
+/// Change the name of the person who asks
+///
+/// For people, not for programs.
+#[utoipa::path(patch, path = "/users/me", tag = "users", operation_id = "updateMe",
+    request_body = ChangedUser,
+    responses(
+        (status = 200, description = "The person, as they are now", body = User),
+        (status = 400, description = "A member is no good"),
+    ),
+)]
+async fn change(
+    State(store): State<Store>,
+    person: Person,
+    mut members: Members,
+) -> Result<Json<User>, Refused> {
+    let change = UserChange {
+        first_name: members.text("first_name")?,
+        last_name: members.text("last_name")?,
+    };
+    Ok(Json(store.change_user(person.user, change).await?))
+}

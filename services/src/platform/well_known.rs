@@ -1,0 +1,101 @@
+//! What servers that trust this one need to know: keys, and clients that are gone.
+
+use axum::{
+    Json, Router,
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    Store, Tokens,
+    reply::{Refused, no_method},
+};
+
+/// Where the keys are.
+pub const JWKS: &str = "/.well-known/jwks.json";
+
+/// Where the clients are that are gone before their tokens.
+pub const REVOCATIONS: &str = "/.well-known/revoked-clients.json";
+
+/// Where the issuer describes itself (RFC 8414).
+pub const METADATA: &str = "/.well-known/oauth-authorization-server";
+
+#[derive(Clone, Debug)]
+struct Trust {
+    store: Store,
+    tokens: Tokens,
+}
+
+/// The documents.
+pub(super) fn routes(store: Store, tokens: Tokens) -> Router {
+    let not_here = async || no_method();
+    Router::new()
+        .route(JWKS, get(keys).fallback(not_here))
+        .route(REVOCATIONS, get(revocations).fallback(not_here))
+        .route(METADATA, get(metadata).fallback(not_here))
+        .with_state(Trust { store, tokens })
+}
+
+async fn keys(State(trust): State<Trust>, headers: HeaderMap) -> Response {
+    document(&headers, &trust.tokens.keys().document())
+}
+
+/// The clients that are gone. Their tokens end by themselves, and then they are left out.
+async fn revocations(State(trust): State<Trust>, headers: HeaderMap) -> Result<Response, Refused> {
+    let revoked = trust.store.revocations().await?;
+    let revoked = revoked.iter().map(|gone| {
+        let (client, until) = (gone.client.to_string(), gone.ends.seconds());
+        json!({"client": client, "until": until})
+    });
+    let value = json!({
+        "issuer": trust.tokens.issuer(),
+        "revoked": revoked.collect::<Vec<_>>(),
+    });
+    Ok(document(&headers, &value))
+}
+
+async fn metadata(State(trust): State<Trust>) -> Json<Value> {
+    let issuer = trust.tokens.issuer();
+    let base = issuer.trim_end_matches('/');
+    let scopes = trust.tokens.scope().unwrap_or_default();
+    Json(json!({
+        "issuer": issuer,
+        "token_endpoint": format!("{base}/account/v1/oauth/token"),
+        "jwks_uri": format!("{base}{JWKS}"),
+        "revoked_clients_uri": format!("{base}{REVOCATIONS}"),
+        "grant_types_supported": ["client_credentials"],
+        "response_types_supported": [],
+        "scopes_supported": scopes.split_whitespace().collect::<Vec<_>>(),
+        "token_endpoint_auth_methods_supported": ["client_secret_post"],
+    }))
+}
+
+/// A document that whoever has it need not be sent again.
+fn document(headers: &HeaderMap, value: &Value) -> Response {
+    let text = value.to_string();
+    let tag = format!("\"{}\"", BASE64_STANDARD.encode(Sha256::digest(&text)));
+    let known = headers.get_all(header::IF_NONE_MATCH).iter();
+    let known = known.filter_map(|value| value.to_str().ok());
+    let is_known = known.flat_map(|list| list.split(',')).any(|known| {
+        let known = known.trim();
+        known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+    });
+    let mut response = if is_known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let json = [(header::CONTENT_TYPE, "application/json")];
+        (json, text).into_response()
+    };
+    let tag = HeaderValue::try_from(tag).expect("printable characters");
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, tag);
+    // Caches may keep it, and have to ask whether it is still so.
+    let no_cache = HeaderValue::from_static("no-cache");
+    headers.insert(header::CACHE_CONTROL, no_cache);
+    response
+}
