@@ -130,6 +130,7 @@ const DEFAULT_MAX_BYTES: usize = 10 << 20;
 #[must_use]
 pub struct JsonRpcLayer<R = ErrorString> {
     dialect: Dialect,
+    dialect_of: Option<fn(&Parts) -> Dialect>,
     max_bytes: usize,
     render: R,
 }
@@ -139,6 +140,7 @@ pub struct JsonRpcLayer<R = ErrorString> {
 pub struct JsonRpc<S, R = ErrorString> {
     inner: S,
     dialect: Dialect,
+    dialect_of: Option<fn(&Parts) -> Dialect>,
     max_bytes: usize,
     render: R,
 }
@@ -177,6 +179,7 @@ impl JsonRpcLayer {
     pub fn new() -> Self {
         Self {
             dialect: Dialect::new(),
+            dialect_of: None,
             max_bytes: DEFAULT_MAX_BYTES,
             render: ErrorString,
         }
@@ -196,6 +199,15 @@ impl<R> JsonRpcLayer<R> {
         self
     }
 
+    /// Sets which messages are accepted, request by request: a server that speaks several
+    /// revisions of a protocol knows by a header which one is meant.
+    ///
+    /// Takes precedence over [`with_dialect`](Self::with_dialect).
+    pub fn with_dialect_of(mut self, dialect_of: fn(&Parts) -> Dialect) -> Self {
+        self.dialect_of = Some(dialect_of);
+        self
+    }
+
     /// Sets how large the body of a request may be.
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
@@ -206,6 +218,7 @@ impl<R> JsonRpcLayer<R> {
     pub fn with_render<T>(self, render: T) -> JsonRpcLayer<T> {
         JsonRpcLayer {
             dialect: self.dialect,
+            dialect_of: self.dialect_of,
             max_bytes: self.max_bytes,
             render,
         }
@@ -228,6 +241,7 @@ impl<S, R: Clone> Layer<S> for JsonRpcLayer<R> {
         JsonRpc {
             inner,
             dialect: self.dialect,
+            dialect_of: self.dialect_of,
             max_bytes: self.max_bytes,
             render: self.render.clone(),
         }
@@ -262,11 +276,15 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        let mut dialect = self.dialect;
         let state = if request.method() == Method::POST {
             // The clone was never polled ready: keep it, use up the service that was.
             let clone = self.inner.clone();
             let inner = mem::replace(&mut self.inner, clone);
             let (head, body) = request.into_parts();
+            if let Some(dialect_of) = self.dialect_of {
+                dialect = dialect_of(&head);
+            }
             State::Collecting {
                 body: Collect::new(body, self.max_bytes),
                 rest: Some((head, inner)),
@@ -277,7 +295,7 @@ where
         };
         ResponseFuture {
             state,
-            dialect: self.dialect,
+            dialect,
             render: self.render.clone(),
         }
     }

@@ -277,6 +277,13 @@ impl Databases {
         seen(&list, identity).cloned().collect()
     }
 
+    /// Whether a caller may write to a database.
+    #[must_use]
+    pub fn may_write(&self, identity: Option<&Identity>) -> bool {
+        let list = self.shared.list.load();
+        seen(&list, identity).any(|open| open.database.allows_writes())
+    }
+
     /// What a caller is told about the databases it may use.
     #[must_use]
     pub fn listing(&self, identity: Option<&Identity>) -> Listing {

@@ -69,14 +69,19 @@
 mod body;
 mod caller;
 pub mod custom;
+pub mod era;
+mod face;
 mod failure;
+mod notify;
 mod params;
 mod prompt;
 pub mod prompts;
+mod pulse;
 mod record;
 mod register;
 mod resource;
 pub mod resources;
+pub mod streamable;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -105,7 +110,11 @@ use ziggurat_layers::{
 use crate::{
     databases::Databases,
     mcp::{
+        body::Ending,
+        era::{Context as Way, Revision},
+        face::{Faces, Pages},
         params::Named,
+        pulse::Pulse,
         record::{Outcome, Record},
         resource::ReadFuture,
         tool::{Found, ToolFuture},
@@ -117,6 +126,7 @@ pub use self::{
     body::ResultBody,
     caller::Caller,
     failure::Failure,
+    notify::{Notifier, Progress},
     prompt::{
         Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered,
         Role, Template,
@@ -136,6 +146,12 @@ pub use self::{
 pub struct ServerInfo {
     name: Cow<'static, str>,
     version: Cow<'static, str>,
+    #[serde(skip)]
+    title: Option<Cow<'static, str>>,
+    #[serde(skip)]
+    description: Option<Cow<'static, str>>,
+    #[serde(skip)]
+    instructions: Option<Cow<'static, str>>,
 }
 
 /// Why a server cannot start with its lists.
@@ -174,6 +190,7 @@ struct Room {
     resources: Resources,
     prompts: Prompts,
     rendered: RenderedLists,
+    faces: Faces,
 }
 
 /// Results that are the same for every caller.
@@ -190,6 +207,8 @@ struct RenderedLists {
 pub struct ResponseFuture {
     state: State,
     sanitizer: Sanitizer,
+    /// None where revision 2024-11-05 is spoken to the letter.
+    negotiated: Option<(Arc<Room>, Revision)>,
 }
 
 enum State {
@@ -198,6 +217,8 @@ enum State {
         /// Until the call has ended.
         record: Option<Record>,
         result: ToolFuture,
+        /// If the client wants to know.
+        pulse: Option<Pulse>,
     },
     Reading {
         uri: String,
@@ -218,7 +239,27 @@ impl ServerInfo {
         Self {
             name: name.into(),
             version: version.into(),
+            title: None,
+            description: None,
+            instructions: None,
         }
+    }
+
+    /// Adds a name for people, and a sentence about the server.
+    pub fn with_description(
+        mut self,
+        title: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        self.title = Some(title.into());
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Adds what a model should know before it uses the server.
+    pub fn with_instructions(mut self, instructions: impl Into<Cow<'static, str>>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
     }
 }
 
@@ -246,11 +287,13 @@ impl Mcp {
             resource_templates: wire::resource_templates(),
             prompts: wire::prompts(&prompts),
         };
+        let faces = Faces::new(server, &tools, &resources, &prompts);
         let room = Arc::new(Room {
             tools,
             resources,
             prompts,
             rendered,
+            faces,
         });
         let sanitizer = Sanitizer::production();
         Ok(Self {
@@ -287,14 +330,20 @@ impl Service<Call> for Mcp {
 
     fn call(&mut self, call: Call) -> ResponseFuture {
         record::announce(&call);
-        let answer = match &self.databases {
-            Some(databases) if vendor::is_method(&call) => vendor::answer(databases, &call),
+        let way = call.head().extensions.get::<Way>();
+        let negotiated = way.map(|way| (Arc::clone(&self.room), way.revision()));
+        let answer = match (&negotiated, &self.databases) {
+            (Some((room, revision)), databases) => {
+                room.negotiated(*revision, call, databases.as_ref())
+            }
+            (None, Some(databases)) if vendor::is_method(&call) => vendor::answer(databases, &call),
             _ => self.room.answer(call),
         };
         let state = answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
         ResponseFuture {
             state,
             sanitizer: self.sanitizer,
+            negotiated,
         }
     }
 }
@@ -314,29 +363,72 @@ impl Room {
             }
             "ping" | "notifications/initialized" => Ok(State::result(wire::nothing())),
             "tools/list" => Ok(State::result(lists.tools.clone())),
-            "tools/call" => self.call_tool(call),
+            "tools/call" => self.call_tool(call, &Ending::PLAIN),
             "resources/list" => Ok(State::result(lists.resources.clone())),
             "resources/templates/list" => Ok(State::result(lists.resource_templates.clone())),
             "resources/read" => self.read_resource(call),
             "prompts/list" => Ok(State::result(lists.prompts.clone())),
-            "prompts/get" => self.get_prompt(&call),
+            "prompts/get" => self.get_prompt(&call, wire::PLAIN),
             _ => Err(Fault::UnknownMethod),
         }
     }
 
-    fn call_tool(&self, mut call: Call) -> Result<State, Fault> {
+    /// As [`answer`](Self::answer), in the words of a revision the client has chosen.
+    fn negotiated(
+        &self,
+        revision: Revision,
+        call: Call,
+        databases: Option<&Databases>,
+    ) -> Result<State, Fault> {
+        if call.is_notification() {
+            return Ok(State::result(wire::nothing()));
+        }
+        let face = self.faces.of(revision);
+        let list = |pages: &Pages| {
+            Ok(State::result(
+                pages.page(params::cursor(&call)?.as_deref())?,
+            ))
+        };
+        match call.method() {
+            "initialize" if !revision.is_modern() => {
+                params::check_initialize(&call)?;
+                Ok(State::result(face.opening.clone()))
+            }
+            "ping" if !revision.is_modern() => Ok(State::result(wire::nothing())),
+            "server/discover" if revision.is_modern() => Ok(State::result(face.opening.clone())),
+            "tools/list" => {
+                let identity = call.head().extensions.get();
+                let may_write = databases.is_some_and(|all| all.may_write(identity));
+                list(face.tools(may_write))
+            }
+            "tools/call" => self.call_tool(call, &face.ending),
+            "resources/list" => list(&face.resources),
+            "resources/templates/list" => list(&face.resource_templates),
+            "resources/read" => self.read_resource(call),
+            "prompts/list" => list(&face.prompts),
+            "prompts/get" => self.get_prompt(&call, &face.tail),
+            _ => Err(Fault::UnknownMethod),
+        }
+    }
+
+    fn call_tool(&self, mut call: Call, ending: &Ending) -> Result<State, Fault> {
         let Named { name, arguments } = Named::of(&call)?;
         let found = self.tools.find(&name);
         let record = Record::begin(name, &call);
         match found {
             Some(Found::Tool(tool)) => {
+                let pulse = call.head().extensions.get().and_then(Pulse::of);
                 let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
                 let result = tool.start(ToolRequest::new(caller, call, arguments));
                 let record = Some(record);
-                Ok(State::Calling { record, result })
+                Ok(State::Calling {
+                    record,
+                    result,
+                    pulse,
+                })
             }
             Some(Found::Disabled) => {
-                let reply = wire::disabled_tool(record.tool());
+                let reply = wire::disabled_tool(record.tool(), ending);
                 record.end(Outcome::Disabled);
                 Ok(State::ready(reply))
             }
@@ -357,14 +449,14 @@ impl Room {
         }
     }
 
-    fn get_prompt(&self, call: &Call) -> Result<State, Fault> {
+    fn get_prompt(&self, call: &Call, tail: &[u8]) -> Result<State, Fault> {
         let Named { name, arguments } = Named::of(call)?;
         let Some((descriptor, prompt)) = self.prompts.find(&name) else {
             return Err(Fault::UnknownPrompt(self.prompts.unknown(&name)));
         };
         let json = arguments.and_then(|range| call.raw_params()?.get(range));
         let arguments = PromptArguments::read(json.unwrap_or("{}"), &descriptor.arguments)?;
-        Ok(State::ready(wire::prompt(&prompt.render(&arguments))))
+        Ok(State::ready(wire::prompt(&prompt.render(&arguments), tail)))
     }
 }
 
@@ -388,27 +480,45 @@ impl Future for ResponseFuture {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        let face = this.negotiated.as_ref();
+        let face = face.map(|(room, revision)| room.faces.of(*revision));
         let outcome = match &mut this.state {
             State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
-            State::Calling { record, result } => {
-                let result = ready!(result.as_mut().poll(cx));
+            State::Calling {
+                record,
+                result,
+                pulse,
+            } => {
+                let Poll::Ready(result) = result.as_mut().poll(cx) else {
+                    if let Some(pulse) = pulse {
+                        pulse.poll(cx);
+                    }
+                    return Poll::Pending;
+                };
                 let record = record.take().expect("not polled after it is ready");
                 if let Err(ToolError::Failed(failure)) = &result {
                     failure.log("tools/call", record.tool());
                 }
-                wire::tool_result(record.follow(result))
+                wire::tool_result(
+                    record.follow(result),
+                    face.map_or(&Ending::PLAIN, |face| &face.ending),
+                )
             }
             State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
-                Ok(contents) => Ok(wire::contents(&contents)),
+                Ok(contents) => Ok(wire::contents(
+                    &contents,
+                    face.map_or(wire::PLAIN, |face| &face.read_tail),
+                )),
                 Err(failure) => {
                     failure.log("resources/read", uri);
                     Err(Fault::Resource(failure))
                 }
             },
         };
-        Poll::Ready(Ok(
-            outcome.unwrap_or_else(|fault| fault.into_reply(this.sanitizer))
-        ))
+        Poll::Ready(Ok(outcome.unwrap_or_else(|fault| match face {
+            Some(face) => face.fault(fault, this.sanitizer),
+            None => fault.into_reply(this.sanitizer),
+        })))
     }
 }
 

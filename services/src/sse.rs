@@ -40,10 +40,10 @@ use serde::Serialize;
 use tokio::time::{Sleep, sleep};
 
 /// What is sent when there is nothing to say, so that nobody in between hangs up.
-const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
+pub(crate) const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
 /// Keeps proxies that know it from collecting events before they pass them on.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+pub(crate) const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// One event, framed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -26,6 +26,11 @@
 //! # }).unwrap();
 //! ```
 //!
+//! # Notifications
+//!
+//! Each call has a [`Notifier`] in its extensions. What is said with it is written on lines of
+//! its own, before the answer.
+//!
 //! # Cancelling
 //!
 //! `notifications/cancelled` with a `requestId` drops the calls of that id, wherever they are:
@@ -51,9 +56,10 @@ mod output;
 #[cfg(test)]
 mod tests;
 
-use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::poll_fn, io, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{Extensions, Request};
 use http_body::Body;
 use tokio::{
@@ -63,14 +69,14 @@ use tokio::{
 };
 use tower_service::Service;
 use tracing::warn;
-use ziggurat_layers::json_rpc::{Call, Dialect, Incoming, Reply, lines::Line};
+use ziggurat_layers::json_rpc::{Call, Dialect, Incoming, Reply, RpcBody, lines::Line};
 
 use self::{
     calls::{Calls, as_cancellation, cancellable_id},
     input::Lines,
     output::{Turn, write_lines},
 };
-use crate::mcp;
+use crate::mcp::{self, Notifier};
 
 /// What a client may take of the server.
 #[derive(Clone, Debug)]
@@ -84,6 +90,13 @@ pub struct Limits {
     pub max_line_bytes: usize,
     /// Time for the calls in flight when the input ends or the server shuts down.
     pub grace: Duration,
+}
+
+/// What a call needs to be heard.
+struct Flight<T> {
+    notifier: Notifier,
+    pen: Arc<Semaphore>,
+    writer: mpsc::WeakSender<Turn<T>>,
 }
 
 /// A driver of lines, ready to serve a pair of pipes.
@@ -164,8 +177,17 @@ impl Stdio {
         let max_calls = self.limits.max_calls.clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(max_calls));
         let pen = Arc::new(Semaphore::new(1));
-        let fly = |incoming| fly(incoming, service.clone(), places.clone(), pen.clone());
         let (writer, turns) = mpsc::channel(1);
+        let notes = writer.downgrade();
+        let fly = |incoming, notifier| {
+            Flight {
+                notifier,
+                pen: pen.clone(),
+                // The writer ends with the calls, and this outlives them.
+                writer: notes.clone(),
+            }
+            .fly(incoming, service.clone(), places.clone())
+        };
         let mut writing = pin!(write_lines(turns, output));
         let mut calls = Calls::new(writer);
         let ended = tokio::select! {
@@ -192,7 +214,7 @@ impl Stdio {
         &self,
         calls: &mut Calls<F, T>,
         input: R,
-        fly: impl Fn(Incoming) -> F,
+        fly: impl Fn(Incoming, Notifier) -> F,
     ) -> io::Result<()>
     where
         R: AsyncRead + Unpin,
@@ -214,20 +236,22 @@ impl Stdio {
             let Some(line) = line else {
                 return Ok(());
             };
-            let incoming = self.read(line);
+            let notifier = Notifier::new();
+            let incoming = self.read(line, &notifier);
             if let Some(notification) = as_cancellation(&incoming) {
                 calls.cancel(notification);
             } else {
-                calls.start(cancellable_id(&incoming), fly(incoming));
+                calls.start(cancellable_id(&incoming), fly(incoming, notifier));
             }
         }
     }
 
-    fn read(&self, line: Line) -> Incoming {
+    fn read(&self, line: Line, notifier: &Notifier) -> Incoming {
         match line {
             Line::Message(message) => {
                 let mut message = Request::new(message);
                 message.extensions_mut().clone_from(&self.extensions);
+                message.extensions_mut().insert(notifier.clone());
                 self.dialect.read(message)
             }
             Line::TooLong => self.dialect.read_line(line),
@@ -241,25 +265,47 @@ impl Default for Stdio {
     }
 }
 
-/// Takes a call from the moment it is read to the moment its answer may be written.
-async fn fly<S, T>(
-    incoming: Incoming,
-    service: S,
-    places: Arc<Semaphore>,
-    pen: Arc<Semaphore>,
-) -> Option<Turn<T>>
-where
-    S: Service<Call, Response = Reply<T>, Error = Infallible>,
-    T: Body<Data = Bytes>,
-{
-    let place = acquire(places).await;
-    let Ok(answer) = incoming.answer(service).await;
-    let body = answer.into_body()?;
-    Some(Turn {
-        body,
-        _pen: acquire(pen).await,
-        _place: place,
-    })
+// === impl Flight ===
+
+impl<T: Body<Data = Bytes>> Flight<T> {
+    /// Takes a call from the moment it is read to the moment its answer may be written.
+    async fn fly<S>(self, incoming: Incoming, service: S, places: Arc<Semaphore>) -> Option<Turn<T>>
+    where
+        S: Service<Call, Response = Reply<T>, Error = Infallible>,
+    {
+        let place = acquire(places).await;
+        let mut answer = pin!(incoming.answer(service));
+        let answer = loop {
+            tokio::select! {
+                // What is said before the answer is written before it.
+                biased;
+                note = poll_fn(|cx| self.notifier.poll_next(cx)) => self.write(note).await,
+                answer = &mut answer => break answer,
+            }
+        };
+        while let Some(note) = poll_fn(|cx| self.notifier.poll_next(cx)).now_or_never() {
+            self.write(note).await;
+        }
+        let Ok(answer) = answer;
+        let body = answer.into_body()?;
+        Some(Turn {
+            body,
+            _pen: acquire(self.pen).await,
+            _place: Some(place),
+        })
+    }
+
+    async fn write(&self, note: Bytes) {
+        let turn = Turn {
+            body: RpcBody::from(note),
+            _pen: acquire(Arc::clone(&self.pen)).await,
+            _place: None,
+        };
+        if let Some(writer) = self.writer.upgrade() {
+            // There is room, for there is one pen.
+            writer.try_send(turn).ok();
+        }
+    }
 }
 
 async fn acquire(semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {

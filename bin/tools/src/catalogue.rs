@@ -26,6 +26,17 @@ use crate::{
 /// What the server calls itself.
 pub(crate) const NAME: &str = "ziggurat-tools";
 
+/// The same for people.
+const TITLE: &str = "Ziggurat";
+
+const DESCRIPTION: &str = "PostgreSQL for AI clients: queries, schemas, plans and search.";
+
+/// What a model should know before it asks anything.
+const INSTRUCTIONS: &str = "These tools work on one PostgreSQL database at a time. Look at the \
+    schema before writing SQL for tables you do not know, ask for few rows and aggregate in SQL. \
+    Results are tab-separated text, NULL an empty field. Statements are read-only unless the \
+    operator allows writes; the text of an error says what to change.";
+
 /// The version of this build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -60,7 +71,9 @@ pub(crate) fn offer(
     } else {
         Sanitizer::production()
     };
-    let about = ServerInfo::new(NAME, VERSION);
+    let about = ServerInfo::new(NAME, VERSION)
+        .with_description(TITLE, DESCRIPTION)
+        .with_instructions(INSTRUCTIONS);
     let mcp =
         Mcp::new(&about, tools, resources, prompts).context("Failed to load custom definitions")?;
     Ok(mcp

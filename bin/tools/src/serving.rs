@@ -4,8 +4,10 @@ use std::{io, net::SocketAddr};
 
 use anyhow::{Context as _, bail};
 use tokio::net::TcpListener;
+use tower_layer::Layer as _;
 use tracing::{info, warn};
 use ziggurat_services::{
+    mcp::era::EraLayer,
     program::{listen, open_files, signals},
     serve::{Limits, Server, Tls},
     stdio::{self, Stdio},
@@ -108,7 +110,7 @@ async fn serve_stdio(
     let served = Stdio::new()
         .with_limits(limits)
         .serve(
-            house.mcp.clone(),
+            EraLayer::stdio().layer(house.mcp.clone()),
             tokio::io::stdin(),
             tokio::io::stdout(),
             stop,

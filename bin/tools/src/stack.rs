@@ -17,7 +17,11 @@ use ziggurat_layers::{
 };
 use ziggurat_services::{
     edge::{EitherBody, HeadersLayer, HostLayer, Hosts, LoginLayer, OriginLayer, Origins, Routes},
-    mcp::dialect,
+    mcp::{
+        dialect,
+        era::{self, EraLayer},
+        streamable::StreamableLayer,
+    },
     rest::{self, Document, Health},
     serve::RequestBody,
 };
@@ -79,11 +83,24 @@ pub(crate) fn build(
         .layer(JsonRpcLayer::new().with_dialect(dialect()))
         .service(house.mcp.clone());
     let calls = ServiceBuilder::new()
-        .map_response(|response: Response<_>| response.map(EitherBody::first))
+        .map_response(|response: Response<_>| {
+            response.map(|body| EitherBody::first(EitherBody::first(body)))
+        })
         // Without a token there is one call: the login. Whatever else comes without one is
         // refused for that, and not for its method.
         .layer(LoginLayer::new().with_required(house.accounts.is_some()))
         .service(Routes::new().at("/mcp/v1", [Method::POST], calls));
+    // All revisions on one path. Nobody logs in here, so nobody comes without a token.
+    let negotiated = ServiceBuilder::new()
+        .map_response(|response: Response<_>| {
+            response.map(|body| EitherBody::first(EitherBody::second(body)))
+        })
+        // What has to be said before the answer makes it a stream of events.
+        .layer(StreamableLayer::new())
+        .layer(JsonRpcLayer::new().with_dialect_of(era::dialect_of))
+        // Which revision it is, and whether headers and message agree.
+        .layer(EraLayer::http())
+        .service(house.mcp.clone());
     let areas = [
         Some(rest::databases::routes(house.databases.clone())),
         Some(rest::user::routes()),
@@ -101,6 +118,7 @@ pub(crate) fn build(
     let [own, usual, page] = DESCRIPTION;
     let reading = [Method::GET, Method::HEAD];
     let routes = Routes::new()
+        .at("/mcp", [Method::POST], negotiated)
         .under("/mcp/v1", calls)
         .under("/api/", rest)
         .at("/health", reading.clone(), Health::new(NAME, VERSION))

@@ -612,6 +612,28 @@ fn an_error_of_the_service_is_passed_on() {
 }
 
 #[test]
+fn a_dialect_may_depend_on_the_head_of_the_request() {
+    let layer = JsonRpcLayer::new().with_dialect_of(|head| {
+        if head.headers.contains_key("x-old") {
+            Dialect::new().with_batches(Batches::new(2))
+        } else {
+            Dialect::new().with_unknown_id_omitted()
+        }
+    });
+    let batch = format!("[{0}]", r#"{"jsonrpc":"2.0","id":1,"method":"gone"}"#);
+    for (is_old, expected) in [(true, "[{"), (false, r#"{"jsonrpc":"2.0","error""#)] {
+        let mut request = post(full(batch.clone()));
+        if is_old {
+            let yes = HeaderValue::from_static("yes");
+            request.headers_mut().insert("x-old", yes);
+        }
+        let response = block_on(layer.layer(Serve).oneshot(request)).expect("infallible");
+        let answer = text(response.into_body());
+        assert!(answer.starts_with(expected), "{answer}");
+    }
+}
+
+#[test]
 fn neither_params_nor_headers_show_in_debug_output() {
     let mut request = Request::new(Bytes::from(
         r#"{"jsonrpc":"2.0","id":1,"method":"login","params":{"password":"secret"}}"#,

@@ -14,8 +14,16 @@ use http_body::{Body, Frame, SizeHint};
 use crate::mcp::{Reported, Text};
 
 const OPENING: &str = r#"{"content":[{"type":"text","text":""#;
-const CLOSING: &str = r#""}]}"#;
-const CLOSING_IN_ERROR: &str = r#""}],"isError":true}"#;
+const CLOSING: &str = r#""}]"#;
+const IS_ERROR: &str = r#","isError":true"#;
+
+/// What stands behind the text of a result: the end of the object, with what the revision says
+/// of every result before it.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    ok: Bytes,
+    error: Bytes,
+}
 
 /// What a tool sends as it comes.
 // Boxed: streams differ from tool to tool, and there is one per streamed result.
@@ -28,6 +36,7 @@ pub(super) type Pieces = Pin<Box<dyn Stream<Item = Result<Text, Reported>> + Sen
 /// member of a result, where that can still be said.
 pub struct ResultBody {
     kind: Kind,
+    ending: Ending,
 }
 
 enum Kind {
@@ -40,27 +49,56 @@ enum Kind {
 // === impl ResultBody ===
 
 impl ResultBody {
+    #[cfg(test)]
     pub(super) fn text(pieces: Pieces) -> Self {
+        Self::ended(pieces, Ending::PLAIN)
+    }
+
+    pub(super) fn ended(pieces: Pieces, ending: Ending) -> Self {
         Self {
             kind: Kind::Opening(pieces),
+            ending,
         }
     }
 }
 
+// === impl Ending ===
+
+impl Ending {
+    /// The end of a result of which nothing more is to be said.
+    pub(super) const PLAIN: Self = Self {
+        ok: Bytes::from_static(br#""}]}"#),
+        error: Bytes::from_static(br#""}],"isError":true}"#),
+    };
+
+    /// The end of a result that ends so.
+    pub(super) fn with(tail: &str) -> Self {
+        Self {
+            ok: [CLOSING, tail].concat().into(),
+            error: [CLOSING, IS_ERROR, tail].concat().into(),
+        }
+    }
+
+    fn of(&self, is_error: bool) -> &Bytes {
+        if is_error { &self.error } else { &self.ok }
+    }
+}
+
 /// The result whose text is whole.
-pub(super) fn whole(text: &Text, is_error: bool) -> ResultBody {
-    let closing = if is_error { CLOSING_IN_ERROR } else { CLOSING };
-    let mut result = Text::with_capacity(OPENING.len() + text.len() + closing.len());
-    result.push_json(OPENING);
-    result.append(text);
-    result.push_json(closing);
-    ResultBody::from(result.into_bytes())
+pub(super) fn whole(text: &Text, is_error: bool, ending: &Ending) -> ResultBody {
+    let ending = ending.of(is_error);
+    let mut result = Vec::with_capacity(OPENING.len() + text.len() + ending.len());
+    result.extend_from_slice(OPENING.as_bytes());
+    result.extend_from_slice(text.as_bytes());
+    result.extend_from_slice(ending);
+    ResultBody::from(Bytes::from(result))
 }
 
 impl From<Bytes> for ResultBody {
     fn from(result: Bytes) -> Self {
         Self {
             kind: Kind::Ready(result),
+            ending: Ending::PLAIN,
         }
     }
 }
@@ -73,7 +111,7 @@ impl Body for ResultBody {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let kind = &mut self.get_mut().kind;
+        let Self { kind, ending } = self.get_mut();
         let data = match mem::replace(kind, Kind::Done) {
             Kind::Ready(result) => result,
             Kind::Opening(pieces) => {
@@ -91,8 +129,8 @@ impl Body for ResultBody {
                     text.into_bytes()
                 }
                 // The stream is dropped before its end is sent, and with it what it held.
-                Poll::Ready(Some(Err(reported))) => closing_in_error(&reported, has_text),
-                Poll::Ready(None) => Bytes::from_static(CLOSING.as_bytes()),
+                Poll::Ready(Some(Err(reported))) => closing_in_error(&reported, has_text, ending),
+                Poll::Ready(None) => ending.ok.clone(),
                 Poll::Pending => {
                     *kind = Kind::Streaming { pieces, has_text };
                     return Poll::Pending;
@@ -110,8 +148,8 @@ impl Body for ResultBody {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Ready(result) => SizeHint::with_exact(length(result.len())),
-            Kind::Opening(_) => at_least(OPENING.len() + CLOSING.len()),
-            Kind::Streaming { .. } => at_least(CLOSING.len()),
+            Kind::Opening(_) => at_least(OPENING.len() + self.ending.ok.len()),
+            Kind::Streaming { .. } => at_least(self.ending.ok.len()),
             Kind::Done => SizeHint::with_exact(0),
         }
     }
@@ -133,14 +171,15 @@ fn next(pieces: &mut Pieces, cx: &mut Context<'_>) -> Poll<Option<Result<Text, R
     }
 }
 
-fn closing_in_error(reported: &Reported, has_text: bool) -> Bytes {
+fn closing_in_error(reported: &Reported, has_text: bool, ending: &Ending) -> Bytes {
     let mut closing = Text::new();
     if has_text {
         closing.push_str("\n\n");
     }
     closing.push_str(reported.as_str());
-    closing.push_json(CLOSING_IN_ERROR);
-    closing.into_bytes()
+    let mut closing = Vec::from(closing.into_bytes());
+    closing.extend_from_slice(&ending.error);
+    closing.into()
 }
 
 fn at_least(bytes: usize) -> SizeHint {

@@ -5,6 +5,8 @@ use std::{fmt, net::IpAddr};
 use http::Extensions;
 use ziggurat_layers::client_ip::ClientIp;
 
+use crate::mcp::era::Context;
+
 /// What the layers further out found out about the caller.
 ///
 /// They put it into the extensions of the HTTP request; on standard input and output the
@@ -28,6 +30,12 @@ impl Caller {
     #[must_use]
     pub fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.extensions.get()
+    }
+
+    /// How the call came in, unless it is answered exactly as revision 2024-11-05 has it.
+    #[must_use]
+    pub fn context(&self) -> Option<&Context> {
+        self.extension()
     }
 
     /// The address of the client, if there is a network between.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use ziggurat_layers::json_rpc::{Call, Error};
 
 /// A member of the params as it was written, if it is there.
-type Member<'a> = Option<&'a RawValue>;
+pub(super) type Member<'a> = Option<&'a RawValue>;
 
 /// `tools/call` and `prompts/get`: something by its name, with arguments.
 #[derive(Debug)]
@@ -109,6 +109,22 @@ pub(super) fn uri(call: &Call) -> Result<String, Error> {
     uri.ok_or_else(|| invalid("`uri` must be a string"))
 }
 
+/// Lists: the cursor, if there is one.
+pub(super) fn cursor(call: &Call) -> Result<Option<String>, Error> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        cursor: Member<'a>,
+    }
+
+    let params: Params<'_> = call.params()?;
+    let Some(raw) = params.cursor else {
+        return Ok(None);
+    };
+    let cursor = string(raw).ok_or_else(|| invalid("`cursor` must be a string"))?;
+    Ok(Some(cursor))
+}
+
 /// `svc/selectDatabase`: the name.
 pub(super) fn database(call: &Call) -> Result<String, Error> {
     #[derive(Deserialize)]
@@ -128,7 +144,9 @@ pub(super) fn invalid(problem: &'static str) -> Error {
 }
 
 /// Reads a member that is there, `null` included, which an `Option` takes for absent.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Member<'a>, D::Error> {
+pub(super) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Member<'a>, D::Error> {
     <&RawValue>::deserialize(deserializer)
         .map(Some)
         .map_err(de::Error::custom)
@@ -150,11 +168,11 @@ fn is_string(raw: &RawValue) -> bool {
     raw.get().starts_with('"')
 }
 
-fn is_object(raw: &RawValue) -> bool {
+pub(super) fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
 }
 
-fn string(raw: &RawValue) -> Option<String> {
+pub(super) fn string(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 

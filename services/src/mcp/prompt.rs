@@ -49,6 +49,7 @@ pub trait Prompt: Send + Sync + 'static {
 #[must_use]
 pub struct PromptDescriptor {
     pub(super) name: Cow<'static, str>,
+    pub(super) title: Option<Cow<'static, str>>,
     pub(super) description: Cow<'static, str>,
     pub(super) arguments: Vec<PromptArgument>,
 }
@@ -130,9 +131,16 @@ impl PromptDescriptor {
     ) -> Self {
         Self {
             name: name.into(),
+            title: None,
             description: description.into(),
             arguments: Vec::new(),
         }
+    }
+
+    /// Adds a name for people.
+    pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
+        self.title = Some(title.into());
+        self
     }
 
     /// Adds an argument.

@@ -43,6 +43,7 @@ pub trait Resource: Send + Sync + 'static {
 pub struct ResourceDescriptor {
     pub(super) uri: Cow<'static, str>,
     pub(super) name: Cow<'static, str>,
+    pub(super) title: Option<Cow<'static, str>>,
     pub(super) description: Cow<'static, str>,
     pub(super) mime_type: Cow<'static, str>,
 }
@@ -138,9 +139,16 @@ impl ResourceDescriptor {
         Self {
             uri: uri.into(),
             name: name.into(),
+            title: None,
             description: description.into(),
             mime_type: Cow::Borrowed("application/json"),
         }
+    }
+
+    /// Adds a name for people.
+    pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
+        self.title = Some(title.into());
+        self
     }
 
     /// Sets another media type.

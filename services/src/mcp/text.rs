@@ -121,6 +121,10 @@ impl Text {
         str::from_utf8(&self.escaped).expect("text and ASCII")
     }
 
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.escaped
+    }
+
     pub(super) fn push_json(&mut self, json: &str) {
         self.escaped.extend_from_slice(json.as_bytes());
     }

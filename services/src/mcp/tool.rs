@@ -79,10 +79,16 @@ pub trait Tool: Send + Sync + 'static {
 #[must_use]
 pub struct ToolDescriptor {
     pub(super) name: Cow<'static, str>,
+    pub(super) title: Option<Cow<'static, str>>,
     pub(super) description: Cow<'static, str>,
     pub(super) schema: Schema,
     annotations: Annotations,
+    /// What is said instead to those who may only read, and to those who may write.
+    by_access: Option<[Annotations; 2]>,
     pub(super) is_advertised: bool,
+    /// Listed at least where a revision is negotiated: the list of 2024-11-05 to the letter is
+    /// fixed.
+    pub(super) is_negotiated: bool,
 }
 
 /// One call of a tool.
@@ -165,10 +171,13 @@ impl ToolDescriptor {
     ) -> Self {
         Self {
             name: name.into(),
+            title: None,
             description: description.into(),
             schema,
             annotations: Annotations::default(),
+            by_access: None,
             is_advertised: true,
+            is_negotiated: true,
         }
     }
 
@@ -179,6 +188,29 @@ impl ToolDescriptor {
         self
     }
 
+    /// Adds a name for people.
+    pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets what a host may tell a user to whom no database is open for writing, and one to whom
+    /// one is; it takes precedence where the caller is known.
+    pub fn with_annotations_by_access(
+        mut self,
+        reading: Annotations,
+        writing: Annotations,
+    ) -> Self {
+        self.by_access = Some([reading, writing]);
+        self
+    }
+
+    /// What a host may tell its user about the tool, knowing whether that user may write.
+    pub(super) fn annotations_for(&self, may_write: bool) -> Annotations {
+        self.by_access
+            .map_or(self.annotations, |both| both[usize::from(may_write)])
+    }
+
     /// What a host may tell its user about the tool.
     pub fn annotations(&self) -> Annotations {
         self.annotations
@@ -187,6 +219,14 @@ impl ToolDescriptor {
     /// Leaves the tool out of the list: it can be called by those who know its name.
     pub fn unlisted(mut self) -> Self {
         self.is_advertised = false;
+        self.is_negotiated = false;
+        self
+    }
+
+    /// Lists the tool where a revision is negotiated, and only there.
+    pub fn listed_where_negotiated(mut self) -> Self {
+        self.is_advertised = false;
+        self.is_negotiated = true;
         self
     }
 }

@@ -12,7 +12,7 @@ use ziggurat_layers::{
 
 use crate::mcp::{
     Failure, Prompts, Resources, ServerInfo, ToolError, ToolResult, Tools,
-    body::{self, ResultBody},
+    body::{self, Ending, ResultBody},
     prompt::{MessageContent, PromptArgument, Rendered},
     resource::Contents,
     tool::{Content, Schema},
@@ -20,6 +20,9 @@ use crate::mcp::{
 
 /// The revision of the protocol, whichever one a client asks for.
 pub(super) const REVISION: &str = "2024-11-05";
+
+/// The end of a result that says nothing more.
+pub(super) const PLAIN: &[u8] = b"}";
 
 const DATABASE_NOT_READY: i64 = -32001;
 const TOOL_NOT_FOUND: i64 = -32002;
@@ -200,25 +203,29 @@ pub(super) fn prompts(prompts: &Prompts) -> Bytes {
 
 pub(super) fn tool_result(
     result: Result<ToolResult, ToolError>,
+    ending: &Ending,
 ) -> Result<Reply<ResultBody>, Fault> {
     match result.map(|result| result.content) {
-        Ok(Content::Whole(text)) => Ok(Reply::stream(body::whole(&text, false))),
-        Ok(Content::Streamed(pieces)) => Ok(Reply::stream(ResultBody::text(pieces))),
-        Err(ToolError::Reported(reported)) => Ok(said(reported.as_str(), true)),
+        Ok(Content::Whole(text)) => Ok(Reply::stream(body::whole(&text, false, ending))),
+        Ok(Content::Streamed(pieces)) => {
+            Ok(Reply::stream(ResultBody::ended(pieces, ending.clone())))
+        }
+        Err(ToolError::Reported(reported)) => Ok(said(reported.as_str(), ending)),
         Err(ToolError::NotReady) => Err(Fault::NotReady),
         Err(ToolError::Failed(failure)) => Err(Fault::Tool(failure)),
     }
 }
 
-pub(super) fn disabled_tool(name: &str) -> Reply<ResultBody> {
-    said(&format!("Tool '{name}' is not available"), true)
+pub(super) fn disabled_tool(name: &str, ending: &Ending) -> Reply<ResultBody> {
+    said(&format!("Tool '{name}' is not available"), ending)
 }
 
-fn said(text: &str, is_error: bool) -> Reply<ResultBody> {
-    Reply::stream(body::whole(&text.into(), is_error))
+/// A result that is an error.
+pub(super) fn said(text: &str, ending: &Ending) -> Reply<ResultBody> {
+    Reply::stream(body::whole(&text.into(), true, ending))
 }
 
-pub(super) fn contents(contents: &Contents) -> Reply<ResultBody> {
+pub(super) fn contents(contents: &Contents, tail: &[u8]) -> Reply<ResultBody> {
     #[derive(Serialize)]
     struct Read<'a> {
         contents: [Item<'a>; 1],
@@ -237,10 +244,10 @@ pub(super) fn contents(contents: &Contents) -> Reply<ResultBody> {
         mime_type: &contents.mime_type,
         text: &contents.text,
     };
-    ready(&Read { contents: [item] })
+    ready(&Read { contents: [item] }, tail)
 }
 
-pub(super) fn prompt(rendered: &Rendered) -> Reply<ResultBody> {
+pub(super) fn prompt(rendered: &Rendered, tail: &[u8]) -> Reply<ResultBody> {
     #[derive(Serialize)]
     struct Prompt<'a> {
         description: &'a str,
@@ -257,13 +264,14 @@ pub(super) fn prompt(rendered: &Rendered) -> Reply<ResultBody> {
         role: message.role.as_str(),
         content: PromptContent::of(&message.content),
     });
-    ready(&Prompt {
-        description: &rendered.description,
-        messages: messages.collect(),
-    })
+    ready(
+        &Prompt {
+            description: &rendered.description,
+            messages: messages.collect(),
+        },
+        tail,
+    )
 }
-
-// === impl Text ===
 
 // === impl PromptContent ===
 
@@ -316,15 +324,31 @@ impl Fault {
     }
 }
 
-fn failed(message: &'static str, failure: Failure, sanitizer: Sanitizer) -> Reply<ResultBody> {
+pub(super) fn failed(
+    message: &'static str,
+    failure: Failure,
+    sanitizer: Sanitizer,
+) -> Reply<ResultBody> {
     let error = Error::new(Error::INTERNAL_ERROR, message).with_data(failure.public(sanitizer));
     failure.complete(Reply::from(error))
 }
 
-fn ready(result: &impl Serialize) -> Reply<ResultBody> {
-    Json::new(result).expect("text is JSON").into()
+/// A result that is there, its last brace replaced by `tail` where that says more.
+fn ready(result: &impl Serialize, tail: &[u8]) -> Reply<ResultBody> {
+    if tail == PLAIN {
+        return Json::new(result).expect("text is JSON").into();
+    }
+    Reply::stream(ResultBody::from(ended(result, tail)))
 }
 
-fn to_bytes(result: &impl Serialize) -> Bytes {
+/// An object, its last brace replaced.
+pub(super) fn ended(result: &impl Serialize, tail: &[u8]) -> Bytes {
+    let mut json = serde_json::to_vec(result).expect("text is JSON");
+    json.pop();
+    json.extend_from_slice(tail);
+    json.into()
+}
+
+pub(super) fn to_bytes(result: &impl Serialize) -> Bytes {
     Bytes::from(serde_json::to_vec(result).expect("text is JSON"))
 }

@@ -16,7 +16,8 @@ pub(super) struct Turn<T> {
     /// There is one: it is passed on when the line is complete.
     pub(super) _pen: OwnedSemaphorePermit,
     /// Given back then too: a call takes its place until it is answered.
-    pub(super) _place: OwnedSemaphorePermit,
+    /// A notification takes none.
+    pub(super) _place: Option<OwnedSemaphorePermit>,
 }
 
 /// Writes answers until there are no more, each on a line of its own.

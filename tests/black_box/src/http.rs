@@ -1,7 +1,7 @@
 //! An HTTP client that hides nothing.
 
 use std::{
-    io::{Read as _, Write as _},
+    io::{ErrorKind, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
 };
 
@@ -114,6 +114,28 @@ impl Client {
         );
         stream.write_all(request.as_bytes()).expect("sent");
         stream.read_exact(&mut [0; 1024]).expect("answered");
+        stream
+    }
+
+    /// Posts a message with these header lines, and reads until the answer holds `needle`.
+    pub fn open(&self, path: &str, headers: &str, body: &str, needle: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).expect("listening");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let (address, length) = (&self.address, body.len());
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\n{headers}content-length: {length}\r\n\r\n\
+             {body}"
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let (mut answer, mut piece) = (String::new(), [0; 1024]);
+        while !answer.contains(needle) {
+            let read = match stream.read(&mut piece) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.expect("answered"),
+            };
+            assert!(read > 0, "{needle} in {answer}");
+            answer.push_str(&String::from_utf8_lossy(&piece[..read]));
+        }
         stream
     }
 

@@ -23,6 +23,7 @@ mod resources;
 mod rest;
 mod rest_conversations;
 mod rest_llm;
+mod revisions;
 mod search;
 mod secrets;
 mod shutdown;

@@ -116,6 +116,7 @@ impl Prompt for DesignSchema {
             "Designs a PostgreSQL schema from requirements: entities, types, constraints, \
              indexes and complete DDL.",
         )
+        .with_title("Design a schema")
         .with_argument(PromptArgument::required(
             REQUIREMENTS,
             "What the application stores and which questions it asks.",

@@ -57,6 +57,7 @@ impl Prompt for DiagnoseQueryIssue {
             "Finds out why a query fails or returns the wrong rows, step by step, and proposes a \
              fix.",
         )
+        .with_title("Diagnose a query")
         .with_argument(issue)
     }
 

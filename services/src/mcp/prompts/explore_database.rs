@@ -48,6 +48,7 @@ impl Prompt for ExploreDatabase {
             "Explores an unfamiliar database with as few calls as possible and summarises what \
              it holds.",
         )
+        .with_title("Explore a database")
     }
 
     fn render(&self, _: &PromptArguments) -> Rendered {

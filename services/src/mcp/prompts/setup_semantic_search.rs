@@ -45,6 +45,7 @@ impl Prompt for SetupSemanticSearch {
             "Finds the right vector table for a question, searches it in two steps and answers \
              from what it finds.",
         )
+        .with_title("Search by meaning")
         .with_argument(query)
     }
 

@@ -74,6 +74,7 @@ impl Resource for SystemInfo {
             "The version of PostgreSQL, the system it was built for, and the database, role and \
              address of the connection in use.",
         )
+        .with_title("About the database server")
     }
 
     async fn read(&self, caller: Caller) -> Result<String, ReadError> {

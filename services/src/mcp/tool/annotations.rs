@@ -45,6 +45,14 @@ impl Annotations {
         }
     }
 
+    /// A tool that reads what is here, and asks somebody elsewhere.
+    pub const fn asking() -> Self {
+        Self {
+            open_world_hint: Some(true),
+            ..Self::reading()
+        }
+    }
+
     /// A tool that may change what is here, beyond recall.
     pub const fn writing() -> Self {
         Self {

@@ -73,8 +73,20 @@ impl Tools {
 
     /// The tools that are listed, by name.
     pub(in crate::mcp) fn advertised(&self) -> impl Iterator<Item = &ToolDescriptor> {
+        self.listed(|tool| tool.is_advertised)
+    }
+
+    /// The tools that are listed where a revision is negotiated, by name.
+    pub(in crate::mcp) fn negotiated(&self) -> impl Iterator<Item = &ToolDescriptor> {
+        self.listed(|tool| tool.is_negotiated)
+    }
+
+    fn listed(
+        &self,
+        is_here: fn(&ToolDescriptor) -> bool,
+    ) -> impl Iterator<Item = &ToolDescriptor> {
         let all = self.tools.iter().map(|entry| &entry.descriptor);
-        all.filter(|tool| tool.is_advertised && !self.disabled.contains(&*tool.name))
+        all.filter(move |tool| is_here(tool) && !self.disabled.contains(&*tool.name))
     }
 
     /// Checks what some clients drop the whole list for.

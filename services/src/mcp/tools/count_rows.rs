@@ -9,8 +9,8 @@ use serde::Deserialize;
 use crate::{
     databases::{Current, Databases},
     mcp::{
-        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-        ToolResult, tools::client,
+        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult, tools::client,
     },
     pg::{
         error::{Phase, QueryError},
@@ -77,6 +77,8 @@ impl Tool for CountRows {
                 .with_optional("schema", schema)
                 .with_optional("where", condition),
         )
+        .with_title("Count rows")
+        .with_annotations(Annotations::reading())
         .unlisted()
     }
 

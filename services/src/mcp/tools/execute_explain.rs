@@ -13,8 +13,8 @@ use self::{findings::Findings, select::is_select};
 use crate::{
     databases::{Current, Databases},
     mcp::{
-        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-        ToolResult, tools::client,
+        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult, tools::client,
     },
     pg::{
         database::MAX_ROWS,
@@ -92,7 +92,9 @@ impl Tool for ExecuteExplain {
                     format.with_choices(&["text", "json"]).with_default("text"),
                 ),
         )
-        .unlisted()
+        .with_title("Explain a query")
+        .with_annotations(Annotations::reading())
+        .listed_where_negotiated()
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {

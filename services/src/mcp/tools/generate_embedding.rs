@@ -9,8 +9,8 @@ use serde::Deserialize;
 use crate::{
     llm,
     mcp::{
-        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-        ToolResult,
+        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult,
         tools::{Embedder, embedder::EmbedError},
     },
 };
@@ -51,6 +51,8 @@ impl Tool for GenerateEmbedding {
              configured with: for a vector search of your own in SQL, or to compare texts.",
             Schema::new().with_required("text", text),
         )
+        .with_title("Make an embedding")
+        .with_annotations(Annotations::asking())
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {

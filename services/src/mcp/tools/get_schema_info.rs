@@ -11,8 +11,8 @@ use serde::Deserialize;
 use crate::{
     databases::{Current, Databases},
     mcp::{
-        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
-        ToolResult, tools::client,
+        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult, tools::client,
     },
     pg::metadata::{Metadata, Table},
 };
@@ -125,6 +125,8 @@ impl Tool for GetSchemaInfo {
                 .with_optional("compact", compact.with_default(false))
                 .with_optional("include_partitions", partitions.with_default(false)),
         )
+        .with_title("Look at the schema")
+        .with_annotations(Annotations::reading())
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {

@@ -167,6 +167,8 @@ impl Tool for QueryDatabase {
                 .with_optional("limit", limit)
                 .with_optional("offset", offset),
         )
+        .with_title("Run a SQL statement")
+        .with_annotations_by_access(Annotations::reading(), Annotations::writing())
         .with_annotations(if writes {
             Annotations::writing()
         } else {

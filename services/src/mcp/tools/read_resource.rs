@@ -5,8 +5,8 @@ use std::fmt::{self, Write as _};
 use serde::Deserialize;
 
 use crate::mcp::{
-    Caller, Given, Property, Reported, Resources, Schema, Tool, ToolDescriptor, ToolError,
-    ToolRequest, ToolResult,
+    Annotations, Caller, Given, Property, Reported, Resources, Schema, Tool, ToolDescriptor,
+    ToolError, ToolRequest, ToolResult,
 };
 
 pub(in crate::mcp) const READ_RESOURCE: &str = "read_resource";
@@ -79,6 +79,8 @@ impl Tool for ReadResource {
                 .with_optional("uri", uri)
                 .with_optional("list", list),
         )
+        .with_title("Read a resource")
+        .with_annotations(Annotations::reading())
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {

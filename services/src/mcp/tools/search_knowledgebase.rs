@@ -13,7 +13,8 @@ use crate::{
     knowledge::{Embed, Error, Filter, KnowledgeBase},
     llm::Embedder,
     mcp::{
-        Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
+        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult,
     },
 };
 
@@ -95,7 +96,7 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
             .with_minimum(1)
             .with_maximum(MAX_TOP_N);
         let list = Property::boolean("List the products and versions there are instead.");
-        ToolDescriptor::new(
+        let about = ToolDescriptor::new(
             "search_knowledgebase",
             "Searches the documentation the server has at hand by meaning, and returns the \
              passages that come closest. List the products first to know what can be asked about.",
@@ -106,7 +107,12 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
                 .with_optional("top_n", top_n)
                 .with_optional("list_products", list.with_default(false)),
         )
-        .unlisted()
+        .with_title("Search the documentation")
+        .with_annotations(Annotations::asking());
+        match self.source {
+            Source::None(_) => about.unlisted(),
+            Source::Base { .. } => about.listed_where_negotiated(),
+        }
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {

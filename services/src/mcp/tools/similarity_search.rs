@@ -19,7 +19,7 @@ use tokio::join;
 use crate::{
     databases::{Current, Databases},
     mcp::{
-        Reported, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
+        Annotations, Reported, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
         tools::{Embedder, client, embedder::EmbedError},
     },
     pg::nearest::{Metric, Nearest, Neighbour},
@@ -122,6 +122,8 @@ impl Tool for SimilaritySearch {
              For exact conditions use query_database.",
             wanted::schema(),
         )
+        .with_title("Search by meaning")
+        .with_annotations(Annotations::asking())
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {

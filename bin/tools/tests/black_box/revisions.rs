@@ -1,0 +1,228 @@
+//! One path for all revisions (revisions, sections 5 to 8).
+
+use std::net::Shutdown;
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Client, Home, Postgres};
+
+const JSON: &str = "content-type: application/json\r\n";
+
+const BOTH: &str = "accept: application/json, text/event-stream\r\n";
+
+fn message(method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
+}
+
+/// Sends a legacy request.
+fn legacy(client: &Client, revision: &str, method: &str, params: &Value) -> Value {
+    let headers = format!("{JSON}{BOTH}mcp-protocol-version: {revision}\r\n");
+    let answer = client.send("POST", "/mcp", &headers, &message(method, params));
+    assert_eq!(answer.status, 200, "{method}: {answer:?}");
+    answer.json()
+}
+
+/// The headers and the body of a modern request.
+fn modern(method: &str, params: &Value) -> (String, String) {
+    let mut params = params.clone();
+    let name = params.get("name").or(params.get("uri"));
+    let name = name.and_then(Value::as_str).map(str::to_owned);
+    if params["_meta"].is_null() {
+        params["_meta"] = json!({});
+    }
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    let name = name.map_or_else(String::new, |name| format!("mcp-name: {name}\r\n"));
+    let headers =
+        format!("{JSON}{BOTH}mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}");
+    (headers, message(method, &params))
+}
+
+fn ask(client: &Client, method: &str, params: &Value) -> Answer {
+    let (headers, body) = modern(method, params);
+    client.send("POST", "/mcp", &headers, &body)
+}
+
+fn result(client: &Client, method: &str, params: &Value) -> Value {
+    let answer = ask(client, method, params);
+    assert_eq!(answer.status, 200, "{method}: {answer:?}");
+    let answer = answer.json();
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    answer["result"].clone()
+}
+
+#[test]
+fn every_request_needs_a_token_whatever_its_method() {
+    let postgres = Postgres::with("CREATE TABLE t AS SELECT 1 AS n");
+    let home = Home::with(&postgres);
+    let token = home.token("main");
+    let (_program, stranger) = home.serve(&[]);
+    let login =
+        json!({"name": "authenticate_user", "arguments": {"username": "a", "password": "b"}});
+    for (method, body) in [
+        ("POST", message("tools/call", &login)),
+        ("POST", message("ping", &json!({}))),
+        ("GET", String::new()),
+        ("DELETE", String::new()),
+    ] {
+        let answer = stranger.send(method, "/mcp", JSON, &body);
+        assert_eq!(answer.status, 401, "{method} {body}: {answer:?}");
+        let challenge = answer.header("www-authenticate").unwrap_or_default();
+        assert!(challenge.starts_with("Bearer"), "{answer:?}");
+    }
+    let client = stranger.bearing(&token);
+    for method in ["GET", "DELETE", "PUT"] {
+        let answer = client.send(method, "/mcp", JSON, "");
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
+    }
+    let text = client.send("POST", "/mcp", "content-type: text/plain\r\n", "{}");
+    assert_eq!(text.status, 415);
+    let query = json!({"name": "query_database", "arguments": {"query": "SELECT n FROM t"}});
+    let answer = result(&client, "tools/call", &query);
+    let text = answer["content"][0]["text"].as_str().expect("text");
+    assert!(text.contains("n\n1"), "{text}");
+}
+
+#[test]
+fn what_is_said_of_tools_grows_with_the_revision() {
+    let home = Home::with(&Postgres::new());
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let listed = |tools: &Value| -> Vec<String> {
+        let tools = tools["tools"].as_array().expect("a list");
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let exact = client.call("tools/list", &json!({}));
+    assert_eq!(listed(&exact["result"]).len(), 5, "{exact}");
+    for (revision, has_annotations, has_title) in [
+        ("2024-11-05", false, false),
+        ("2025-03-26", true, false),
+        ("2025-06-18", true, true),
+        ("2025-11-25", true, true),
+    ] {
+        let tools = legacy(&client, revision, "tools/list", &json!({}));
+        let tools = &tools["result"];
+        assert!(
+            listed(tools).contains(&"execute_explain".to_owned()),
+            "{tools}"
+        );
+        assert_eq!(
+            tools["tools"][0].get("annotations").is_some(),
+            has_annotations,
+            "{tools}"
+        );
+        assert_eq!(
+            tools["tools"][0].get("title").is_some(),
+            has_title,
+            "{tools}"
+        );
+        assert_eq!(tools.get("resultType"), None, "{tools}");
+        let opened = legacy(
+            &client,
+            revision,
+            "initialize",
+            &json!({"protocolVersion": revision}),
+        );
+        assert_eq!(opened["result"]["protocolVersion"], revision, "{opened}");
+    }
+    let tools = result(&client, "tools/list", &json!({}));
+    assert_eq!(
+        (&tools["ttlMs"], &tools["cacheScope"]),
+        (&json!(60_000), &json!("private"))
+    );
+    assert!(
+        !listed(&tools).contains(&"search_knowledgebase".to_owned()),
+        "{tools}"
+    );
+    let found = result(&client, "server/discover", &json!({}));
+    assert_eq!(found["supportedVersions"], json!(["2026-07-28"]));
+}
+
+#[test]
+fn a_tool_is_said_to_write_only_to_those_who_may() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    let entries = [postgres.entry("read"), postgres.entry("write")];
+    home.configure(&format!(
+        "databases:\n{}{}    allow_writes: true\n",
+        entries[0], entries[1]
+    ));
+    let tokens = ["read", "write"].map(|name| home.token(name));
+    let (_program, client) = home.serve(&[]);
+    for (token, may_write) in tokens.iter().zip([false, true]) {
+        let tools = result(&client.bearing(token), "tools/list", &json!({}));
+        let tools = tools["tools"].as_array().expect("a list");
+        let query = tools
+            .iter()
+            .find(|tool| tool["name"] == "query_database")
+            .expect("listed");
+        let expected = if may_write {
+            json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": false})
+        } else {
+            json!({"readOnlyHint": true, "openWorldHint": false})
+        };
+        assert_eq!(query["annotations"], expected);
+    }
+}
+
+#[test]
+fn errors_have_the_codes_of_their_revision() {
+    let home = Home::with(&Postgres::new());
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let tool = json!({"name": "no_such_tool", "arguments": {}});
+    let resource = json!({"uri": "pg://nowhere"});
+    let prompt = json!({"name": "no_such_prompt"});
+    let cursor = json!({"cursor": "x"});
+    let cases = [
+        ("tools/call", &tool, -32002, -32602),
+        ("resources/read", &resource, -32003, -32602),
+        ("prompts/get", &prompt, -32603, -32602),
+        ("tools/list", &cursor, 0, -32602),
+        ("no/such/method", &json!({}), -32601, -32601),
+        ("svc/listDatabases", &json!({}), 0, -32601),
+    ];
+    for (method, params, exact, negotiated) in cases {
+        let answer = client.call(method, params);
+        assert_eq!(
+            answer["error"]["code"].as_i64().unwrap_or_default(),
+            exact,
+            "{answer}"
+        );
+        let answer = legacy(&client, "2025-11-25", method, params);
+        let expected = if method == "resources/read" {
+            -32002
+        } else {
+            negotiated
+        };
+        assert_eq!(answer["error"]["code"], expected, "{answer}");
+        let answer = ask(&client, method, params);
+        assert_eq!(answer.json()["error"]["code"], negotiated, "{answer:?}");
+        let status = if negotiated == -32601 { 404 } else { 400 };
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
+    let about = legacy(&client, "2025-11-25", "resources/read", &resource);
+    assert_eq!(about["error"]["data"], resource);
+}
+
+#[test]
+fn whoever_hangs_up_cancels_the_statement_and_progress_is_told_before() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    home.configure(&format!(
+        "databases:\n{}    query_timeout: \"0\"\n",
+        postgres.entry("main")
+    ));
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let params = json!({
+        "name": "query_database",
+        "arguments": {"query": "SELECT pg_sleep(3600)"},
+        "_meta": {"progressToken": "p"},
+    });
+    let (headers, body) = modern("tools/call", &params);
+    let stream = client.open("/mcp", &headers, &body, "\"progress\":3.0");
+    postgres.wait_for_running("pg_sleep", 1);
+    stream.shutdown(Shutdown::Both).expect("open");
+    postgres.wait_for_running("pg_sleep", 0);
+}

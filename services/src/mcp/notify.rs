@@ -1,0 +1,205 @@
+//! What a client is told about a call before it is answered.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use serde::Serialize;
+use ziggurat_layers::json_rpc::Id;
+
+/// Messages that wait to be sent; more are dropped, for none of them is worth memory.
+const MAX_WAITING: usize = 64;
+
+/// Sends messages to the client of a call, ahead of the answer.
+///
+/// Whoever carries the call puts one into the extensions of its request and takes from it what
+/// is to be sent. Nothing is allocated for a call that has nothing to say but the handle.
+#[derive(Clone, Default)]
+pub struct Notifier {
+    queue: Arc<Mutex<Queue>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    messages: VecDeque<Bytes>,
+    waker: Option<Waker>,
+}
+
+/// Tells a client how far its call has come.
+pub struct Progress {
+    notifier: Notifier,
+    token: Id,
+    /// What was said last: the next has to be more.
+    last: Mutex<f64>,
+}
+
+// === impl Notifier ===
+
+impl Notifier {
+    /// Makes a way to a client.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sends a notification: whether there was room for it.
+    pub fn notify(&self, method: &str, params: &impl Serialize) -> bool {
+        #[derive(Serialize)]
+        struct Notification<'a, P> {
+            jsonrpc: &'static str,
+            method: &'a str,
+            params: P,
+        }
+
+        let message = Notification {
+            jsonrpc: "2.0",
+            method,
+            params,
+        };
+        serde_json::to_vec(&message).is_ok_and(|message| self.send(message.into()))
+    }
+
+    /// Sends a whole message, on one line: whether there was room for it.
+    pub fn send(&self, message: Bytes) -> bool {
+        let waker = {
+            let mut queue = self.queue();
+            if queue.messages.len() >= MAX_WAITING {
+                return false;
+            }
+            queue.messages.push_back(message);
+            queue.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// The next message; there is no end to them.
+    pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        let mut queue = self.queue();
+        if let Some(message) = queue.messages.pop_front() {
+            return Poll::Ready(message);
+        }
+        match &mut queue.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            waker @ None => *waker = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // A queue is whole at any time.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Notifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notifier").finish_non_exhaustive()
+    }
+}
+
+// === impl Progress ===
+
+impl Progress {
+    pub(super) fn new(notifier: Notifier, token: Id) -> Self {
+        Self {
+            notifier,
+            token,
+            last: Mutex::new(f64::NEG_INFINITY),
+        }
+    }
+
+    /// Says how far the call has come, in any unit. What is no more than was said before is
+    /// not sent.
+    pub fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            progress_token: &'a Id,
+            progress: f64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            total: Option<f64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            message: Option<&'a str>,
+        }
+
+        {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if progress <= *last {
+                return;
+            }
+            *last = progress;
+        }
+        let params = Params {
+            progress_token: &self.token,
+            progress,
+            total,
+            message,
+        };
+        self.notifier.notify("notifications/progress", &params);
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio_test::{assert_pending, block_on, task};
+
+    use super::*;
+
+    fn progress(token: &str) -> (Notifier, Progress) {
+        let notifier = Notifier::new();
+        let token = serde_json::from_str(token).expect("an id");
+        (notifier.clone(), Progress::new(notifier, token))
+    }
+
+    fn next(notifier: &Notifier) -> Bytes {
+        block_on(poll_fn(|cx| notifier.poll_next(cx)))
+    }
+
+    #[test]
+    fn progress_carries_the_token_as_it_came_and_only_grows() {
+        let (notifier, progress) = progress(r#""a\/b""#);
+        progress.report(1.0, None, None);
+        progress.report(1.0, None, None);
+        progress.report(0.5, None, None);
+        progress.report(2.0, Some(4.0), Some("half"));
+        assert_eq!(
+            next(&notifier),
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"a\/b","progress":1.0}}"#
+        );
+        assert_eq!(
+            next(&notifier),
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"a\/b","progress":2.0,"total":4.0,"message":"half"}}"#
+        );
+        let mut more = task::spawn(poll_fn(|cx| notifier.poll_next(cx)));
+        assert_pending!(more.poll());
+    }
+
+    #[test]
+    fn whoever_waits_is_woken_and_what_nobody_takes_is_bounded() {
+        let notifier = Notifier::new();
+        let other = notifier.clone();
+        let mut waiting = task::spawn(poll_fn(move |cx| other.poll_next(cx)));
+        assert_pending!(waiting.poll());
+        assert!(notifier.send(Bytes::from_static(b"1")));
+        assert!(waiting.is_woken());
+        for _ in 1..MAX_WAITING {
+            assert!(notifier.send(Bytes::new()));
+        }
+        assert!(!notifier.send(Bytes::new()), "full");
+    }
+}

@@ -1,0 +1,85 @@
+//! What a client sends, and what it takes.
+
+use http::{HeaderMap, header};
+
+/// Whether the body of a request is JSON, if its head is to be believed.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return false;
+    };
+    let essence = value.as_bytes().split(|&byte| byte == b';').next();
+    essence.is_some_and(|essence| {
+        essence
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"application/json")
+    })
+}
+
+/// Whether a client takes a stream of events; one that does not say does not.
+pub(super) fn takes_events(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT).iter();
+    let mut ranges = values.flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
+    ranges.any(|range| {
+        let mut parts = range.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        let is_it = parts.next().is_some_and(|range| {
+            ["text/event-stream", "text/*", "*/*"]
+                .iter()
+                .any(|wanted| range.eq_ignore_ascii_case(wanted.as_bytes()))
+        });
+        is_it && !parts.any(is_refusal)
+    })
+}
+
+/// `q=0`: anything but that.
+fn is_refusal(parameter: &[u8]) -> bool {
+    let Some((b'q' | b'Q', weight)) = parameter.split_first() else {
+        return false;
+    };
+    let Some(weight) = weight.trim_ascii().strip_prefix(b"=") else {
+        return false;
+    };
+    let weight = weight.trim_ascii();
+    !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn json_may_have_parameters_and_nothing_else_is_json() {
+        for (value, expected) in [
+            ("application/json", true),
+            ("Application/JSON ; charset=utf-8", true),
+            ("application/json-patch+json", false),
+            ("text/plain", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(value));
+            assert_eq!(is_json(&headers), expected, "{value}");
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn events_are_for_those_who_ask_for_them() {
+        for (value, expected) in [
+            ("application/json, text/event-stream", true),
+            ("*/*", true),
+            ("text/*;q=0.5", true),
+            ("TEXT/Event-Stream", true),
+            ("application/json", false),
+            ("text/event-stream;q=0", false),
+            ("text/event-stream; Q = 0.000, application/json", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, HeaderValue::from_static(value));
+            assert_eq!(takes_events(&headers), expected, "{value}");
+        }
+        assert!(!takes_events(&HeaderMap::new()));
+    }
+}

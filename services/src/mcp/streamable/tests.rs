@@ -1,0 +1,197 @@
+use std::{
+    convert::Infallible,
+    future::poll_fn,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, stream};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, advance},
+};
+use tower::{ServiceExt as _, service_fn};
+
+use super::*;
+
+type Answer = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
+
+/// A call that is answered from outside, and what it can speak with.
+struct Stage {
+    notifier: Option<Notifier>,
+    answer: oneshot::Sender<Response<Answer>>,
+}
+
+fn answer(pieces: &'static [&'static str]) -> Response<Answer> {
+    let frames = pieces
+        .iter()
+        .map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes()))));
+    Response::new(StreamBody::new(stream::iter(frames)).boxed_unsync())
+}
+
+/// Sends a request that takes `accept`, and hands out the two ends of the call.
+async fn begin(
+    accept: &str,
+) -> (
+    impl Future<Output = Response<impl http_body::Body<Data = Bytes, Error = Infallible> + Unpin>>
+    + Unpin,
+    Stage,
+) {
+    let stage = Arc::new(Mutex::new(None));
+    let staged = Arc::clone(&stage);
+    let service = service_fn(move |request: Request<()>| {
+        let (answer, answered) = oneshot::channel();
+        let notifier = request.extensions().get::<Notifier>().cloned();
+        *staged.lock().expect("whole") = Some(Stage { notifier, answer });
+        answered.map(|answer| Ok::<_, Infallible>(answer.expect("answered")))
+    });
+    let service = StreamableLayer::new()
+        .with_render(|_: &Rejection| unreachable!("JSON"))
+        .layer(service);
+    let request = Request::post("/")
+        .header("content-type", "application/json")
+        .header("accept", accept)
+        .body(())
+        .expect("valid parts");
+    let mut response = Box::pin(service.oneshot(request));
+    // The call is under way when the response has been asked for once.
+    poll_fn(|cx| {
+        assert!(response.as_mut().poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    let stage = stage.lock().expect("whole").take().expect("called");
+    let response = response.map(|response| {
+        let Ok(response) = response;
+        response.map(Box::pin)
+    });
+    (response, stage)
+}
+
+#[tokio::test]
+async fn an_answer_that_nothing_comes_before_is_as_it_was() {
+    let (response, stage) = begin("application/json, text/event-stream").await;
+    assert!(stage.notifier.is_some());
+    stage.answer.send(answer(&["{}"])).expect("waiting");
+    let response = response.await;
+    assert!(response.headers().is_empty());
+    assert_eq!(
+        response
+            .into_body()
+            .collect()
+            .await
+            .expect("whole")
+            .to_bytes(),
+        "{}"
+    );
+}
+
+#[tokio::test]
+async fn messages_come_in_order_and_before_the_answer() {
+    let (response, stage) = begin("*/*").await;
+    let notifier = stage.notifier.expect("events are taken");
+    notifier.send(Bytes::from_static(b"1"));
+    let response = response.await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(
+        response.headers()["cache-control"],
+        "no-cache, no-transform"
+    );
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
+    notifier.send(Bytes::from_static(b"2"));
+    stage
+        .answer
+        .send(answer(&["{\"a\"", ":1}"]))
+        .expect("waiting");
+    notifier.send(Bytes::from_static(b"3"));
+    let body = response
+        .into_body()
+        .collect()
+        .await
+        .expect("whole")
+        .to_bytes();
+    let expected = [
+        "event: message\ndata: 1\n\n",
+        "event: message\ndata: 2\n\n",
+        "event: message\ndata: 3\n\n",
+        "event: message\ndata: {\"a\":1}\n\n",
+    ];
+    assert_eq!(body, expected.concat());
+}
+
+#[tokio::test]
+async fn what_is_said_at_the_very_end_comes_before_the_answer_too() {
+    let (response, stage) = begin("text/event-stream").await;
+    let notifier = stage.notifier.expect("events are taken");
+    stage.answer.send(answer(&["{}"])).expect("waiting");
+    notifier.send(Bytes::from_static(b"1"));
+    let body = response.await.into_body();
+    let body = body.collect().await.expect("whole").to_bytes();
+    assert_eq!(
+        body,
+        "event: message\ndata: 1\n\nevent: message\ndata: {}\n\n"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_silence_is_broken_again_and_again() {
+    let (response, stage) = begin("text/event-stream").await;
+    let began = Instant::now();
+    let response = response.await;
+    assert_eq!(began.elapsed(), SILENCE);
+    let mut body = response.into_body();
+    for silences in 1..=3 {
+        let frame = body.frame().await.expect("a frame").expect("infallible");
+        assert_eq!(frame.into_data().expect("data"), sse::KEEP_ALIVE);
+        assert_eq!(began.elapsed(), SILENCE * silences);
+    }
+    stage.answer.send(answer(&["{}"])).expect("waiting");
+    let rest = body.collect().await.expect("whole").to_bytes();
+    assert_eq!(rest, "event: message\ndata: {}\n\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_events_waits_for_the_answer() {
+    let (response, stage) = begin("application/json").await;
+    assert!(stage.notifier.is_none());
+    let mut response = response;
+    advance(SILENCE * 10).await;
+    assert!((&mut response).now_or_never().is_none());
+    stage.answer.send(answer(&["{}"])).expect("waiting");
+    let body = response.await.into_body();
+    assert_eq!(body.collect().await.expect("whole").to_bytes(), "{}");
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_drops_the_call() {
+    let (response, stage) = begin("*/*").await;
+    stage
+        .notifier
+        .expect("events are taken")
+        .send(Bytes::from_static(b"1"));
+    let response = response.await;
+    assert!(!stage.answer.is_closed());
+    drop(response);
+    assert!(stage.answer.is_closed());
+    let (response, stage) = begin("*/*").await;
+    drop(response);
+    assert!(stage.answer.is_closed());
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_refused() {
+    let service = StreamableLayer::new().layer(service_fn(|_: Request<()>| {
+        Box::pin(async {
+            Ok::<_, Infallible>(Response::new(http_body_util::Full::<Bytes>::default()))
+        })
+    }));
+    let request = Request::post("/").header("content-type", "text/plain");
+    let response = service
+        .oneshot(request.body(()).expect("valid parts"))
+        .await;
+    let Ok(response) = response;
+    assert_eq!(response.status(), 415);
+}
