@@ -42,6 +42,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// How long a connection nobody uses is kept.
 const IDLE: Duration = Duration::from_secs(90);
 
+/// How many connections nobody uses are kept to one provider. After a burst the others are
+/// closed: each holds tens of kilobytes.
+const MAX_IDLE: usize = 64;
+
 /// Makes the client all providers of a program share: its connections are kept and used again.
 ///
 /// It follows no redirect, for that would carry the key to another address. Machines without
@@ -56,6 +60,7 @@ pub fn client() -> Result<Client, reqwest::Error> {
             .referer(false)
             .connect_timeout(CONNECT)
             .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(MAX_IDLE)
             .user_agent(concat!("ziggurat/", env!("CARGO_PKG_VERSION")))
     };
     builder().build().or_else(|error| {
