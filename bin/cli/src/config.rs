@@ -1,0 +1,300 @@
+//! The configuration file: profiles, and which of them is in use.
+//!
+//! The file belongs to the person. What a command changes is changed in place: comments, order,
+//! indentation and keys of other programs survive.
+
+mod edit;
+mod folder;
+mod read;
+mod save;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+pub(crate) use self::save::{Lock, replace};
+use crate::{context::Environment, failure::Failure};
+
+/// What the configuration file says, and where it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    path: PathBuf,
+    cache: PathBuf,
+    /// The folder is ours, so its mode is ours too.
+    owns_folder: bool,
+    exists: bool,
+    content: Content,
+}
+
+/// The parts of the file that this program reads.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+struct Content {
+    current: Option<String>,
+    output: Option<String>,
+    keychain: Option<bool>,
+    profiles: BTreeMap<String, Profile>,
+}
+
+/// A profile: a platform and a credential for it.
+#[derive(Clone, Default, Eq, PartialEq)]
+pub(crate) struct Profile {
+    pub(crate) api_url: Option<String>,
+    /// The credential id.
+    pub(crate) client_id: Option<String>,
+    /// Only of a login that could not, or should not, use the keychain.
+    pub(crate) client_secret: Option<String>,
+    /// What binds a cached token to one login.
+    pub(crate) login_id: Option<String>,
+    /// Where a person signs in with a browser.
+    pub(crate) web_url: Option<String>,
+}
+
+/// The profile nobody has to create.
+pub(crate) const DEFAULT_PROFILE: &str = "default";
+
+/// No configuration is this large.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+// === impl Config ===
+
+impl Config {
+    /// Reads the file named, or the one of the home. A home without one is an empty configuration.
+    ///
+    /// # Errors
+    ///
+    /// A file that was named is not there (unless the command may create it), it cannot be read,
+    /// or it is no configuration.
+    pub(crate) fn load(
+        environment: &Environment,
+        named: Option<&str>,
+        may_create: bool,
+    ) -> Result<Self, Failure> {
+        let folders = folder::Folders::of(environment);
+        let path = match named {
+            Some(path) => std::path::absolute(path)
+                .map_err(|error| Failure::config(format!("config: {path}: {error}")))?,
+            None => folders.config.join("config.yaml"),
+        };
+        let text = match text_of(&path) {
+            Ok(text) => Some(text),
+            Err(Unreadable::Absent) if named.is_none() || may_create => None,
+            Err(Unreadable::Absent) => {
+                return Err(Failure::config(format!(
+                    "config: {} does not exist (check the path, create the file and any parent \
+                     directory, or omit --config to use the default)",
+                    path.display()
+                )));
+            }
+            Err(Unreadable::Because(reason)) => {
+                return Err(Failure::config(format!("config: {reason}")));
+            }
+        };
+        Ok(Self {
+            content: content(&path, text.as_deref())?,
+            exists: text.is_some(),
+            owns_folder: named.is_none(),
+            cache: folders.cache,
+            path,
+        })
+    }
+
+    /// An empty configuration, for commands that read none.
+    pub(crate) fn empty(environment: &Environment) -> Self {
+        let folders = folder::Folders::of(environment);
+        Self {
+            path: folders.config.join("config.yaml"),
+            cache: folders.cache,
+            owns_folder: true,
+            exists: false,
+            content: Content::default(),
+        }
+    }
+
+    /// The absolute path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file is there.
+    pub(crate) fn exists(&self) -> bool {
+        self.exists
+    }
+
+    /// The folder of cached tokens.
+    pub(crate) fn cache_folder(&self) -> PathBuf {
+        self.cache.clone()
+    }
+
+    /// The profile the file says is in use.
+    pub(crate) fn current(&self) -> Option<&str> {
+        self.content.current.as_deref()
+    }
+
+    /// The output format the file asks for.
+    pub(crate) fn output(&self) -> Option<&str> {
+        self.content.output.as_deref()
+    }
+
+    /// Whether the keychain may be asked; `keychain: false` says no.
+    pub(crate) fn keychain_is_wanted(&self) -> bool {
+        self.content.keychain != Some(false)
+    }
+
+    /// A profile by its name.
+    pub(crate) fn profile(&self, name: &str) -> Option<Profile> {
+        self.content.profiles.get(name).cloned()
+    }
+
+    /// The names of the profiles, sorted.
+    pub(crate) fn profile_names(&self) -> impl Iterator<Item = &str> {
+        self.content.profiles.keys().map(String::as_str)
+    }
+
+    /// What a person should know about the file: it holds a secret that others can read.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let holds_secret = self
+            .content
+            .profiles
+            .values()
+            .any(|profile| profile.client_secret.is_some());
+        (holds_secret && save::is_readable_by_others(&self.path)).then(|| {
+            format!(
+                "Warning: {} holds a client secret and other accounts of this machine can read it; \
+                 run: chmod 600 {}",
+                self.path.display(),
+                self.path.display()
+            )
+        })
+    }
+
+    /// Writes a profile; members that are `None` leave the file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be locked, read again, or written.
+    pub(crate) fn update_profile(&self, name: &str, profile: &Profile) -> Result<(), Failure> {
+        self.change(|document| {
+            for (member, value) in profile.members() {
+                document.set(&["profiles", name, "platform", member], value);
+            }
+            document.keep(&["profiles", name, "platform"]);
+        })
+    }
+
+    /// Makes a profile the one in use.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be locked, read again, or written.
+    pub(crate) fn use_profile(&self, name: &str) -> Result<(), Failure> {
+        self.change(|document| document.set(&["current_profile"], Some(name)))
+    }
+
+    /// Removes a profile, and the word that it is in use.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be locked, read again, or written.
+    pub(crate) fn delete_profile(&self, name: &str) -> Result<(), Failure> {
+        self.change(|document| {
+            document.remove(&["profiles", name]);
+            if document.is(&["current_profile"], name) {
+                document.remove(&["current_profile"]);
+            }
+        })
+    }
+
+    /// Locks, reads what is there now, edits and saves: two commands at once both survive.
+    fn change(&self, edit: impl FnOnce(&mut edit::Document)) -> Result<(), Failure> {
+        let failed = |reason: String| Failure::config(format!("config: {reason}"));
+        let described = |error: std::io::Error| failed(format!("{}: {error}", self.path.display()));
+        let target = save::target(&self.path);
+        save::create_folder(&target, self.owns_folder).map_err(described)?;
+        let _lock = Lock::of(&target).map_err(described)?;
+        let text = match text_of(&self.path) {
+            Ok(text) => text,
+            Err(Unreadable::Absent) => String::new(),
+            Err(Unreadable::Because(reason)) => return Err(failed(reason)),
+        };
+        let mut document = edit::Document::read(&text)
+            .map_err(|reason| failed(format!("parse {}: {reason}", self.path.display())))?;
+        edit(&mut document);
+        replace(&target, document.text().as_bytes()).map_err(described)
+    }
+}
+
+// === impl Profile ===
+
+impl Profile {
+    fn members(&self) -> [(&'static str, Option<&str>); 5] {
+        [
+            ("api_url", self.api_url.as_deref()),
+            ("client_id", self.client_id.as_deref()),
+            ("client_secret", self.client_secret.as_deref()),
+            ("login_id", self.login_id.as_deref()),
+            ("web_url", self.web_url.as_deref()),
+        ]
+    }
+}
+
+impl std::fmt::Debug for Profile {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Profile")
+            .field("api_url", &self.api_url)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a profile name cannot be used, if it cannot: it becomes part of a file name.
+pub(crate) fn refuse_name(name: &str) -> Option<Failure> {
+    let is_fine = (1..=64).contains(&name.len())
+        && !name.starts_with(['.', '-'])
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    (!is_fine).then(|| {
+        Failure::usage(format!(
+            "invalid profile name {name:?}: use up to 64 letters, digits, '.', '_' and '-', \
+             beginning with none of '.' and '-'"
+        ))
+    })
+}
+
+enum Unreadable {
+    Absent,
+    Because(String),
+}
+
+fn text_of(path: &Path) -> Result<String, Unreadable> {
+    let because = |reason: &dyn std::fmt::Display| {
+        Unreadable::Because(format!("{}: {reason}", path.display()))
+    };
+    let meta = fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Unreadable::Absent,
+        _ => because(&error),
+    })?;
+    if meta.is_dir() {
+        return Err(because(&"is a directory"));
+    }
+    if meta.len() > MAX_BYTES {
+        return Err(because(&"is larger than 1 MiB"));
+    }
+    let bytes = fs::read(path).map_err(|error| because(&error))?;
+    String::from_utf8(bytes).map_err(|_| because(&"is not UTF-8"))
+}
+
+fn content(path: &Path, text: Option<&str>) -> Result<Content, Failure> {
+    let Some(text) = text else {
+        return Ok(Content::default());
+    };
+    read::content(text)
+        .map_err(|reason| Failure::config(format!("config: parse {}: {reason}", path.display())))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Where the configuration and the cache are.
+
+use std::path::{Path, PathBuf};
+
+use crate::context::Environment;
+
+/// The two folders of this program.
+pub(super) struct Folders {
+    pub(super) config: PathBuf,
+    pub(super) cache: PathBuf,
+}
+
+// === impl Folders ===
+
+impl Folders {
+    /// `~/.ziggurat` when it is there; otherwise the folders of the XDG variables when they can be
+    /// used; otherwise `~/.ziggurat`, to be created.
+    pub(super) fn of(environment: &Environment) -> Self {
+        let own = environment.home().join(".ziggurat");
+        if own.is_dir() {
+            return Self {
+                cache: own.join("cache"),
+                config: own,
+            };
+        }
+        let folder = |name| {
+            let folder = PathBuf::from(environment.var(name)?).join("ziggurat");
+            is_usable(&folder).then_some(folder)
+        };
+        let config = folder("XDG_CONFIG_HOME");
+        let cache = folder("XDG_CACHE_HOME").unwrap_or_else(|| {
+            // A cache in `~/.ziggurat` would create that folder, and the configuration in the
+            // other one would not be found again.
+            match &config {
+                Some(_) => environment.home().join(".cache/ziggurat"),
+                None => own.join("cache"),
+            }
+        });
+        Self {
+            config: config.unwrap_or(own),
+            cache,
+        }
+    }
+}
+
+/// Whether the folder is there, or can be made: the nearest folder above it may be written.
+fn is_usable(folder: &Path) -> bool {
+    folder.is_absolute()
+        && folder
+            .ancestors()
+            .find(|ancestor| ancestor.exists())
+            .is_some_and(|ancestor| ancestor.is_dir() && is_writable(ancestor))
+}
+
+#[cfg(unix)]
+fn is_writable(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_writable(folder: &Path) -> bool {
+    std::fs::metadata(folder).is_ok_and(|meta| !meta.permissions().readonly())
+}

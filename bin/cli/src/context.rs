@@ -1,0 +1,257 @@
+//! What a command may use: the process around it, the flags every command has, and the profile.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fmt,
+    io::{self, BufRead, BufReader, IsTerminal, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{config::Config, failure::Failure, keychain::Keychain, output::Format};
+
+/// The process around a command: its variables, its home and what its streams are.
+///
+/// A test makes one of its own, so that no test reads the developer's home.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+    home: PathBuf,
+    terminals: Terminals,
+}
+
+/// Which of the three streams are terminals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terminals {
+    /// Somebody can answer a question.
+    pub stdin: bool,
+    /// Somebody reads the result.
+    pub stdout: bool,
+    /// Somebody reads the notes.
+    pub stderr: bool,
+}
+
+/// The three streams of a command.
+pub struct Streams {
+    /// Where answers and data come from.
+    pub stdin: Box<dyn BufRead + Send>,
+    /// Where the result goes, and nothing else.
+    pub stdout: Box<dyn Write + Send>,
+    /// Where prompts, notes and errors go.
+    pub stderr: Box<dyn Write + Send>,
+}
+
+/// What the command under way may use.
+pub(crate) struct Context<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) streams: &'a mut Streams,
+    pub(crate) globals: Globals,
+    pub(crate) config: Config,
+    /// The name of the profile in use.
+    pub(crate) profile: String,
+    pub(crate) connection: ConnectionFlags,
+    pub(crate) keychain: Arc<dyn Keychain>,
+    /// No request that writes may leave.
+    pub(crate) dry_run: bool,
+}
+
+/// The flags of the root, as they were resolved.
+#[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
+pub(crate) struct Globals {
+    /// The file named by `--config` or its variable.
+    pub(crate) config: Option<String>,
+    /// The profile named by `--profile`; not the one from a variable or the file.
+    pub(crate) profile: Option<String>,
+    pub(crate) output: Format,
+    pub(crate) no_color: bool,
+    pub(crate) verbose: bool,
+    pub(crate) debug: bool,
+    /// Ask nothing.
+    pub(crate) no_input: bool,
+    /// The members to print; empty means all.
+    pub(crate) fields: Vec<String>,
+    pub(crate) jq: Option<String>,
+}
+
+/// The flags of the group that speaks to a platform. No value is empty.
+#[derive(Clone, Default)]
+pub(crate) struct ConnectionFlags {
+    /// From `--api-url` or its variable.
+    pub(crate) api_url: Option<String>,
+    pub(crate) client_id: Option<String>,
+    pub(crate) client_secret: Option<String>,
+    /// A path, or `-` for standard input.
+    pub(crate) client_secret_file: Option<String>,
+    /// How long one request may take; `None` is for ever.
+    pub(crate) timeout: Option<Duration>,
+    /// How often a GET is repeated.
+    pub(crate) retries: u32,
+}
+
+// === impl Environment ===
+
+impl Environment {
+    /// An environment of these variables, with nobody at a terminal.
+    ///
+    /// The home is the variable `HOME`, or `USERPROFILE`.
+    pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let variables: BTreeMap<_, _> = variables.into_iter().collect();
+        let home = ["HOME", "USERPROFILE"]
+            .iter()
+            .filter_map(|name| variables.get(*name))
+            .find(|value| !value.is_empty())
+            .map(PathBuf::from)
+            .unwrap_or_default();
+        Self {
+            variables,
+            home,
+            terminals: Terminals::default(),
+        }
+    }
+
+    /// The environment of this process. A variable that is not Unicode is as good as unset.
+    pub fn of_process(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let variables = variables.into_iter().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Self::new(variables).with_terminals(Terminals {
+            stdin: io::stdin().is_terminal(),
+            stdout: io::stdout().is_terminal(),
+            stderr: io::stderr().is_terminal(),
+        })
+    }
+
+    /// Says which streams are terminals.
+    #[must_use]
+    pub fn with_terminals(mut self, terminals: Terminals) -> Self {
+        self.terminals = terminals;
+        self
+    }
+
+    /// A variable; an empty one is unset.
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
+        self.variables
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The home folder; empty when nobody says where it is.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Which streams are terminals.
+    pub(crate) fn terminals(&self) -> Terminals {
+        self.terminals
+    }
+}
+
+// === impl Streams ===
+
+impl Streams {
+    /// The streams of this process. Standard output is buffered, and flushed by every print.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self {
+            stdin: Box::new(BufReader::new(io::stdin())),
+            stdout: Box::new(io::BufWriter::with_capacity(64 * 1024, io::stdout())),
+            stderr: Box::new(io::stderr()),
+        }
+    }
+
+    /// Writes the result, all of it, and flushes.
+    ///
+    /// # Errors
+    ///
+    /// The stream is closed, which ends the command quietly, or cannot be written.
+    pub(crate) fn print(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.stdout
+            .write_all(bytes)
+            .and_then(|()| self.stdout.flush())
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::BrokenPipe => Failure::closed_pipe(),
+                _ => Failure::general(format!("write standard output: {error}")),
+            })
+    }
+
+    /// Writes a note to standard error. Nobody is left to be told when that fails.
+    pub(crate) fn note(&mut self, text: impl fmt::Display) {
+        let _ = writeln!(self.stderr, "{text}");
+    }
+
+    /// Writes a question to standard error, without ending the line.
+    pub(crate) fn ask(&mut self, text: impl fmt::Display) {
+        let _ = write!(self.stderr, "{text}").and_then(|()| self.stderr.flush());
+    }
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Streams").finish_non_exhaustive()
+    }
+}
+
+// === impl Context ===
+
+impl Context<'_> {
+    /// Whether standard error may carry colour.
+    pub(crate) fn colours_stderr(&self) -> bool {
+        self.environment.terminals().stderr && self.allows_colour()
+    }
+
+    /// Whether standard output may carry colour.
+    pub(crate) fn colours_stdout(&self) -> bool {
+        self.environment.terminals().stdout && self.allows_colour()
+    }
+
+    fn allows_colour(&self) -> bool {
+        self.globals.output == Format::Text
+            && !self.globals.no_color
+            && self.environment.var("NO_COLOR").is_none()
+            && self.environment.var("TERM") != Some("dumb")
+    }
+}
+
+// === impl ConnectionFlags ===
+
+impl fmt::Debug for ConnectionFlags {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ConnectionFlags")
+            .field("api_url", &self.api_url)
+            .field("timeout", &self.timeout)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_variable_is_unset() {
+        let environment = Environment::new([
+            ("HOME".to_owned(), "/home/ada".to_owned()),
+            ("ZIGGURAT_PROFILE".to_owned(), String::new()),
+        ]);
+        assert_eq!(environment.var("ZIGGURAT_PROFILE"), None);
+        assert_eq!(environment.home(), Path::new("/home/ada"));
+    }
+
+    #[test]
+    fn a_secret_on_the_command_line_is_not_in_debug_output() {
+        let flags = ConnectionFlags {
+            client_secret: Some("hush".to_owned()),
+            ..ConnectionFlags::default()
+        };
+        assert!(!format!("{flags:?}").contains("hush"));
+    }
+}

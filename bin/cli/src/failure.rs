@@ -1,0 +1,357 @@
+//! Why a command did not do what it was asked, and what the person or the script is told.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::output::{self, Format};
+
+/// Why a command failed: one message, and what a script wants to know of it.
+///
+/// Boxed inside, because every command returns one and nearly none does.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure(Box<Parts>);
+
+#[derive(Clone, Debug)]
+struct Parts {
+    message: String,
+    code: Code,
+    exit: u8,
+    status: Option<u16>,
+    reason: Option<String>,
+    request: Option<(String, String)>,
+    server: Option<Value>,
+}
+
+/// The kind of a failure, as scripts read it under `-o json`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Code {
+    /// The command line is wrong.
+    Usage,
+    /// Nobody is signed in, or the credential was refused.
+    Auth,
+    /// The credential is good and the platform still says no.
+    Forbidden,
+    /// The API knows no such record.
+    NotFound,
+    /// The record is in another state than the command needs.
+    Conflict,
+    /// Nothing came back in time.
+    Timeout,
+    /// No server answered at that address.
+    Unreachable,
+    /// The server asks for fewer requests.
+    RateLimited,
+    /// The server failed, or answered what cannot be read.
+    Server,
+    /// The configuration file cannot be used.
+    Config,
+    /// The person did not confirm.
+    Aborted,
+    /// Anything else.
+    General,
+}
+
+/// What `-o json` writes on standard error.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Report<'a>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    code: Code,
+    exit_code: u8,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "request")]
+    request: Option<&'a (String, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a Value>,
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// A failure of this kind, with the exit code that belongs to it.
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Parts {
+            message: message.into(),
+            code,
+            exit: code.exit(),
+            status: None,
+            reason: None,
+            request: None,
+            server: None,
+        }))
+    }
+
+    /// The command line is wrong: exit 2.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Code::Usage, message)
+    }
+
+    /// Nobody is signed in, or the credential was refused: exit 5.
+    pub(crate) fn auth(message: impl Into<String>) -> Self {
+        Self::new(Code::Auth, message)
+    }
+
+    /// The credential is good and the platform still says no: exit 5.
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(Code::Forbidden, message)
+    }
+
+    /// The API knows no such record: exit 4.
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Code::NotFound, message)
+    }
+
+    /// The record is in another state: exit 1.
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(Code::Conflict, message)
+    }
+
+    /// Nothing came back in time: exit 3.
+    pub(crate) fn timeout(message: impl Into<String>) -> Self {
+        Self::new(Code::Timeout, message)
+    }
+
+    /// No server answered: exit 1.
+    pub(crate) fn unreachable(message: impl Into<String>) -> Self {
+        Self::new(Code::Unreachable, message)
+    }
+
+    /// The server asks for fewer requests: exit 1.
+    pub(crate) fn rate_limited(message: impl Into<String>) -> Self {
+        Self::new(Code::RateLimited, message)
+    }
+
+    /// The server failed: exit 1.
+    pub(crate) fn server(message: impl Into<String>) -> Self {
+        Self::new(Code::Server, message)
+    }
+
+    /// The configuration file cannot be used: exit 1.
+    pub(crate) fn config(message: impl Into<String>) -> Self {
+        Self::new(Code::Config, message)
+    }
+
+    /// The person did not confirm: exit 2.
+    pub(crate) fn aborted(message: impl Into<String>) -> Self {
+        Self::new(Code::Aborted, message)
+    }
+
+    /// Anything else: exit 1.
+    pub(crate) fn general(message: impl Into<String>) -> Self {
+        Self::new(Code::General, message)
+    }
+
+    /// Somebody closed the pipe we wrote to. They know, so nothing is said.
+    pub(crate) fn closed_pipe() -> Self {
+        Self::new(Code::General, "").with_exit(CLOSED_PIPE)
+    }
+
+    /// Replaces the exit code of the kind.
+    pub(crate) fn with_exit(mut self, exit: u8) -> Self {
+        self.0.exit = exit;
+        self
+    }
+
+    /// Adds the status the server answered with.
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.0.status = Some(status);
+        self
+    }
+
+    /// Adds the reason the server named.
+    pub(crate) fn with_reason(mut self, reason: impl Into<String>) -> Self {
+        self.0.reason = Some(reason.into());
+        self
+    }
+
+    /// Adds the request that failed; the URL is already masked.
+    pub(crate) fn with_request(
+        mut self,
+        method: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Self {
+        self.0.request = Some((method.into(), url.into()));
+        self
+    }
+
+    /// Adds what the server said, masked: its body as JSON, or as text.
+    pub(crate) fn with_server(mut self, body: Value) -> Self {
+        self.0.server = Some(body);
+        self
+    }
+
+    /// Puts words in front of the message.
+    pub(crate) fn with_prefix(mut self, prefix: &str) -> Self {
+        self.0.message.insert_str(0, prefix);
+        self
+    }
+
+    /// The kind of this failure.
+    pub(crate) fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The exit code of the process.
+    pub(crate) fn exit(&self) -> u8 {
+        self.0.exit
+    }
+
+    /// The status the server answered with.
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.0.status
+    }
+
+    /// What standard error is told, ending in a newline; empty when there is nothing to say.
+    ///
+    /// On a terminal the control characters of the server's words are escaped, so that no answer
+    /// can move the cursor or write over what stands there.
+    pub(crate) fn render(&self, format: Format, to_terminal: bool) -> String {
+        if self.0.message.is_empty() {
+            return String::new();
+        }
+        match format {
+            Format::Text if to_terminal => {
+                format!("Error: {}\n", output::escape_lines(&self.0.message))
+            }
+            Format::Text => format!("Error: {}\n", self.0.message),
+            Format::Json => output::json(&self.envelope()) + "\n",
+            Format::Yaml => output::yaml(&self.envelope()),
+        }
+    }
+
+    fn envelope(&self) -> Envelope<'_> {
+        let parts = &*self.0;
+        Envelope {
+            error: Report {
+                code: parts.code,
+                exit_code: parts.exit,
+                message: &parts.message,
+                status: parts.status,
+                reason: parts.reason.as_deref(),
+                request: parts.request.as_ref(),
+                server: parts.server.as_ref(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+// === impl Code ===
+
+impl Code {
+    /// The exit code that belongs to the kind.
+    pub(crate) fn exit(self) -> u8 {
+        match self {
+            Self::Usage | Self::Aborted => 2,
+            Self::Timeout => 3,
+            Self::NotFound => 4,
+            Self::Auth | Self::Forbidden => 5,
+            Self::Conflict
+            | Self::Unreachable
+            | Self::RateLimited
+            | Self::Server
+            | Self::Config
+            | Self::General => 1,
+        }
+    }
+}
+
+/// What a shell reports of a program that SIGPIPE ended.
+const CLOSED_PIPE: u8 = 141;
+
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the member by reference"
+)]
+fn request<S: Serializer>(
+    request: &Option<&(String, String)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Request<'a> {
+        method: &'a str,
+        url: &'a str,
+    }
+    request
+        .map(|(method, url)| Request { method, url })
+        .serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_reads_as_one_line_of_text() {
+        let failure = Failure::usage("unknown flag: --x");
+        assert_eq!(
+            failure.render(Format::Text, false),
+            "Error: unknown flag: --x\n"
+        );
+        assert_eq!(failure.exit(), 2);
+    }
+
+    #[test]
+    fn under_json_a_failure_is_one_object_for_a_script() {
+        let failure = Failure::not_found("resource not found (404): client not found")
+            .with_status(404)
+            .with_request("GET", "https://api.example.com/account/v1/clients/1")
+            .with_server(json!({"code": 404, "message": "client not found"}));
+        assert_eq!(
+            failure.render(Format::Json, true),
+            "{\"error\":{\"code\":\"not_found\",\"exit_code\":4,\
+             \"message\":\"resource not found (404): client not found\",\"status\":404,\
+             \"request\":{\"method\":\"GET\",\"url\":\"https://api.example.com/account/v1/clients/1\"},\
+             \"server\":{\"code\":404,\"message\":\"client not found\"}}}\n"
+        );
+    }
+
+    #[test]
+    fn a_server_cannot_draw_on_the_terminal() {
+        let failure = Failure::general("API error (500): \u{1b}[2Jgone\n(server said (500): x)");
+        assert_eq!(
+            failure.render(Format::Text, true),
+            "Error: API error (500): \\x1b[2Jgone\n(server said (500): x)\n"
+        );
+    }
+
+    #[test]
+    fn every_kind_has_the_exit_code_of_the_contract() {
+        for (code, exit) in [
+            (Code::Usage, 2),
+            (Code::Auth, 5),
+            (Code::Forbidden, 5),
+            (Code::NotFound, 4),
+            (Code::Conflict, 1),
+            (Code::Timeout, 3),
+            (Code::Unreachable, 1),
+            (Code::RateLimited, 1),
+            (Code::Server, 1),
+            (Code::Config, 1),
+            (Code::Aborted, 2),
+            (Code::General, 1),
+        ] {
+            assert_eq!(code.exit(), exit, "{code:?}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! `ziggurat`: the command line of a Ziggurat account.
+
+use std::process::ExitCode;
+
+use ziggurat_cli::{Environment, Streams};
+
+fn main() -> ExitCode {
+    let environment = Environment::of_process(std::env::vars_os());
+    let mut streams = Streams::of_process();
+    ExitCode::from(ziggurat_cli::run(
+        std::env::args_os().skip(1),
+        &environment,
+        &mut streams,
+    ))
+}

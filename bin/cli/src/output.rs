@@ -1,0 +1,194 @@
+//! What a command prints: a table for people, JSON or YAML for scripts.
+//!
+//! Results of the API keep every member the server sent, in alphabetical order, with its digits
+//! as they came. Reports of our own keep the order in which they are declared.
+
+mod escape;
+mod node;
+mod select;
+mod table;
+mod yaml;
+
+use serde::Serialize;
+
+pub(crate) use self::{
+    escape::{escape, escape_lines},
+    node::{Node, pretty},
+    select::Program,
+    table::{Column, Show, table},
+    yaml::{scalar as yaml_scalar, yaml_of},
+};
+use crate::{context::Context, failure::Failure};
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Format {
+    /// Tables and sentences.
+    #[default]
+    Text,
+    /// One line of JSON.
+    Json,
+    /// One YAML document.
+    Yaml,
+}
+
+/// How a report of ours looks in text.
+#[derive(Clone, Debug)]
+pub(crate) enum View {
+    /// A table; each column is the member it shows and its heading.
+    Table {
+        columns: Vec<(&'static str, &'static str)>,
+        rows: Vec<Vec<String>>,
+    },
+    /// Lines of a label and a value, with the member each shows. An empty value has no line.
+    Lines {
+        /// Where the values begin: the longest label, its colon and what stands between.
+        width: usize,
+        lines: Vec<(&'static str, &'static str, String)>,
+    },
+    /// Text as it is.
+    Plain(String),
+}
+
+// === impl Format ===
+
+impl Format {
+    /// The format of this name; `table` is an old word for text.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "text" | "table" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "yaml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
+/// Prints the records of a list, or the note that there are none.
+pub(crate) fn list(
+    context: &mut Context<'_>,
+    columns: &[Column],
+    none: &str,
+    records: &[Node],
+) -> Result<(), Failure> {
+    match context.globals.output {
+        Format::Text if records.is_empty() => {
+            context.streams.note(none);
+            Ok(())
+        }
+        Format::Text => print_records(context, columns, records),
+        Format::Json | Format::Yaml => {
+            let fields = &context.globals.fields;
+            let records = records.iter().map(|record| select::members(record, fields));
+            structured(context, &Node::Array(records.collect()))
+        }
+    }
+}
+
+/// Prints one record: a table of one row, or the object.
+pub(crate) fn record(
+    context: &mut Context<'_>,
+    columns: &[Column],
+    record: &Node,
+) -> Result<(), Failure> {
+    match context.globals.output {
+        Format::Text => print_records(context, columns, std::slice::from_ref(record)),
+        Format::Json | Format::Yaml => {
+            let record = select::members(record, &context.globals.fields);
+            structured(context, &record)
+        }
+    }
+}
+
+/// Prints a report of our own, its members in the order they are declared.
+pub(crate) fn report<T: Serialize>(
+    context: &mut Context<'_>,
+    report: &T,
+    view: View,
+) -> Result<(), Failure> {
+    if context.globals.output == Format::Text {
+        let text = text_of(view, &context.globals.fields, context.colours_stdout());
+        return context.streams.print(text.as_bytes());
+    }
+    let fields = &context.globals.fields;
+    if fields.is_empty() && context.globals.jq.is_none() && context.globals.output == Format::Json {
+        let line = json(report) + "\n";
+        return context.streams.print(line.as_bytes());
+    }
+    let node = Node::read(json(report).as_bytes()).unwrap_or(Node::null());
+    let node = match node {
+        Node::Array(items) => Node::Array(
+            items
+                .iter()
+                .map(|item| select::members(item, fields))
+                .collect(),
+        ),
+        other => select::members(&other, fields),
+    };
+    structured(context, &node)
+}
+
+/// Prints a value as JSON or YAML, through the program of `--jq` if there is one.
+pub(crate) fn structured(context: &mut Context<'_>, node: &Node) -> Result<(), Failure> {
+    let text = match (&context.globals.jq, context.globals.output) {
+        (Some(source), _) => Program::compile(source)?.run(node)?,
+        (None, Format::Yaml) => yaml_of(node, 4),
+        (None, Format::Json | Format::Text) => node.to_json() + "\n",
+    };
+    context.streams.print(text.as_bytes())
+}
+
+/// One line of JSON, members in the order they are declared.
+pub(crate) fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("a report is plain data")
+}
+
+/// A YAML document, members sorted.
+pub(crate) fn yaml<T: Serialize>(value: &T) -> String {
+    let node = Node::read(json(value).as_bytes()).unwrap_or(Node::null());
+    yaml_of(&node, 4)
+}
+
+fn print_records(
+    context: &mut Context<'_>,
+    columns: &[Column],
+    records: &[Node],
+) -> Result<(), Failure> {
+    let chosen = select::columns(columns, &context.globals.fields);
+    let titles: Vec<&str> = chosen.iter().map(|column| &*column.title).collect();
+    let rows: Vec<Vec<String>> = records
+        .iter()
+        .map(|record| chosen.iter().map(|column| column.cell(record)).collect())
+        .collect();
+    let text = table(&titles, &rows, context.colours_stdout());
+    context.streams.print(text.as_bytes())
+}
+
+fn text_of(view: View, fields: &[String], colour: bool) -> String {
+    match view {
+        View::Plain(text) => text,
+        View::Lines { width, lines } => lines
+            .iter()
+            .filter(|(member, _, value)| {
+                !value.is_empty() && (fields.is_empty() || fields.iter().any(|f| f == member))
+            })
+            .map(|(_, label, value)| format!("{:width$}{}\n", format!("{label}:"), escape(value)))
+            .collect(),
+        View::Table { columns, rows } => {
+            let chosen: Vec<usize> = if fields.is_empty() {
+                (0..columns.len()).collect()
+            } else {
+                fields
+                    .iter()
+                    .filter_map(|field| columns.iter().position(|(member, _)| member == field))
+                    .collect()
+            };
+            let titles: Vec<&str> = chosen.iter().map(|&at| columns[at].1).collect();
+            let rows: Vec<Vec<String>> = rows
+                .iter()
+                .map(|row| chosen.iter().map(|&at| row[at].clone()).collect())
+                .collect();
+            table(&titles, &rows, colour)
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Writes foreign text so that it stays where it was put: one record is one line.
+
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+
+/// Escapes a cell: what cannot be seen, or could move the cursor, is spelled out.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' => escaped.push_str("\\\\"),
+            '\n' => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            '\r' => escaped.push_str("\\r"),
+            _ => push(&mut escaped, character),
+        }
+    }
+    escaped
+}
+
+/// Escapes a message of several lines: line ends, tabs and backslashes stay as they are.
+pub(crate) fn escape_lines(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' | '\n' | '\t' => escaped.push(character),
+            _ => push(&mut escaped, character),
+        }
+    }
+    escaped
+}
+
+fn push(escaped: &mut String, character: char) {
+    if is_printable(character) {
+        escaped.push(character);
+        return;
+    }
+    let mut buffer = [0; 4];
+    for byte in character.encode_utf8(&mut buffer).bytes() {
+        escaped.push_str("\\x");
+        for digit in [byte >> 4, byte & 15] {
+            escaped.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+        }
+    }
+}
+
+/// Letters, marks, numbers, punctuation, symbols and the plain space.
+fn is_printable(character: char) -> bool {
+    if character.is_ascii() {
+        return matches!(character, ' '..='~');
+    }
+    matches!(
+        character.general_category_group(),
+        GeneralCategoryGroup::Letter
+            | GeneralCategoryGroup::Mark
+            | GeneralCategoryGroup::Number
+            | GeneralCategoryGroup::Punctuation
+            | GeneralCategoryGroup::Symbol
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_spelled_out() {
+        for (text, escaped) in [
+            ("plain", "plain"),
+            ("a b", "a b"),
+            ("Zoë 東京 ½ €", "Zoë 東京 ½ €"),
+            ("two\nlines", "two\\nlines"),
+            ("tab\there\r", "tab\\there\\r"),
+            ("back\\slash", "back\\\\slash"),
+            ("\u{1b}[31mred", "\\x1b[31mred"),
+            ("\u{7f}", "\\x7f"),
+            ("right\u{202e}left", "right\\xe2\\x80\\xaeleft"),
+            ("zero\u{200b}width", "zero\\xe2\\x80\\x8bwidth"),
+            ("no\u{a0}break", "no\\xc2\\xa0break"),
+            ("line\u{2028}end", "line\\xe2\\x80\\xa8end"),
+            ("\u{85}", "\\xc2\\x85"),
+            ("\u{feff}mark", "\\xef\\xbb\\xbfmark"),
+            ("\u{e000}", "\\xee\\x80\\x80"),
+            ("\u{378}", "\\xcd\\xb8"),
+        ] {
+            assert_eq!(escape(text), escaped, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_keeps_its_lines_and_loses_its_controls() {
+        assert_eq!(
+            escape_lines("one\n\ttwo \\ \u{1b}[2J\r"),
+            "one\n\ttwo \\ \\x1b[2J\\x0d"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_leaves_its_line(text in any::<String>()) {
+            let escaped = escape(&text);
+            prop_assert!(escaped.chars().all(is_printable), "{:?}", escaped);
+        }
+    }
+}

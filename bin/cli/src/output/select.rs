@@ -1,0 +1,109 @@
+//! Chooses what is printed: `--fields` names members, `--jq` is a program.
+
+use jaq_core::{
+    Compiler, Ctx, Filter, Vars,
+    data::JustLut,
+    load::{Arena, File, Loader},
+};
+use jaq_json::{Val, read};
+
+use super::{
+    node::Node,
+    table::{Column, Show},
+};
+use crate::failure::Failure;
+
+/// A compiled program of `--jq`.
+pub(crate) struct Program(Filter<JustLut<Val>>);
+
+// === impl Program ===
+
+impl Program {
+    /// Compiles a program.
+    ///
+    /// # Errors
+    ///
+    /// It is no jq program: exit 2, so that a mistake costs no request.
+    pub(crate) fn compile(source: &str) -> Result<Self, Failure> {
+        let refused = || Failure::usage(format!("--jq {source:?} is not a jq program"));
+        let definitions = jaq_core::defs()
+            .chain(jaq_std::defs())
+            .chain(jaq_json::defs());
+        let functions = jaq_core::funs()
+            .chain(jaq_std::funs())
+            .chain(jaq_json::funs());
+        let arena = Arena::default();
+        let modules = Loader::new(definitions)
+            .load(
+                &arena,
+                File {
+                    code: source,
+                    path: (),
+                },
+            )
+            .map_err(|_| refused())?;
+        let filter = Compiler::default()
+            .with_funs(functions)
+            .compile(modules)
+            .map_err(|_| refused())?;
+        Ok(Self(filter))
+    }
+
+    /// Runs the program: one line per result, text without quotes.
+    pub(crate) fn run(&self, input: &Node) -> Result<String, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::general(format!("--jq: {error}"));
+        let input = read::parse_single(input.to_json().as_bytes()).map_err(|e| failed(&e))?;
+        let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
+        let mut text = String::new();
+        for result in self.0.id.run((context, input)) {
+            let value = match result.map_err(jaq_core::Exn::get_err) {
+                Ok(value) => value,
+                Err(Ok(error)) => return Err(failed(&error)),
+                // The program asked to halt: what it printed so far is the result.
+                Err(Err(_)) => break,
+            };
+            match value {
+                Val::TStr(line) => text.push_str(&String::from_utf8_lossy(&line)),
+                value => text.push_str(&value.to_string()),
+            }
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}
+
+/// The columns of these members, in the order asked for; all of them when none is named.
+///
+/// A member without a column gets one: its name in capitals.
+pub(super) fn columns(columns: &[Column], fields: &[String]) -> Vec<Column> {
+    if fields.is_empty() {
+        return columns.to_vec();
+    }
+    fields
+        .iter()
+        .map(|field| {
+            let own = columns
+                .iter()
+                .find(|column| column.member == *field || column.or == Some(field));
+            own.cloned().unwrap_or_else(|| Column {
+                member: field.clone().into(),
+                or: None,
+                title: field.to_uppercase().replace('_', " ").into(),
+                show: Show::Text,
+            })
+        })
+        .collect()
+}
+
+/// The object with these members only; all of them when none is named.
+pub(super) fn members(node: &Node, fields: &[String]) -> Node {
+    match node {
+        Node::Object(members) if !fields.is_empty() => Node::Object(
+            fields
+                .iter()
+                .filter_map(|field| Some((field.clone(), members.get(field)?.clone())))
+                .collect(),
+        ),
+        other => other.clone(),
+    }
+}
