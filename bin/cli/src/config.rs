@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use self::save::{Lock, replace};
+pub(crate) use self::save::{Lock, create_folder, replace};
 use crate::{context::Environment, failure::Failure};
 
 /// What the configuration file says, and where it is.

@@ -1,6 +1,15 @@
-//! Where a client secret is kept.
+//! Where a client secret is kept: the keychain of the operating system, or none.
+//!
+//! A keychain is another program, and some never answer. Every call is given three seconds, in a
+//! thread of its own; after one that went wrong the keychain is not asked again.
 
-use std::fmt;
+mod bounded;
+mod os;
+
+use std::{fmt, path::Path, sync::Arc};
+
+pub(crate) use self::bounded::Bounded;
+use crate::context::Environment;
 
 /// A store of secrets, one per profile and configuration file.
 pub(crate) trait Keychain: fmt::Debug + Send + Sync {
@@ -12,18 +21,37 @@ pub(crate) trait Keychain: fmt::Debug + Send + Sync {
     fn delete(&self, account: &str) -> Result<(), KeychainError>;
 }
 
-/// Why the keychain did not answer with a secret.
+/// Why the keychain did not do as it was asked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum KeychainError {
     /// It has no entry of this account.
     NotFound,
-    /// It cannot be used.
+    /// It cannot be used; the cause is for the person.
     Unavailable(String),
 }
 
-/// No keychain at all.
+/// No keychain at all: nothing is in it and nothing goes in.
 #[derive(Debug)]
 pub(crate) struct NoKeychain;
+
+/// The keychain of this system, or none where it is not wanted.
+pub(crate) fn of_system(environment: &Environment, is_wanted: bool) -> Arc<dyn Keychain> {
+    let is_forbidden = environment
+        .var("ZIGGURAT_NO_KEYCHAIN")
+        .is_some_and(|value| !matches!(value, "0" | "false"));
+    if is_forbidden || !is_wanted {
+        Arc::new(NoKeychain)
+    } else {
+        Arc::new(Bounded::new(os::System))
+    }
+}
+
+/// The account a secret is kept under: one per profile and configuration file.
+pub(crate) fn account(profile: &str, config: &Path) -> String {
+    format!("{profile}@{}", config.display())
+}
+
+// === impl NoKeychain ===
 
 impl Keychain for NoKeychain {
     fn read(&self, _: &str) -> Result<String, KeychainError> {
@@ -32,11 +60,22 @@ impl Keychain for NoKeychain {
 
     fn store(&self, _: &str, _: &str) -> Result<(), KeychainError> {
         Err(KeychainError::Unavailable(
-            "keychain: not wanted".to_owned(),
+            "keychain: switched off".to_owned(),
         ))
     }
 
     fn delete(&self, _: &str) -> Result<(), KeychainError> {
         Err(KeychainError::NotFound)
+    }
+}
+
+// === impl KeychainError ===
+
+impl fmt::Display for KeychainError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => formatter.write_str("keychain: no entry"),
+            Self::Unavailable(cause) => formatter.write_str(cause),
+        }
     }
 }

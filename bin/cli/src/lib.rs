@@ -15,9 +15,13 @@
 
 mod config;
 mod context;
+mod credentials;
+mod dry_run;
 mod failure;
+mod http;
 mod keychain;
 mod output;
+mod token;
 
 use std::ffi::OsString;
 

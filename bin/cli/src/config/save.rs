@@ -22,6 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Lock {
     /// Waits for the lock beside a file. The lock file stays: removing it would let two in.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        Self::within(path, PATIENCE)
+    }
+
+    /// Waits for the lock no longer than this.
+    pub(crate) fn within(path: &Path, patience: Duration) -> io::Result<Self> {
         let file = private_options()
             .create(true)
             .write(true)
@@ -31,13 +36,13 @@ impl Lock {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self(file)),
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
                     thread::sleep(Duration::from_millis(10));
                 }
                 Err(TryLockError::WouldBlock) => {
                     return Err(io::Error::new(
                         io::ErrorKind::TimedOut,
-                        "another command has held the lock for 10 seconds",
+                        format!("another command has held the lock for {patience:?}"),
                     ));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -86,7 +91,7 @@ pub(super) fn target(path: &Path) -> PathBuf {
 }
 
 /// Creates the folder of a file for its owner alone; a folder of ours is made so again.
-pub(super) fn create_folder(path: &Path, is_ours: bool) -> io::Result<()> {
+pub(crate) fn create_folder(path: &Path, is_ours: bool) -> io::Result<()> {
     let Some(folder) = path.parent() else {
         return Ok(());
     };

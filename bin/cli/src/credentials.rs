@@ -1,0 +1,308 @@
+//! Which credential a command uses, and where it is sent (section 6).
+//!
+//! The first of three that is there: the pair of flags, the pair of variables, the profile. The
+//! keychain is asked only when the secret itself is needed, which a cached token spares.
+
+use std::{fmt, io::Read as _, path::Path};
+
+use crate::{
+    config::Profile,
+    context::Context,
+    failure::Failure,
+    http::address::Address,
+    keychain::{self, KeychainError},
+    token::binding,
+};
+
+/// Where `ziggurat-platform` listens unless it is told otherwise.
+pub(crate) const DEFAULT_API_URL: &str = "http://127.0.0.1:8090";
+
+/// No secret is this long.
+const LONGEST_SECRET: u64 = 64 * 1024;
+
+/// A credential and where it came from.
+#[derive(Clone)]
+pub(crate) struct Credentials {
+    /// The credential id.
+    pub(crate) client_id: String,
+    pub(crate) source: Source,
+    /// Of a profile somebody logged in with.
+    login_id: Option<String>,
+    /// Known already unless it is in the keychain.
+    secret: Option<String>,
+}
+
+/// Where a credential came from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Source {
+    Flags,
+    Env,
+    Config,
+    Keychain,
+}
+
+/// Why there is no credential.
+#[derive(Clone, Debug)]
+pub(crate) enum Missing {
+    /// Nobody signed in.
+    Nothing,
+    /// More than absence; the failure says what.
+    Because(Failure),
+}
+
+/// The two variables.
+const VARIABLES: [&str; 2] = ["ZIGGURAT_CLIENT_ID", "ZIGGURAT_CLIENT_SECRET"];
+
+// === impl Credentials ===
+
+impl Credentials {
+    /// Finds the credential, without asking the keychain.
+    pub(crate) fn resolve(context: &mut Context<'_>) -> Result<Self, Missing> {
+        if let Some((client_id, secret)) = flag_pair(context).map_err(Missing::Because)? {
+            return Ok(Self::known(client_id, secret, Source::Flags));
+        }
+        let [id, secret] = VARIABLES.map(|name| context.environment.var(name));
+        match (id, secret) {
+            (Some(id), Some(secret)) => {
+                let (id, secret) = (id.to_owned(), secret.to_owned());
+                no_profile_named(context).map_err(Missing::Because)?;
+                return Ok(Self::known(id, secret, Source::Env));
+            }
+            (None, None) => {}
+            (id, _) => {
+                let (given, missing) = half(VARIABLES, id.is_some());
+                return Err(Missing::Because(half_pair(given, missing)));
+            }
+        }
+        let profile = context.config.profile(&context.profile).unwrap_or_default();
+        let Some(client_id) = profile.client_id else {
+            return Err(Missing::Nothing);
+        };
+        Ok(Self {
+            client_id,
+            source: match profile.client_secret {
+                Some(_) => Source::Config,
+                None => Source::Keychain,
+            },
+            login_id: profile.login_id,
+            secret: profile.client_secret,
+        })
+    }
+
+    /// The secret, from the keychain if it is there.
+    pub(crate) fn secret(&mut self, context: &Context<'_>) -> Result<String, Missing> {
+        if let Some(secret) = &self.secret {
+            return Ok(secret.clone());
+        }
+        let account = keychain::account(&context.profile, context.config.path());
+        let secret = context.keychain.read(&account).map_err(|error| match error {
+            KeychainError::NotFound => Missing::Nothing,
+            KeychainError::Unavailable(cause) => Missing::Because(Failure::auth(format!(
+                "could not read the client secret from the OS keychain ({cause}) — run 'ziggurat \
+                 platform auth login', adding --insecure-storage to keep the secret in the config \
+                 file instead"
+            ))),
+        })?;
+        self.secret = Some(secret.clone());
+        Ok(secret)
+    }
+
+    /// What binds a token to this credential at this address.
+    pub(crate) fn fingerprint(
+        &mut self,
+        address: &Address,
+        context: &Context<'_>,
+    ) -> Result<String, Missing> {
+        if let Some(login) = &self.login_id {
+            return Ok(binding::of_login(address, &self.client_id, login));
+        }
+        let secret = self.secret(context)?;
+        Ok(binding::of_secret(address, &self.client_id, &secret))
+    }
+
+    /// Tokens of the variables live as long as the process.
+    pub(crate) fn may_be_cached(&self) -> bool {
+        self.source != Source::Env
+    }
+
+    fn known(client_id: String, secret: String, source: Source) -> Self {
+        Self {
+            client_id,
+            source,
+            login_id: None,
+            secret: Some(secret),
+        }
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Credentials")
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    /// The word for it in a report.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Flags => "flags",
+            Self::Env => "env",
+            Self::Config => "config",
+            Self::Keychain => "keychain",
+        }
+    }
+}
+
+// === impl Missing ===
+
+impl Missing {
+    /// What the command fails with.
+    pub(crate) fn into_failure(self) -> Failure {
+        match self {
+            Self::Nothing => Failure::auth(
+                "no credentials found — use --client-id/--client-secret, set ZIGGURAT_CLIENT_ID \
+                 and ZIGGURAT_CLIENT_SECRET, or run 'ziggurat platform auth login'",
+            ),
+            Self::Because(failure) => failure,
+        }
+    }
+
+    /// What is wrong, when it is more than absence.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Because(failure) => Some(failure.to_string()),
+        }
+    }
+}
+
+/// The pair of flags, if they are given; half of it is an error.
+///
+/// # Errors
+///
+/// Only one of the two is there, the secret is given twice, or its file cannot be read.
+pub(crate) fn flag_pair(context: &mut Context<'_>) -> Result<Option<(String, String)>, Failure> {
+    let flags = context.connection.clone();
+    let secret = match (flags.client_secret, flags.client_secret_file) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::usage(
+                "--client-secret and --client-secret-file exclude each other: give one of them",
+            ));
+        }
+        (Some(secret), None) => Some(("--client-secret", secret)),
+        (None, Some(path)) => Some(("--client-secret-file", path)),
+        (None, None) => None,
+    };
+    match (flags.client_id, secret) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(half_pair("--client-id", "--client-secret")),
+        (None, Some((given, _))) => Err(half_pair(given, "--client-id")),
+        (Some(id), Some(("--client-secret", secret))) => Ok(Some((id, secret))),
+        (Some(id), Some((_, path))) => Ok(Some((id, secret_of(context, &path)?))),
+    }
+}
+
+/// Where requests go: the flag, the variable, the profile, or the address of the default.
+///
+/// `is_env` says that the credential is the pair of variables, which takes nothing of a profile.
+///
+/// # Errors
+///
+/// What is named there is no address of an API.
+pub(crate) fn address(context: &Context<'_>, is_env: bool) -> Result<Address, Failure> {
+    if let Some(url) = &context.connection.api_url {
+        return Address::parse(url, "--api-url");
+    }
+    let profile = if is_env {
+        None
+    } else {
+        context.config.profile(&context.profile)
+    };
+    match profile.and_then(|profile| profile.api_url) {
+        Some(url) => Address::parse(&url, &format!("api_url of profile {:?}", context.profile)),
+        None => Address::parse(DEFAULT_API_URL, "--api-url"),
+    }
+}
+
+/// Whether either of the two variables is set, so that other commands use them.
+pub(crate) fn variables_are_set(context: &Context<'_>) -> bool {
+    VARIABLES
+        .iter()
+        .any(|name| context.environment.var(name).is_some())
+}
+
+/// The profile and the address a command is about to act on, if a credential is there: for the
+/// person who is asked whether it may.
+pub(crate) fn scene(context: &mut Context<'_>) -> Option<(String, String)> {
+    let credentials = Credentials::resolve(context).ok()?;
+    let is_env = credentials.source == Source::Env;
+    let address = address(context, is_env).ok()?;
+    Some((context.profile.clone(), address.as_str().to_owned()))
+}
+
+/// A profile without what signs in.
+pub(crate) fn without_credentials(profile: Profile) -> Profile {
+    Profile {
+        client_id: None,
+        client_secret: None,
+        login_id: None,
+        ..profile
+    }
+}
+
+fn no_profile_named(context: &Context<'_>) -> Result<(), Failure> {
+    match &context.globals.profile {
+        Some(profile) => Err(Failure::usage(format!(
+            "--profile {profile} given while ZIGGURAT_CLIENT_ID and ZIGGURAT_CLIENT_SECRET are \
+             set: unset the variables to use the profile, or drop --profile"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn half<'a>(pair: [&'a str; 2], has_first: bool) -> (&'a str, &'a str) {
+    if has_first {
+        (pair[0], pair[1])
+    } else {
+        (pair[1], pair[0])
+    }
+}
+
+fn half_pair(given: &str, missing: &str) -> Failure {
+    Failure::usage(format!(
+        "{given} given without {missing}: supply both or neither"
+    ))
+}
+
+fn secret_of(context: &mut Context<'_>, path: &str) -> Result<String, Failure> {
+    let refused = |reason: &dyn fmt::Display| {
+        Failure::usage(format!("--client-secret-file {path}: {reason}"))
+    };
+    let mut text = String::new();
+    let read = if path == "-" {
+        let stdin = &mut context.streams.stdin;
+        stdin.take(LONGEST_SECRET).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(Path::new(path))
+            .and_then(|file| file.take(LONGEST_SECRET).read_to_string(&mut text))
+    };
+    read.map_err(|error| refused(&error))?;
+    let secret = text.strip_suffix('\n').unwrap_or(&text);
+    let secret = secret.strip_suffix('\r').unwrap_or(secret);
+    if secret.is_empty() {
+        return Err(refused(&"it is empty"));
+    }
+    // Standard input can be read once, and the credential may be asked for twice.
+    let secret = secret.to_owned();
+    context.connection.client_secret_file = None;
+    context.connection.client_secret = Some(secret.clone());
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,501 @@
+//! The client of the account API: credentials, token, request, classification.
+//!
+//! Nothing is looked up before the first request, so a command that fails its own checks has
+//! asked neither the keychain nor the network.
+
+pub(crate) mod address;
+pub(crate) mod classify;
+mod connect;
+pub(crate) mod log;
+pub(crate) mod mask;
+pub(crate) mod message;
+mod proxy;
+mod retry;
+mod tls;
+pub(crate) mod transport;
+
+use std::time::Duration;
+
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use bytes::Bytes;
+use jiff::Timestamp;
+
+pub(crate) use self::message::{Incoming as Answer, Recorded};
+use self::{
+    address::Address,
+    log::{Level, Log},
+    message::{Outcome, Outgoing, Purpose, Trouble},
+    transport::Transport,
+};
+use crate::{
+    context::Context,
+    credentials::{self, Credentials, Source},
+    failure::Failure,
+    token::{Token, cache::Cache, exchange},
+};
+
+/// How long a command waits for another one that is exchanging the same credential.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The account API, as a command sees it.
+pub(crate) struct Api<'c, 'a> {
+    context: &'c mut Context<'a>,
+    transport: Transport<'a>,
+    session: Option<Session>,
+    /// A token that is obtained is not kept for the next command.
+    leaves_no_trace: bool,
+}
+
+/// What became of a request that writes.
+pub(crate) enum Sent {
+    /// The server answered.
+    Answer(Answer),
+    /// A dry run stopped it.
+    Stopped(Recorded),
+}
+
+/// One request of the API.
+pub(crate) struct Call<'r> {
+    /// What failed, if it fails.
+    pub(crate) action: &'r str,
+    pub(crate) method: Method,
+    /// Path and query under the base.
+    pub(crate) path: &'r str,
+    /// On top of those every request has.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+}
+
+/// A connection of one command.
+struct Session {
+    address: Address,
+    credentials: Credentials,
+    held: Option<Held>,
+}
+
+/// A token in use.
+struct Held {
+    token: Token,
+    /// This process obtained it: if it is refused, another one will be too.
+    is_minted: bool,
+}
+
+// === impl Api ===
+
+impl<'c, 'a> Api<'c, 'a> {
+    /// The API of a command. Nothing happens yet.
+    pub(crate) fn new(context: &'c mut Context<'a>) -> Self {
+        let log = Log {
+            level: match (context.globals.debug, context.globals.verbose) {
+                (true, _) => Level::Debug,
+                (false, true) => Level::Verbose,
+                (false, false) => Level::Quiet,
+            },
+            to_terminal: context.environment.terminals().stderr,
+        };
+        let mut transport = Transport::new(context.environment, log, context.dry_run);
+        if let Some(secret) = &context.connection.client_secret {
+            transport.mask.learn(secret);
+        }
+        Self {
+            context,
+            transport,
+            session: None,
+            leaves_no_trace: false,
+        }
+    }
+
+    /// Keeps no token for the next command.
+    pub(crate) fn without_trace(mut self) -> Self {
+        self.leaves_no_trace = true;
+        self
+    }
+
+    /// The command's context.
+    pub(crate) fn context(&mut self) -> &mut Context<'a> {
+        self.context
+    }
+
+    /// Reads.
+    ///
+    /// # Errors
+    ///
+    /// No credential, no token, no answer, or one that is no success.
+    pub(crate) async fn get(&mut self, action: &str, path: &str) -> Result<Answer, Failure> {
+        match self.send(action, Method::GET, path, None).await? {
+            Sent::Answer(answer) => Ok(answer),
+            Sent::Stopped(_) => Err(Failure::general(format!("{action}: a read was stopped"))),
+        }
+    }
+
+    /// Sends a request, with a JSON body if it has one.
+    ///
+    /// # Errors
+    ///
+    /// No credential, no token, no answer, or one that is no success.
+    pub(crate) async fn send(
+        &mut self,
+        action: &str,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Sent, Failure> {
+        let mut headers = HeaderMap::new();
+        if body.is_some() {
+            headers.insert(
+                header::CONTENT_TYPE,
+                HeaderValue::from_static("application/json"),
+            );
+        }
+        let call = Call {
+            action,
+            method,
+            path,
+            headers,
+            body: body.map(Bytes::from),
+        };
+        let sent = self.call(&call).await?;
+        if let Sent::Answer(answer) = &sent
+            && let Some(failure) = self.failure_of(&call, answer)
+        {
+            return Err(failure);
+        }
+        Ok(sent)
+    }
+
+    /// Sends a request and hands back whatever was answered, failures too.
+    ///
+    /// # Errors
+    ///
+    /// No credential, no token, or no answer.
+    pub(crate) async fn call(&mut self, call: &Call<'_>) -> Result<Sent, Failure> {
+        loop {
+            let (bearer, is_minted) = self.bearer().await?;
+            let request = self.outgoing(call, &bearer)?;
+            let outcome = self
+                .transport
+                .send(&request, &mut *self.context.streams.stderr)
+                .await
+                .map_err(|trouble| self.unanswered(call, &request, &trouble))?;
+            match outcome {
+                Outcome::Stopped(recorded) => return Ok(Sent::Stopped(recorded)),
+                // The server refused before it acted, so even a write may be sent again.
+                Outcome::Answer(answer)
+                    if answer.status == StatusCode::UNAUTHORIZED && !is_minted =>
+                {
+                    self.drop_token();
+                }
+                Outcome::Answer(answer) => return Ok(Sent::Answer(answer)),
+            }
+        }
+    }
+
+    /// The failure an answer stands for.
+    pub(crate) fn failure_of(&self, call: &Call<'_>, answer: &Answer) -> Option<Failure> {
+        let failure = classify::failure(answer, &self.transport.mask)?;
+        let url = self.url(call.path).unwrap_or_default();
+        Some(failure.with_request(call.method.as_str(), self.transport.mask.url(&url)))
+    }
+
+    /// The address requests go to.
+    pub(crate) fn address(&mut self) -> Result<Address, Failure> {
+        Ok(self.session()?.address.clone())
+    }
+
+    /// The credential in use.
+    pub(crate) fn credentials(&mut self) -> Result<Credentials, Failure> {
+        Ok(self.session()?.credentials.clone())
+    }
+
+    /// Exchanges a credential for a token; nothing is kept.
+    ///
+    /// # Errors
+    ///
+    /// The token endpoint refused, or did not answer.
+    pub(crate) async fn exchange(
+        &mut self,
+        address: &Address,
+        client_id: &str,
+        secret: &str,
+    ) -> Result<Token, Failure> {
+        self.warn_of_listeners(address);
+        self.transport.mask.learn(secret);
+        let timeout = self.context.connection.timeout;
+        let request = exchange::request(address, client_id, secret, timeout, own_headers());
+        let about = |failure: Failure, mask: &mask::Mask| {
+            failure.with_request("POST", mask.url(&request.url))
+        };
+        let mask = |transport: &Transport<'_>, trouble: &Trouble| {
+            about(
+                exchange::unanswered(trouble, address, &transport.mask),
+                &transport.mask,
+            )
+        };
+        let outcome = self
+            .transport
+            .send(&request, &mut *self.context.streams.stderr)
+            .await
+            .map_err(|trouble| mask(&self.transport, &trouble))?;
+        let Outcome::Answer(answer) = outcome else {
+            return Err(Failure::general("a dry run stopped the token exchange"));
+        };
+        let token = exchange::token(&answer, address, Timestamp::now(), &self.transport.mask)
+            .map_err(|failure| about(failure, &self.transport.mask))?;
+        self.transport.mask.learn(&token.access_token);
+        Ok(token)
+    }
+
+    /// Sends a request that carries no credential, and is not repeated.
+    pub(crate) async fn probe(
+        &mut self,
+        url: String,
+        timeout: Duration,
+    ) -> Result<Answer, Trouble> {
+        let request = Outgoing {
+            method: Method::GET,
+            url,
+            headers: own_headers(),
+            body: None,
+            purpose: Purpose::Call,
+            timeout: Some(timeout),
+            retries: 0,
+        };
+        let notes = &mut *self.context.streams.stderr;
+        match self.transport.send(&request, notes).await? {
+            Outcome::Answer(answer) => Ok(answer),
+            Outcome::Stopped(_) => Err(Trouble::Answer("a read was stopped".to_owned())),
+        }
+    }
+
+    /// What is masked in this command.
+    pub(crate) fn mask(&self) -> &mask::Mask {
+        &self.transport.mask
+    }
+
+    /// The token to send, and whether this process obtained it.
+    async fn bearer(&mut self) -> Result<(String, bool), Failure> {
+        let now = Timestamp::now();
+        let leaves_no_trace = self.leaves_no_trace;
+        let session = self.session()?;
+        if let Some(held) = &session.held
+            && held.token.is_fresh(now)
+        {
+            return Ok((held.token.access_token.clone(), held.is_minted));
+        }
+        let address = session.address.clone();
+        let mut credentials = session.credentials.clone();
+        if !credentials.may_be_cached() || leaves_no_trace {
+            if let Some(token) = self.cached(&address, &mut credentials)? {
+                return Ok(self.hold(token, credentials, false));
+            }
+            let token = self.minted(&address, &mut credentials).await?;
+            return Ok(self.hold(token, credentials, true));
+        }
+        if let Some(token) = self.cached(&address, &mut credentials)? {
+            return Ok(self.hold(token, credentials, false));
+        }
+        let cache = self.cache();
+        let patience = self.context.connection.timeout.unwrap_or(PATIENCE);
+        // Of many commands at once with a cold cache one exchanges; the others find its token.
+        let lock = cache.lock(patience.min(PATIENCE));
+        if let Some(token) = self.cached(&address, &mut credentials)? {
+            return Ok(self.hold(token, credentials, false));
+        }
+        let token = self.minted(&address, &mut credentials).await?;
+        let fingerprint = credentials
+            .fingerprint(&address, self.context)
+            .map_err(credentials::Missing::into_failure)?;
+        if let Err(error) = cache.save(&token, &fingerprint) {
+            let log = self.transport_log();
+            let notes = &mut *self.context.streams.stderr;
+            log.remark(notes, &format!("Warning: the token is not kept: {error}"));
+        }
+        drop(lock);
+        Ok(self.hold(token, credentials, true))
+    }
+
+    fn cached(
+        &self,
+        address: &Address,
+        credentials: &mut Credentials,
+    ) -> Result<Option<Token>, Failure> {
+        if !credentials.may_be_cached() {
+            return Ok(None);
+        }
+        let Some(cached) = self.cache().load() else {
+            return Ok(None);
+        };
+        if !cached.token.is_fresh(Timestamp::now()) {
+            return Ok(None);
+        }
+        let fingerprint = credentials
+            .fingerprint(address, self.context)
+            .map_err(credentials::Missing::into_failure)?;
+        Ok((cached.fingerprint == fingerprint).then_some(cached.token))
+    }
+
+    async fn minted(
+        &mut self,
+        address: &Address,
+        credentials: &mut Credentials,
+    ) -> Result<Token, Failure> {
+        let secret = credentials
+            .secret(self.context)
+            .map_err(credentials::Missing::into_failure)?;
+        self.exchange(address, &credentials.client_id, &secret)
+            .await
+    }
+
+    fn hold(&mut self, token: Token, credentials: Credentials, is_minted: bool) -> (String, bool) {
+        self.transport.mask.learn(&token.access_token);
+        let bearer = token.access_token.clone();
+        if let Some(session) = &mut self.session {
+            session.credentials = credentials;
+            session.held = Some(Held { token, is_minted });
+        }
+        (bearer, is_minted)
+    }
+
+    /// Forgets a token that was refused, here and in the cache, unless another command has put a
+    /// newer one there meanwhile.
+    fn drop_token(&mut self) {
+        let held = self
+            .session
+            .as_mut()
+            .and_then(|session| session.held.take());
+        let cache = self.cache();
+        let is_ours = cache
+            .load()
+            .zip(held)
+            .is_some_and(|(cached, held)| cached.token.access_token == held.token.access_token);
+        if is_ours {
+            // A token that cannot be removed is refused again, and dropped again.
+            let _ = cache.clear();
+        }
+    }
+
+    fn session(&mut self) -> Result<&mut Session, Failure> {
+        if self.session.is_none() {
+            let credentials =
+                Credentials::resolve(self.context).map_err(credentials::Missing::into_failure)?;
+            let address = credentials::address(self.context, credentials.source == Source::Env)?;
+            self.session = Some(Session {
+                address,
+                credentials,
+                held: None,
+            });
+        }
+        self.session
+            .as_mut()
+            .ok_or_else(|| Failure::general("no session"))
+    }
+
+    fn outgoing(&self, call: &Call<'_>, bearer: &str) -> Result<Outgoing, Failure> {
+        let mut headers = own_headers();
+        headers.extend(
+            call.headers
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        let authorization = HeaderValue::from_str(&format!("Bearer {bearer}"))
+            .map_err(|_| Failure::server("the access token cannot be sent in a header"))?;
+        headers.insert(header::AUTHORIZATION, authorization);
+        Ok(Outgoing {
+            method: call.method.clone(),
+            url: self.url(call.path).unwrap_or_default(),
+            headers,
+            body: call.body.clone(),
+            purpose: Purpose::Call,
+            timeout: self.context.connection.timeout,
+            retries: self.context.connection.retries,
+        })
+    }
+
+    fn unanswered(&self, call: &Call<'_>, request: &Outgoing, trouble: &Trouble) -> Failure {
+        let mask = &self.transport.mask;
+        let url = mask.url(&request.url);
+        let method = capitalised(&call.method);
+        let cause = mask.text(&trouble.to_string());
+        let message = format!("{}: {method} {url:?}: {cause}", call.action);
+        let failure = match trouble {
+            Trouble::Deadline(_) => Failure::timeout(message),
+            Trouble::Connection { .. } => Failure::unreachable(message),
+            Trouble::Answer(_) => Failure::server(message),
+        };
+        failure.with_request(call.method.as_str(), url)
+    }
+
+    fn url(&self, path: &str) -> Option<String> {
+        self.session
+            .as_ref()
+            .map(|session| session.address.join(path))
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::of(&self.context.config.cache_folder(), &self.context.profile)
+    }
+
+    fn transport_log(&self) -> Log {
+        self.transport.log
+    }
+
+    fn warn_of_listeners(&mut self, address: &Address) {
+        if address.is_open_to_listeners() {
+            let shown = address.as_str();
+            self.context.streams.note(format_args!(
+                "Warning: {shown} is plain http: whoever is on the way there can read the \
+                 credential and take it"
+            ));
+        }
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// The failure when a success has a body that is not what the command needs.
+    pub(crate) fn undecodable(action: &str, reason: impl std::fmt::Display) -> Failure {
+        Failure::server(format!("{action}: {reason}"))
+    }
+}
+
+/// What every request of this program carries.
+fn own_headers() -> HeaderMap {
+    let os = match std::env::consts::OS {
+        "macos" => "darwin",
+        os => os,
+    };
+    let agent = format!(
+        "ziggurat/{} ({os}; {})",
+        env!("CARGO_PKG_VERSION"),
+        architecture()
+    );
+    let mut headers = HeaderMap::new();
+    if let Ok(agent) = HeaderValue::from_str(&agent) {
+        headers.insert(header::USER_AGENT, agent);
+    }
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    headers
+}
+
+/// The architecture, by the name it goes by on the web.
+pub(crate) fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// The operating system, by the name it goes by on the web.
+pub(crate) fn operating_system() -> &'static str {
+    match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    }
+}
+
+fn capitalised(method: &Method) -> String {
+    let (first, rest) = method.as_str().split_at(1);
+    first.to_owned() + &rest.to_ascii_lowercase()
+}

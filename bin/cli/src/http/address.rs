@@ -1,0 +1,306 @@
+//! Addresses: the base of the API as somebody wrote it, and one request's target.
+
+use http::Uri;
+
+use crate::failure::Failure;
+
+/// The base of the API: `http` or `https`, a host, perhaps a path, nothing else.
+///
+/// Kept as it was written, but for a slash at its end, because it is part of what a cached token
+/// is bound to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Address(String);
+
+/// Where one request goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    uri: Uri,
+}
+
+/// A target of the same scheme, host and port is of the same origin.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Origin {
+    pub(crate) is_tls: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+// === impl Address ===
+
+impl Address {
+    /// Checks an address; `source` names who wrote it, for the message.
+    ///
+    /// # Errors
+    ///
+    /// It is no absolute `http` or `https` URL, or carries more than a path: exit 2.
+    pub(crate) fn parse(text: &str, source: &str) -> Result<Self, Failure> {
+        let refused = |reason: &str| {
+            let shown = super::mask::Mask::default().url(text);
+            Err(Failure::usage(format!(
+                "invalid {source} {shown:?}: {reason}"
+            )))
+        };
+        if text.contains(['#', '?']) {
+            return refused("a query or a fragment has no place in the base of the API");
+        }
+        if text.bytes().any(|byte| byte <= b' ' || byte >= 0x7f) {
+            return refused("only printable ASCII characters make an address");
+        }
+        let Ok(uri) = text.parse::<Uri>() else {
+            return refused("not a URL");
+        };
+        let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return refused("want an absolute http or https URL");
+        };
+        if authority.as_str().contains('@') {
+            return refused("credentials have no place in it; use --client-id and --client-secret");
+        }
+        if uri.host().is_none_or(str::is_empty) {
+            return refused("it names no host");
+        }
+        if authority.as_str().ends_with(':')
+            || authority.port_u16().is_none() && has_port(authority.as_str())
+        {
+            return refused("its port is no number from 0 to 65535");
+        }
+        Ok(Self(text.trim_end_matches('/').to_owned()))
+    }
+
+    /// The address, without a slash at its end.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The address of a path under this base.
+    pub(crate) fn join(&self, path: &str) -> String {
+        format!("{}{path}", self.0)
+    }
+
+    /// Whoever listens on the way can read what is sent there.
+    pub(crate) fn is_open_to_listeners(&self) -> bool {
+        Target::parse(&self.0)
+            .is_ok_and(|target| !target.origin().is_tls && !is_loopback(&target.origin().host))
+    }
+}
+
+// === impl Target ===
+
+impl Target {
+    /// Reads the address of a request; the error says what is wrong with it.
+    pub(crate) fn parse(url: &str) -> Result<Self, String> {
+        let (url, _) = url.split_once('#').unwrap_or((url, ""));
+        let uri: Uri = escaped(url)
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| error.to_string())?;
+        match (uri.scheme_str(), uri.host()) {
+            (Some("http" | "https"), Some(host)) if !host.is_empty() => Ok(Self { uri }),
+            (Some(scheme), Some(_)) => Err(format!("unsupported protocol scheme {scheme:?}")),
+            _ => Err("no host in the address".to_owned()),
+        }
+    }
+
+    /// The address a redirect from here names.
+    pub(crate) fn redirected(&self, location: &str) -> Result<Self, String> {
+        let scheme = self.uri.scheme_str().unwrap_or("http");
+        let authority = self.host_header();
+        if location.starts_with("//") {
+            return Self::parse(&format!("{scheme}:{location}"));
+        }
+        if location.contains("://") {
+            return Self::parse(location);
+        }
+        let path = self.uri.path();
+        let path = match location.chars().next() {
+            Some('/') => location.to_owned(),
+            Some('?') => format!("{path}{location}"),
+            _ => {
+                let folder = path.rfind('/').map_or("/", |slash| &path[..=slash]);
+                format!("{folder}{location}")
+            }
+        };
+        Self::parse(&format!("{scheme}://{authority}{path}"))
+    }
+
+    /// The whole address.
+    pub(crate) fn url(&self) -> String {
+        self.uri.to_string()
+    }
+
+    /// The scheme, host and port.
+    pub(crate) fn origin(&self) -> Origin {
+        let is_tls = self.uri.scheme_str() == Some("https");
+        let host = self.uri.host().unwrap_or_default();
+        let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+        Origin {
+            is_tls,
+            host: bare.unwrap_or(host).to_ascii_lowercase(),
+            port: self.uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+        }
+    }
+
+    /// What the `Host` header says.
+    pub(crate) fn host_header(&self) -> &str {
+        let authority = self.uri.authority().map_or("", |a| a.as_str());
+        authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host)
+    }
+
+    /// What the request line says to the server itself.
+    pub(crate) fn path(&self) -> &str {
+        self.uri.path_and_query().map_or("/", |path| path.as_str())
+    }
+}
+
+// === impl Origin ===
+
+impl Origin {
+    /// Host and port, as a proxy is asked for them.
+    pub(crate) fn authority(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// A host that is this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let host = host.trim_end_matches('.');
+    if host.eq_ignore_ascii_case("localhost") {
+        return true;
+    }
+    host.parse::<std::net::IpAddr>()
+        .is_ok_and(|address| address.is_loopback())
+}
+
+/// The bytes of a percent-encoded part of an address.
+pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = text
+            .get(at + 1..at + 3)
+            .filter(|_| bytes[at] == b'%')
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        plain.push(code.unwrap_or(bytes[at]));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    plain
+}
+
+fn has_port(authority: &str) -> bool {
+    let after_host = authority.rsplit_once(']').map_or(authority, |(_, end)| end);
+    after_host.contains(':')
+}
+
+/// The text with what no request line may carry percent-encoded; the rest stays byte for byte.
+fn escaped(url: &str) -> String {
+    let mut shown = String::with_capacity(url.len());
+    for byte in url.bytes() {
+        let is_plain = byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
+        if is_plain {
+            shown.push(char::from(byte));
+        } else {
+            shown.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_is_kept_as_written_without_its_last_slash() {
+        for (text, kept) in [
+            ("http://127.0.0.1:8090", "http://127.0.0.1:8090"),
+            (
+                "https://API.example.com/base/",
+                "https://API.example.com/base",
+            ),
+            ("http://[::1]:80/", "http://[::1]:80"),
+        ] {
+            let address = Address::parse(text, "--api-url").expect(text);
+            assert_eq!(address.as_str(), kept);
+        }
+    }
+
+    #[test]
+    fn a_base_that_is_more_or_less_than_a_base_is_refused() {
+        for text in [
+            "",
+            "api.example.com",
+            "/path",
+            "ftp://h",
+            "http://",
+            "http://user:hush@h",
+            "http://user@h",
+            "http://h?x=1",
+            "http://h#x",
+            "http://h:port",
+            "http://h:70000",
+            "http://h:",
+            "http://h /x",
+            "http://hé",
+        ] {
+            let failure = Address::parse(text, "--api-url").expect_err(text);
+            assert_eq!(failure.exit(), 2, "{text}");
+            assert!(!failure.to_string().contains("hush"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn only_plain_http_to_another_machine_is_open_to_listeners() {
+        for (text, is_open) in [
+            ("http://127.0.0.1:1", false),
+            ("http://localhost", false),
+            ("http://[::1]", false),
+            ("http://10.0.0.1", true),
+            ("http://api.example.com/x", true),
+            ("https://api.example.com", false),
+        ] {
+            let address = Address::parse(text, "--api-url").expect(text);
+            assert_eq!(address.is_open_to_listeners(), is_open, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_target_keeps_its_bytes_and_escapes_what_no_request_line_carries() {
+        for (url, path) in [
+            ("http://h/a%2Fb?x=%20&y=+", "/a%2Fb?x=%20&y=+"),
+            ("http://h/a b/é?q=<é>", "/a%20b/%C3%A9?q=%3C%C3%A9%3E"),
+            ("http://h", "/"),
+            ("http://h/a#frag", "/a"),
+        ] {
+            assert_eq!(Target::parse(url).expect(url).path(), path);
+        }
+    }
+
+    #[test]
+    fn a_redirect_is_read_against_where_it_came_from() {
+        let from = Target::parse("https://h:1/a/b?x=1").expect("a target");
+        for (location, to) in [
+            ("/c", "https://h:1/c"),
+            ("c", "https://h:1/a/c"),
+            ("?y=2", "https://h:1/a/b?y=2"),
+            ("//other/d", "https://other/d"),
+            ("http://other/e", "http://other/e"),
+        ] {
+            assert_eq!(from.redirected(location).expect(location).url(), to);
+        }
+        assert!(from.redirected("ftp://x/y").is_err());
+    }
+
+    #[test]
+    fn the_same_host_on_another_port_or_scheme_is_another_origin() {
+        let origin = |url| Target::parse(url).expect("a target").origin();
+        assert_eq!(origin("http://h"), origin("http://H:80/x"));
+        assert_ne!(origin("http://h"), origin("https://h"));
+        assert_ne!(origin("https://h"), origin("https://h:444"));
+        assert_eq!(origin("https://[::1]").authority(), "[::1]:443");
+    }
+}

@@ -1,0 +1,315 @@
+//! What an answer that is no success means (section 10). The status decides; the body only says
+//! more about it.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{mask::Mask, message::Incoming, retry};
+use crate::failure::{Code, Failure};
+
+/// Reasons the API names that mean something to a person.
+const REASONS: [&str; 3] = [
+    "membership_revoked",
+    "plan_expired",
+    "developer_plan_backup",
+];
+
+/// The failure an answer stands for; nothing when it is a success.
+pub(crate) fn failure(answer: &Incoming, mask: &Mask) -> Option<Failure> {
+    if answer.status.is_success() {
+        return None;
+    }
+    let said = Said::of(answer, mask);
+    let failure = said.classified(answer);
+    let failure = failure.with_status(answer.status.as_u16());
+    let failure = match &said.reason {
+        Some(reason) => failure.with_reason(reason.as_str()),
+        None => failure,
+    };
+    Some(match said.server {
+        Some(server) => failure.with_server(server),
+        None => failure,
+    })
+}
+
+/// An answer of a router or a proxy that knows nothing of the API: a 404 without `code`.
+pub(crate) fn is_of_a_router(answer: &Incoming) -> bool {
+    let names_code = serde_json::from_slice::<Value>(&answer.body).is_ok_and(|body| {
+        body.as_object()
+            .is_some_and(|body| body.contains_key("code"))
+    });
+    answer.status.as_u16() == 404 && !names_code
+}
+
+/// What to do about an answer of a router.
+pub(crate) const WRONG_BASE: &str = "this server does not serve an endpoint this command needs: a \
+     router or a proxy answered, not the account API. Check --api-url, or the api_url of the \
+     profile; it ends before /account/v1";
+
+/// What the server said, as it may be shown.
+struct Said {
+    excerpt: String,
+    reason: Option<String>,
+    server: Option<Value>,
+}
+
+// === impl Said ===
+
+impl Said {
+    fn of(answer: &Incoming, mask: &Mask) -> Self {
+        let server = (!answer.body.is_empty()).then(|| {
+            let shown = mask.body(&answer.body);
+            serde_json::from_str::<Value>(&shown)
+                .unwrap_or_else(|_| Value::from(mask.dump(&answer.body)))
+        });
+        let member = |name| server.as_ref()?.get(name)?.as_str();
+        let reason = member("reason")
+            .filter(|reason| REASONS.contains(reason))
+            .map(str::to_owned);
+        let excerpt = match member("message").filter(|message| !message.trim().is_empty()) {
+            Some(message) => {
+                let message = mask.excerpt(message.as_bytes());
+                match &reason {
+                    Some(reason) => format!("{message} ({reason})"),
+                    None => message,
+                }
+            }
+            None => mask.excerpt(&answer.body),
+        };
+        Self {
+            excerpt,
+            reason,
+            server,
+        }
+    }
+
+    fn classified(&self, answer: &Incoming) -> Failure {
+        let status = answer.status.as_u16();
+        let excerpt = &self.excerpt;
+        let plainly = |label: &str| {
+            format!("{label} ({status}): {excerpt}")
+                .trim_end()
+                .to_owned()
+        };
+        let advised = |advice: &str| format!("{advice}\n(server said ({status}): {excerpt})");
+        match status {
+            401 => Failure::auth(plainly("authentication error")),
+            403 => Failure::forbidden(plainly("authentication error")),
+            400 if contains(&answer.body, "plan does not allow") => Failure::forbidden(advised(
+                "this tenant's plan does not allow this resource: the credential is valid, so \
+                 signing in again changes nothing. 'ziggurat platform doctor' shows the plan",
+            )),
+            400 if contains(&answer.body, "requires status")
+                || contains(&answer.body, "database is not in available status") =>
+            {
+                Failure::conflict(advised(
+                    "the resource is busy with another operation: wait until that is done, then \
+                     run the command again",
+                ))
+            }
+            404 if !is_of_a_router(answer) => Failure::not_found(plainly("resource not found")),
+            404 => Failure::general(advised(WRONG_BASE)),
+            408 | 504 => Failure::timeout(plainly("request timed out")),
+            409 => Failure::conflict(plainly("conflict")),
+            429 => {
+                let asked = retry::asked_for(&answer.headers, Timestamp::now());
+                let message = plainly("rate limited");
+                Failure::rate_limited(match asked {
+                    Some(asked) => format!("{message}, retry after {}s", asked.as_secs()),
+                    None => message,
+                })
+            }
+            500..=599 => Failure::server(plainly("API error")),
+            _ => Failure::new(Code::General, plainly("API error")),
+        }
+    }
+}
+
+fn contains(body: &[u8], phrase: &str) -> bool {
+    body.windows(phrase.len())
+        .any(|window| window == phrase.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Incoming {
+        Incoming {
+            status: StatusCode::from_u16(status).expect("a status"),
+            headers: HeaderMap::new(),
+            body: body.to_owned().into(),
+        }
+    }
+
+    fn classified(status: u16, body: &str) -> Failure {
+        failure(&answer(status, body), &Mask::default()).expect("a failure")
+    }
+
+    #[test]
+    fn every_status_has_its_message_and_its_exit_code() {
+        for (status, body, message, exit) in [
+            (
+                401,
+                r#"{"code":401,"message":"no"}"#,
+                "authentication error (401): no",
+                5,
+            ),
+            (403, "<html>", "authentication error (403): <html>", 5),
+            (401, "", "authentication error (401):", 5),
+            (
+                400,
+                r#"{"code":400,"message":"bad"}"#,
+                "API error (400): bad",
+                1,
+            ),
+            (
+                400,
+                r#"{"message":"database limit for plan reached"}"#,
+                "API error (400): database limit for plan reached",
+                1,
+            ),
+            (
+                404,
+                r#"{"code":404,"message":"client not found"}"#,
+                "resource not found (404): client not found",
+                4,
+            ),
+            (
+                404,
+                r#"{"code":"x"}"#,
+                r#"resource not found (404): {"code":"x"}"#,
+                4,
+            ),
+            (408, "", "request timed out (408):", 3),
+            (504, "late", "request timed out (504): late", 3),
+            (409, r#"{"message":"taken"}"#, "conflict (409): taken", 1),
+            (429, "slow", "rate limited (429): slow", 1),
+            (500, "<h1>oops</h1>", "API error (500): <h1>oops</h1>", 1),
+            (302, "", "API error (302):", 1),
+            (418, "tea", "API error (418): tea", 1),
+            (
+                403,
+                r#"{"message":"gone","reason":"membership_revoked"}"#,
+                "authentication error (403): gone (membership_revoked)",
+                5,
+            ),
+            (
+                403,
+                r#"{"message":"gone","reason":"whatever"}"#,
+                "authentication error (403): gone",
+                5,
+            ),
+            (
+                500,
+                r#"{"message":7}"#,
+                r#"API error (500): {"message":7}"#,
+                1,
+            ),
+        ] {
+            let failure = classified(status, body);
+            assert_eq!(failure.to_string(), message, "{status} {body}");
+            assert_eq!(failure.exit(), exit, "{status} {body}");
+            assert_eq!(failure.status(), Some(status));
+        }
+        for status in 200..300 {
+            assert!(failure(&answer(status, "x"), &Mask::default()).is_none());
+        }
+    }
+
+    #[test]
+    fn three_answers_come_with_advice_and_the_words_of_the_server() {
+        for (status, body, first, last, exit) in [
+            (
+                400,
+                r#"{"message":"plan does not allow creating x"}"#,
+                "this tenant's plan does not allow this resource:",
+                "(server said (400): plan does not allow creating x)",
+                5,
+            ),
+            (
+                400,
+                "requires status available",
+                "the resource is busy with another operation",
+                "(server said (400): requires status available)",
+                1,
+            ),
+            (
+                400,
+                r#"{"message":"database is not in available status"}"#,
+                "the resource is busy with another operation",
+                "(server said (400): database is not in available status)",
+                1,
+            ),
+            (
+                404,
+                r#"{"message":"Not Found"}"#,
+                "this server does not serve an endpoint this command needs:",
+                "(server said (404): Not Found)",
+                1,
+            ),
+            (
+                404,
+                "",
+                "this server does not serve an endpoint this command needs:",
+                "(server said (404): )",
+                1,
+            ),
+            (
+                404,
+                "[404]",
+                "this server does not serve an endpoint this command needs:",
+                "(server said (404): [404])",
+                1,
+            ),
+        ] {
+            let failure = classified(status, body);
+            let message = failure.to_string();
+            assert!(message.starts_with(first), "{message}");
+            assert_eq!(message.lines().last(), Some(last), "{body}");
+            assert_eq!(failure.exit(), exit, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_rate_limit_says_how_long() {
+        let mut answer = answer(429, r#"{"message":"slow down"}"#);
+        answer
+            .headers
+            .insert(header::RETRY_AFTER, HeaderValue::from_static("42"));
+        let failure = failure(&answer, &Mask::default()).expect("a failure");
+        assert_eq!(
+            failure.to_string(),
+            "rate limited (429): slow down, retry after 42s"
+        );
+    }
+
+    #[test]
+    fn a_failure_never_quotes_a_secret() {
+        let mut mask = Mask::default();
+        mask.learn("the-secret-itself");
+        for body in [
+            r#"{"code":400,"message":"the-secret-itself is wrong"}"#,
+            r#"{"code":400,"token":"the-secret-itself"}"#,
+            "the-secret-itself",
+        ] {
+            let failure = super::failure(&answer(400, body), &mask).expect("a failure");
+            let shown = failure.render(crate::output::Format::Json, false);
+            assert!(!shown.contains("the-secret-itself"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_rule_looks_at_the_whole_body_and_quotes_the_start_of_it() {
+        let body = format!("{}plan does not allow", "x".repeat(5000));
+        let failure = classified(400, &body);
+        assert_eq!(failure.exit(), 5);
+        assert!(
+            failure
+                .to_string()
+                .contains("(truncated, 5019 bytes total)")
+        );
+    }
+}

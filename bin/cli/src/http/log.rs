@@ -1,0 +1,149 @@
+//! What `--verbose` and `--debug` show of each exchange, on standard error (section 14.1).
+
+use std::{io::Write, time::Duration};
+
+use http::{HeaderMap, HeaderName};
+
+use super::{
+    mask::{Mask, is_json},
+    message::{Incoming, Outgoing, Purpose},
+};
+use crate::output::escape_lines;
+
+/// How much is shown of each exchange.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Level {
+    Quiet,
+    /// The request line and the status line.
+    Verbose,
+    /// The headers and the bodies too.
+    Debug,
+}
+
+/// Writes exchanges down.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log {
+    pub(crate) level: Level,
+    /// Control characters of a server do not reach a terminal.
+    pub(crate) to_terminal: bool,
+}
+
+// === impl Log ===
+
+impl Log {
+    /// A request that is about to leave.
+    pub(super) fn request(
+        self,
+        to: &mut dyn Write,
+        mask: &Mask,
+        url: &str,
+        request: &Outgoing,
+        headers: &HeaderMap,
+    ) {
+        if self.level == Level::Quiet {
+            return;
+        }
+        self.line(to, &format!("> {} {}", request.method, mask.url(url)));
+        if self.level == Level::Verbose {
+            if headers.contains_key(http::header::AUTHORIZATION) {
+                self.line(to, &format!("> Authorization: {}", super::mask::MASK));
+            }
+            return;
+        }
+        self.headers(to, mask, '>', headers);
+        if let Some(body) = &request.body {
+            self.body(to, mask, '>', request.purpose, body);
+        }
+    }
+
+    /// An answer that came.
+    pub(super) fn answer(
+        self,
+        to: &mut dyn Write,
+        mask: &Mask,
+        purpose: Purpose,
+        answer: &Incoming,
+        took: Duration,
+    ) {
+        if self.level == Level::Quiet {
+            return;
+        }
+        self.line(
+            to,
+            &format!("< {} ({})", answer.status_line(), milliseconds(took)),
+        );
+        if self.level == Level::Debug {
+            self.headers(to, mask, '<', &answer.headers);
+            self.body(to, mask, '<', purpose, &answer.body);
+        }
+    }
+
+    /// No answer came.
+    pub(super) fn trouble(self, to: &mut dyn Write, mask: &Mask, cause: &str, took: Duration) {
+        if self.level > Level::Quiet {
+            let cause = mask.text(cause);
+            self.line(to, &format!("< error: {cause} ({})", milliseconds(took)));
+        }
+    }
+
+    /// A remark for those who asked to see more.
+    pub(crate) fn remark(self, to: &mut dyn Write, text: &str) {
+        if self.level > Level::Quiet {
+            self.line(to, text);
+        }
+    }
+
+    fn headers(self, to: &mut dyn Write, mask: &Mask, arrow: char, headers: &HeaderMap) {
+        for (name, value) in shown_headers(headers, mask) {
+            self.line(to, &format!("{arrow} {name}: {value}"));
+        }
+    }
+
+    fn body(self, to: &mut dyn Write, mask: &Mask, arrow: char, purpose: Purpose, body: &[u8]) {
+        if body.is_empty() {
+            return;
+        }
+        // What the token endpoint says in another form may be a token in another form.
+        let shown = if purpose == Purpose::Exchange && !is_json(body) {
+            format!("<not shown: {} bytes that are not JSON>", body.len())
+        } else {
+            mask.dump(body)
+        };
+        self.line(to, &format!("{arrow} {shown}"));
+    }
+
+    fn line(self, to: &mut dyn Write, line: &str) {
+        // Nobody is left to be told when the log cannot be written.
+        let _ = if self.to_terminal {
+            writeln!(to, "{}", escape_lines(line))
+        } else {
+            writeln!(to, "{line}")
+        };
+    }
+}
+
+/// Headers as they may be shown, sorted, one pair per value.
+pub(crate) fn shown_headers(headers: &HeaderMap, mask: &Mask) -> Vec<(String, String)> {
+    let mut shown: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            (titled(name), mask.header(name.as_str(), &value))
+        })
+        .collect();
+    shown.sort_by(|one, other| one.0.cmp(&other.0));
+    shown
+}
+
+/// A header's name the way people write it.
+fn titled(name: &HeaderName) -> String {
+    let words = name.as_str().split('-').map(|word| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        first.to_ascii_uppercase() + rest
+    });
+    words.collect::<Vec<_>>().join("-")
+}
+
+fn milliseconds(took: Duration) -> String {
+    format!("{}ms", (took.as_micros() + 500) / 1000)
+}

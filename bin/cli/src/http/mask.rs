@@ -1,0 +1,190 @@
+//! What is never shown: credentials in headers, bodies and addresses (section 14).
+//!
+//! Two nets, one behind the other. Members and headers that carry credentials by name are masked
+//! where they stand. The secrets this process itself holds are masked wherever they turn up, so a
+//! server that quotes one in a sentence cannot put it on the screen either.
+
+mod scan;
+mod text;
+
+use std::fmt::Write as _;
+
+/// What stands in place of a secret.
+pub(crate) const MASK: &str = "████";
+
+/// How many characters of a body a failure quotes.
+const EXCERPT: usize = 512;
+
+/// How many characters of a body are dumped.
+const DUMP: usize = 8192;
+
+/// Shorter secrets are not looked for: they would black out ordinary words.
+const SHORTEST_KNOWN: usize = 8;
+
+/// Headers that carry credentials.
+const HEADERS: [&str; 5] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "set-cookie",
+    "x-api-key",
+];
+
+/// Members that carry credentials, wherever they stand.
+const MEMBERS: [&str; 20] = [
+    "access_token",
+    "accept_url",
+    "api_key",
+    "auth0_secret",
+    "azure_key",
+    "client_secret",
+    "credentials",
+    "embedding_api_key",
+    "gcs_key",
+    "id_token",
+    "init_tokens",
+    "init_users",
+    "jwt_secret",
+    "oauth_client_secret",
+    "password",
+    "private_key",
+    "refresh_token",
+    "s3_key",
+    "s3_key_secret",
+    "token",
+];
+
+/// Masks what is printed; knows the secrets this process holds.
+#[derive(Default)]
+pub(crate) struct Mask {
+    known: Vec<String>,
+}
+
+// === impl Mask ===
+
+impl Mask {
+    /// Learns a secret that is masked wherever it turns up from now on.
+    pub(crate) fn learn(&mut self, secret: &str) {
+        if secret.len() >= SHORTEST_KNOWN && !self.known.iter().any(|known| known == secret) {
+            self.known.push(secret.to_owned());
+        }
+    }
+
+    /// A header's value, as it may be shown.
+    pub(crate) fn header(&self, name: &str, value: &str) -> String {
+        if HEADERS
+            .iter()
+            .any(|header| header.eq_ignore_ascii_case(name))
+        {
+            return MASK.to_owned();
+        }
+        self.text(value)
+    }
+
+    /// A body as it may be shown, whole.
+    pub(crate) fn body(&self, body: &[u8]) -> String {
+        let found = scan::scan(body, is_member);
+        if found.is_complete {
+            return self.hide(&cut_out(body, &found.spans));
+        }
+        let text = String::from_utf8_lossy(body);
+        if text::has_quoted_member(&text) {
+            return redacted(found.keys.as_deref());
+        }
+        self.hide(&text::masked(&text))
+    }
+
+    /// A body as a log or a report shows it: masked, then cut.
+    pub(crate) fn dump(&self, body: &[u8]) -> String {
+        cut(&self.body(body), DUMP, body.len())
+    }
+
+    /// A body as a failure quotes it: masked, cut short, without trailing space.
+    pub(crate) fn excerpt(&self, body: &[u8]) -> String {
+        let masked = self.body(body);
+        cut(masked.trim_end(), EXCERPT, body.len())
+    }
+
+    /// A sentence that may quote a secret.
+    pub(crate) fn text(&self, text: &str) -> String {
+        self.hide(&text::masked(text))
+    }
+
+    /// An address, without its password and without the parameters that carry credentials.
+    pub(crate) fn url(&self, url: &str) -> String {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, tail) = rest.split_at(end);
+        let mut shown = String::with_capacity(url.len());
+        if url.contains("://") {
+            let _ = write!(shown, "{scheme}://");
+        }
+        match authority.rsplit_once('@') {
+            Some((user, host)) => {
+                let user = user
+                    .split_once(':')
+                    .map_or_else(|| user.to_owned(), |(user, _)| format!("{user}:xxxxx"));
+                let _ = write!(shown, "{user}@{host}");
+            }
+            None => shown.push_str(authority),
+        }
+        match tail.split_once('?') {
+            Some((path, query)) => {
+                let _ = write!(shown, "{path}?{}", text::masked_pairs(query));
+            }
+            None => shown.push_str(tail),
+        }
+        self.hide(&shown)
+    }
+
+    fn hide(&self, text: &str) -> String {
+        self.known.iter().fold(text.to_owned(), |text, secret| {
+            if text.contains(secret.as_str()) {
+                text.replace(secret.as_str(), MASK)
+            } else {
+                text
+            }
+        })
+    }
+}
+
+/// A body that is JSON, as it stands.
+pub(crate) fn is_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+}
+
+fn is_member(name: &str) -> bool {
+    MEMBERS.contains(&name)
+}
+
+fn cut_out(body: &[u8], spans: &[std::ops::Range<usize>]) -> String {
+    let mut shown = String::with_capacity(body.len());
+    let mut from = 0;
+    for span in spans {
+        shown.push_str(&String::from_utf8_lossy(&body[from..span.start]));
+        let _ = write!(shown, "\"{MASK}\"");
+        from = span.end;
+    }
+    shown.push_str(&String::from_utf8_lossy(&body[from..]));
+    shown
+}
+
+fn cut(text: &str, limit: usize, total: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}… (truncated, {total} bytes total)", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn redacted(keys: Option<&[String]>) -> String {
+    match keys {
+        Some(keys) if !keys.is_empty() => format!(
+            "<redacted: the body carries a credential field; top-level keys: {}>",
+            keys.join(", ")
+        ),
+        _ => "<redacted: the body carries a credential field>".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! A request as it leaves and an answer as it came.
+
+use std::{fmt, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+
+/// A request that is built to its last byte.
+#[derive(Clone)]
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+    pub(crate) purpose: Purpose,
+    /// From the start of the first attempt to the last byte of the last; `None` is for ever.
+    pub(crate) timeout: Option<Duration>,
+    /// How often it may be repeated, if it only reads.
+    pub(crate) retries: u32,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Purpose {
+    /// A call of the API.
+    Call,
+    /// The exchange of a credential for a token: a dry run needs it too, and what comes back is
+    /// shown only where it can be masked.
+    Exchange,
+}
+
+/// A request that a dry run stopped: what would have been sent.
+#[derive(Clone)]
+pub(crate) struct Recorded {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+}
+
+/// What became of a request.
+pub(crate) enum Outcome {
+    Answer(Incoming),
+    Stopped(Recorded),
+}
+
+/// An answer, whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Incoming {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Trouble {
+    /// The deadline passed; it was this long.
+    Deadline(Duration),
+    /// No connection, or it broke.
+    Connection { cause: String, is_passing: bool },
+    /// An answer that cannot be used, and will not be another time.
+    Answer(String),
+}
+
+// === impl Outgoing ===
+
+impl Outgoing {
+    /// A request that only reads may be repeated, and a dry run lets it through.
+    pub(super) fn only_reads(&self) -> bool {
+        matches!(self.method, Method::GET | Method::HEAD | Method::OPTIONS)
+    }
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Outgoing")
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Recorded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Recorded")
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Incoming ===
+
+impl Incoming {
+    /// The status with its words, like `401 Unauthorized`.
+    pub(crate) fn status_line(&self) -> String {
+        match self.status.canonical_reason() {
+            Some(reason) => format!("{} {reason}", self.status.as_u16()),
+            None => self.status.as_u16().to_string(),
+        }
+    }
+}
+
+// === impl Trouble ===
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deadline(after) => write!(formatter, "no answer within {after:?}"),
+            Self::Connection { cause, .. } | Self::Answer(cause) => formatter.write_str(cause),
+        }
+    }
+}

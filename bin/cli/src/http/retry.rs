@@ -1,0 +1,114 @@
+//! When a read is tried again, and how long to wait before (section 9).
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode, header};
+use jiff::Timestamp;
+use rand::{TryRng as _, rngs::SysRng};
+
+/// The waits before the second and every later attempt.
+const WAITS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
+/// What a server may ask for and still be waited for.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// An answer another attempt may better.
+pub(super) fn is_passing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 429 | 502 | 503 | 504)
+}
+
+/// The time the server asks for.
+pub(crate) fn asked_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(value)
+        .ok()?;
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
+}
+
+/// How long to wait before attempt `next` (the second is 1), or that it is not worth it.
+///
+/// `jitter` is from 0 to 1: half is the plain wait.
+pub(super) fn wait(next: u32, asked: Option<Duration>, jitter: f64) -> Option<Duration> {
+    match asked {
+        Some(asked) if asked > LONGEST => None,
+        Some(asked) => Some(asked),
+        None => {
+            let at = usize::try_from(next)
+                .unwrap_or(usize::MAX)
+                .clamp(1, WAITS.len());
+            Some(WAITS[at - 1].mul_f64(0.75 + jitter.clamp(0.0, 1.0) / 2.0))
+        }
+    }
+}
+
+/// Somewhere from 0 to 1; the middle where the system gives no random bytes.
+pub(super) fn jitter() -> f64 {
+    let mut byte = [0];
+    match SysRng.try_fill_bytes(&mut byte) {
+        Ok(()) => f64::from(byte[0]) / 255.0,
+        Err(_) => 0.5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_stay_within_a_quarter() {
+        for (next, jitter, milliseconds) in [
+            (1, 0.5, 250),
+            (1, 0.0, 187),
+            (1, 1.0, 312),
+            (2, 0.5, 1000),
+            (2, 0.0, 750),
+            (3, 1.0, 1250),
+        ] {
+            let wait = wait(next, None, jitter).expect("a wait");
+            assert_eq!(wait.as_millis(), milliseconds, "{next} {jitter}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_waited_for_up_to_ten_seconds() {
+        let seconds = Duration::from_secs;
+        assert_eq!(wait(1, Some(seconds(0)), 0.5), Some(seconds(0)));
+        assert_eq!(wait(1, Some(seconds(10)), 0.5), Some(seconds(10)));
+        assert_eq!(wait(1, Some(seconds(11)), 0.5), None);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
+        let read = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::RETRY_AFTER, value.parse().expect("a value"));
+            asked_for(&headers, now)
+        };
+        assert_eq!(read("7"), Some(Duration::from_secs(7)));
+        assert_eq!(
+            read("Fri, 02 Jan 2026 03:04:10 GMT"),
+            Some(Duration::from_secs(5))
+        );
+        assert_eq!(
+            read("Fri, 02 Jan 2026 03:04:00 GMT"),
+            Some(Duration::ZERO),
+            "a date in the past is now"
+        );
+        assert_eq!(read("soon"), None);
+        assert_eq!(asked_for(&HeaderMap::new(), now), None);
+    }
+
+    #[test]
+    fn only_answers_that_pass_are_tried_again() {
+        for status in 100..=599_u16 {
+            let expected = [429, 502, 503, 504].contains(&status);
+            let status = StatusCode::from_u16(status).expect("a status");
+            assert_eq!(is_passing(status), expected, "{status}");
+        }
+    }
+}

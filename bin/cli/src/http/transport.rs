@@ -1,0 +1,372 @@
+//! Sends one request: over a connection of its own, within its deadline, again where that helps.
+//!
+//! A dry run stops here, below everything that builds requests, so that what is reported is what
+//! would be sent and no command can forget it.
+
+use std::{
+    future::{Future, poll_fn},
+    io::Write,
+    pin::{Pin, pin},
+    task::Poll,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::{body::Body as _, client::conn::http1::SendRequest};
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
+use tokio::time::Instant;
+use tokio_rustls::TlsConnector;
+
+use super::{
+    address::{Origin, Target},
+    connect::{self, Refused},
+    log::Log,
+    mask::Mask,
+    message::{Incoming, Outcome, Outgoing, Purpose, Recorded, Trouble},
+    proxy::{Proxies, Proxy},
+    retry, tls,
+};
+use crate::context::Environment;
+
+/// The largest answer that is read.
+const LARGEST: usize = 64 * 1024 * 1024;
+
+/// How many redirects a read follows.
+const HOPS: usize = 10;
+
+/// Sends requests, and remembers a connection that can be used again.
+pub(crate) struct Transport<'a> {
+    environment: &'a Environment,
+    proxies: Proxies,
+    tls: Option<TlsConnector>,
+    link: Option<Link>,
+    pub(crate) log: Log,
+    dry_run: bool,
+    /// What must not be shown; grows as secrets become known.
+    pub(crate) mask: Mask,
+}
+
+/// A connection and what drives it.
+struct Link {
+    origin: Origin,
+    sender: SendRequest<Full<Bytes>>,
+    driver: Option<Driver>,
+    /// Requests name the whole address, because a proxy reads them.
+    is_forwarded: Option<Proxy>,
+}
+
+// Boxed: one per connection, not per request.
+type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
+
+// === impl Transport ===
+
+impl<'a> Transport<'a> {
+    /// A transport that has opened nothing yet.
+    pub(crate) fn new(environment: &'a Environment, log: Log, dry_run: bool) -> Self {
+        Self {
+            environment,
+            proxies: Proxies::from_environment(environment),
+            tls: None,
+            link: None,
+            log,
+            dry_run,
+            mask: Mask::default(),
+        }
+    }
+
+    /// Sends a request, or stops it if this is a dry run and it writes.
+    pub(crate) async fn send(
+        &mut self,
+        request: &Outgoing,
+        notes: &mut (dyn Write + Send),
+    ) -> Result<Outcome, Trouble> {
+        if self.dry_run && request.purpose == Purpose::Call && !request.only_reads() {
+            return Ok(Outcome::Stopped(Recorded {
+                method: request.method.clone(),
+                url: request.url.clone(),
+                headers: request.headers.clone(),
+                body: request.body.clone(),
+            }));
+        }
+        let deadline = request
+            .timeout
+            .and_then(|timeout| Instant::now().checked_add(timeout));
+        let retries = if request.only_reads() {
+            request.retries
+        } else {
+            0
+        };
+        let mut attempt = 0;
+        loop {
+            let result = self.attempt(request, deadline, notes).await;
+            attempt += 1;
+            if attempt > retries {
+                return result.map(Outcome::Answer);
+            }
+            let asked = match &result {
+                Ok(answer) if retry::is_passing(answer.status) => {
+                    retry::asked_for(&answer.headers, Timestamp::now())
+                }
+                Err(Trouble::Connection {
+                    is_passing: true, ..
+                }) => None,
+                _ => return result.map(Outcome::Answer),
+            };
+            let wait = retry::wait(attempt, asked, retry::jitter());
+            let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+            match until {
+                Some(until) if deadline.is_none_or(|deadline| until < deadline) => {
+                    tokio::time::sleep_until(until).await;
+                }
+                _ => return result.map(Outcome::Answer),
+            }
+        }
+    }
+
+    /// One attempt, with the redirects it is sent on.
+    async fn attempt(
+        &mut self,
+        request: &Outgoing,
+        deadline: Option<Instant>,
+        notes: &mut (dyn Write + Send),
+    ) -> Result<Incoming, Trouble> {
+        let mut target = Target::parse(&request.url).map_err(Trouble::Answer)?;
+        let mut headers = request.headers.clone();
+        for _ in 0..=HOPS {
+            let answer = self
+                .exchange(request, &target, &headers, deadline, notes)
+                .await?;
+            if !request.only_reads() || !is_redirect(&answer) {
+                return Ok(answer);
+            }
+            let Some(location) = answer.headers.get(header::LOCATION) else {
+                return Ok(answer);
+            };
+            let next = location
+                .to_str()
+                .map_err(|_| "its address is not text".to_owned())
+                .and_then(|location| target.redirected(location))
+                .map_err(|reason| Trouble::Answer(format!("redirect: {reason}")))?;
+            if next.origin() != target.origin() {
+                headers.remove(header::AUTHORIZATION);
+            }
+            target = next;
+        }
+        Err(Trouble::Answer(format!("stopped after {HOPS} redirects")))
+    }
+
+    /// One request and its answer, written down.
+    async fn exchange(
+        &mut self,
+        request: &Outgoing,
+        target: &Target,
+        headers: &HeaderMap,
+        deadline: Option<Instant>,
+        notes: &mut (dyn Write + Send),
+    ) -> Result<Incoming, Trouble> {
+        let mut headers = headers.clone();
+        if let Ok(host) = HeaderValue::from_str(target.host_header()) {
+            headers.insert(header::HOST, host);
+        }
+        let length = request.body.as_ref().map(Bytes::len);
+        if length.is_some() || !request.only_reads() {
+            headers.insert(header::CONTENT_LENGTH, length.unwrap_or(0).into());
+        }
+        self.log
+            .request(notes, &self.mask, &target.url(), request, &headers);
+        let started = Instant::now();
+        let work = self.round_trip(request, target, &headers);
+        let result = match (deadline, request.timeout) {
+            (Some(deadline), Some(timeout)) => tokio::time::timeout_at(deadline, work)
+                .await
+                .unwrap_or(Err(Trouble::Deadline(timeout))),
+            _ => work.await,
+        };
+        let took: Duration = started.elapsed();
+        match &result {
+            Ok(answer) => self
+                .log
+                .answer(notes, &self.mask, request.purpose, answer, took),
+            Err(trouble) => {
+                // Half an answer may still be on the way there.
+                self.link = None;
+                self.log
+                    .trouble(notes, &self.mask, &trouble.to_string(), took);
+            }
+        }
+        result
+    }
+
+    async fn round_trip(
+        &mut self,
+        request: &Outgoing,
+        target: &Target,
+        headers: &HeaderMap,
+    ) -> Result<Incoming, Trouble> {
+        let origin = target.origin();
+        // Only a read may meet a connection the server is about to close: it can be sent again.
+        let kept = self
+            .link
+            .take()
+            .filter(|link| link.origin == origin && request.only_reads());
+        if let Some(mut link) = kept {
+            if let Ok(answer) = link.send(request, target, headers).await {
+                self.keep(link, &answer);
+                return Ok(answer);
+            }
+        }
+        let mut link = self.open(origin).await?;
+        let answer = link.send(request, target, headers).await?;
+        self.keep(link, &answer);
+        Ok(answer)
+    }
+
+    fn keep(&mut self, link: Link, answer: &Incoming) {
+        let closes = answer
+            .headers
+            .get(header::CONNECTION)
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
+        if !closes && link.driver.is_some() {
+            self.link = Some(link);
+        }
+    }
+
+    async fn open(&mut self, origin: Origin) -> Result<Link, Trouble> {
+        let proxy = self
+            .proxies
+            .proxy_for(&origin)
+            .map_err(|cause| Refused::for_good(cause).into_trouble())?;
+        let needs_tls = origin.is_tls || proxy.as_ref().is_some_and(|proxy| proxy.origin.is_tls);
+        if needs_tls && self.tls.is_none() {
+            let tls = tls::connector(self.environment)
+                .map_err(|cause| Refused::for_good(format!("TLS: {cause}")).into_trouble())?;
+            self.tls = Some(tls);
+        }
+        let stream = connect::dial(&origin, proxy.as_ref(), self.tls.as_ref())
+            .await
+            .map_err(Refused::into_trouble)?;
+        let (sender, driver) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| broken(&error))?;
+        Ok(Link {
+            is_forwarded: proxy.filter(|_| !origin.is_tls),
+            origin,
+            sender,
+            driver: Some(Box::pin(driver)),
+        })
+    }
+}
+
+// === impl Link ===
+
+impl Link {
+    async fn send(
+        &mut self,
+        request: &Outgoing,
+        target: &Target,
+        headers: &HeaderMap,
+    ) -> Result<Incoming, Trouble> {
+        let uri = if self.is_forwarded.is_some() {
+            target.url()
+        } else {
+            target.path().to_owned()
+        };
+        let uri: Uri = uri
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| Trouble::Answer(error.to_string()))?;
+        let mut message = Request::new(Full::new(request.body.clone().unwrap_or_default()));
+        *message.method_mut() = request.method.clone();
+        *message.uri_mut() = uri;
+        *message.headers_mut() = headers.clone();
+        let authorization = self
+            .is_forwarded
+            .as_ref()
+            .and_then(|proxy| HeaderValue::from_str(proxy.authorization.as_deref()?).ok());
+        if let Some(authorization) = authorization {
+            message
+                .headers_mut()
+                .insert(header::PROXY_AUTHORIZATION, authorization);
+        }
+        let is_head = request.method == Method::HEAD;
+        let answer = self.sender.send_request(message);
+        let whole = async {
+            let answer = answer.await.map_err(|error| broken(&error))?;
+            read(answer, is_head).await
+        };
+        drive(&mut self.driver, whole).await
+    }
+}
+
+// === impl Refused ===
+
+impl Refused {
+    fn into_trouble(self) -> Trouble {
+        Trouble::Connection {
+            cause: self.cause,
+            is_passing: self.is_passing,
+        }
+    }
+}
+
+/// Moves the connection along while the work waits for it; nothing is spawned.
+async fn drive<T>(driver: &mut Option<Driver>, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        if let Poll::Ready(done) = work.as_mut().poll(context) {
+            return Poll::Ready(done);
+        }
+        let has_ended = driver
+            .as_mut()
+            .is_some_and(|driver| driver.as_mut().poll(context).is_ready());
+        if has_ended {
+            *driver = None;
+        }
+        // What the connection just read may be all the work was waiting for.
+        work.as_mut().poll(context)
+    })
+    .await
+}
+
+async fn read(answer: Response<hyper::body::Incoming>, is_head: bool) -> Result<Incoming, Trouble> {
+    let (parts, mut body) = answer.into_parts();
+    let too_large = || Trouble::Answer(format!("the answer is larger than {} MiB", LARGEST >> 20));
+    if !is_head && usize::try_from(body.size_hint().lower()).is_ok_and(|least| least > LARGEST) {
+        return Err(too_large());
+    }
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| broken(&error))?;
+        if let Some(part) = frame.data_ref() {
+            if whole.len() + part.len() > LARGEST {
+                return Err(too_large());
+            }
+            whole.extend_from_slice(part);
+        }
+    }
+    Ok(Incoming {
+        status: parts.status,
+        headers: parts.headers,
+        body: whole.into(),
+    })
+}
+
+fn is_redirect(answer: &Incoming) -> bool {
+    matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+fn broken(error: &hyper::Error) -> Trouble {
+    let mut cause = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        cause = format!("{cause}: {inner}");
+        source = inner.source();
+    }
+    Trouble::Connection {
+        cause,
+        // What is no HTTP will not be HTTP in a second.
+        is_passing: !error.is_parse(),
+    }
+}

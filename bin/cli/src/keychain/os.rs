@@ -1,0 +1,44 @@
+//! The keychain of the operating system: macOS Keychain, Windows Credential Manager, or the Secret
+//! Service. Never the kernel's keyring, which forgets.
+
+use keyring::v1::{Entry, Error};
+
+use super::{Keychain, KeychainError};
+
+/// What the entries are filed under.
+const SERVICE: &str = "ziggurat-cli";
+
+/// The keychain of the operating system. It may block for ever.
+#[derive(Debug)]
+pub(super) struct System;
+
+// === impl System ===
+
+impl Keychain for System {
+    fn read(&self, account: &str) -> Result<String, KeychainError> {
+        entry(account)?.get_password().map_err(described)
+    }
+
+    fn store(&self, account: &str, secret: &str) -> Result<(), KeychainError> {
+        entry(account)?.set_password(secret).map_err(described)
+    }
+
+    fn delete(&self, account: &str) -> Result<(), KeychainError> {
+        entry(account)?.delete_credential().map_err(described)
+    }
+}
+
+fn entry(account: &str) -> Result<Entry, KeychainError> {
+    Entry::new(SERVICE, account).map_err(described)
+}
+
+fn described(error: Error) -> KeychainError {
+    match error {
+        Error::NoEntry => KeychainError::NotFound,
+        // The bytes that are no password are still a secret.
+        Error::BadEncoding(_) => {
+            KeychainError::Unavailable("keychain: unavailable: the entry is not text".to_owned())
+        }
+        error => KeychainError::Unavailable(format!("keychain: unavailable: {error}")),
+    }
+}

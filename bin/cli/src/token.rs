@@ -1,0 +1,92 @@
+//! Access tokens: what one is worth, where it is kept between commands, and how one is obtained.
+
+pub(crate) mod binding;
+pub(crate) mod cache;
+pub(crate) mod exchange;
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// A token is exchanged this long before it expires, at the latest.
+const WINDOW: SignedDuration = SignedDuration::from_mins(5);
+
+/// An access token.
+#[derive(Clone, Eq, PartialEq)]
+pub(crate) struct Token {
+    pub(crate) access_token: String,
+    pub(crate) expires_at: Timestamp,
+    /// Unknown of tokens that something else put into the cache.
+    pub(crate) issued_at: Option<Timestamp>,
+}
+
+// === impl Token ===
+
+impl Token {
+    /// It has not expired.
+    pub(crate) fn is_valid(&self, now: Timestamp) -> bool {
+        now < self.expires_at
+    }
+
+    /// It is worth sending: not within five minutes of its end, nor in the last fifth of its life
+    /// if that is shorter.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        let fifth = self
+            .issued_at
+            .map(|issued| self.expires_at.duration_since(issued) / 5);
+        let window = fifth.map_or(WINDOW, |fifth| fifth.min(WINDOW));
+        self.expires_at.duration_since(now) > window
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Token")
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A time as it is printed: seconds, UTC.
+pub(crate) fn shown(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(issued: Option<i64>, expires: i64) -> Token {
+        let at = |seconds| Timestamp::from_second(seconds).expect("a time");
+        Token {
+            access_token: "t".to_owned(),
+            expires_at: at(expires),
+            issued_at: issued.map(at),
+        }
+    }
+
+    #[test]
+    fn a_token_is_fresh_until_five_minutes_or_a_fifth_before_its_end() {
+        for (issued, expires, now, is_fresh) in [
+            (None, 1000, 699, true),
+            (None, 1000, 700, false),
+            (Some(0), 86400, 86099, true),
+            (Some(0), 86400, 86100, false),
+            (Some(0), 100, 79, true),
+            (Some(0), 100, 80, false),
+            (Some(500), 100, 99, true),
+            (Some(500), 100, 180, false),
+        ] {
+            let now = Timestamp::from_second(now).expect("a time");
+            let token = token(issued, expires);
+            assert_eq!(token.is_fresh(now), is_fresh, "{issued:?} {expires} {now}");
+        }
+    }
+
+    #[test]
+    fn a_token_does_not_print_itself() {
+        assert!(!format!("{:?}", token(None, 1)).contains("\"t\""));
+        assert_eq!(shown(token(None, 61).expires_at), "1970-01-01T00:01:01Z");
+    }
+}

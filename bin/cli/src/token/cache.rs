@@ -1,0 +1,184 @@
+//! The file a token is kept in between commands.
+//!
+//! It holds a live token, so only its owner may read it. Whatever is wrong with it counts as an
+//! empty cache: nobody has to repair it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Token;
+use crate::config;
+
+/// No cached token is this large.
+const MAX_BYTES: u64 = 256 * 1024;
+
+/// The token cache of one profile.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    path: PathBuf,
+}
+
+/// A token and what it belongs to.
+pub(crate) struct Cached {
+    pub(crate) token: Token,
+    pub(crate) fingerprint: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct File {
+    access_token: String,
+    expires_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    issued_at: Option<Timestamp>,
+    #[serde(default)]
+    binding_fingerprint: String,
+}
+
+// === impl Cache ===
+
+impl Cache {
+    /// The cache of a profile.
+    pub(crate) fn of(folder: &Path, profile: &str) -> Self {
+        Self {
+            path: folder.join(format!("{profile}-platform.json")),
+        }
+    }
+
+    /// The token of the last command, if there is one to be read.
+    pub(crate) fn load(&self) -> Option<Cached> {
+        let length = fs::metadata(&self.path).ok()?.len();
+        let text = (length <= MAX_BYTES).then(|| fs::read(&self.path).ok())??;
+        let file: File = serde_json::from_slice(&text).ok()?;
+        let is_sendable = !file.access_token.is_empty()
+            && file
+                .access_token
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic());
+        is_sendable.then_some(Cached {
+            token: Token {
+                access_token: file.access_token,
+                expires_at: file.expires_at,
+                issued_at: file.issued_at,
+            },
+            fingerprint: file.binding_fingerprint,
+        })
+    }
+
+    /// Keeps a token for the next command.
+    pub(crate) fn save(&self, token: &Token, fingerprint: &str) -> io::Result<()> {
+        let file = File {
+            access_token: token.access_token.clone(),
+            expires_at: token.expires_at,
+            issued_at: token.issued_at,
+            binding_fingerprint: fingerprint.to_owned(),
+        };
+        config::create_folder(&self.path, true)?;
+        config::replace(&self.path, &serde_json::to_vec(&file)?)
+    }
+
+    /// Keeps other commands from exchanging at the same moment, for as long as it is held; nothing
+    /// when that takes too long or cannot be done.
+    pub(crate) fn lock(&self, patience: Duration) -> Option<config::Lock> {
+        config::create_folder(&self.path, true).ok()?;
+        config::Lock::within(&self.path, patience).ok()
+    }
+
+    /// Removes the token, and what a command that was killed may have left of one.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        let name = self.path.file_name().unwrap_or_default();
+        let leftover = format!(".{}.tmp", name.to_string_lossy());
+        let siblings = self
+            .path
+            .parent()
+            .and_then(|folder| fs::read_dir(folder).ok());
+        for sibling in siblings.into_iter().flatten().flatten() {
+            if sibling.file_name().to_string_lossy().starts_with(&leftover) {
+                // The file may have become another command's token meanwhile.
+                let _ = fs::remove_file(sibling.path());
+            }
+        }
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token() -> Token {
+        Token {
+            access_token: "abc.def".to_owned(),
+            expires_at: "2026-01-02T03:04:05Z".parse().expect("a time"),
+            issued_at: Some("2026-01-01T03:04:05Z".parse().expect("a time")),
+        }
+    }
+
+    #[test]
+    fn a_token_comes_back_as_it_was_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::of(&folder.path().join("cache"), "staging");
+        assert!(cache.load().is_none());
+        cache.save(&token(), "sha256:00").expect("a save");
+        let cached = cache.load().expect("a token");
+        assert_eq!(cached.token, token());
+        assert_eq!(cached.fingerprint, "sha256:00");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_its_owner_may_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::of(&folder.path().join("cache"), "default");
+        cache.save(&token(), "x").expect("a save");
+        let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+        assert_eq!(mode(&cache.path), 0o600);
+        assert_eq!(mode(&folder.path().join("cache")), 0o700);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_empty_cache() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::of(folder.path(), "default");
+        for text in [
+            "",
+            "nonsense",
+            "{}",
+            r#"{"access_token":"","expires_at":"2026-01-02T03:04:05Z"}"#,
+            r#"{"access_token":"a\nb","expires_at":"2026-01-02T03:04:05Z"}"#,
+            r#"{"access_token":"a","expires_at":"soon"}"#,
+        ] {
+            fs::write(&cache.path, text).expect("a file");
+            assert!(cache.load().is_none(), "{text}");
+        }
+        let old = r#"{"access_token":"a","expires_at":"2026-01-02T03:04:05Z"}"#;
+        fs::write(&cache.path, old).expect("a file");
+        assert_eq!(cache.load().expect("a token").fingerprint, "");
+    }
+
+    #[test]
+    fn clearing_takes_what_was_left_behind_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::of(folder.path(), "default");
+        cache.save(&token(), "x").expect("a save");
+        for name in [".default-platform.json.tmp1", "other-platform.json"] {
+            fs::write(folder.path().join(name), "").expect("a file");
+        }
+        cache.clear().expect("cleared");
+        cache.clear().expect("cleared again");
+        let left: Vec<_> = fs::read_dir(folder.path())
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        assert_eq!(left, ["other-platform.json"]);
+    }
+}

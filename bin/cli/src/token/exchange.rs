@@ -1,0 +1,251 @@
+//! The exchange of a client id and secret for a token (section 8).
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, Method, header};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::Token;
+use crate::{
+    failure::{Code, Failure},
+    http::{
+        address::Address,
+        classify,
+        mask::Mask,
+        message::{Incoming, Outgoing, Purpose, Trouble},
+    },
+};
+
+/// Where tokens are obtained.
+const PATH: &str = "/account/v1/oauth/token";
+
+/// How long an exchange may take when nobody set a limit.
+const UNBOUNDED: Duration = Duration::from_secs(30);
+
+/// No token is believed to live longer.
+const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
+
+#[derive(Serialize)]
+struct Ask<'a> {
+    client_id: &'a str,
+    client_secret: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Grant {
+    #[serde(default)]
+    access_token: String,
+    expires_in: f64,
+}
+
+/// The request for a token.
+pub(crate) fn request(
+    address: &Address,
+    client_id: &str,
+    client_secret: &str,
+    timeout: Option<Duration>,
+    mut headers: HeaderMap,
+) -> Outgoing {
+    let ask = Ask {
+        client_id,
+        client_secret,
+    };
+    let body = serde_json::to_vec(&ask).expect("two strings");
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    Outgoing {
+        method: Method::POST,
+        url: address.join(PATH),
+        headers,
+        body: Some(body.into()),
+        purpose: Purpose::Exchange,
+        timeout: Some(timeout.unwrap_or(UNBOUNDED)),
+        retries: 0,
+    }
+}
+
+/// The token in an answer.
+pub(crate) fn token(
+    answer: &Incoming,
+    address: &Address,
+    now: Timestamp,
+    mask: &Mask,
+) -> Result<Token, Failure> {
+    if let Some(refused) = classify::failure(answer, mask) {
+        return Err(refusal(answer, &refused, mask));
+    }
+    let excerpt = mask.excerpt(&answer.body);
+    let grant: Grant = serde_json::from_slice(&answer.body).map_err(|error| {
+        let line = answer.status_line();
+        failed(
+            Code::Server,
+            &format!(
+                "decode token response from {} ({line}): {error}: {excerpt}",
+                address.as_str()
+            ),
+        )
+    })?;
+    if grant.access_token.is_empty() {
+        return Err(failed(
+            Code::Server,
+            &format!("token endpoint returned no access_token: {excerpt}"),
+        ));
+    }
+    if !grant
+        .access_token
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic())
+    {
+        return Err(failed(
+            Code::Server,
+            "token endpoint returned an access_token that no header can carry",
+        ));
+    }
+    let lifetime = SignedDuration::try_from_secs_f64(grant.expires_in)
+        .unwrap_or(LONGEST)
+        .clamp(SignedDuration::ZERO, LONGEST);
+    Ok(Token {
+        access_token: grant.access_token,
+        expires_at: now.checked_add(lifetime).unwrap_or(Timestamp::MAX),
+        issued_at: Some(now),
+    })
+}
+
+/// The failure when no answer came.
+pub(crate) fn unanswered(trouble: &Trouble, address: &Address, mask: &Mask) -> Failure {
+    let code = match trouble {
+        Trouble::Deadline(_) => Code::Timeout,
+        Trouble::Connection { .. } => Code::Unreachable,
+        Trouble::Answer(_) => Code::Server,
+    };
+    let cause = mask.text(&trouble.to_string());
+    failed(
+        code,
+        &format!("token request to {}: {cause}", address.as_str()),
+    )
+}
+
+/// The endpoint answered and refused. Only then is it the credential's fault: see ruling 3.
+fn refusal(answer: &Incoming, refused: &Failure, mask: &Mask) -> Failure {
+    let code = match answer.status.as_u16() {
+        400 | 401 => Code::Auth,
+        404 if classify::is_of_a_router(answer) => Code::General,
+        404 => Code::Server,
+        _ => refused.code(),
+    };
+    let line = answer.status_line();
+    let excerpt = mask.excerpt(&answer.body);
+    let message = format!("token endpoint returned {line}: {excerpt}");
+    let mut message = message.trim_end().to_owned();
+    if classify::is_of_a_router(answer) {
+        message = format!("{message}\n{}", classify::WRONG_BASE);
+    }
+    failed(code, &message).with_status(answer.status.as_u16())
+}
+
+fn failed(code: Code, message: &str) -> Failure {
+    Failure::new(code, format!("authentication failed: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    fn read(status: u16, body: &str) -> Result<Token, Failure> {
+        let answer = Incoming {
+            status: StatusCode::from_u16(status).expect("a status"),
+            headers: HeaderMap::new(),
+            body: body.to_owned().into(),
+        };
+        let address = Address::parse("http://h", "--api-url").expect("an address");
+        let now = Timestamp::from_second(1000).expect("a time");
+        token(&answer, &address, now, &Mask::default())
+    }
+
+    #[test]
+    fn a_token_expires_from_when_it_was_received() {
+        for (status, body, expires) in [
+            (
+                200,
+                r#"{"access_token":"a","expires_in":60,"token_type":"Bearer"}"#,
+                1060,
+            ),
+            (
+                201,
+                r#"{"access_token":"a","expires_in":1e30}"#,
+                1000 + 86400 * 366,
+            ),
+            (200, r#"{"access_token":"a","expires_in":-5}"#, 1000),
+        ] {
+            let token = read(status, body).expect(body);
+            assert_eq!(token.expires_at.as_second(), expires, "{body}");
+            assert_eq!(token.issued_at.map(Timestamp::as_second), Some(1000));
+        }
+    }
+
+    #[test]
+    fn only_an_endpoint_that_refused_makes_it_the_fault_of_the_credential() {
+        for (status, body, message, exit) in [
+            (
+                401,
+                r#"{"code":401}"#,
+                r#"token endpoint returned 401 Unauthorized: {"code":401}"#,
+                5,
+            ),
+            (400, "", "token endpoint returned 400 Bad Request:", 5),
+            (403, "no", "token endpoint returned 403 Forbidden: no", 5),
+            (408, "", "token endpoint returned 408 Request Timeout:", 3),
+            (504, "", "token endpoint returned 504 Gateway Timeout:", 3),
+            (429, "", "token endpoint returned 429 Too Many Requests:", 1),
+            (
+                500,
+                "",
+                "token endpoint returned 500 Internal Server Error:",
+                1,
+            ),
+            (
+                404,
+                r#"{"code":1}"#,
+                r#"token endpoint returned 404 Not Found: {"code":1}"#,
+                1,
+            ),
+            (
+                404,
+                "nginx",
+                "token endpoint returned 404 Not Found: nginx",
+                1,
+            ),
+            (
+                200,
+                r#"{"expires_in":1}"#,
+                r#"token endpoint returned no access_token: {"expires_in":1}"#,
+                1,
+            ),
+        ] {
+            let failure = read(status, body).expect_err(body);
+            let shown = failure.to_string();
+            let first = shown.lines().next().unwrap_or_default();
+            assert_eq!(first, format!("authentication failed: {message}"));
+            assert_eq!(failure.exit(), exit, "{status} {body}");
+            assert_eq!(shown.contains("--api-url"), body == "nginx", "{shown}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_keeps_the_token_in_it_to_itself() {
+        for body in [
+            r#"{"access_token":"hush","expires_in":"soon"}"#,
+            r#"{"access_token":"hush""#,
+            r#"{"access_token":"hush\u0007","expires_in":1}"#,
+        ] {
+            let failure = read(200, body).expect_err(body);
+            assert_eq!(failure.exit(), 1);
+            assert!(!failure.to_string().contains("hush"), "{failure}");
+        }
+    }
+}
