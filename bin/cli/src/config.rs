@@ -212,7 +212,7 @@ impl Config {
         let failed = |reason: String| Failure::config(format!("config: {reason}"));
         let described = |error: std::io::Error| failed(format!("{}: {error}", self.path.display()));
         let target = save::target(&self.path);
-        save::create_folder(&target, self.owns_folder).map_err(described)?;
+        create_folder(&target, self.owns_folder).map_err(described)?;
         let _lock = Lock::of(&target).map_err(described)?;
         let text = match text_of(&self.path) {
             Ok(text) => text,

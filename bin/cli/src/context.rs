@@ -20,6 +20,7 @@ pub struct Environment {
     variables: BTreeMap<String, String>,
     home: PathBuf,
     terminals: Terminals,
+    keychain: Option<Arc<dyn Keychain>>,
 }
 
 /// Which of the three streams are terminals.
@@ -112,6 +113,7 @@ impl Environment {
             variables,
             home,
             terminals: Terminals::default(),
+            keychain: None,
         }
     }
 
@@ -132,6 +134,18 @@ impl Environment {
     pub fn with_terminals(mut self, terminals: Terminals) -> Self {
         self.terminals = terminals;
         self
+    }
+
+    /// Uses another keychain than the system's.
+    #[cfg(test)]
+    pub(crate) fn with_keychain(mut self, keychain: Arc<dyn Keychain>) -> Self {
+        self.keychain = Some(keychain);
+        self
+    }
+
+    /// The keychain to use instead of the system's.
+    pub(crate) fn keychain(&self) -> Option<Arc<dyn Keychain>> {
+        self.keychain.clone()
     }
 
     /// A variable; an empty one is unset.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::output::{self, Format};
@@ -69,10 +69,16 @@ struct Report<'a> {
     status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "request")]
-    request: Option<&'a (String, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<Request<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    method: &'a str,
+    url: &'a str,
 }
 
 // === impl Failure ===
@@ -238,7 +244,10 @@ impl Failure {
                 message: &parts.message,
                 status: parts.status,
                 reason: parts.reason.as_deref(),
-                request: parts.request.as_ref(),
+                request: parts
+                    .request
+                    .as_ref()
+                    .map(|(method, url)| Request { method, url }),
                 server: parts.server.as_ref(),
             },
         }
@@ -275,25 +284,6 @@ impl Code {
 
 /// What a shell reports of a program that SIGPIPE ended.
 const CLOSED_PIPE: u8 = 141;
-
-#[expect(
-    clippy::ref_option,
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes the member by reference"
-)]
-fn request<S: Serializer>(
-    request: &Option<&(String, String)>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Request<'a> {
-        method: &'a str,
-        url: &'a str,
-    }
-    request
-        .map(|(method, url)| Request { method, url })
-        .serialize(serializer)
-}
 
 #[cfg(test)]
 mod tests {

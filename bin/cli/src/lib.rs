@@ -13,27 +13,48 @@
 //! assert_eq!(ziggurat_cli::run(["nonsense".into()], &environment, &mut streams), 2);
 //! ```
 
+mod commands;
+mod completion;
 mod config;
+mod confirm;
 mod context;
 mod credentials;
 mod dry_run;
+mod duration;
 mod failure;
+mod help;
 mod http;
+mod id;
 mod keychain;
 mod output;
+mod parser;
+mod reference;
+mod run;
 mod token;
+mod tree;
 
 use std::ffi::OsString;
 
 pub use crate::context::{Environment, Streams, Terminals};
+use crate::{failure::Failure, output::Format};
 
 /// Runs a command line, without the name of the program, and says what the process exits with.
 pub fn run(
-    _arguments: impl IntoIterator<Item = OsString>,
-    _environment: &Environment,
+    arguments: impl IntoIterator<Item = OsString>,
+    environment: &Environment,
     streams: &mut Streams,
 ) -> u8 {
-    let failure = failure::Failure::usage("nothing is here yet");
-    streams.ask(failure.render(output::Format::Text, false));
-    failure.exit()
+    let mut words = Vec::new();
+    for argument in arguments {
+        match argument.into_string() {
+            Ok(word) => words.push(word),
+            Err(argument) => {
+                let shown = argument.to_string_lossy();
+                let failure = Failure::usage(format!("argument {shown:?} is not UTF-8"));
+                streams.ask(failure.render(Format::Text, true));
+                return failure.exit();
+            }
+        }
+    }
+    run::run(&words, environment, streams)
 }

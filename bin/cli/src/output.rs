@@ -9,11 +9,13 @@ mod select;
 mod table;
 mod yaml;
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
 pub(crate) use self::{
     escape::{escape, escape_lines},
-    node::{Node, pretty},
+    node::{Node, pretty, quoted},
     select::Program,
     table::{Column, Show, table},
     yaml::{scalar as yaml_scalar, yaml_of},
@@ -167,13 +169,17 @@ fn print_records(
 fn text_of(view: View, fields: &[String], colour: bool) -> String {
     match view {
         View::Plain(text) => text,
-        View::Lines { width, lines } => lines
-            .iter()
-            .filter(|(member, _, value)| {
-                !value.is_empty() && (fields.is_empty() || fields.iter().any(|f| f == member))
-            })
-            .map(|(_, label, value)| format!("{:width$}{}\n", format!("{label}:"), escape(value)))
-            .collect(),
+        View::Lines { width, lines } => {
+            let mut text = String::new();
+            for (member, label, value) in &lines {
+                let is_wanted = fields.is_empty() || fields.iter().any(|field| field == member);
+                if is_wanted && !value.is_empty() {
+                    let label = format!("{label}:");
+                    let _ = writeln!(text, "{label:width$}{}", escape(value));
+                }
+            }
+            text
+        }
         View::Table { columns, rows } => {
             let chosen: Vec<usize> = if fields.is_empty() {
                 (0..columns.len()).collect()

@@ -201,7 +201,7 @@ fn insert(
         .clone()
         .rev()
         .find(|&at| is_content(&lines[at]))
-        .map_or(block.start, |at| at + 1);
+        .map_or(block.end, |at| at + 1);
     let added = path.iter().enumerate().map(|(depth, name)| {
         let pad = " ".repeat(indent + 2 * depth);
         let key = yaml_scalar(name);

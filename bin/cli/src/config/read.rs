@@ -16,10 +16,10 @@ pub(super) fn content(text: &str) -> Result<Content, String> {
         current: text_of(root, "current_profile", "")?,
         ..Content::default()
     };
-    if let Some(output) = member(root, "output") {
-        if let Some(output) = mapping(output, "output")? {
-            content.output = text_of(output, "format", "output.")?;
-        }
+    if let Some(output) = member(root, "output")
+        && let Some(output) = mapping(output, "output")?
+    {
+        content.output = text_of(output, "format", "output.")?;
     }
     content.keychain = match member(root, "keychain") {
         None | Some(Value::Null) => None,

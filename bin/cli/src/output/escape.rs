@@ -44,7 +44,7 @@ fn push(escaped: &mut String, character: char) {
 }
 
 /// Letters, marks, numbers, punctuation, symbols and the plain space.
-fn is_printable(character: char) -> bool {
+pub(super) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
     }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// A JSON value.
@@ -76,11 +75,6 @@ impl Node {
         }
     }
 
-    /// Reads this value into a type of ours.
-    pub(crate) fn decode<T: for<'de> Deserialize<'de>>(&self) -> serde_json::Result<T> {
-        serde_json::from_str(&self.to_json())
-    }
-
     /// One line, without spaces.
     pub(crate) fn to_json(&self) -> String {
         let mut text = String::new();
@@ -139,10 +133,7 @@ pub(crate) fn pretty(document: &[u8]) -> Option<String> {
             }
             '{' | '[' => {
                 text.push(character);
-                while characters
-                    .next_if(|next| next.is_ascii_whitespace())
-                    .is_some()
-                {}
+                while characters.next_if(char::is_ascii_whitespace).is_some() {}
                 if let Some(end) = characters.next_if(|next| matches!(next, '}' | ']')) {
                     text.push(end);
                 } else {

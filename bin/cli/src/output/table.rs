@@ -132,7 +132,7 @@ mod tests {
         let rows = [vec!["a\nb\u{1b}[2J".to_owned(), "c".to_owned()]];
         assert_eq!(
             table(&["NAME", "ID"], &rows, false),
-            "NAME           ID\na\\nb\\x1b[2J  c\n"
+            "NAME         ID\na\\nb\\x1b[2J  c\n"
         );
     }
 

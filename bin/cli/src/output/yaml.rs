@@ -1,7 +1,9 @@
 //! Writes a value as YAML: members sorted, digits kept, and text that could be read as something
 //! else in quotes.
 
-use super::node::{Node, quoted};
+use std::fmt::Write as _;
+
+use super::{escape::is_printable, node::Node};
 
 /// A YAML document of the value, nested parts moved in by `indent`.
 pub(crate) fn yaml_of(node: &Node, indent: usize) -> String {
@@ -77,14 +79,38 @@ fn pad(text: &mut String, depth: usize) {
     text.extend(std::iter::repeat_n(' ', depth));
 }
 
-/// Text without quotes where nothing could mistake it, otherwise as a JSON string, which YAML
-/// reads too.
+/// Text without quotes where nothing could mistake it.
 pub(crate) fn scalar(text: &str) -> String {
     if is_plain(text) {
         text.to_owned()
     } else {
         quoted(text)
     }
+}
+
+/// Text in double quotes. What cannot be seen is spelled out: YAML allows few of those characters,
+/// and takes some for the end of a line.
+fn quoted(text: &str) -> String {
+    let mut quoted = "\"".to_owned();
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            _ if is_printable(character) => quoted.push(character),
+            _ => {
+                let _ = match u32::from(character) {
+                    code @ ..=0xff => write!(quoted, "\\x{code:02x}"),
+                    code @ ..=0xffff => write!(quoted, "\\u{code:04x}"),
+                    code => write!(quoted, "\\U{code:08x}"),
+                };
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Only text that begins with a letter and holds nothing YAML gives a meaning to is plain.

@@ -1,0 +1,129 @@
+//! `platform client`: API clients.
+
+use ::http::Method;
+
+use super::record::{self, Kind};
+use crate::{
+    context::Context,
+    failure::Failure,
+    output::{self, Column, Format, Node, Show, escape},
+    parser::Matches,
+};
+
+/// API clients.
+pub(super) static CLIENT: Kind = Kind {
+    noun: "client",
+    title: "API client",
+    plural: "clients",
+    titles: "API clients",
+    columns: &[
+        Column::new("id", "ID", Show::Text),
+        Column::new("name", "NAME", Show::Text),
+        Column::new("description", "DESCRIPTION", Show::Text),
+        Column::new("auth0_id", "CREDENTIAL ID", Show::Text).or("oauth_client_id"),
+        Column::new("created_at", "CREATED", Show::Day),
+        Column::new("updated_at", "UPDATED", Show::Day),
+    ],
+    question: "Delete API client {}? Any application using its credentials will stop being able \
+               to authenticate.",
+    asks_as_typed: true,
+};
+
+/// Creates a client. Its secret exists in this answer and nowhere else.
+pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let name = not_empty(matches, "name")?.unwrap_or_default();
+    let description = not_empty(matches, "description")?.unwrap_or_default();
+    let body = record::body(&[("description", description), ("name", name)]);
+    let action = "create client";
+    let path = "/account/v1/clients";
+    let sent = record::send(context, action, Method::POST, path, Some(body), &[]).await?;
+    let Some(answered) = sent else {
+        return Ok(());
+    };
+    let Some(created @ Node::Object(_)) = Node::read(&answered) else {
+        return Err(Failure::server(
+            "client created but the API returned no body — the client secret is unrecoverable; \
+             delete the client and retry",
+        ));
+    };
+    let secret = either(&created, "auth0_secret", "oauth_client_secret");
+    if context.globals.output == Format::Text {
+        announce(context, name, &created);
+    }
+    let Some(secret) = secret else {
+        context.streams.note(
+            "Warning: the API returned no client secret. It cannot be retrieved later — delete \
+             this client and create another.",
+        );
+        return match context.globals.output {
+            Format::Text => Ok(()),
+            Format::Json | Format::Yaml => output::record(context, CLIENT.columns, &created),
+        };
+    };
+    let printed = if context.globals.output == Format::Text {
+        context.streams.ask("Client secret: ");
+        context.streams.print(format!("{secret}\n").as_bytes())
+    } else {
+        output::record(context, CLIENT.columns, &created)
+    };
+    if printed.is_err() {
+        let id = created.text("id").unwrap_or_default();
+        return Err(Failure::general(format!(
+            "the client secret could not be written to standard output and is lost; delete client \
+             {} and create another",
+            escape(id)
+        )));
+    }
+    if context.globals.output == Format::Text {
+        context
+            .streams
+            .note("Save the secret now — it is shown once and cannot be retrieved again.");
+    }
+    Ok(())
+}
+
+/// Changes the name, the description or both.
+pub(super) async fn update(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let id = CLIENT.id(matches.argument(0))?;
+    let name = matches.value("name");
+    let description = matches.value("description");
+    if name.is_none() && description.is_none() {
+        return Err(Failure::usage(
+            "nothing to update — pass --name and/or --description",
+        ));
+    }
+    not_empty(matches, "name")?;
+    let members: Vec<(&str, &str)> = [("description", description), ("name", name)]
+        .into_iter()
+        .filter_map(|(member, value)| Some((member, value?)))
+        .collect();
+    record::update(context, &CLIENT, &id, &members).await
+}
+
+/// The value of a flag that may be absent and must not be empty.
+pub(super) fn not_empty<'a>(matches: &'a Matches, flag: &str) -> Result<Option<&'a str>, Failure> {
+    match matches.value(flag) {
+        Some("") => Err(Failure::usage(format!("--{flag} must not be empty"))),
+        other => Ok(other),
+    }
+}
+
+fn announce(context: &mut Context<'_>, name: &str, created: &Node) {
+    let name = escape(created.text("name").unwrap_or(name)).replace('"', "\\\"");
+    let id = escape(created.text("id").unwrap_or_default());
+    context
+        .streams
+        .note(format_args!("API client \"{name}\" created (id: {id})."));
+    if let Some(client_id) = either(created, "auth0_id", "oauth_client_id") {
+        context
+            .streams
+            .note(format_args!("Client ID:     {}", escape(client_id)));
+    }
+}
+
+fn either<'a>(record: &'a Node, name: &str, other: &str) -> Option<&'a str> {
+    record
+        .text(name)
+        .or_else(|| record.text(other))
+        .filter(|text| !text.is_empty())
+}

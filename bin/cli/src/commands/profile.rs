@@ -1,0 +1,232 @@
+//! `profile`: which accounts this machine knows.
+
+use serde::Serialize;
+
+use crate::{
+    config::{self, DEFAULT_PROFILE},
+    confirm,
+    context::Context,
+    credentials::{self, DEFAULT_API_URL},
+    failure::Failure,
+    keychain::{self, KeychainError},
+    output::{self, Format, View, escape},
+    parser::Matches,
+    run::require_profile,
+    token::cache::Cache,
+};
+
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    active: bool,
+    resolved: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform_url: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    active: bool,
+    platform_url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform_client_id: Option<String>,
+    platform_has_secret: bool,
+}
+
+#[derive(Serialize)]
+struct Active<'a> {
+    name: &'a str,
+    active: bool,
+}
+
+#[derive(Serialize)]
+struct Deleted<'a> {
+    name: &'a str,
+    deleted: bool,
+}
+
+/// Lists the profiles; the active one is always among them.
+pub(super) fn list(context: &mut Context<'_>) -> Result<(), Failure> {
+    let mut names: Vec<String> = context.config.profile_names().map(str::to_owned).collect();
+    if !names.contains(&context.profile) {
+        names.push(context.profile.clone());
+        names.sort();
+    }
+    let listed: Vec<Listed> = names
+        .into_iter()
+        .map(|name| {
+            let profile = context.config.profile(&name);
+            Listed {
+                active: name == context.profile,
+                resolved: profile.is_some(),
+                platform_url: profile.map(|profile| {
+                    profile
+                        .api_url
+                        .unwrap_or_else(|| DEFAULT_API_URL.to_owned())
+                }),
+                name,
+            }
+        })
+        .collect();
+    let rows = listed.iter().map(|profile| {
+        let active = match (profile.active, profile.resolved) {
+            (true, true) => "yes",
+            (true, false) => "yes (unresolved)",
+            (false, _) => "no",
+        };
+        let url = profile
+            .platform_url
+            .as_deref()
+            .unwrap_or("(not configured)");
+        vec![profile.name.clone(), active.to_owned(), url.to_owned()]
+    });
+    let view = View::Table {
+        columns: vec![
+            ("name", "NAME"),
+            ("active", "ACTIVE"),
+            ("platform_url", "PLATFORM URL"),
+        ],
+        rows: rows.collect(),
+    };
+    output::report(context, &listed, view)
+}
+
+/// Shows a profile, and whether a secret is kept for it.
+pub(super) fn show(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let name = match matches.arguments.first() {
+        Some(name) => name.clone(),
+        None => context.profile.clone(),
+    };
+    require_profile(&context.config, &name)?;
+    let profile = context.config.profile(&name).unwrap_or_default();
+    let has_secret = profile.client_secret.is_some() || is_in_keychain(context, &name);
+    let shown = Shown {
+        active: name == context.profile,
+        platform_url: profile
+            .api_url
+            .unwrap_or_else(|| DEFAULT_API_URL.to_owned()),
+        platform_client_id: profile.client_id,
+        platform_has_secret: has_secret,
+        name,
+    };
+    let row = |field: &str, value: &str| vec![field.to_owned(), value.to_owned()];
+    let rows = vec![
+        row("NAME", &shown.name),
+        row("ACTIVE", if shown.active { "yes" } else { "no" }),
+        row("PLATFORM URL", &shown.platform_url),
+        row(
+            "PLATFORM CLIENT ID",
+            shown.platform_client_id.as_deref().unwrap_or("(not set)"),
+        ),
+        row(
+            "PLATFORM SECRET",
+            if has_secret { "set" } else { "not set" },
+        ),
+    ];
+    let wanted = |member: &str| {
+        let fields = &context.globals.fields;
+        fields.is_empty() || fields.iter().any(|field| field == member)
+    };
+    let members = [
+        "name",
+        "active",
+        "platform_url",
+        "platform_client_id",
+        "platform_has_secret",
+    ];
+    let rows: Vec<Vec<String>> = members
+        .iter()
+        .zip(rows)
+        .filter(|(member, _)| wanted(member))
+        .map(|(_, row)| row)
+        .collect();
+    let text = output::table(&["FIELD", "VALUE"], &rows, context.colours_stdout());
+    output::report(context, &shown, View::Plain(text))
+}
+
+/// Makes a profile the active one.
+pub(super) fn activate(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
+    if let Some(refusal) = config::refuse_name(name) {
+        return Err(refusal);
+    }
+    // The profile nobody has to create cannot be chosen before it is there.
+    if context.config.profile(name).is_none() && name == DEFAULT_PROFILE {
+        return Err(Failure::config(
+            "profile \"default\" is not in the configuration file; run 'ziggurat platform auth \
+             login' to create it",
+        ));
+    }
+    require_profile(&context.config, name)?;
+    context.config.use_profile(name)?;
+    context
+        .streams
+        .note(format_args!("Active profile set to \"{name}\"."));
+    if context.globals.output == Format::Text {
+        return Ok(());
+    }
+    let active = Active { name, active: true };
+    output::report(context, &active, View::Plain(String::new()))
+}
+
+/// Removes a profile: its section, its token and its secret.
+pub(super) fn delete(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let name = matches.argument(0);
+    if let Some(refusal) = config::refuse_name(name) {
+        return Err(refusal);
+    }
+    require_profile(&context.config, name)?;
+    if !matches.is_on("force") {
+        let question =
+            format!("Delete profile {name}? Its credential is removed from this machine.");
+        confirm::ask(context, &question, false)?;
+    }
+    let profile = context.config.profile(name).unwrap_or_default();
+    if profile.client_secret.is_none() {
+        let account = keychain::account(name, context.config.path());
+        if let Err(KeychainError::Unavailable(cause)) = context.keychain.delete(&account) {
+            context.streams.note(format_args!(
+                "Warning: could not remove the client secret from the OS keychain: {}",
+                escape(&cause)
+            ));
+        }
+    }
+    let cache = Cache::of(&context.config.cache_folder(), name);
+    if let Err(error) = cache.clear() {
+        context.streams.note(format_args!(
+            "Warning: could not remove the cached token: {error}"
+        ));
+    }
+    context.config.delete_profile(name)?;
+    context
+        .streams
+        .note(format_args!("Profile {name} deleted."));
+    if credentials::variables_are_set(context) {
+        context
+            .streams
+            .note("Warning: ZIGGURAT_CLIENT_ID or ZIGGURAT_CLIENT_SECRET is set and stays so.");
+    }
+    if context.globals.output == Format::Text {
+        return Ok(());
+    }
+    let deleted = Deleted {
+        name,
+        deleted: true,
+    };
+    output::report(context, &deleted, View::Plain(String::new()))
+}
+
+fn is_in_keychain(context: &mut Context<'_>, name: &str) -> bool {
+    let account = keychain::account(name, context.config.path());
+    match context.keychain.read(&account) {
+        Ok(_) => true,
+        Err(KeychainError::NotFound) => false,
+        Err(KeychainError::Unavailable(cause)) => {
+            context.streams.note(format_args!(
+                "Warning: the OS keychain could not be asked: {}",
+                escape(&cause)
+            ));
+            false
+        }
+    }
+}

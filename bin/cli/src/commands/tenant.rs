@@ -1,0 +1,39 @@
+//! `platform tenant`: the account itself.
+
+use super::{
+    client,
+    record::{self, Kind},
+};
+use crate::{
+    context::Context,
+    failure::Failure,
+    output::{Column, Show},
+    parser::Matches,
+};
+
+/// Tenants.
+pub(super) static TENANT: Kind = Kind {
+    noun: "tenant",
+    title: "Tenant",
+    plural: "tenants",
+    titles: "tenants",
+    columns: &[
+        Column::new("id", "ID", Show::Text),
+        Column::new("name", "NAME", Show::Text),
+        Column::new("plan", "PLAN", Show::Text),
+        Column::new("plan_trial", "TRIAL", Show::YesNo),
+        Column::new("domain", "DOMAIN", Show::Text),
+        Column::new("created_at", "CREATED", Show::Day),
+    ],
+    question: "",
+    asks_as_typed: false,
+};
+
+/// Renames a tenant.
+pub(super) async fn update(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let id = TENANT.id(matches.argument(0))?;
+    let Some(name) = client::not_empty(matches, "name")? else {
+        return Err(Failure::usage("nothing to update — pass --name"));
+    };
+    record::update(context, &TENANT, &id, &[("name", name)]).await
+}

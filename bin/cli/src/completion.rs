@@ -1,0 +1,14 @@
+//! Completes words in a shell.
+//!
+//! The scripts know nothing but how to ask this program (`__complete`), so that they stay right
+//! when commands change.
+
+mod install;
+mod offer;
+mod scripts;
+
+pub(crate) use self::{
+    install::{install, uninstall},
+    offer::words,
+    scripts::script,
+};

@@ -1,0 +1,200 @@
+//! Puts the script where a shell finds it, and takes it away again.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::scripts::script;
+use crate::{
+    context::{Context, Environment},
+    failure::Failure,
+    output::quoted,
+    parser::Matches,
+    tree::Shell,
+};
+
+/// Marks the lines that are ours in a start-up file.
+const MARK: &str = "# Added by 'ziggurat completion install'";
+
+/// Where a shell reads completions, and what its start-up file needs.
+struct Home {
+    shell: Shell,
+    script: PathBuf,
+    /// The start-up file and the line it needs; `None` where the shell finds the script itself.
+    startup: Option<(PathBuf, String)>,
+}
+
+/// `ziggurat completion install`.
+pub(crate) fn install(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let home = home(context.environment, matches)?;
+    if !matches.is_on("rc-only") {
+        let script = script(home.shell);
+        if let Ok(existing) = fs::read_to_string(&home.script)
+            && existing != script
+            && !matches.is_on("force")
+        {
+            return Err(Failure::general(format!(
+                "{} is there already and differs; run with --force to overwrite it",
+                home.script.display()
+            )));
+        }
+        write(&home.script, script)?;
+        context
+            .streams
+            .note(format_args!("Wrote {}.", home.script.display()));
+    }
+    let Some((file, line)) = &home.startup else {
+        return Ok(());
+    };
+    if !matches.is_on("write-rc") && !matches.is_on("rc-only") {
+        context.streams.note(format_args!(
+            "Add this line to {}, or run again with --write-rc:\n{line}",
+            file.display()
+        ));
+        return Ok(());
+    }
+    let lines = read(file)?;
+    if lines.contains(MARK) {
+        context
+            .streams
+            .note(format_args!("{} has the line already.", file.display()));
+        return Ok(());
+    }
+    let gap = if lines.ends_with('\n') || lines.is_empty() {
+        ""
+    } else {
+        "\n"
+    };
+    write(file, &format!("{lines}{gap}{line} {MARK}\n"))?;
+    context
+        .streams
+        .note(format_args!("Added a line to {}.", file.display()));
+    Ok(())
+}
+
+/// `ziggurat completion uninstall`.
+pub(crate) fn uninstall(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let home = home(context.environment, matches)?;
+    match fs::read_to_string(&home.script) {
+        Ok(existing) if existing != script(home.shell) && !matches.is_on("force") => {
+            return Err(Failure::general(format!(
+                "{} was changed since it was installed; run with --force to remove it",
+                home.script.display()
+            )));
+        }
+        Ok(_) => {
+            fs::remove_file(&home.script).map_err(|error| failed(&home.script, &error))?;
+            context
+                .streams
+                .note(format_args!("Removed {}.", home.script.display()));
+        }
+        Err(_) => context
+            .streams
+            .note(format_args!("{} is not there.", home.script.display())),
+    }
+    let Some((file, _)) = &home.startup else {
+        return Ok(());
+    };
+    let lines = read(file)?;
+    if lines.contains(MARK) {
+        let kept: String = lines
+            .split_inclusive('\n')
+            .filter(|line| !line.contains(MARK))
+            .collect();
+        write(file, &kept)?;
+        context
+            .streams
+            .note(format_args!("Removed our line from {}.", file.display()));
+    }
+    Ok(())
+}
+
+fn home(environment: &Environment, matches: &Matches) -> Result<Home, Failure> {
+    let shell = shell(environment, matches.value("shell"))?;
+    let home = environment.home();
+    if home.as_os_str().is_empty() {
+        return Err(Failure::general("there is no home folder: HOME is not set"));
+    }
+    Ok(match shell {
+        Shell::Bash => Home {
+            shell,
+            script: home.join(".local/share/bash-completion/completions/ziggurat"),
+            startup: None,
+        },
+        Shell::Zsh => Home {
+            shell,
+            script: home.join(".zsh/completions/_ziggurat"),
+            startup: Some((
+                home.join(".zshrc"),
+                "fpath=(~/.zsh/completions $fpath); autoload -Uz compinit; compinit".to_owned(),
+            )),
+        },
+        Shell::Fish => {
+            let config = environment
+                .var("XDG_CONFIG_HOME")
+                .map_or_else(|| home.join(".config"), PathBuf::from);
+            Home {
+                shell,
+                script: config.join("fish/completions/ziggurat.fish"),
+                startup: None,
+            }
+        }
+        Shell::Power => {
+            let folder = if cfg!(windows) {
+                home.join("Documents/PowerShell")
+            } else {
+                home.join(".config/powershell")
+            };
+            let script = folder.join("ziggurat.completion.ps1");
+            let line = format!(". {}", quoted(&script.to_string_lossy()));
+            Home {
+                shell,
+                startup: Some((folder.join("Microsoft.PowerShell_profile.ps1"), line)),
+                script,
+            }
+        }
+    })
+}
+
+fn shell(environment: &Environment, named: Option<&str>) -> Result<Shell, Failure> {
+    let name = match named {
+        Some(name) => name.to_owned(),
+        None => environment
+            .var("SHELL")
+            .and_then(|path| Path::new(path).file_name()?.to_str())
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    Shell::ALL
+        .into_iter()
+        .find(|shell| shell.name() == name || (name == "pwsh" && *shell == Shell::Power))
+        .ok_or_else(|| {
+            Failure::usage(match named {
+                Some(name) => format!(
+                    "unsupported shell {} (want bash, zsh, fish, powershell)",
+                    quoted(name)
+                ),
+                None => "the shell in use is not known: name one with --shell".to_owned(),
+            })
+        })
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    match fs::read_to_string(path) {
+        Ok(content) => Ok(content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(failed(path, &error)),
+    }
+}
+
+fn write(path: &Path, content: &str) -> Result<(), Failure> {
+    path.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, content))
+        .map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::general(format!("{}: {error}", path.display()))
+}

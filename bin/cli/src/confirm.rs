@@ -1,0 +1,52 @@
+//! Asks whether something that cannot be undone may be done.
+
+use std::io::Read as _;
+
+use crate::{context::Context, credentials, failure::Failure, output::escape};
+
+/// An answer is no longer than this.
+const LONGEST: u64 = 1024;
+
+/// Asks, and goes on only after a yes.
+///
+/// No keychain, no token and no network is asked before the answer. When it is about a platform,
+/// the question says which one.
+///
+/// # Errors
+///
+/// Nobody can be asked, or they did not say yes: exit 2.
+pub(crate) fn ask(
+    context: &mut Context<'_>,
+    question: &str,
+    is_about_platform: bool,
+) -> Result<(), Failure> {
+    if !context.environment.terminals().stdin || context.globals.no_input {
+        return Err(Failure::usage(
+            "this operation is destructive; run with --force to confirm, or run interactively to \
+             be prompted",
+        ));
+    }
+    if is_about_platform && let Some((profile, url)) = credentials::scene(context) {
+        context.streams.note(format_args!(
+            "profile \"{}\" at {}",
+            escape(&profile),
+            escape(&url)
+        ));
+    }
+    context
+        .streams
+        .ask(format_args!("{} [y/N]: ", escape(question)));
+    let mut answer = Vec::new();
+    // An answer that cannot be read is no yes.
+    let _ = std::io::BufRead::read_until(
+        &mut context.streams.stdin.by_ref().take(LONGEST),
+        b'\n',
+        &mut answer,
+    );
+    let answer = String::from_utf8_lossy(&answer);
+    let answer = answer.trim();
+    if matches!(answer, "y" | "Y") || answer.eq_ignore_ascii_case("yes") {
+        return Ok(());
+    }
+    Err(Failure::aborted("aborted: not confirmed"))
+}

@@ -1,0 +1,269 @@
+//! What `--help` prints.
+
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::{
+    parser::full_name,
+    tree::{self, Argument, Command, Flag, Kind, Takes},
+};
+
+/// Lines of prose are no longer than this.
+const WIDTH: usize = 80;
+
+/// The help of a command.
+pub(crate) fn page(path: &[&str], command: &Command) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{}", command.summary);
+    if !command.about.is_empty() {
+        let _ = writeln!(text, "\n{}", wrapped(command.about, WIDTH, 0));
+    }
+    if !command.examples.is_empty() {
+        text.push_str("\nExamples:\n");
+        for (at, example) in command.examples.iter().enumerate() {
+            let gap = if at > 0 { "\n" } else { "" };
+            let _ = writeln!(text, "{gap}  # {}\n  {}", example.says, example.line);
+        }
+    }
+    let _ = writeln!(text, "\nUsage:\n  {}", usage(path, command));
+    if command.is_group() {
+        text.push_str("\nCommands:\n");
+        let rows = command
+            .listed()
+            .map(|child| (child.name.to_owned(), child.summary.to_owned()));
+        push_rows(&mut text, rows.collect());
+    }
+    if !command.arguments.is_empty() {
+        text.push_str("\nArguments:\n");
+        let rows = command
+            .arguments
+            .iter()
+            .map(|argument| (placeholder(argument), argument.meaning.to_owned()));
+        push_rows(&mut text, rows.collect());
+    }
+    push_flags(
+        &mut text,
+        "Flags",
+        command.flags.iter().chain(command.shared).collect(),
+    );
+    let above = path.split_last().map(|(_, above)| tree::inherited(above));
+    push_flags(&mut text, "Inherited flags", above.unwrap_or_default());
+    if command.is_group() {
+        let _ = writeln!(
+            text,
+            "\nRun \"{} <command> --help\" for more about a command.",
+            full_name(path)
+        );
+    }
+    text
+}
+
+/// How a command is called, on one line.
+pub(crate) fn usage(path: &[&str], command: &Command) -> String {
+    let mut line = full_name(path);
+    if command.is_group() {
+        line.push_str(" <command>");
+    }
+    for argument in command.arguments {
+        line.push(' ');
+        line.push_str(&placeholder(argument));
+    }
+    line.push_str(" [flags]");
+    line
+}
+
+/// `<name>`, `[name]` or `[name...]`.
+pub(crate) fn placeholder(argument: &Argument) -> String {
+    match argument.takes {
+        Takes::One => format!("<{}>", argument.name),
+        Takes::AtMostOne => format!("[{}]", argument.name),
+        Takes::Any => format!("[{}...]", argument.name),
+    }
+}
+
+/// `-o, --output format`.
+pub(crate) fn flag_name(flag: &Flag) -> String {
+    let short = match flag.short {
+        Some(short) => format!("-{short}, "),
+        None => String::new(),
+    };
+    let value = match flag.value {
+        Kind::Switch => String::new(),
+        Kind::Text(name) | Kind::Integer(name) => format!(" <{name}>"),
+        Kind::Duration => " <duration>".to_owned(),
+        Kind::Optional(bare) => format!("[={bare}]"),
+    };
+    format!("{short}--{}{value}", flag.name)
+}
+
+/// What a flag means, with its default.
+pub(crate) fn flag_meaning(flag: &Flag) -> String {
+    let mut meaning = flag.meaning.to_owned();
+    if flag.is_required {
+        meaning.push_str(" (required)");
+    }
+    if flag.is_repeatable {
+        meaning.push_str(" (repeatable)");
+    }
+    if !flag.default.is_empty() {
+        let _ = write!(meaning, " (default: {})", flag.default);
+    }
+    meaning
+}
+
+/// Breaks prose into lines; all but the first are moved in.
+pub(crate) fn wrapped(prose: &str, width: usize, indent: usize) -> String {
+    let mut text = String::new();
+    let mut column = indent;
+    for word in prose.split_whitespace() {
+        if column > indent && column + 1 + word.width() > width {
+            text.push('\n');
+            text.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        } else if column > indent {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += word.width();
+    }
+    text
+}
+
+fn push_flags(text: &mut String, title: &str, flags: Vec<&Flag>) {
+    if flags.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{title}:");
+    let rows = flags.into_iter().map(|flag| {
+        // Long names stand below each other, whether or not they have a short one.
+        let pad = if flag.short.is_none() { "    " } else { "" };
+        (format!("{pad}{}", flag_name(flag)), flag_meaning(flag))
+    });
+    push_rows(text, rows.collect());
+}
+
+fn push_rows(text: &mut String, rows: Vec<(String, String)>) {
+    let width = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+    for (name, meaning) in rows {
+        let pad = " ".repeat(width - name.width());
+        let meaning = wrapped(&meaning, WIDTH.max(width + 40), width + 4);
+        let _ = writeln!(text, "  {name}{pad}  {meaning}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_summary_a_paragraph_an_example_and_its_usage() {
+        for (path, command) in tree::commands() {
+            let name = full_name(&path);
+            assert!(!command.summary.is_empty(), "{name}");
+            assert!(!command.summary.ends_with('.'), "{name}");
+            assert!(command.about.ends_with('.'), "{name}");
+            assert!(!command.examples.is_empty(), "{name}");
+            let page = page(&path, command);
+            for part in [command.summary, "\nExamples:\n", "\nUsage:\n"] {
+                assert!(page.contains(part), "{name}: {part}");
+            }
+            assert_eq!(
+                page.contains("\nInherited flags:\n"),
+                !path.is_empty(),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_command_line_that_is_understood() {
+        for (path, command) in tree::commands() {
+            for example in command.examples {
+                let start = example.line.find("ziggurat").expect("it calls the program");
+                let words = shell_words(&example.line[start + "ziggurat".len()..]);
+                let matches = crate::parser::parse(&words)
+                    .and_then(|matches| crate::parser::count(&matches).map(|()| matches))
+                    .unwrap_or_else(|failure| panic!("{}: {failure}", example.line));
+                assert!(
+                    matches.path.starts_with(&path),
+                    "{} is no example of {path:?}",
+                    example.line
+                );
+            }
+        }
+    }
+
+    /// Words of a line up to a pipe or a bracket, those in single quotes as one.
+    fn shell_words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (at, part) in line.split('\'').enumerate() {
+            if at % 2 == 1 {
+                words.push(part.to_owned());
+                continue;
+            }
+            let end = part.find(['|', ')']);
+            let call = &part[..end.unwrap_or(part.len())];
+            words.extend(call.split_whitespace().map(str::to_owned));
+            if end.is_some() {
+                break;
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn no_two_flags_of_a_command_share_a_name() {
+        for (path, command) in tree::commands() {
+            let flags: Vec<_> = command.flags.iter().chain(tree::inherited(&path)).collect();
+            for (at, flag) in flags.iter().enumerate() {
+                for other in &flags[at + 1..] {
+                    assert_ne!(flag.name, other.name, "{path:?}");
+                    assert!(
+                        flag.short.is_none() || flag.short != other.short,
+                        "{path:?}: {:?}",
+                        flag.short
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn prose_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 9, 2), "one two\n  three");
+    }
+
+    #[test]
+    fn a_page_reads_well() {
+        let (path, command) = tree::commands()
+            .into_iter()
+            .find(|(path, _)| *path == ["platform", "membership", "delete"])
+            .expect("it is there");
+        let page = page(&path, command);
+        let begin = "\
+Remove a person from the account
+
+Takes a person out of the account. The owner cannot be removed.
+
+Examples:
+  # Without being asked
+  ziggurat platform membership delete 7a4a2f64-60a0-4d7d-b3b3-1f5ad1bb8a11 --force
+
+Usage:
+  ziggurat platform membership delete <membership_id> [flags]
+
+Arguments:
+  <membership_id>  id of the membership
+
+Flags:
+      --dry-run[=checks]  run every check, print the request, and send nothing
+                          that writes
+      --force             do not ask for confirmation
+
+Inherited flags:
+      --config <path>";
+        assert!(page.starts_with(begin), "{page}");
+    }
+}

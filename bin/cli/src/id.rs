@@ -1,0 +1,137 @@
+//! Ids of records: UUIDs in any of their four spellings.
+
+use crate::{failure::Failure, output::quoted};
+
+/// Reads an id and writes it the one way it goes into a URL: lower case, with hyphens.
+///
+/// # Errors
+///
+/// It is no UUID: exit 2, naming the kind of record.
+pub(crate) fn parse(kind: &str, typed: &str) -> Result<String, Failure> {
+    canonical(typed)
+        .map_err(|reason| Failure::usage(format!("invalid {kind} {}: {reason}", quoted(typed))))
+}
+
+fn canonical(typed: &str) -> Result<String, String> {
+    let invalid = || "invalid UUID format".to_owned();
+    let bytes = typed.as_bytes();
+    let digits: Vec<u8> = match bytes.len() {
+        32 => bytes.to_vec(),
+        36 => hyphenated(bytes).ok_or_else(invalid)?,
+        38 => match bytes {
+            [b'{', middle @ .., b'}'] => hyphenated(middle).ok_or_else(invalid)?,
+            _ => return Err(invalid()),
+        },
+        45 => {
+            let Some((prefix, rest)) = typed.split_at_checked(9) else {
+                return Err(invalid());
+            };
+            if !prefix.eq_ignore_ascii_case("urn:uuid:") {
+                return Err(format!("invalid urn prefix: {}", quoted(prefix)));
+            }
+            hyphenated(rest.as_bytes()).ok_or_else(invalid)?
+        }
+        length => return Err(format!("invalid UUID length: {length}")),
+    };
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return Err(invalid());
+    }
+    let mut id = String::with_capacity(36);
+    for (at, digit) in digits.iter().enumerate() {
+        if HYPHENS.contains(&at) {
+            id.push('-');
+        }
+        id.push(char::from(digit.to_ascii_lowercase()));
+    }
+    Ok(id)
+}
+
+/// Before which digits a hyphen stands.
+const HYPHENS: [usize; 4] = [8, 12, 16, 20];
+
+fn hyphenated(text: &[u8]) -> Option<Vec<u8>> {
+    let mut digits = Vec::with_capacity(32);
+    for (at, byte) in text.iter().enumerate() {
+        match (at, byte) {
+            (8 | 13 | 18 | 23, b'-') => {}
+            (8 | 13 | 18 | 23, _) | (_, b'-') => return None,
+            _ => digits.push(*byte),
+        }
+    }
+    Some(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ID: &str = "b0c1d2e3-f4a5-6789-bcde-890123456789";
+
+    #[test]
+    fn all_four_spellings_are_one_id() {
+        for typed in [
+            "b0c1d2e3-f4a5-6789-bcde-890123456789",
+            "B0C1D2E3-F4A5-6789-BCDE-890123456789",
+            "urn:uuid:b0c1d2e3-f4a5-6789-bcde-890123456789",
+            "URN:UUID:B0C1D2E3-f4a5-6789-bcde-890123456789",
+            "{b0c1d2e3-f4a5-6789-bcde-890123456789}",
+            "b0c1d2e3f4a56789bcde890123456789",
+        ] {
+            assert_eq!(parse("client ID", typed).expect("an id"), ID, "{typed}");
+        }
+        let nil = "00000000-0000-0000-0000-000000000000";
+        assert_eq!(parse("client ID", nil).expect("an id"), nil);
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_a_reason() {
+        for (typed, reason) in [
+            ("", "invalid UUID length: 0"),
+            ("nope", "invalid UUID length: 4"),
+            (
+                "(b0c1d2e3-f4a5-6789-bcde-890123456789)",
+                "invalid UUID format",
+            ),
+            (
+                "{b0c1d2e3-f4a5-6789-bcde-890123456789",
+                "invalid UUID length: 37",
+            ),
+            (
+                "b0c1d2e3-f4a5-6789-bcde-89012345678g",
+                "invalid UUID format",
+            ),
+            (
+                "b0c1d2e3f-4a5-6789-bcde-890123456789",
+                "invalid UUID format",
+            ),
+            ("b0c1d2e3f4a56789bcde89012345678-", "invalid UUID format"),
+            (
+                "urn:user:b0c1d2e3-f4a5-6789-bcde-890123456789",
+                "invalid urn prefix: \"urn:user:\"",
+            ),
+        ] {
+            let failure = parse("tenant ID", typed).expect_err("refused");
+            assert_eq!(
+                failure.to_string(),
+                format!("invalid tenant ID \"{typed}\": {reason}")
+            );
+            assert_eq!(failure.exit(), 2);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_a_panic(text in any::<String>()) {
+            let _ = parse("client ID", &text);
+        }
+
+        #[test]
+        fn every_number_is_an_id(number in any::<u128>()) {
+            let digits = format!("{number:032x}");
+            let id = parse("client ID", &digits).expect("an id");
+            prop_assert_eq!(id.replace('-', ""), digits);
+        }
+    }
+}

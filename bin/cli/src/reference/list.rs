@@ -1,0 +1,125 @@
+//! The commands as data.
+
+use serde::Serialize;
+
+use super::{all_flags, exit_codes};
+use crate::{
+    parser::full_name,
+    tree::{self, Command, Flag, Output, Takes},
+};
+
+/// A command, as `ziggurat commands -o json` prints it.
+#[derive(Debug, Serialize)]
+pub(super) struct Listed {
+    name: &'static str,
+    path: String,
+    summary: &'static str,
+    args: Vec<ListedArgument>,
+    flags: Vec<ListedFlag>,
+    writes: bool,
+    output: &'static str,
+    output_fields: &'static [&'static str],
+    exit_codes: Vec<u8>,
+}
+
+#[derive(Debug, Serialize)]
+struct ListedArgument {
+    name: &'static str,
+    summary: &'static str,
+    required: bool,
+    repeatable: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct ListedFlag {
+    name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    short: Option<char>,
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    default: &'static str,
+    summary: &'static str,
+    required: bool,
+    repeatable: bool,
+}
+
+/// The columns of the list in text.
+pub(super) const COLUMNS: [(&str, &str); 3] = [
+    ("path", "COMMAND"),
+    ("writes", "WRITES"),
+    ("summary", "SUMMARY"),
+];
+
+// === impl Listed ===
+
+impl Listed {
+    fn of(path: &[&'static str], command: &'static Command) -> Self {
+        let (output, output_fields) = match command.output {
+            Output::None => ("none", &[][..]),
+            Output::Text => ("text", &[][..]),
+            Output::Record(fields) => ("object", fields),
+            Output::List(fields) => ("list", fields),
+            Output::Free => ("any", &[][..]),
+        };
+        Self {
+            name: command.name,
+            path: full_name(path),
+            summary: command.summary,
+            args: command
+                .arguments
+                .iter()
+                .map(|argument| ListedArgument {
+                    name: argument.name,
+                    summary: argument.meaning,
+                    required: argument.takes == Takes::One,
+                    repeatable: argument.takes == Takes::Any,
+                })
+                .collect(),
+            flags: all_flags(path, command)
+                .into_iter()
+                .map(ListedFlag::of)
+                .collect(),
+            writes: command.writes,
+            output,
+            output_fields,
+            exit_codes: exit_codes(path, command)
+                .into_iter()
+                .map(|(code, _)| code)
+                .collect(),
+        }
+    }
+
+    /// The row of the list in text.
+    pub(super) fn row(&self) -> Vec<String> {
+        let writes = if self.writes { "yes" } else { "no" };
+        vec![
+            self.path.clone(),
+            writes.to_owned(),
+            self.summary.to_owned(),
+        ]
+    }
+}
+
+// === impl ListedFlag ===
+
+impl ListedFlag {
+    fn of(flag: &Flag) -> Self {
+        Self {
+            name: flag.name,
+            short: flag.short,
+            r#type: flag.value.name(),
+            default: flag.default,
+            summary: flag.meaning,
+            required: flag.is_required,
+            repeatable: flag.is_repeatable,
+        }
+    }
+}
+
+/// Every command that does something.
+pub(super) fn commands() -> Vec<Listed> {
+    tree::leaves()
+        .into_iter()
+        .map(|(path, command)| Listed::of(&path, command))
+        .collect()
+}

@@ -1,0 +1,217 @@
+use std::fs;
+
+use super::{
+    fake::{Asked, Fake},
+    scene::Scene,
+};
+use crate::{
+    parser::full_name,
+    tree::{self, Takes},
+};
+
+mod order;
+mod profiles;
+mod records;
+
+const ID: &str = "b0c1d2e3-f4a5-6789-bcde-890123456789";
+
+const CLIENT: &str = r#"{"id":"b0c1d2e3-f4a5-6789-bcde-890123456789","name":"ci","description":"CI runner","auth0_id":"Zk3","created_at":"2026-01-02T03:04:05Z","updated_at":"2026-01-03T03:04:05Z","quota":12345678901234567890123}"#;
+
+fn fake(answer: impl Fn(&Asked) -> (u16, &'static str) + Send + 'static) -> Fake {
+    Fake::new(move |asked| {
+        let (status, body) = answer(asked);
+        (status, body.to_owned())
+    })
+}
+
+/// A command line of the command with everything it requires.
+fn line_of(path: &[&str], command: &tree::Command) -> String {
+    let mut line = path.join(" ");
+    for argument in command.arguments {
+        let word = match argument.name {
+            "method" => "POST",
+            "path" => "/account/v1/clients",
+            name if name.ends_with("_id") => ID,
+            _ if argument.takes == Takes::One => "default",
+            _ => continue,
+        };
+        line.push(' ');
+        line.push_str(word);
+    }
+    for flag in command.flags.iter().filter(|flag| flag.is_required) {
+        line.extend([" --", flag.name, " x"]);
+    }
+    if path.last() == Some(&"update") {
+        line.push_str(" --name x");
+    }
+    line
+}
+
+#[test]
+fn every_command_and_group_prints_its_help_without_configuration_or_network() {
+    let scene = Scene::new().with_config("broken: [");
+    for (path, command) in tree::commands() {
+        for flag in ["--help", "-h", "--help=true"] {
+            let done = scene.run(&format!("{} {flag}", path.join(" ")));
+            assert_eq!(done.exit, 0, "{path:?}: {}", done.stderr);
+            assert_eq!(done.stderr, "", "{path:?}");
+            assert!(done.stdout.starts_with(command.summary), "{path:?}");
+        }
+        let done = scene.run(&format!("help {}", path.join(" ")));
+        assert!(done.stdout.starts_with(command.summary), "{path:?}");
+        if command.is_group() {
+            let done = scene.run(&path.join(" "));
+            assert_eq!(done.exit, 0, "{path:?}");
+            assert!(done.stdout.starts_with(command.summary), "{path:?}");
+        }
+    }
+}
+
+#[test]
+fn every_command_that_writes_can_be_tried_without_writing() {
+    for (path, command) in tree::leaves() {
+        let name = full_name(&path);
+        let takes_it = command.flags.iter().any(|flag| flag.name == "dry-run");
+        assert_eq!(command.writes, takes_it, "{name}");
+        if !command.writes {
+            continue;
+        }
+        let platform = fake(|_| (200, "{}"));
+        let scene = Scene::signed_in(&platform);
+        for flags in [
+            "--dry-run",
+            "--dry-run -o json",
+            "--dry-run=checks -o yaml --debug",
+        ] {
+            let line = format!("{} {flags}", line_of(&path, command));
+            let done = scene.run(&line);
+            let written: Vec<_> = platform
+                .asked()
+                .into_iter()
+                .filter(|asked| asked.method != "GET")
+                .collect();
+            assert!(written.is_empty(), "{line} sent {written:?}");
+            if path[1] == "invite" && matches!(path[2], "create" | "accept") {
+                assert_eq!((done.exit, done.stdout.as_str()), (5, ""), "{line}");
+                continue;
+            }
+            if path[1] == "api" {
+                continue;
+            }
+            assert_eq!(done.exit, 0, "{line}: {}", done.stderr);
+            assert!(
+                done.stdout.contains("account/v1"),
+                "{line}: {}",
+                done.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn what_knows_the_tree_works_without_configuration() {
+    let scene = Scene::new().with_config("broken: [");
+    for line in [
+        "version",
+        "--version",
+        "-V",
+        "commands -o json",
+        "llms",
+        "llms platform client create",
+        "man",
+        "man platform client",
+        "completion bash",
+        "completion zsh",
+        "completion fish",
+        "completion powershell",
+        "__complete -- platform cl",
+        "version -o json",
+        "version -o yaml",
+    ] {
+        let done = scene.run(line);
+        assert_eq!((done.exit, done.stderr.as_str()), (0, ""), "{line}");
+        assert!(!done.stdout.is_empty(), "{line}");
+    }
+    let version: serde_json::Value =
+        serde_json::from_str(&scene.run("version -o json").stdout).expect("JSON");
+    assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn unknown_pages_and_topics_are_refused() {
+    let scene = Scene::new();
+    let done = scene.run("help platform nothing");
+    assert_eq!(done.exit, 2);
+    assert_eq!(
+        done.stderr,
+        "Error: unknown help topic \"platform nothing\" — run 'ziggurat help' for the command \
+         list\n"
+    );
+    assert_eq!(scene.run("llms nothing").exit, 2);
+    assert_eq!(scene.run("man nothing").exit, 2);
+    assert_eq!(scene.run("llms __complete").exit, 2);
+}
+
+#[test]
+fn completion_offers_what_could_stand_there() {
+    let scene = Scene::new().with_config("profiles:\n  staging: {}\n  default: {}\n");
+    for (line, offers) in [
+        ("pl", "platform\tManage the account on a platform\n"),
+        ("platform client c", "create\tCreate an API client\n"),
+        ("platform client list -o ", "text\njson\nyaml\n"),
+        ("platform client list --output=j", "--output=json\n"),
+        ("platform client list --profile s", "staging\n"),
+        ("profile use ", "default\nstaging\n"),
+        ("platform api P", "POST\nPUT\nPATCH\n"),
+        ("platform api GET ", ""),
+        (
+            "platform client delete x --fo",
+            "--force\tdo not ask for confirmation\n",
+        ),
+        ("completion install --shell z", "zsh\n"),
+        ("nothing ", ""),
+    ] {
+        let mut words = vec!["__complete", "--"];
+        words.extend(line.split(' '));
+        let done = scene.words(&words);
+        assert_eq!((done.exit, done.stderr.as_str()), (0, ""), "{line}");
+        assert_eq!(done.stdout, offers, "{line}");
+    }
+}
+
+#[test]
+fn completion_is_installed_once_and_taken_away_again() {
+    let scene = Scene::new().with("SHELL", "/bin/zsh");
+    let script = scene.home().join(".zsh/completions/_ziggurat");
+    let startup = scene.home().join(".zshrc");
+    fs::write(&startup, "export A=1").expect("a file");
+    for _ in 0..2 {
+        let done = scene.run("completion install --write-rc");
+        assert_eq!(
+            (done.exit, done.stdout.as_str()),
+            (0, ""),
+            "{}",
+            done.stderr
+        );
+    }
+    let content = fs::read_to_string(&startup).expect("a file");
+    assert!(content.starts_with("export A=1\nfpath="), "{content}");
+    assert_eq!(
+        content
+            .matches("# Added by 'ziggurat completion install'")
+            .count(),
+        1
+    );
+    fs::write(&script, "mine").expect("a file");
+    assert_eq!(scene.run("completion install").exit, 1);
+    assert_eq!(scene.run("completion uninstall").exit, 1);
+    assert_eq!(fs::read_to_string(&script).expect("a file"), "mine");
+    assert_eq!(scene.run("completion install --force").exit, 0);
+    assert_eq!(scene.run("completion uninstall").exit, 0);
+    assert!(!script.exists());
+    assert_eq!(
+        fs::read_to_string(&startup).expect("a file"),
+        "export A=1\n"
+    );
+    assert_eq!(scene.run("completion install --shell tcsh").exit, 2);
+}

@@ -1,0 +1,221 @@
+//! Section 1.3: what is checked before what, and what a command line costs that is wrong.
+
+use super::*;
+
+const WRONG: &[(&str, u8, &str)] = &[
+    (
+        "platform tenant get nope",
+        2,
+        "invalid tenant ID \"nope\": invalid UUID length: 4",
+    ),
+    (
+        "platform client update ID",
+        2,
+        "nothing to update — pass --name and/or --description",
+    ),
+    (
+        "platform tenant update ID",
+        2,
+        "nothing to update — pass --name",
+    ),
+    (
+        "platform client delete ID",
+        2,
+        "this operation is destructive; run with --force to confirm, or run interactively to \
+             be prompted",
+    ),
+    (
+        "platform client create --name= --description=x",
+        2,
+        "--name must not be empty",
+    ),
+    (
+        "platform client create --name=x --description=",
+        2,
+        "--description must not be empty",
+    ),
+    (
+        "platform tenant update ID --name=",
+        2,
+        "--name must not be empty",
+    ),
+    (
+        "platform client list -o xml",
+        2,
+        "unsupported output format: \"xml\" (want text, json, yaml)",
+    ),
+    (
+        "platform client delete ID --dry-run=true",
+        2,
+        "invalid --dry-run value \"true\" (want \"checks\", or just --dry-run)",
+    ),
+    (
+        "platform client delete ID --dry-run=",
+        2,
+        "invalid --dry-run value \"\" (want \"checks\", or just --dry-run)",
+    ),
+    (
+        "platform client list --timeout -1s",
+        2,
+        "--timeout must not be negative",
+    ),
+    (
+        "platform client list --api-url=",
+        2,
+        "--api-url given an empty value: give one, or omit the flag",
+    ),
+    (
+        "platform client list --client-id=",
+        2,
+        "--client-id given an empty value: give one, or omit the flag",
+    ),
+    (
+        "platform client list --config=",
+        2,
+        "--config given an empty value: name a file, or omit the flag to use the default",
+    ),
+    (
+        "platform client list --profile=",
+        2,
+        "--profile given an empty value: name a profile, or omit the flag to use the active \
+             one",
+    ),
+    (
+        "platform client list --profile ../x",
+        2,
+        "invalid profile name \"../x\": use up to 64 letters, digits, '.', '_' and '-', \
+             beginning with none of '.' and '-'",
+    ),
+    (
+        "platform client list --profile other",
+        1,
+        "unknown profile \"other\" — configured profiles: default",
+    ),
+    (
+        "platform client list --retries 99",
+        2,
+        "--retries must be between 0 and 10",
+    ),
+    (
+        "platform client list --fields id,nam",
+        2,
+        "--fields: unknown field \"nam\" (want some of id, name, description, auth0_id, \
+             oauth_client_id, created_at, updated_at)",
+    ),
+    (
+        "platform client list --jq .[",
+        2,
+        "--jq \".[\" is not a jq program",
+    ),
+];
+
+#[test]
+fn a_wrong_command_line_sends_nothing() {
+    let platform = fake(|_| (200, "[]"));
+    let scene = Scene::signed_in(&platform);
+    for (line, exit, message) in WRONG {
+        let done = scene.run(&line.replace("ID", ID));
+        assert_eq!(done.exit, *exit, "{line}: {}", done.stderr);
+        assert_eq!(done.stdout, "", "{line}");
+        assert_eq!(done.stderr, format!("Error: {message}\n"), "{line}");
+    }
+    let done = scene.run(&format!("platform client delete {ID} --dry-run=server"));
+    assert!(
+        done.stderr
+            .starts_with("Error: --dry-run=server is not available:"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(platform.lines(), [""; 0]);
+}
+
+#[test]
+fn what_comes_first_is_what_is_said() {
+    let broken = Scene::new().with_config("broken: [");
+    for (line, exit) in [
+        ("platform tenat", 2),
+        ("platform tenant get --bogus", 2),
+        ("platform tenant get", 2),
+        ("platform tenant get nope", 1),
+        ("platform client create", 1),
+        ("platform tenant get nope --help", 0),
+    ] {
+        assert_eq!(broken.run(line).exit, exit, "{line}");
+    }
+    let fine = Scene::new();
+    for (line, message) in [
+        // The profile is guarded after required flags, and before what the command does.
+        (
+            "platform client create --profile x",
+            "required flag(s) \"description\", \"name\" not set",
+        ),
+        (
+            "platform tenant get nope --profile x",
+            "unknown profile \"x\" — no profiles are configured; run 'ziggurat platform auth login \
+             --profile x' to create one",
+        ),
+        (
+            "platform client create -o xml",
+            "unsupported output format: \"xml\" (want text, json, yaml)",
+        ),
+    ] {
+        assert_eq!(
+            fine.run(line).stderr,
+            format!("Error: {message}\n"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn errors_are_one_line_of_json_for_a_script() {
+    let scene = Scene::new();
+    let done = scene.run("platform tenant get nope -o json");
+    assert_eq!(done.exit, 2);
+    assert_eq!(
+        done.stderr,
+        "{\"error\":{\"code\":\"usage\",\"exit_code\":2,\"message\":\"invalid tenant ID \
+         \\\"nope\\\": invalid UUID length: 4\"}}\n"
+    );
+    let done = scene.run("platform tenant get nope -o yaml");
+    assert!(
+        done.stderr.starts_with("error:\n    code: usage\n"),
+        "{}",
+        done.stderr
+    );
+    // The format of the file counts as well, and an empty -o is none.
+    let scene = scene.with_config("output:\n  format: json\n");
+    for line in ["platform tenant get nope", "platform tenant get nope -o ="] {
+        let done = scene.words(&line.replace("-o =", "-o=").split(' ').collect::<Vec<_>>());
+        assert!(done.stderr.starts_with('{'), "{line}: {}", done.stderr);
+    }
+    let done = scene.run("platform tenant get nope -o table");
+    assert!(done.stderr.starts_with("Error: "), "{}", done.stderr);
+}
+
+#[test]
+fn variables_rank_between_flags_and_the_file() {
+    let platform = fake(|_| (200, "[]"));
+    let scene = Scene::signed_in(&platform)
+        .with("ZIGGURAT_PROFILE", "elsewhere")
+        .with("ZIGGURAT_API_URL", "http://127.0.0.1:9");
+    assert!(
+        scene
+            .run("platform client list")
+            .stderr
+            .contains("unknown profile \"elsewhere\"")
+    );
+    let line = format!(
+        "platform client list --profile default --api-url {}",
+        platform.url()
+    );
+    let done = scene.run(&line);
+    assert_eq!(done.exit, 0, "{}", done.stderr);
+    let named = Scene::new().with("ZIGGURAT_CONFIG", "/nowhere/config.yaml");
+    assert!(
+        named
+            .run("profile list")
+            .stderr
+            .starts_with("Error: config: /nowhere/config.yaml does not exist")
+    );
+}

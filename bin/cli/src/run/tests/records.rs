@@ -1,0 +1,324 @@
+//! Sections 11, 12 and 15.5 to 15.7: lists, records, changes and deletions.
+
+use super::*;
+
+#[test]
+fn records_are_a_table_for_people_and_whole_for_scripts() {
+    let platform = fake(|asked| match asked.path.as_str() {
+        "/account/v1/clients" => (
+            200,
+            r#"[{"id":"1","name":"a\nb","auth0_id":"Zk3","extra":true,"created_at":"2026-01-02T03:04:05Z"}]"#,
+        ),
+        _ => (200, CLIENT),
+    });
+    let scene = Scene::signed_in(&platform);
+    assert_eq!(
+        scene.run("platform clients list").stdout,
+        "ID  NAME  DESCRIPTION  CREDENTIAL ID  CREATED     UPDATED\n\
+         1   a\\nb               Zk3            2026-01-02  \n"
+    );
+    assert_eq!(
+        scene.run("platform client list -o json").stdout,
+        "[{\"auth0_id\":\"Zk3\",\"created_at\":\"2026-01-02T03:04:05Z\",\"extra\":true,\
+         \"id\":\"1\",\"name\":\"a\\nb\"}]\n"
+    );
+    let get = format!("platform client get {}", ID.to_uppercase());
+    assert_eq!(
+        scene.run(&get).stdout.lines().nth(1).expect("a row"),
+        "b0c1d2e3-f4a5-6789-bcde-890123456789  ci    CI runner    Zk3            2026-01-02  2026-01-03"
+    );
+    let yaml = scene.run(&format!("{get} -o yaml")).stdout;
+    assert!(yaml.contains("quota: 12345678901234567890123\n"), "{yaml}");
+    assert!(yaml.starts_with("auth0_id: Zk3\ncreated_at: \""), "{yaml}");
+    assert_eq!(
+        scene.run(&format!("{get} --fields name,updated_at")).stdout,
+        "NAME  UPDATED\nci    2026-01-03\n"
+    );
+    assert_eq!(
+        scene.run(&format!("{get} --fields name -o json")).stdout,
+        "{\"name\":\"ci\"}\n"
+    );
+    assert_eq!(
+        scene
+            .run(&format!("{get} --jq .name,.quota,.nothing"))
+            .stdout,
+        "ci\n12345678901234567890123\nnull\n"
+    );
+    assert_eq!(
+        platform.lines().last().map(String::as_str),
+        Some("GET /account/v1/clients/b0c1d2e3-f4a5-6789-bcde-890123456789")
+    );
+}
+
+#[test]
+fn an_empty_list_is_a_note_and_no_result() {
+    for body in ["[]", "", "null", " \n"] {
+        let platform = fake(move |_| (200, body));
+        let scene = Scene::signed_in(&platform);
+        for (noun, note) in [
+            ("client", "No API clients found.\n"),
+            ("invite", "No invites found.\n"),
+            ("membership", "No memberships found.\n"),
+            ("tenant", "No tenants found.\n"),
+        ] {
+            let done = scene.run(&format!("platform {noun} list"));
+            assert_eq!(
+                (done.exit, done.stdout.as_str(), done.stderr.as_str()),
+                (0, "", note)
+            );
+            let done = scene.run(&format!("platform {noun} list -o json"));
+            assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("[]\n", ""));
+        }
+    }
+}
+
+#[test]
+fn a_success_without_a_record_is_noted() {
+    let platform = fake(|_| (204, ""));
+    let scene = Scene::signed_in(&platform);
+    for line in ["tenant get ID", "tenant update ID --name x"] {
+        let line = format!("platform {}", line.replace("ID", ID));
+        let done = scene.run(&line);
+        assert_eq!(
+            (done.exit, done.stdout.as_str(), done.stderr.as_str()),
+            (0, "", "No tenant data returned.\n"),
+            "{line}"
+        );
+        let done = scene.run(&format!("{line} -o json"));
+        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("null\n", ""));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_a_failure() {
+    for (line, body, message) in [
+        (
+            "client list",
+            "<html>",
+            "list clients: the answer is no JSON",
+        ),
+        ("client list", "{}", "list clients: the answer is no list"),
+        ("client get ID", "[", "get client: the answer is no JSON"),
+        ("tenant get ID", "[]", "get tenant: the answer is no object"),
+    ] {
+        let platform = fake(move |_| (200, body));
+        let scene = Scene::signed_in(&platform);
+        let done = scene.run(&format!("platform {}", line.replace("ID", ID)));
+        assert_eq!((done.exit, done.stdout.as_str()), (1, ""), "{line}");
+        assert_eq!(done.stderr, format!("Error: {message}\n"), "{line}");
+    }
+}
+
+#[test]
+fn an_update_sends_what_was_given_and_nothing_else() {
+    let platform = fake(|_| (200, CLIENT));
+    let scene = Scene::signed_in(&platform);
+    for flags in ["--name n", "--description d", "--name n --description d"] {
+        let done = scene.run(&format!("platform client update {ID} {flags}"));
+        assert_eq!(done.exit, 0, "{}", done.stderr);
+    }
+    let done = scene.words(&["platform", "client", "update", ID, "--description", ""]);
+    assert_eq!(done.exit, 0, "{}", done.stderr);
+    let path = format!("PATCH /account/v1/clients/{ID}");
+    assert_eq!(
+        platform.lines(),
+        [
+            format!("{path} {{\"name\":\"n\"}}"),
+            format!("{path} {{\"description\":\"d\"}}"),
+            format!("{path} {{\"description\":\"d\",\"name\":\"n\"}}"),
+            format!("{path} {{\"description\":\"\"}}"),
+        ]
+    );
+}
+
+/// Kinds that can be deleted, what is asked, and how the note begins.
+fn deletions() -> [(&'static str, String, &'static str); 3] {
+    [
+        (
+            "client",
+            format!(
+                "Delete API client {ID}? Any application using its credentials will stop being \
+                 able to authenticate. [y/N]: "
+            ),
+            "API client",
+        ),
+        (
+            "invite",
+            format!("Delete invite {ID}? This cannot be undone. [y/N]: "),
+            "Invite",
+        ),
+        (
+            "membership",
+            format!("Remove team member {ID}? [y/N]: "),
+            "Membership",
+        ),
+    ]
+}
+
+#[test]
+fn a_deletion_asks_and_only_a_yes_goes_on() {
+    for (noun, question, title) in deletions() {
+        let line = format!("platform {noun} delete {ID}");
+        for (answer, goes_on) in [
+            ("y\n", true),
+            (" Y \n", true),
+            ("YES\n", true),
+            ("yes", true),
+            ("n\n", false),
+            ("\n", false),
+            ("", false),
+            ("yep\n", false),
+        ] {
+            let platform = fake(|_| (204, ""));
+            let done = Scene::signed_in(&platform).typing(answer).run(&line);
+            assert!(done.stderr.contains(&question), "{}", done.stderr);
+            let scene = format!("profile \"default\" at {}\n", platform.url());
+            assert!(done.stderr.starts_with(&scene), "{}", done.stderr);
+            assert_eq!(platform.lines().len(), usize::from(goes_on), "{answer:?}");
+            if goes_on {
+                assert_eq!(done.exit, 0);
+                let note = format!("{title} {ID} deleted.\n");
+                assert!(done.stderr.ends_with(&note), "{}", done.stderr);
+            } else {
+                assert_eq!(done.exit, 2);
+                let note = "Error: aborted: not confirmed\n";
+                assert!(done.stderr.ends_with(note), "{}", done.stderr);
+            }
+        }
+        let platform = fake(|_| (200, "ignored"));
+        let scene = Scene::signed_in(&platform);
+        let done = scene.run(&format!("{line} --force -o json"));
+        assert_eq!(
+            done.stdout,
+            format!("{{\"id\":\"{ID}\",\"deleted\":true}}\n")
+        );
+        assert_eq!(
+            platform.lines(),
+            [format!("DELETE /account/v1/{noun}s/{ID}")]
+        );
+        let unasked = Scene::signed_in(&platform).typing("y\n");
+        assert_eq!(unasked.run(&format!("{line} --no-input")).exit, 2);
+    }
+}
+
+#[test]
+fn a_dry_run_tells_the_request_and_the_checks() {
+    let platform = fake(|_| (200, "{}"));
+    let scene = Scene::signed_in(&platform);
+    let url = platform.url();
+    assert_eq!(
+        scene
+            .run(&format!("platform client delete {ID} --dry-run"))
+            .stdout,
+        format!(
+            "checks passed:\n  ✓ would require confirmation (--force bypasses)\nwould send:\n  \
+             DELETE {url}/account/v1/clients/{ID}\nnothing was written; the server was not \
+             consulted and may still reject this request.\n"
+        )
+    );
+    assert_eq!(
+        scene
+            .run(&format!(
+                "platform tenant update {ID} --name acme --dry-run -o json"
+            ))
+            .stdout,
+        format!(
+            "{{\"dry_run\":true,\"server_validated\":false,\"checks_passed\":[],\"request\":\
+             {{\"method\":\"PATCH\",\"url\":\"{url}/account/v1/tenants/{ID}\",\"body\":\
+             {{\"name\":\"acme\"}}}}}}\n"
+        )
+    );
+}
+
+#[test]
+fn a_new_secret_is_all_there_is_on_standard_output() {
+    const CREATED: &str = r#"{"id":"1","name":"ci\"x","auth0_id":"Zk3","auth0_secret":"s3cr3t"}"#;
+    let platform = fake(|_| (201, CREATED));
+    let scene = Scene::signed_in(&platform);
+    let line = "platform client create --name ci --description d";
+    let done = scene.run(line);
+    assert_eq!((done.exit, done.stdout.as_str()), (0, "s3cr3t\n"));
+    assert_eq!(
+        done.stderr,
+        "API client \"ci\\\"x\" created (id: 1).\nClient ID:     Zk3\nClient secret: Save the \
+         secret now — it is shown once and cannot be retrieved again.\n"
+    );
+    let done = scene.run(&format!("{line} -o json"));
+    assert_eq!(done.stderr, "");
+    assert_eq!(
+        done.stdout,
+        "{\"auth0_id\":\"Zk3\",\"auth0_secret\":\"s3cr3t\",\"id\":\"1\",\"name\":\"ci\\\"x\"}\n"
+    );
+    assert_eq!(
+        scene.run(&format!("{line} --jq .auth0_secret")).stdout,
+        "s3cr3t\n"
+    );
+    assert_eq!(
+        platform.lines()[0],
+        "POST /account/v1/clients {\"description\":\"d\",\"name\":\"ci\"}"
+    );
+}
+
+#[test]
+fn a_secret_that_did_not_come_is_said_to_be_lost() {
+    let line = "platform client create --name ci --description d";
+    let platform = fake(|_| (200, r#"{"id":"1"}"#));
+    let done = Scene::signed_in(&platform).run(line);
+    assert_eq!((done.exit, done.stdout.as_str()), (0, ""));
+    assert!(
+        done.stderr
+            .contains("Warning: the API returned no client secret."),
+        "{}",
+        done.stderr
+    );
+    for body in ["", "<html>", "[]"] {
+        let platform = fake(move |_| (200, body));
+        let done = Scene::signed_in(&platform).run(line);
+        assert_eq!((done.exit, done.stdout.as_str()), (1, ""), "{body:?}");
+        assert!(
+            done.stderr
+                .starts_with("Error: client created but the API returned no body"),
+            "{}",
+            done.stderr
+        );
+    }
+}
+
+#[test]
+fn invites_send_people_to_the_web() {
+    let platform = fake(|_| (200, "{}"));
+    let scene = Scene::signed_in(&platform);
+    let text = fs::read_to_string(scene.config()).expect("a file");
+    let with_web = text.replace(
+        "      login_id",
+        "      web_url: https://web.example.com\n      login_id",
+    );
+    let with_web = Scene::new().with_config(&with_web);
+    for scene in [&Scene::new(), &scene, &with_web] {
+        for (line, start) in [
+            (
+                "platform invite create".to_owned(),
+                "Error: invite create needs a signed-in user.",
+            ),
+            (
+                "platform invite create --email a@b --expiration 5 --dry-run".to_owned(),
+                "Error: invite create needs a signed-in user.",
+            ),
+            (
+                format!("platform invite accept {ID} --token t"),
+                "Error: invite accept needs a signed-in user.",
+            ),
+        ] {
+            let done = scene.run(&line);
+            assert_eq!((done.exit, done.stdout.as_str()), (5, ""), "{line}");
+            assert!(done.stderr.starts_with(start), "{}", done.stderr);
+        }
+    }
+    assert!(
+        with_web
+            .run("platform invite create")
+            .stderr
+            .contains("https://web.example.com")
+    );
+    assert_eq!(platform.lines(), [""; 0]);
+}

@@ -1,0 +1,335 @@
+//! The tree of commands, as data.
+//!
+//! What is parsed, what help says, the manual pages, completion, the reference for language models
+//! and the list for scripts all come from here, so they cannot disagree.
+
+mod account;
+mod flags;
+mod platform;
+mod root;
+
+pub(crate) use self::{
+    flags::{CONNECTION, GLOBAL},
+    root::ROOT,
+};
+
+/// A command or a group of commands.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    /// Other names that work and are not listed.
+    pub(crate) aliases: &'static [&'static str],
+    /// One line.
+    pub(crate) summary: &'static str,
+    /// A paragraph.
+    pub(crate) about: &'static str,
+    pub(crate) examples: &'static [Example],
+    pub(crate) arguments: &'static [Argument],
+    /// Flags of this command alone.
+    pub(crate) flags: &'static [Flag],
+    /// Flags of this command and every one below it.
+    pub(crate) shared: &'static [Flag],
+    pub(crate) children: &'static [Command],
+    /// What it does; a group does nothing but help.
+    pub(crate) action: Option<Action>,
+    /// It changes something on the platform.
+    pub(crate) writes: bool,
+    pub(crate) output: Output,
+    /// Not listed anywhere.
+    pub(crate) is_hidden: bool,
+}
+
+/// How a command is used, with a word on what that does.
+#[derive(Debug)]
+pub(crate) struct Example {
+    pub(crate) says: &'static str,
+    pub(crate) line: &'static str,
+}
+
+/// An argument that has a place and no name on the command line.
+#[derive(Debug)]
+pub(crate) struct Argument {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) takes: Takes,
+}
+
+/// How many words an argument takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Takes {
+    One,
+    AtMostOne,
+    Any,
+}
+
+/// A flag.
+#[derive(Debug)]
+pub(crate) struct Flag {
+    /// The long name, without dashes.
+    pub(crate) name: &'static str,
+    pub(crate) short: Option<char>,
+    pub(crate) value: Kind,
+    /// What holds when it is not given, in words.
+    pub(crate) default: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) is_required: bool,
+    pub(crate) is_repeatable: bool,
+}
+
+/// What a flag takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// Nothing, or `=true` and `=false`.
+    Switch,
+    /// Text, named so in the help.
+    Text(&'static str),
+    /// A whole number.
+    Integer(&'static str),
+    /// A length of time.
+    Duration,
+    /// Nothing, or a value behind `=`; bare, it means this one.
+    Optional(&'static str),
+}
+
+/// What a command writes to standard output.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Output {
+    /// Nothing.
+    None,
+    /// Text that has no members.
+    Text,
+    /// One object with these members.
+    Record(&'static [&'static str]),
+    /// A list of such objects.
+    List(&'static [&'static str]),
+    /// Whatever the platform answers.
+    Free,
+}
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Action {
+    Api,
+    AuthLogin,
+    AuthLogout,
+    AuthStatus,
+    AuthWhoami,
+    ClientCreate,
+    ClientDelete,
+    ClientGet,
+    ClientList,
+    ClientUpdate,
+    Commands,
+    CompleteWords,
+    CompletionInstall,
+    CompletionScript(Shell),
+    CompletionUninstall,
+    Doctor,
+    Help,
+    InviteAccept,
+    InviteCreate,
+    InviteDelete,
+    InviteGet,
+    InviteList,
+    Llms,
+    Man,
+    MembershipDelete,
+    MembershipList,
+    PlatformDoctor,
+    ProfileDelete,
+    ProfileList,
+    ProfileShow,
+    ProfileUse,
+    TenantGet,
+    TenantList,
+    TenantUpdate,
+    Version,
+}
+
+/// A shell that completes words.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Shell {
+    Bash,
+    Fish,
+    Power,
+    Zsh,
+}
+
+/// A command without anything, to fill up the ones that say more.
+const BLANK: Command = Command {
+    name: "",
+    aliases: &[],
+    summary: "",
+    about: "",
+    examples: &[],
+    arguments: &[],
+    flags: &[],
+    shared: &[],
+    children: &[],
+    action: None,
+    writes: false,
+    output: Output::None,
+    is_hidden: false,
+};
+
+/// The program's name.
+pub(crate) const PROGRAM: &str = "ziggurat";
+
+// === impl Command ===
+
+impl Command {
+    /// The command below this one that goes by the name.
+    pub(crate) fn child(&self, name: &str) -> Option<&'static Command> {
+        self.children
+            .iter()
+            .find(|child| child.name == name || child.aliases.contains(&name))
+    }
+
+    /// The commands below this one that are listed.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &'static Command> {
+        self.children.iter().filter(|child| !child.is_hidden)
+    }
+
+    /// Whether commands stand below this one.
+    pub(crate) fn is_group(&self) -> bool {
+        !self.children.is_empty()
+    }
+
+    /// The fewest and the most arguments it takes.
+    pub(crate) fn argument_range(&self) -> (usize, Option<usize>) {
+        let fewest = self
+            .arguments
+            .iter()
+            .filter(|argument| argument.takes == Takes::One)
+            .count();
+        let is_open = self.arguments.iter().any(|a| a.takes == Takes::Any);
+        (fewest, (!is_open).then_some(self.arguments.len()))
+    }
+}
+
+// === impl Flag ===
+
+impl Flag {
+    /// A flag that takes nothing.
+    const fn switch(name: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, Kind::Switch, meaning)
+    }
+
+    /// A flag that takes text.
+    const fn text(name: &'static str, value: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, Kind::Text(value), meaning)
+    }
+
+    const fn new(name: &'static str, value: Kind, meaning: &'static str) -> Self {
+        Self {
+            name,
+            short: None,
+            value,
+            default: "",
+            meaning,
+            is_required: false,
+            is_repeatable: false,
+        }
+    }
+
+    const fn short(mut self, short: char) -> Self {
+        self.short = Some(short);
+        self
+    }
+
+    const fn default(mut self, default: &'static str) -> Self {
+        self.default = default;
+        self
+    }
+
+    const fn required(mut self) -> Self {
+        self.is_required = true;
+        self
+    }
+
+    const fn repeatable(mut self) -> Self {
+        self.is_repeatable = true;
+        self
+    }
+
+    /// Whether the word behind it is its value.
+    pub(crate) fn takes_next(&self) -> bool {
+        matches!(
+            self.value,
+            Kind::Text(_) | Kind::Integer(_) | Kind::Duration
+        )
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The name of the type, as scripts read it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Switch => "bool",
+            Self::Text(_) | Self::Optional(_) => "string",
+            Self::Integer(_) => "int",
+            Self::Duration => "duration",
+        }
+    }
+}
+
+// === impl Shell ===
+
+impl Shell {
+    /// Every shell.
+    pub(crate) const ALL: [Self; 4] = [Self::Bash, Self::Fish, Self::Power, Self::Zsh];
+
+    /// The name of the shell's program.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Fish => "fish",
+            Self::Power => "powershell",
+            Self::Zsh => "zsh",
+        }
+    }
+}
+
+/// Every command that does something, with the words that lead to it, in the order of the tree.
+pub(crate) fn leaves() -> Vec<(Vec<&'static str>, &'static Command)> {
+    commands()
+        .into_iter()
+        .filter(|(_, command)| command.action.is_some())
+        .collect()
+}
+
+/// Every command and group that is listed, the root first.
+pub(crate) fn commands() -> Vec<(Vec<&'static str>, &'static Command)> {
+    fn walk(
+        path: &[&'static str],
+        command: &'static Command,
+        found: &mut Vec<(Vec<&'static str>, &'static Command)>,
+    ) {
+        found.push((path.to_vec(), command));
+        for child in command.listed() {
+            let mut below = path.to_vec();
+            below.push(child.name);
+            walk(&below, child, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(&[], &ROOT, &mut found);
+    found
+}
+
+/// The flags that a command takes from the groups above it, nearest last.
+pub(crate) fn inherited(path: &[&str]) -> Vec<&'static Flag> {
+    let mut flags: Vec<&Flag> = Vec::new();
+    let mut command: &Command = &ROOT;
+    flags.extend(command.shared);
+    for name in path {
+        let Some(child) = command.child(name) else {
+            break;
+        };
+        command = child;
+        flags.extend(command.shared);
+    }
+    flags
+}
