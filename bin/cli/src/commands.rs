@@ -1,6 +1,7 @@
 //! What the commands do, once the command line was understood.
 
 mod client;
+mod installation;
 mod invite;
 mod membership;
 mod profile;
@@ -76,6 +77,7 @@ async fn spoken(
         Action::ClientGet => record::get(context, &client::CLIENT, id).await,
         Action::ClientList => record::list(context, &client::CLIENT).await,
         Action::ClientUpdate => client::update(context, matches).await,
+        Action::Doctor => installation::run(context, matches).await,
         Action::InviteDelete => record::delete(context, &invite::INVITE, matches).await,
         Action::InviteGet => record::get(context, &invite::INVITE, id).await,
         Action::InviteList => record::list(context, &invite::INVITE).await,

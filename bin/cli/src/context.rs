@@ -21,6 +21,7 @@ pub struct Environment {
     home: PathBuf,
     terminals: Terminals,
     keychain: Option<Arc<dyn Keychain>>,
+    program: Option<PathBuf>,
 }
 
 /// Which of the three streams are terminals.
@@ -114,6 +115,7 @@ impl Environment {
             home,
             terminals: Terminals::default(),
             keychain: None,
+            program: None,
         }
     }
 
@@ -134,6 +136,23 @@ impl Environment {
     pub fn with_terminals(mut self, terminals: Terminals) -> Self {
         self.terminals = terminals;
         self
+    }
+
+    /// Says where the program itself is.
+    #[must_use]
+    pub fn with_program(mut self, program: Option<PathBuf>) -> Self {
+        self.program = program;
+        self
+    }
+
+    /// Whether nobody said that they want no colour.
+    pub(crate) fn allows_colour(&self) -> bool {
+        self.var("NO_COLOR").is_none() && self.var("TERM") != Some("dumb")
+    }
+
+    /// Where the program itself is, if that is known.
+    pub(crate) fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
     }
 
     /// Uses another keychain than the system's.
@@ -215,21 +234,12 @@ impl fmt::Debug for Streams {
 // === impl Context ===
 
 impl Context<'_> {
-    /// Whether standard error may carry colour.
-    pub(crate) fn colours_stderr(&self) -> bool {
-        self.environment.terminals().stderr && self.allows_colour()
-    }
-
     /// Whether standard output may carry colour.
     pub(crate) fn colours_stdout(&self) -> bool {
-        self.environment.terminals().stdout && self.allows_colour()
-    }
-
-    fn allows_colour(&self) -> bool {
-        self.globals.output == Format::Text
+        self.environment.terminals().stdout
+            && self.globals.output == Format::Text
             && !self.globals.no_color
-            && self.environment.var("NO_COLOR").is_none()
-            && self.environment.var("TERM") != Some("dumb")
+            && self.environment.allows_colour()
     }
 }
 

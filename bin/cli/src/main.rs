@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use ziggurat_cli::{Environment, Streams};
 
 fn main() -> ExitCode {
-    let environment = Environment::of_process(std::env::vars_os());
+    let environment =
+        Environment::of_process(std::env::vars_os()).with_program(std::env::current_exe().ok());
     let mut streams = Streams::of_process();
     ExitCode::from(ziggurat_cli::run(
         std::env::args_os().skip(1),

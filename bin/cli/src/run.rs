@@ -18,20 +18,34 @@ use crate::{
 
 /// Runs a command line and says what the process exits with.
 pub(crate) fn run(words: &[String], environment: &Environment, streams: &mut Streams) -> u8 {
-    // Errors that come before the format is known are text.
-    let mut format = Format::Text;
-    let Err(failure) = obey(words, environment, streams, &mut format) else {
+    // Errors that come before the format is known are text, and plain.
+    let mut manner = Manner::default();
+    let Err(failure) = obey(words, environment, streams, &mut manner) else {
         return 0;
     };
-    streams.ask(failure.render(format, environment.terminals().stderr));
+    let text = failure.render(manner.format, environment.terminals().stderr);
+    match text.strip_prefix("Error:") {
+        Some(message) if manner.colours => streams.ask(format_args!("{RED}Error:{PLAIN}{message}")),
+        _ => streams.ask(text),
+    }
     failure.exit()
 }
+
+/// How a failure is told, as far as the flags say.
+#[derive(Default)]
+struct Manner {
+    format: Format,
+    colours: bool,
+}
+
+const RED: &str = "\u{1b}[31m";
+const PLAIN: &str = "\u{1b}[0m";
 
 fn obey(
     words: &[String],
     environment: &Environment,
     streams: &mut Streams,
-    format: &mut Format,
+    manner: &mut Manner,
 ) -> Result<(), Failure> {
     let matches = parser::parse(words)?;
     if matches.is_on("help") {
@@ -43,7 +57,7 @@ fn obey(
         None => return streams.print(help::page(&matches.path, matches.command).as_bytes()),
     };
     parser::count(&matches)?;
-    let mut context = set_up(&matches, action, environment, streams, format)?;
+    let mut context = set_up(&matches, action, environment, streams, manner)?;
     parser::require(&matches)?;
     guard(&context, action)?;
     if let Some(warning) = context.config.warning() {
@@ -58,7 +72,7 @@ fn set_up<'a>(
     action: Action,
     environment: &'a Environment,
     streams: &'a mut Streams,
-    format: &mut Format,
+    manner: &mut Manner,
 ) -> Result<Context<'a>, Failure> {
     let named = named_config(matches, environment)?;
     let config = if needs_configuration(action) {
@@ -76,14 +90,16 @@ fn set_up<'a>(
     if let Some(refusal) = config::refuse_name(&profile) {
         return Err(refusal);
     }
-    *format = output_format(matches, &config)?;
+    manner.format = output_format(matches, &config)?;
+    manner.colours =
+        environment.terminals().stderr && environment.allows_colour() && !matches.is_on("no-color");
     let globals = Globals {
         config: named,
         profile: given,
         // A program works on JSON; what goes wrong is still said in the format that was asked for.
         output: match matches.value("jq") {
             Some(_) => Format::Json,
-            None => *format,
+            None => manner.format,
         },
         no_color: matches.is_on("no-color"),
         verbose: matches.is_on("verbose"),

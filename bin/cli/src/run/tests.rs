@@ -215,3 +215,50 @@ fn completion_is_installed_once_and_taken_away_again() {
     );
     assert_eq!(scene.run("completion install --shell tcsh").exit, 2);
 }
+
+#[test]
+fn colour_is_for_terminals_that_want_it() {
+    let line = "platform tenant get nope";
+    let typed = || Scene::new().typing("");
+    assert!(
+        typed()
+            .run(line)
+            .stderr
+            .starts_with("\u{1b}[31mError:\u{1b}[0m invalid")
+    );
+    for scene in [
+        Scene::new(),
+        typed().with("NO_COLOR", "1"),
+        typed().with("TERM", "dumb"),
+    ] {
+        assert!(scene.run(line).stderr.starts_with("Error: invalid"));
+    }
+    let done = typed().run(&format!("{line} --no-color"));
+    assert!(done.stderr.starts_with("Error: invalid"));
+    let done = typed().run(&format!("{line} -o json"));
+    assert!(done.stderr.starts_with("{\"error\""));
+}
+
+#[test]
+fn the_installation_is_checked_without_failing() {
+    let platform = fake(|_| (404, "{}"));
+    let scene = Scene::signed_in(&platform).with("SHELL", "/bin/bash");
+    let done = scene.run("doctor --no-version-check");
+    assert_eq!((done.exit, done.stderr.as_str()), (0, ""));
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    assert!(lines[0].starts_with("CHECK "), "{}", done.stdout);
+    assert!(
+        lines[6].starts_with("Connection      ok       default: http://127.0.0.1:"),
+        "{}",
+        done.stdout
+    );
+    let report: serde_json::Value =
+        serde_json::from_str(&scene.run("doctor -o json").stdout).expect("JSON");
+    assert_eq!(report["config"]["config_exists"], true);
+    assert_eq!(report["connections"][0]["has_credentials"], true);
+    assert_eq!(report["shell"]["shell"], "bash");
+    let nowhere = Scene::new()
+        .with_config("profiles:\n  default:\n    platform:\n      api_url: http://127.0.0.1:1\n");
+    assert_eq!(nowhere.run("doctor").exit, 0);
+    assert_eq!(nowhere.run("doctor --strict").exit, 1);
+}

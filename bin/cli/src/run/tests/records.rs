@@ -170,7 +170,8 @@ fn a_deletion_asks_and_only_a_yes_goes_on() {
             ("yep\n", false),
         ] {
             let platform = fake(|_| (204, ""));
-            let done = Scene::signed_in(&platform).typing(answer).run(&line);
+            let scene = Scene::signed_in(&platform).with("NO_COLOR", "1");
+            let done = scene.typing(answer).run(&line);
             assert!(done.stderr.contains(&question), "{}", done.stderr);
             let scene = format!("profile \"default\" at {}\n", platform.url());
             assert!(done.stderr.starts_with(&scene), "{}", done.stderr);
