@@ -4,6 +4,7 @@
 //! (`pass`), one it refuses (`refuse`) and the nearest published layer (`peer`). Counts of
 //! allocations stand beside the times. Making the request is not measured, dropping it is.
 
+pub mod cli;
 pub mod rag;
 pub mod tools;
 

@@ -141,8 +141,13 @@ impl Home {
 
 /// Builds a program as a release is, and says where it is.
 pub(crate) fn build(name: &str) -> PathBuf {
+    build_of(name, name)
+}
+
+/// Builds a program that is not named like its package.
+pub(crate) fn build_of(package: &str, name: &str) -> PathBuf {
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", name, "--bin", name])
+        .args(["build", "--release", "--package", package, "--bin", name])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
@@ -153,7 +158,8 @@ pub(crate) fn build(name: &str) -> PathBuf {
     let program = messages.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
         let program = message["executable"].as_str()?;
-        program.contains(name).then(|| program.into())
+        let program = PathBuf::from(program);
+        (program.file_stem()?.to_str()? == name).then_some(program)
     });
     program.expect("cargo says where it is")
 }
