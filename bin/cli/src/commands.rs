@@ -1,6 +1,9 @@
 //! What the commands do, once the command line was understood.
 
+mod api;
+mod auth;
 mod client;
+mod doctor;
 mod installation;
 mod invite;
 mod membership;
@@ -30,6 +33,8 @@ pub(crate) fn run(
     matches: &Matches,
 ) -> Result<(), Failure> {
     match action {
+        Action::AuthLogout => auth::logout(context),
+        Action::AuthStatus => auth::status(context),
         Action::Commands => reference::list(context),
         Action::CompleteWords => completion::words(context, &matches.arguments),
         Action::CompletionInstall => completion::install(context, matches),
@@ -62,7 +67,10 @@ fn over_the_network(
         .enable_all()
         .build()
         .map_err(|error| Failure::general(format!("start: {error}")))?;
-    runtime.block_on(spoken(action, context, matches))
+    let result = runtime.block_on(spoken(action, context, matches));
+    // A name that is still being looked up is nobody's concern any more.
+    runtime.shutdown_background();
+    result
 }
 
 async fn spoken(
@@ -72,6 +80,9 @@ async fn spoken(
 ) -> Result<(), Failure> {
     let id = matches.argument(0);
     match action {
+        Action::Api => api::api(context, matches).await,
+        Action::AuthLogin => auth::login(context, matches).await,
+        Action::AuthWhoami => auth::whoami(context).await,
         Action::ClientCreate => client::create(context, matches).await,
         Action::ClientDelete => record::delete(context, &client::CLIENT, matches).await,
         Action::ClientGet => record::get(context, &client::CLIENT, id).await,
@@ -83,6 +94,7 @@ async fn spoken(
         Action::InviteList => record::list(context, &invite::INVITE).await,
         Action::MembershipDelete => record::delete(context, &membership::MEMBERSHIP, matches).await,
         Action::MembershipList => record::list(context, &membership::MEMBERSHIP).await,
+        Action::PlatformDoctor => doctor::doctor(context, matches).await,
         Action::TenantGet => record::get(context, &tenant::TENANT, id).await,
         Action::TenantList => record::list(context, &tenant::TENANT).await,
         Action::TenantUpdate => tenant::update(context, matches).await,

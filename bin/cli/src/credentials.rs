@@ -265,7 +265,7 @@ fn no_profile_named(context: &Context<'_>) -> Result<(), Failure> {
     }
 }
 
-fn half<'a>(pair: [&'a str; 2], has_first: bool) -> (&'a str, &'a str) {
+fn half(pair: [&str; 2], has_first: bool) -> (&str, &str) {
     if has_first {
         (pair[0], pair[1])
     } else {

@@ -196,12 +196,6 @@ impl Failure {
         self
     }
 
-    /// Puts words in front of the message.
-    pub(crate) fn with_prefix(mut self, prefix: &str) -> Self {
-        self.0.message.insert_str(0, prefix);
-        self
-    }
-
     /// The kind of this failure.
     pub(crate) fn code(&self) -> Code {
         self.0.code
@@ -213,6 +207,7 @@ impl Failure {
     }
 
     /// The status the server answered with.
+    #[cfg(test)]
     pub(crate) fn status(&self) -> Option<u16> {
         self.0.status
     }

@@ -94,7 +94,13 @@ impl<'c, 'a> Api<'c, 'a> {
             to_terminal: context.environment.terminals().stderr,
         };
         let mut transport = Transport::new(context.environment, log, context.dry_run);
-        if let Some(secret) = &context.connection.client_secret {
+        let profile = context.config.profile(&context.profile);
+        let secrets = [
+            context.connection.client_secret.as_deref(),
+            context.environment.var("ZIGGURAT_CLIENT_SECRET"),
+            profile.as_ref().and_then(|it| it.client_secret.as_deref()),
+        ];
+        for secret in secrets.into_iter().flatten() {
             transport.mask.learn(secret);
         }
         Self {
@@ -241,7 +247,7 @@ impl<'c, 'a> Api<'c, 'a> {
         };
         let token = exchange::token(&answer, address, Timestamp::now(), &self.transport.mask)
             .map_err(|failure| about(failure, &self.transport.mask))?;
-        self.transport.mask.learn(&token.access_token);
+        self.transport.mask.learn(&token.bearer);
         Ok(token)
     }
 
@@ -280,7 +286,7 @@ impl<'c, 'a> Api<'c, 'a> {
         if let Some(held) = &session.held
             && held.token.is_fresh(now)
         {
-            return Ok((held.token.access_token.clone(), held.is_minted));
+            return Ok((held.token.bearer.clone(), held.is_minted));
         }
         let address = session.address.clone();
         let mut credentials = session.credentials.clone();
@@ -347,8 +353,8 @@ impl<'c, 'a> Api<'c, 'a> {
     }
 
     fn hold(&mut self, token: Token, credentials: Credentials, is_minted: bool) -> (String, bool) {
-        self.transport.mask.learn(&token.access_token);
-        let bearer = token.access_token.clone();
+        self.transport.mask.learn(&token.bearer);
+        let bearer = token.bearer.clone();
         if let Some(session) = &mut self.session {
             session.credentials = credentials;
             session.held = Some(Held { token, is_minted });
@@ -367,7 +373,7 @@ impl<'c, 'a> Api<'c, 'a> {
         let is_ours = cache
             .load()
             .zip(held)
-            .is_some_and(|(cached, held)| cached.token.access_token == held.token.access_token);
+            .is_some_and(|(cached, held)| cached.token.bearer == held.token.bearer);
         if is_ours {
             // A token that cannot be removed is refused again, and dropped again.
             let _ = cache.clear();
@@ -392,11 +398,9 @@ impl<'c, 'a> Api<'c, 'a> {
 
     fn outgoing(&self, call: &Call<'_>, bearer: &str) -> Result<Outgoing, Failure> {
         let mut headers = own_headers();
-        headers.extend(
-            call.headers
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
+        for (name, value) in &call.headers {
+            headers.insert(name, value.clone());
+        }
         let authorization = HeaderValue::from_str(&format!("Bearer {bearer}"))
             .map_err(|_| Failure::server("the access token cannot be sent in a header"))?;
         headers.insert(header::AUTHORIZATION, authorization);

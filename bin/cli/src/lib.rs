@@ -25,17 +25,22 @@ mod failure;
 mod help;
 mod http;
 mod id;
+mod interrupt;
 mod keychain;
 mod output;
 mod parser;
 mod reference;
 mod run;
+mod terminal;
 mod token;
 mod tree;
 
 use std::ffi::OsString;
 
-pub use crate::context::{Environment, Streams, Terminals};
+pub use crate::{
+    context::{Environment, Streams, Terminals},
+    interrupt::watched,
+};
 use crate::{failure::Failure, output::Format};
 
 /// Runs a command line, without the name of the program, and says what the process exits with.

@@ -5,12 +5,9 @@ use std::process::ExitCode;
 use ziggurat_cli::{Environment, Streams};
 
 fn main() -> ExitCode {
-    let environment =
-        Environment::of_process(std::env::vars_os()).with_program(std::env::current_exe().ok());
-    let mut streams = Streams::of_process();
-    ExitCode::from(ziggurat_cli::run(
-        std::env::args_os().skip(1),
-        &environment,
-        &mut streams,
-    ))
+    ExitCode::from(ziggurat_cli::watched(|| {
+        let environment = Environment::of_process(std::env::vars_os());
+        let mut streams = Streams::of_process();
+        ziggurat_cli::run(std::env::args_os().skip(1), &environment, &mut streams)
+    }))
 }

@@ -14,7 +14,8 @@ const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 /// An access token.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) struct Token {
-    pub(crate) access_token: String,
+    /// What is sent.
+    pub(crate) bearer: String,
     pub(crate) expires_at: Timestamp,
     /// Unknown of tokens that something else put into the cache.
     pub(crate) issued_at: Option<Timestamp>,
@@ -60,7 +61,7 @@ mod tests {
     fn token(issued: Option<i64>, expires: i64) -> Token {
         let at = |seconds| Timestamp::from_second(seconds).expect("a time");
         Token {
-            access_token: "t".to_owned(),
+            bearer: "t".to_owned(),
             expires_at: at(expires),
             issued_at: issued.map(at),
         }

@@ -1,5 +1,7 @@
 //! Addresses: the base of the API as somebody wrote it, and one request's target.
 
+use std::fmt::Write as _;
+
 use http::Uri;
 
 use crate::failure::Failure;
@@ -204,7 +206,7 @@ fn escaped(url: &str) -> String {
         if is_plain {
             shown.push(char::from(byte));
         } else {
-            shown.push_str(&format!("%{byte:02X}"));
+            let _ = write!(shown, "%{byte:02X}");
         }
     }
     shown

@@ -112,10 +112,11 @@ impl Said {
             408 | 504 => Failure::timeout(plainly("request timed out")),
             409 => Failure::conflict(plainly("conflict")),
             429 => {
-                let asked = retry::asked_for(&answer.headers, Timestamp::now());
                 let message = plainly("rate limited");
-                Failure::rate_limited(match asked {
-                    Some(asked) => format!("{message}, retry after {}s", asked.as_secs()),
+                let asked = retry::asked_for(&answer.headers, Timestamp::now());
+                Failure::rate_limited(match asked.map(|asked| asked.as_secs()) {
+                    Some(asked) if excerpt.is_empty() => format!("{message} retry after {asked}s"),
+                    Some(asked) => format!("{message}, retry after {asked}s"),
                     None => message,
                 })
             }
@@ -148,67 +149,69 @@ mod tests {
         failure(&answer(status, body), &Mask::default()).expect("a failure")
     }
 
+    const STATUSES: &[(u16, &str, &str, u8)] = &[
+        (
+            401,
+            r#"{"code":401,"message":"no"}"#,
+            "authentication error (401): no",
+            5,
+        ),
+        (403, "<html>", "authentication error (403): <html>", 5),
+        (401, "", "authentication error (401):", 5),
+        (
+            400,
+            r#"{"code":400,"message":"bad"}"#,
+            "API error (400): bad",
+            1,
+        ),
+        (
+            400,
+            r#"{"message":"database limit for plan reached"}"#,
+            "API error (400): database limit for plan reached",
+            1,
+        ),
+        (
+            404,
+            r#"{"code":404,"message":"client not found"}"#,
+            "resource not found (404): client not found",
+            4,
+        ),
+        (
+            404,
+            r#"{"code":"x"}"#,
+            r#"resource not found (404): {"code":"x"}"#,
+            4,
+        ),
+        (408, "", "request timed out (408):", 3),
+        (504, "late", "request timed out (504): late", 3),
+        (409, r#"{"message":"taken"}"#, "conflict (409): taken", 1),
+        (429, "slow", "rate limited (429): slow", 1),
+        (500, "<h1>oops</h1>", "API error (500): <h1>oops</h1>", 1),
+        (302, "", "API error (302):", 1),
+        (418, "tea", "API error (418): tea", 1),
+        (
+            403,
+            r#"{"message":"gone","reason":"membership_revoked"}"#,
+            "authentication error (403): gone (membership_revoked)",
+            5,
+        ),
+        (
+            403,
+            r#"{"message":"gone","reason":"whatever"}"#,
+            "authentication error (403): gone",
+            5,
+        ),
+        (
+            500,
+            r#"{"message":7}"#,
+            r#"API error (500): {"message":7}"#,
+            1,
+        ),
+    ];
+
     #[test]
     fn every_status_has_its_message_and_its_exit_code() {
-        for (status, body, message, exit) in [
-            (
-                401,
-                r#"{"code":401,"message":"no"}"#,
-                "authentication error (401): no",
-                5,
-            ),
-            (403, "<html>", "authentication error (403): <html>", 5),
-            (401, "", "authentication error (401):", 5),
-            (
-                400,
-                r#"{"code":400,"message":"bad"}"#,
-                "API error (400): bad",
-                1,
-            ),
-            (
-                400,
-                r#"{"message":"database limit for plan reached"}"#,
-                "API error (400): database limit for plan reached",
-                1,
-            ),
-            (
-                404,
-                r#"{"code":404,"message":"client not found"}"#,
-                "resource not found (404): client not found",
-                4,
-            ),
-            (
-                404,
-                r#"{"code":"x"}"#,
-                r#"resource not found (404): {"code":"x"}"#,
-                4,
-            ),
-            (408, "", "request timed out (408):", 3),
-            (504, "late", "request timed out (504): late", 3),
-            (409, r#"{"message":"taken"}"#, "conflict (409): taken", 1),
-            (429, "slow", "rate limited (429): slow", 1),
-            (500, "<h1>oops</h1>", "API error (500): <h1>oops</h1>", 1),
-            (302, "", "API error (302):", 1),
-            (418, "tea", "API error (418): tea", 1),
-            (
-                403,
-                r#"{"message":"gone","reason":"membership_revoked"}"#,
-                "authentication error (403): gone (membership_revoked)",
-                5,
-            ),
-            (
-                403,
-                r#"{"message":"gone","reason":"whatever"}"#,
-                "authentication error (403): gone",
-                5,
-            ),
-            (
-                500,
-                r#"{"message":7}"#,
-                r#"API error (500): {"message":7}"#,
-                1,
-            ),
-        ] {
+        for &(status, body, message, exit) in STATUSES {
             let failure = classified(status, body);
             assert_eq!(failure.to_string(), message, "{status} {body}");
             assert_eq!(failure.exit(), exit, "{status} {body}");
@@ -295,7 +298,7 @@ mod tests {
             r#"{"code":400,"token":"the-secret-itself"}"#,
             "the-secret-itself",
         ] {
-            let failure = super::failure(&answer(400, body), &mask).expect("a failure");
+            let failure = failure(&answer(400, body), &mask).expect("a failure");
             let shown = failure.render(crate::output::Format::Json, false);
             assert!(!shown.contains("the-secret-itself"), "{shown}");
         }

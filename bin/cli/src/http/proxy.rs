@@ -17,7 +17,7 @@ pub(crate) struct Proxies {
 }
 
 /// A proxy to go through.
-#[derive(Clone, Eq, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct Proxy {
     pub(crate) origin: Origin,
     /// The value of `Proxy-Authorization`.
@@ -79,6 +79,17 @@ impl Proxies {
         proxy(value)
             .map(Some)
             .map_err(|reason| format!("{name}: {reason}"))
+    }
+}
+
+// === impl Proxy ===
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Proxy")
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
     }
 }
 
@@ -248,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_user_in_the_address_of_a_proxy_becomes_basic_credentials() {
-        let proxy = proxy("http://us%40er:p%3Aw@p").ok().expect("a proxy");
+        let proxy = proxy("http://us%40er:p%3Aw@p").expect("a proxy");
         assert_eq!(proxy.authorization.as_deref(), Some("Basic dXNAZXI6cDp3"));
         assert_eq!(proxy.origin.port, 80);
     }
@@ -257,7 +268,7 @@ mod tests {
     fn a_proxy_of_another_kind_is_refused_by_name() {
         let proxies = proxies(&[("HTTP_PROXY", "socks5://p:1")]);
         let origin = Target::parse("http://h").expect("a target").origin();
-        let reason = proxies.proxy_for(&origin).err().expect("a refusal");
+        let reason = proxies.proxy_for(&origin).expect_err("a refusal");
         assert!(reason.starts_with("HTTP_PROXY: "), "{reason}");
     }
 }

@@ -37,12 +37,11 @@ const LARGEST: usize = 64 * 1024 * 1024;
 /// How many redirects a read follows.
 const HOPS: usize = 10;
 
-/// Sends requests, and remembers a connection that can be used again.
+/// Sends requests.
 pub(crate) struct Transport<'a> {
     environment: &'a Environment,
     proxies: Proxies,
     tls: Option<TlsConnector>,
-    link: Option<Link>,
     pub(crate) log: Log,
     dry_run: bool,
     /// What must not be shown; grows as secrets become known.
@@ -51,7 +50,6 @@ pub(crate) struct Transport<'a> {
 
 /// A connection and what drives it.
 struct Link {
-    origin: Origin,
     sender: SendRequest<Full<Bytes>>,
     driver: Option<Driver>,
     /// Requests name the whole address, because a proxy reads them.
@@ -70,7 +68,6 @@ impl<'a> Transport<'a> {
             environment,
             proxies: Proxies::from_environment(environment),
             tls: None,
-            link: None,
             log,
             dry_run,
             mask: Mask::default(),
@@ -191,8 +188,6 @@ impl<'a> Transport<'a> {
                 .log
                 .answer(notes, &self.mask, request.purpose, answer, took),
             Err(trouble) => {
-                // Half an answer may still be on the way there.
-                self.link = None;
                 self.log
                     .trouble(notes, &self.mask, &trouble.to_string(), took);
             }
@@ -206,32 +201,10 @@ impl<'a> Transport<'a> {
         target: &Target,
         headers: &HeaderMap,
     ) -> Result<Incoming, Trouble> {
-        let origin = target.origin();
-        // Only a read may meet a connection the server is about to close: it can be sent again.
-        let kept = self
-            .link
-            .take()
-            .filter(|link| link.origin == origin && request.only_reads());
-        if let Some(mut link) = kept {
-            if let Ok(answer) = link.send(request, target, headers).await {
-                self.keep(link, &answer);
-                return Ok(answer);
-            }
-        }
-        let mut link = self.open(origin).await?;
-        let answer = link.send(request, target, headers).await?;
-        self.keep(link, &answer);
-        Ok(answer)
-    }
-
-    fn keep(&mut self, link: Link, answer: &Incoming) {
-        let closes = answer
-            .headers
-            .get(header::CONNECTION)
-            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
-        if !closes && link.driver.is_some() {
-            self.link = Some(link);
-        }
+        // One connection per request: none is met that the server is about to close, so what
+        // fails has failed once.
+        let mut link = self.open(target.origin()).await?;
+        link.send(request, target, headers).await
     }
 
     async fn open(&mut self, origin: Origin) -> Result<Link, Trouble> {
@@ -253,7 +226,6 @@ impl<'a> Transport<'a> {
             .map_err(|error| broken(&error))?;
         Ok(Link {
             is_forwarded: proxy.filter(|_| !origin.is_tls),
-            origin,
             sender,
             driver: Some(Box::pin(driver)),
         })

@@ -29,7 +29,15 @@ impl Keychain for System {
 }
 
 fn entry(account: &str) -> Result<Entry, KeychainError> {
+    // `new` itself would only say that there is no store, not why.
+    if let Err(error) = Entry::store_status() {
+        return Err(unavailable(error));
+    }
     Entry::new(SERVICE, account).map_err(described)
+}
+
+fn unavailable(error: &Error) -> KeychainError {
+    KeychainError::Unavailable(format!("keychain: unavailable: {error}"))
 }
 
 fn described(error: Error) -> KeychainError {
@@ -39,6 +47,6 @@ fn described(error: Error) -> KeychainError {
         Error::BadEncoding(_) => {
             KeychainError::Unavailable("keychain: unavailable: the entry is not text".to_owned())
         }
-        error => KeychainError::Unavailable(format!("keychain: unavailable: {error}")),
+        error => unavailable(&error),
     }
 }

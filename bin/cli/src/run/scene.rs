@@ -8,7 +8,10 @@ use std::{
 };
 
 use super::fake::Fake;
-use crate::context::{Environment, Streams, Terminals};
+use crate::{
+    context::{Environment, Streams, Terminals},
+    keychain::Keychain,
+};
 
 /// A home, variables, and what stands at the streams.
 pub(super) struct Scene {
@@ -16,6 +19,7 @@ pub(super) struct Scene {
     variables: Vec<(String, String)>,
     terminals: Terminals,
     input: String,
+    keychain: Option<Arc<dyn Keychain>>,
 }
 
 /// What became of a command line.
@@ -44,6 +48,7 @@ impl Scene {
             ],
             terminals: Terminals::default(),
             input: String::new(),
+            keychain: None,
         }
     }
 
@@ -72,6 +77,12 @@ impl Scene {
     /// With this variable.
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With this keychain.
+    pub(super) fn with_keychain(mut self, keychain: Arc<dyn Keychain>) -> Self {
+        self.keychain = Some(keychain);
         self
     }
 
@@ -108,6 +119,10 @@ impl Scene {
             stderr: Box::new(stderr.clone()),
         };
         let environment = Environment::new(self.variables.clone()).with_terminals(self.terminals);
+        let environment = match &self.keychain {
+            Some(keychain) => environment.with_keychain(Arc::clone(keychain)),
+            None => environment,
+        };
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let exit = super::run(&words, &environment, &mut streams);
         Done {

@@ -9,6 +9,7 @@ use crate::{
     tree::{self, Takes},
 };
 
+mod keychain;
 mod order;
 mod profiles;
 mod records;

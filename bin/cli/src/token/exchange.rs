@@ -108,7 +108,7 @@ pub(crate) fn token(
         .unwrap_or(LONGEST)
         .clamp(SignedDuration::ZERO, LONGEST);
     Ok(Token {
-        access_token: grant.access_token,
+        bearer: grant.access_token,
         expires_at: now.checked_add(lifetime).unwrap_or(Timestamp::MAX),
         issued_at: Some(now),
     })

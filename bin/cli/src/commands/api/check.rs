@@ -1,0 +1,258 @@
+//! What is checked of a call before anything is looked up or sent (section 15.9).
+
+use std::fmt::Write as _;
+
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+
+use crate::{failure::Failure, http::address::percent_decoded, output::quoted};
+
+const METHODS: [Method; 5] = [
+    Method::GET,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+];
+
+/// One of five, in any case.
+pub(super) fn method(typed: &str) -> Result<Method, Failure> {
+    let upper = typed.to_ascii_uppercase();
+    METHODS
+        .into_iter()
+        .find(|method| method.as_str() == upper)
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "method {} is not one of GET, POST, PUT, PATCH, DELETE",
+                quoted(typed)
+            ))
+        })
+}
+
+/// A path below the base, with nothing in it that leads out again.
+pub(super) fn path(typed: &str) -> Result<(), Failure> {
+    let shown = quoted(typed);
+    if !typed.starts_with('/') || typed.contains("://") {
+        return Err(Failure::usage(format!(
+            "path {shown} must start with / and be relative to the API base; an absolute URL is \
+             not accepted"
+        )));
+    }
+    if typed.chars().any(char::is_control) {
+        return Err(Failure::usage(format!(
+            "path {shown} contains control characters"
+        )));
+    }
+    let (path, query) = split(typed);
+    let climbs = path
+        .split('/')
+        .any(|segment| matches!(&*percent_decoded(segment), b"." | b".."));
+    if climbs {
+        return Err(Failure::usage(format!(
+            "path {shown} contains a . or .. segment"
+        )));
+    }
+    match query.and_then(unparsable) {
+        Some(reason) => Err(Failure::usage(format!(
+            "path {shown}: query does not parse: {reason}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The path with the pairs of `--query` behind what it has of its own.
+pub(super) fn with_query(typed: &str, pairs: &[&str]) -> Result<String, Failure> {
+    let mut parsed = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        match pair.split_once('=') {
+            Some((key, value)) if !key.is_empty() => parsed.push((key, value)),
+            _ => {
+                return Err(Failure::usage(format!(
+                    "--query {} is not key=value",
+                    quoted(pair)
+                )));
+            }
+        }
+    }
+    // Stable: the values of one key stay in the order given.
+    parsed.sort_by_key(|(key, _)| *key);
+    let (path, query) = split(typed);
+    let own = query.filter(|query| !query.is_empty()).map(str::to_owned);
+    let added = parsed
+        .iter()
+        .map(|(key, value)| format!("{}={}", form_encoded(key), form_encoded(value)));
+    let all: Vec<String> = own.into_iter().chain(added).collect();
+    Ok(if all.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{path}?{}", all.join("&"))
+    })
+}
+
+/// The headers given; the last one of a name wins.
+pub(super) fn headers(given: &[&str]) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    for line in given {
+        let refused = || Failure::usage(format!("--header {} is not Name: value", shown(line)));
+        let (name, value) = line.split_once(':').ok_or_else(refused)?;
+        let name = HeaderName::try_from(name.trim()).map_err(|_| refused())?;
+        let value = HeaderValue::from_str(value.trim()).map_err(|_| refused())?;
+        if name == header::AUTHORIZATION {
+            return Err(Failure::usage(
+                "--header cannot set Authorization; the module's own credential is sent",
+            ));
+        }
+        if [
+            header::HOST,
+            header::CONNECTION,
+            header::CONTENT_LENGTH,
+            header::TRANSFER_ENCODING,
+        ]
+        .contains(&name)
+        {
+            return Err(Failure::usage(format!(
+                "--header cannot set {name}; it follows from the request"
+            )));
+        }
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// A header that may carry a secret is quoted without its value.
+fn shown(line: &str) -> String {
+    match line.split_once(':') {
+        Some((name, _)) => quoted(&format!("{name}: …")),
+        None => quoted(line),
+    }
+}
+
+/// Path and query; a fragment never leaves.
+fn split(typed: &str) -> (&str, Option<&str>) {
+    let (typed, _) = typed.split_once('#').unwrap_or((typed, ""));
+    match typed.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (typed, None),
+    }
+}
+
+/// What is wrong with a query, if something is.
+fn unparsable(query: &str) -> Option<String> {
+    if query.contains(';') {
+        return Some("a semicolon separates nothing".to_owned());
+    }
+    let bytes = query.as_bytes();
+    for (at, _) in query.match_indices('%') {
+        let is_escape = bytes
+            .get(at + 1..at + 3)
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        if !is_escape {
+            let escape = query.get(at..).unwrap_or_default();
+            let escape: String = escape.chars().take(3).collect();
+            return Some(format!("invalid URL escape {}", quoted(&escape)));
+        }
+    }
+    None
+}
+
+fn form_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b' ' => encoded.push('+'),
+            b'-' | b'_' | b'.' | b'~' => encoded.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => encoded.push(char::from(byte)),
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_is_one_of_five_in_any_case() {
+        for typed in ["get", "Post", "PUT", "patch", "DELETE"] {
+            assert_eq!(
+                method(typed).expect(typed).as_str(),
+                typed.to_ascii_uppercase()
+            );
+        }
+        assert_eq!(
+            method("HEAD").expect_err("refused").to_string(),
+            "method \"HEAD\" is not one of GET, POST, PUT, PATCH, DELETE"
+        );
+    }
+
+    #[test]
+    fn a_path_cannot_leave_the_base() {
+        for typed in ["/", "/a/b?x=1", "/a.b/..c", "/a?x=%20&y", "/%41"] {
+            path(typed).expect(typed);
+        }
+        for typed in [
+            "",
+            "a",
+            "http://evil/",
+            "/x?u=http://evil",
+            "/a/../b",
+            "/./a",
+            "/a/%2e%2E/b",
+            "/a/..",
+            "/a\nb",
+            "/a?x=%zz",
+            "/a?x=%4",
+            "/a?x;y",
+        ] {
+            assert_eq!(path(typed).expect_err(typed).exit(), 2, "{typed}");
+        }
+        assert_eq!(
+            path("/a?x=%zz").expect_err("refused").to_string(),
+            "path \"/a?x=%zz\": query does not parse: invalid URL escape \"%zz\""
+        );
+    }
+
+    #[test]
+    fn pairs_are_encoded_sorted_and_put_behind_the_query_of_the_path() {
+        for (typed, pairs, whole) in [
+            ("/a", &[][..], "/a"),
+            ("/a?", &[], "/a"),
+            ("/a?b=%2f#x", &[], "/a?b=%2f"),
+            (
+                "/a?z=1",
+                &["b=2 3", "a=é&", "b=1"],
+                "/a?z=1&a=%C3%A9%26&b=2+3&b=1",
+            ),
+            ("/a", &["k=a=b", "e="], "/a?e=&k=a%3Db"),
+        ] {
+            assert_eq!(with_query(typed, pairs).expect(typed), whole);
+        }
+        for pair in ["novalue", "=x", ""] {
+            assert_eq!(
+                with_query("/", &[pair]).expect_err(pair).to_string(),
+                format!("--query \"{pair}\" is not key=value")
+            );
+        }
+    }
+
+    #[test]
+    fn headers_are_trimmed_and_the_last_of_a_name_wins() {
+        let headers = headers(&["X-A:  1 ", "x-a: 2", "X-B:"]).expect("headers");
+        assert_eq!(headers["x-a"], "2");
+        assert_eq!(headers["x-b"], "");
+        assert_eq!(headers.len(), 2);
+        for line in ["nothing", ": x", "a b: c", "X: a\u{1}b"] {
+            assert_eq!(super::headers(&[line]).expect_err(line).exit(), 2);
+        }
+        for line in [
+            "authorization: Bearer x",
+            " AUTHORIZATION : x",
+            "Host: evil",
+        ] {
+            let failure = super::headers(&[line]).expect_err(line);
+            assert!(failure.to_string().starts_with("--header cannot set "));
+        }
+    }
+}

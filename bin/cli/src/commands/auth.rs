@@ -1,0 +1,17 @@
+//! `auth`: signing in, signing out, and looking at who is signed in.
+
+mod login;
+mod logout;
+mod status;
+mod whoami;
+
+pub(super) use self::{
+    login::login,
+    logout::logout,
+    status::{TokenState, look, status, token_state},
+    whoami::{is_trial, records, whoami},
+};
+
+/// Said where the pair of variables hides what a profile says.
+const HIDDEN_BY_VARIABLES: &str = "Warning: ZIGGURAT_CLIENT_ID or ZIGGURAT_CLIENT_SECRET is set, \
+     so other commands use it instead of this profile until it is unset.";

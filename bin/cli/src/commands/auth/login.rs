@@ -1,0 +1,179 @@
+//! `auth login`: tries a credential and keeps it if it works.
+
+use serde::Serialize;
+
+use super::HIDDEN_BY_VARIABLES;
+use crate::{
+    config::Profile,
+    context::Context,
+    credentials,
+    failure::Failure,
+    http::{Api, address::Address},
+    keychain,
+    output::{self, Format, View, escape},
+    parser::Matches,
+    terminal,
+    token::{self, Token, binding, cache::Cache},
+};
+
+/// What `-o json` says of a login.
+#[derive(Serialize)]
+struct Report<'a> {
+    profile: &'a str,
+    api_url: &'a str,
+    client_id: &'a str,
+    storage: &'static str,
+    expires_at: String,
+}
+
+/// Where the secret went.
+enum Storage {
+    Keychain,
+    /// Into the file; the cause when that was not asked for.
+    File(Option<String>),
+}
+
+/// A credential that was accepted.
+struct Accepted<'a> {
+    address: &'a Address,
+    client_id: &'a str,
+    secret: &'a str,
+    login_id: &'a str,
+}
+
+/// Exchanges the credential for a token and, when that works, keeps both.
+pub(in crate::commands) async fn login(
+    context: &mut Context<'_>,
+    matches: &Matches,
+) -> Result<(), Failure> {
+    let pair = credentials::flag_pair(context)?;
+    let address = credentials::address(context, false)?;
+    let (client_id, secret) = match pair {
+        Some(pair) => pair,
+        None => asked(context)?,
+    };
+    let mut api = Api::new(context);
+    let token = api.exchange(&address, &client_id, &secret).await?;
+    let login_id = binding::new_login_id()
+        .map_err(|error| Failure::general(format!("draw a login id: {error}")))?;
+    let accepted = Accepted {
+        address: &address,
+        client_id: &client_id,
+        secret: &secret,
+        login_id: &login_id,
+    };
+    let storage = keep(context, &accepted, matches.is_on("insecure-storage"))?;
+    let fingerprint = binding::of_login(&address, &client_id, &login_id);
+    let cache = Cache::of(&context.config.cache_folder(), &context.profile);
+    if let Err(error) = cache.save(&token, &fingerprint)
+        && (context.globals.verbose || context.globals.debug)
+    {
+        context
+            .streams
+            .note(format_args!("Warning: the token is not kept: {error}"));
+    }
+    tell(context, &token, &storage);
+    if context.globals.output == Format::Text {
+        return Ok(());
+    }
+    let profile = context.profile.clone();
+    let report = Report {
+        profile: &profile,
+        api_url: address.as_str(),
+        client_id: &client_id,
+        storage: match storage {
+            Storage::Keychain => "keychain",
+            Storage::File(_) => "file",
+        },
+        expires_at: token::shown(token.expires_at),
+    };
+    output::report(context, &report, View::Plain(String::new()))
+}
+
+/// Stores the secret, then the profile. When the profile cannot be saved, no secret stays behind.
+fn keep(
+    context: &Context<'_>,
+    accepted: &Accepted<'_>,
+    insecure: bool,
+) -> Result<Storage, Failure> {
+    let account = keychain::account(&context.profile, context.config.path());
+    let storage = if insecure {
+        Storage::File(None)
+    } else {
+        match context.keychain.store(&account, accepted.secret) {
+            Ok(()) => Storage::Keychain,
+            Err(error) => Storage::File(Some(error.to_string())),
+        }
+    };
+    let is_in_file = matches!(storage, Storage::File(_));
+    let profile = Profile {
+        api_url: Some(accepted.address.as_str().to_owned()),
+        client_id: Some(accepted.client_id.to_owned()),
+        client_secret: is_in_file.then(|| accepted.secret.to_owned()),
+        login_id: Some(accepted.login_id.to_owned()),
+        ..context.config.profile(&context.profile).unwrap_or_default()
+    };
+    if let Err(failure) = context.config.update_profile(&context.profile, &profile) {
+        if !is_in_file {
+            // What cannot be taken back is overwritten by the next login.
+            let _ = context.keychain.delete(&account);
+        }
+        return Err(Failure::config(format!("save credentials: {failure}")));
+    }
+    if insecure {
+        // An entry of an earlier login; best effort, since nothing reads it any more.
+        let _ = context.keychain.delete(&account);
+    }
+    Ok(storage)
+}
+
+fn tell(context: &mut Context<'_>, token: &Token, storage: &Storage) {
+    let path = context.config.path().display().to_string();
+    let expires = token::shown(token.expires_at);
+    let streams = &mut *context.streams;
+    streams.note(format_args!("Authenticated. Token expires {expires}."));
+    match storage {
+        Storage::Keychain => streams.note(format_args!(
+            "Client secret saved to the OS keychain; client ID and API URL saved to {path}"
+        )),
+        Storage::File(cause) => {
+            if let Some(cause) = cause {
+                streams.note(format_args!(
+                    "Warning: the OS keychain could not be used ({}), so the client secret is \
+                     stored in plain text.",
+                    escape(cause)
+                ));
+            }
+            streams.note(format_args!("Credentials saved to {path}"));
+        }
+    }
+    if credentials::variables_are_set(context) {
+        context.streams.note(HIDDEN_BY_VARIABLES);
+    }
+}
+
+fn asked(context: &mut Context<'_>) -> Result<(String, String), Failure> {
+    let flags = "pass --client-id and --client-secret, or --client-secret-file";
+    if context.globals.no_input {
+        return Err(Failure::usage(format!(
+            "nothing may be asked for (--no-input): {flags}"
+        )));
+    }
+    let unreadable = |what: &str, error: &std::io::Error| {
+        Failure::usage(format!("read {what}: {error}; {flags}"))
+    };
+    let ended = |what: &str| Failure::general(format!("read {what}: EOF"));
+    context.streams.ask("Client ID: ");
+    let id = terminal::read_line(context)
+        .map_err(|error| unreadable("client ID", &error))?
+        .ok_or_else(|| ended("client ID"))?;
+    context.streams.ask("Client Secret: ");
+    let secret = terminal::read_secret_line(context)
+        .map_err(|error| unreadable("secret", &error))?
+        .ok_or_else(|| ended("secret"))?;
+    let (id, secret) = (id.trim(), secret.trim());
+    if id.is_empty() || secret.is_empty() {
+        return Err(Failure::general("client ID and secret are required"));
+    }
+    Ok((id.to_owned(), secret.to_owned()))
+}

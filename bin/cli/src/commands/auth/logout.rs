@@ -1,0 +1,47 @@
+//! `auth logout`: forgets the credential and the token of a profile.
+
+use super::HIDDEN_BY_VARIABLES;
+use crate::{
+    context::Context,
+    credentials,
+    failure::Failure,
+    keychain::{self, KeychainError},
+    output::escape,
+    token::cache::Cache,
+};
+
+/// Removes the token, the secret and the id; the address stays. The server is not told, because
+/// there is nothing there to revoke.
+pub(in crate::commands) fn logout(context: &mut Context<'_>) -> Result<(), Failure> {
+    let cleared = Cache::of(&context.config.cache_folder(), &context.profile).clear();
+    if let Some(profile) = context.config.profile(&context.profile) {
+        // A secret in the file was never in the keychain.
+        if profile.client_secret.is_none() {
+            forget_secret(context, profile.client_id.is_some());
+        }
+        let bare = credentials::without_credentials(profile.clone());
+        if bare != profile {
+            context.config.update_profile(&context.profile, &bare)?;
+        }
+    }
+    cleared.map_err(|error| Failure::general(format!("remove the cached token: {error}")))?;
+    context
+        .streams
+        .note("Logged out. Token and stored credentials removed.");
+    if credentials::variables_are_set(context) {
+        context.streams.note(HIDDEN_BY_VARIABLES);
+    }
+    Ok(())
+}
+
+fn forget_secret(context: &mut Context<'_>, was_logged_in: bool) {
+    let account = keychain::account(&context.profile, context.config.path());
+    if let Err(KeychainError::Unavailable(cause)) = context.keychain.delete(&account)
+        && was_logged_in
+    {
+        context.streams.note(format_args!(
+            "Warning: could not remove the client secret from the OS keychain: {}",
+            escape(&cause)
+        ));
+    }
+}

@@ -1,0 +1,138 @@
+//! `auth status`: which credential would be used, without asking any server.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{
+    context::Context,
+    credentials::{self, Credentials, Missing, Source},
+    failure::Failure,
+    http::address::Address,
+    output::{self, View, escape},
+    token::{self, cache::Cache},
+};
+
+/// What is known of the cached token.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub(in crate::commands) struct TokenState {
+    /// It has not expired.
+    pub(in crate::commands) token_valid: bool,
+    /// It belongs to this credential at this address.
+    pub(in crate::commands) token_bound: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::commands) expires_at: Option<String>,
+}
+
+#[derive(Default, Serialize)]
+struct Status {
+    authenticated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage: Option<&'static str>,
+    #[serde(flatten)]
+    token: TokenState,
+}
+
+/// Prints the state; fails after it when there is no credential.
+pub(in crate::commands) fn status(context: &mut Context<'_>) -> Result<(), Failure> {
+    let found = look(context);
+    let is_env = matches!(&found, Ok(credentials) if credentials.source == Source::Env);
+    let address = credentials::address(context, is_env)?;
+    let mut credentials = match found {
+        Ok(credentials) => credentials,
+        Err(missing) => return nobody(context, &address, missing),
+    };
+    let token = token_state(context, &mut credentials, &address);
+    let status = Status {
+        authenticated: true,
+        source: Some(credentials.source.name()),
+        problem: None,
+        client_id: Some(credentials.client_id.clone()),
+        api_url: Some(address.as_str().to_owned()),
+        storage: Some(storage(credentials.source)),
+        token,
+    };
+    let view = lines(&status, credentials.source);
+    output::report(context, &status, view)
+}
+
+/// What the cache holds for a credential.
+pub(in crate::commands) fn token_state(
+    context: &Context<'_>,
+    credentials: &mut Credentials,
+    address: &Address,
+) -> TokenState {
+    if !credentials.may_be_cached() {
+        return TokenState::default();
+    }
+    let cache = Cache::of(&context.config.cache_folder(), &context.profile);
+    let Some(cached) = cache.load() else {
+        return TokenState::default();
+    };
+    let fingerprint = credentials.fingerprint(address, context).ok();
+    TokenState {
+        token_valid: cached.token.is_valid(Timestamp::now()),
+        token_bound: fingerprint.is_some_and(|fingerprint| fingerprint == cached.fingerprint),
+        expires_at: Some(token::shown(cached.token.expires_at)),
+    }
+}
+
+/// The credential with its secret: one whose secret cannot be read is none.
+pub(in crate::commands) fn look(context: &mut Context<'_>) -> Result<Credentials, Missing> {
+    let mut credentials = Credentials::resolve(context)?;
+    credentials.secret(context)?;
+    Ok(credentials)
+}
+
+fn nobody(context: &mut Context<'_>, address: &Address, missing: Missing) -> Result<(), Failure> {
+    let status = Status {
+        problem: missing.problem(),
+        api_url: Some(address.as_str().to_owned()),
+        ..Status::default()
+    };
+    let text = match &status.problem {
+        Some(problem) => format!("Not authenticated: {}\n", escape(problem)),
+        None => "Not authenticated.\n".to_owned(),
+    };
+    output::report(context, &status, View::Plain(text))?;
+    Err(missing.into_failure())
+}
+
+fn storage(source: Source) -> &'static str {
+    match source {
+        Source::Flags => "flags",
+        Source::Env => "env",
+        Source::Config => "file",
+        Source::Keychain => "keychain",
+    }
+}
+
+fn lines(status: &Status, source: Source) -> View {
+    let expires = status.token.expires_at.as_deref();
+    let token = match (expires, status.token.token_valid, status.token.token_bound) {
+        _ if source == Source::Env => "never cached (env credentials)".to_owned(),
+        (None, _, _) => "not cached".to_owned(),
+        (Some(_), false, _) => "expired".to_owned(),
+        (Some(expires), true, true) => format!("valid (expires {expires})"),
+        (Some(_), true, false) => "stale (different credential or API URL)".to_owned(),
+    };
+    let storage = (source == Source::Config).then_some("file (plain text)");
+    let shown = |value: Option<&str>| value.unwrap_or_default().to_owned();
+    View::Lines {
+        width: 14,
+        lines: vec![
+            ("client_id", "Client ID", shown(status.client_id.as_deref())),
+            ("source", "Auth source", shown(status.source)),
+            ("api_url", "API URL", shown(status.api_url.as_deref())),
+            ("storage", "Storage", shown(storage)),
+            ("token_valid", "Token", token),
+        ],
+    }
+}

@@ -1,0 +1,132 @@
+//! `auth whoami`: the identity the API accepts.
+
+use serde::Serialize;
+
+use crate::{
+    context::Context,
+    failure::Failure,
+    http::{Answer, Api},
+    output::{self, Node, View},
+};
+
+#[derive(Serialize)]
+struct Report {
+    client_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_record_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    /// Only said when it is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan_trial: Option<bool>,
+    /// Only said when there is more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant_count: Option<usize>,
+    api_url: String,
+}
+
+/// Finds the client this credential belongs to, and its tenant.
+pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(), Failure> {
+    let mut api = Api::new(context);
+    let clients = records(&mut api, "list clients", "/account/v1/clients").await?;
+    let tenants = records(&mut api, "list tenants", "/account/v1/tenants").await?;
+    let client_id = api.credentials()?.client_id;
+    let api_url = api.address()?.as_str().to_owned();
+    let me = clients.iter().find(|client| {
+        let id = client
+            .text("auth0_id")
+            .or_else(|| client.text("oauth_client_id"));
+        id == Some(client_id.as_str())
+    });
+    let tenant = tenants.first();
+    if me.is_none() {
+        context
+            .streams
+            .note("No API client in this tenant carries this client ID.");
+    }
+    if tenant.is_none() {
+        context
+            .streams
+            .note("No tenant returned for this credential.");
+    }
+    let report = Report {
+        client_name: text(me, "name"),
+        client_record_id: text(me, "id"),
+        client_description: text(me, "description"),
+        tenant_name: text(tenant, "name"),
+        tenant_id: text(tenant, "id"),
+        plan: text(tenant, "plan"),
+        plan_trial: tenant.is_some_and(is_trial).then_some(true),
+        tenant_count: Some(tenants.len()).filter(|count| *count > 1),
+        client_id,
+        api_url,
+    };
+    let view = lines(&report);
+    output::report(context, &report, view)
+}
+
+/// The records of a list.
+pub(in crate::commands) async fn records(
+    api: &mut Api<'_, '_>,
+    action: &str,
+    path: &str,
+) -> Result<Vec<Node>, Failure> {
+    let answer = api.get(action, path).await?;
+    if answer.body.is_empty() {
+        return Ok(Vec::new());
+    }
+    match Node::read(&answer.body) {
+        Some(Node::Array(records)) => Ok(records),
+        Some(_) => Err(Answer::undecodable(action, "the answer is no list")),
+        None => Err(Answer::undecodable(action, "the answer is no JSON")),
+    }
+}
+
+/// Whether a tenant is on trial.
+pub(in crate::commands) fn is_trial(tenant: &Node) -> bool {
+    matches!(tenant.member("plan_trial"), Some(Node::Literal(literal)) if literal == "true")
+}
+
+fn text(record: Option<&Node>, member: &str) -> Option<String> {
+    let text = record?.text(member)?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn lines(report: &Report) -> View {
+    let shown = |value: &Option<String>| value.clone().unwrap_or_default();
+    let plan = match (&report.plan, report.plan_trial) {
+        (Some(plan), Some(true)) => format!("{plan} (trial)"),
+        (plan, _) => shown(plan),
+    };
+    let count = report.tenant_count.map(|count| count.to_string());
+    View::Lines {
+        width: 15,
+        lines: vec![
+            ("client_id", "Client ID", report.client_id.clone()),
+            ("client_name", "Client name", shown(&report.client_name)),
+            (
+                "client_description",
+                "Description",
+                shown(&report.client_description),
+            ),
+            (
+                "client_record_id",
+                "Client record",
+                shown(&report.client_record_id),
+            ),
+            ("tenant_name", "Tenant", shown(&report.tenant_name)),
+            ("tenant_id", "Tenant ID", shown(&report.tenant_id)),
+            ("plan", "Plan", plan),
+            ("tenant_count", "Tenants", count.unwrap_or_default()),
+            ("api_url", "API URL", report.api_url.clone()),
+        ],
+    }
+}

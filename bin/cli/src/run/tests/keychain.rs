@@ -1,0 +1,216 @@
+//! Section 7: where the secret of a login is, with a keychain that lives in memory.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    sync::{Arc, Mutex},
+};
+
+use super::{Fake, Scene, fake};
+use crate::keychain::{Keychain, KeychainError};
+
+const SECRET: &str = "a-secret-that-nobody-else-has";
+
+/// A keychain that counts how often it is asked for a secret, and may be out of order.
+#[derive(Debug, Default)]
+struct Memory(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    entries: BTreeMap<String, String>,
+    reads: usize,
+    refuses: bool,
+}
+
+impl Memory {
+    fn entries(&self) -> Vec<(String, String)> {
+        let state = self.0.lock().expect("a state");
+        state.entries.clone().into_iter().collect()
+    }
+
+    fn reads(&self) -> usize {
+        self.0.lock().expect("a state").reads
+    }
+
+    fn refuse(&self, refuses: bool) {
+        self.0.lock().expect("a state").refuses = refuses;
+    }
+
+    fn on<T>(&self, act: impl FnOnce(&mut State) -> Option<T>) -> Result<T, KeychainError> {
+        let mut state = self.0.lock().expect("a state");
+        if state.refuses {
+            return Err(KeychainError::Unavailable("it is locked".to_owned()));
+        }
+        act(&mut state).ok_or(KeychainError::NotFound)
+    }
+}
+
+impl Keychain for Memory {
+    fn read(&self, account: &str) -> Result<String, KeychainError> {
+        self.on(|state| {
+            state.reads += 1;
+            state.entries.get(account).cloned()
+        })
+    }
+
+    fn store(&self, account: &str, secret: &str) -> Result<(), KeychainError> {
+        self.on(|state| {
+            state.entries.insert(account.to_owned(), secret.to_owned());
+            Some(())
+        })
+    }
+
+    fn delete(&self, account: &str) -> Result<(), KeychainError> {
+        self.on(|state| state.entries.remove(account).map(drop))
+    }
+}
+
+fn platform() -> Fake {
+    fake(|_| (200, "[]"))
+}
+
+fn scene() -> (Scene, Arc<Memory>) {
+    let memory = Arc::new(Memory::default());
+    let keychain = Arc::clone(&memory) as Arc<dyn Keychain>;
+    (Scene::new().with_keychain(keychain), memory)
+}
+
+fn login(scene: &Scene, fake: &Fake, more: &str) -> super::super::scene::Done {
+    let url = fake.url();
+    scene.run(&format!(
+        "platform auth login --api-url {url} --client-id me --client-secret {SECRET} {more}"
+    ))
+}
+
+fn file(scene: &Scene) -> String {
+    fs::read_to_string(scene.config()).unwrap_or_default()
+}
+
+#[test]
+fn a_secret_goes_to_the_keychain_and_nowhere_else() {
+    let (fake, (scene, memory)) = (platform(), scene());
+    let done = login(&scene, &fake, "");
+    assert_eq!(done.exit, 0, "{done:?}");
+    let path = scene.config().display().to_string();
+    assert_eq!(
+        done.stderr.lines().last(),
+        Some(&*format!(
+            "Client secret saved to the OS keychain; client ID and API URL saved to {path}"
+        ))
+    );
+    let account = format!("default@{path}");
+    assert_eq!(memory.entries(), [(account, SECRET.to_owned())]);
+    assert!(!file(&scene).contains(SECRET));
+    assert!(file(&scene).contains("login_id: "));
+}
+
+#[test]
+fn a_warm_cache_asks_no_keychain() {
+    let (fake, (scene, memory)) = (platform(), scene());
+    login(&scene, &fake, "");
+    for _ in 0..2 {
+        assert_eq!(scene.run("platform tenant list").exit, 0);
+    }
+    assert_eq!(memory.reads(), 0);
+    // Not even when it is out of order.
+    memory.refuse(true);
+    assert_eq!(scene.run("platform tenant list").exit, 0);
+    memory.refuse(false);
+    fs::remove_dir_all(scene.home().join(".ziggurat/cache")).expect("a cold cache");
+    assert_eq!(scene.run("platform tenant list").exit, 0);
+    assert_eq!(memory.reads(), 1);
+    let done = scene.run("platform auth status -o json");
+    assert!(done.stdout.contains(r#""source":"keychain""#), "{done:?}");
+    assert!(done.stdout.contains(r#""storage":"keychain""#), "{done:?}");
+}
+
+#[test]
+fn a_secret_moves_between_file_and_keychain_and_leaves_nothing_behind() {
+    let (fake, (scene, memory)) = (platform(), scene());
+    login(&scene, &fake, "--insecure-storage");
+    assert!(file(&scene).contains(SECRET) && memory.entries().is_empty());
+    login(&scene, &fake, "");
+    assert!(!file(&scene).contains(SECRET), "{}", file(&scene));
+    assert_eq!(memory.entries().len(), 1);
+    let done = login(&scene, &fake, "--insecure-storage");
+    assert!(!done.stderr.contains("Warning"), "{done:?}");
+    assert!(file(&scene).contains(SECRET) && memory.entries().is_empty());
+    login(&scene, &fake, "");
+    assert_eq!(scene.run("platform auth logout").exit, 0);
+    assert!(!file(&scene).contains(SECRET) && memory.entries().is_empty());
+}
+
+#[test]
+fn a_keychain_that_refuses_leaves_the_secret_in_the_file_with_a_warning() {
+    let (fake, (scene, memory)) = (platform(), scene());
+    memory.refuse(true);
+    let done = login(&scene, &fake, "");
+    assert_eq!(done.exit, 0);
+    assert!(
+        done.stderr.contains(
+            "Warning: the OS keychain could not be used (it is locked), so the client secret is \
+             stored in plain text.\nCredentials saved to "
+        ),
+        "{}",
+        done.stderr
+    );
+    assert!(file(&scene).contains(SECRET));
+    // A secret that is in the file was never in the keychain: it is not asked.
+    let done = scene.run("platform auth logout");
+    assert_eq!(
+        (done.exit, done.stderr.as_str()),
+        (0, "Logged out. Token and stored credentials removed.\n")
+    );
+}
+
+#[test]
+fn a_keychain_that_broke_after_the_login_is_said_so_and_stops_nothing() {
+    let (fake, (scene, memory)) = (platform(), scene());
+    login(&scene, &fake, "");
+    memory.refuse(true);
+    let done = scene.run("platform auth logout");
+    assert_eq!(done.exit, 0);
+    assert!(
+        done.stderr.starts_with(
+            "Warning: could not remove the client secret from the OS keychain: it is locked\n"
+        ),
+        "{done:?}"
+    );
+    // A second try finds it, though the profile knows nothing of a credential any more.
+    memory.refuse(false);
+    scene.run("platform auth logout");
+    assert!(memory.entries().is_empty());
+}
+
+#[test]
+fn an_entry_that_is_gone_is_no_credential() {
+    let (fake, (scene, memory)) = (platform(), scene());
+    login(&scene, &fake, "");
+    memory.0.lock().expect("a state").entries.clear();
+    fs::remove_dir_all(scene.home().join(".ziggurat/cache")).expect("a cold cache");
+    let done = scene.run("platform tenant list");
+    assert_eq!(done.exit, 5);
+    assert!(
+        done.stderr.starts_with("Error: no credentials found"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_configuration_that_cannot_be_saved_takes_the_secret_back() {
+    let (fake, (scene, memory)) = (platform(), scene());
+    fs::write(scene.home().join("blocked"), "").expect("a file where a folder should be");
+    let path = scene.home().join("blocked/config.yaml");
+    let done = login(&scene, &fake, &format!("--config {}", path.display()));
+    assert_eq!(done.exit, 1, "{done:?}");
+    assert!(memory.entries().is_empty());
+}
+
+#[test]
+fn the_command_line_switches_the_keychain_off_in_the_file() {
+    let fake = platform();
+    let scene = Scene::new().with_config("keychain: false\n");
+    let done = login(&scene, &fake, "");
+    assert!(done.stderr.contains("(keychain: switched off)"), "{done:?}");
+    assert!(file(&scene).starts_with("keychain: false\n"));
+}
