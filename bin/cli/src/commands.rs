@@ -2,14 +2,14 @@
 
 mod api;
 mod auth;
-mod client;
+pub(crate) mod client;
 mod doctor;
 mod installation;
-mod invite;
-mod membership;
+pub(crate) mod invite;
+pub(crate) mod membership;
 mod profile;
-mod record;
-mod tenant;
+pub(crate) mod record;
+pub(crate) mod tenant;
 mod version;
 
 pub(crate) use self::version::VERSION;

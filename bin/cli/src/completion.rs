@@ -5,6 +5,7 @@
 
 mod install;
 mod offer;
+mod records;
 mod scripts;
 
 pub(crate) use self::{

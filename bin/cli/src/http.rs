@@ -44,6 +44,8 @@ pub(crate) struct Api<'c, 'a> {
     session: Option<Session>,
     /// A token that is obtained is not kept for the next command.
     leaves_no_trace: bool,
+    /// A token is taken from the cache or not at all.
+    mints_nothing: bool,
 }
 
 /// What became of a request that writes.
@@ -108,7 +110,15 @@ impl<'c, 'a> Api<'c, 'a> {
             transport,
             session: None,
             leaves_no_trace: false,
+            mints_nothing: false,
         }
+    }
+
+    /// Takes a token from the cache or none at all, so that no keychain and no token endpoint is
+    /// asked.
+    pub(crate) fn from_cache_alone(mut self) -> Self {
+        self.mints_nothing = true;
+        self
     }
 
     /// Keeps no token for the next command.
@@ -345,6 +355,9 @@ impl<'c, 'a> Api<'c, 'a> {
         address: &Address,
         credentials: &mut Credentials,
     ) -> Result<Token, Failure> {
+        if self.mints_nothing {
+            return Err(Failure::auth("no token is cached"));
+        }
         let secret = credentials
             .secret(self.context)
             .map_err(credentials::Missing::into_failure)?;

@@ -33,7 +33,7 @@ pub(crate) fn run(words: &[String], environment: &Environment, streams: &mut Str
 
 /// How a failure is told, as far as the flags say.
 #[derive(Default)]
-struct Manner {
+pub(crate) struct Manner {
     format: Format,
     colours: bool,
 }
@@ -67,7 +67,7 @@ fn obey(
 }
 
 /// Resolves the flags that every command has.
-fn set_up<'a>(
+pub(crate) fn set_up<'a>(
     matches: &Matches,
     action: Action,
     environment: &'a Environment,
@@ -267,7 +267,7 @@ fn connection(matches: &Matches, environment: &Environment) -> Result<Connection
 const MAX_RETRIES: u32 = 10;
 
 /// The profile in use has to be in the file, except the one nobody has to create.
-fn guard(context: &Context<'_>, action: Action) -> Result<(), Failure> {
+pub(crate) fn guard(context: &Context<'_>, action: Action) -> Result<(), Failure> {
     let is_named =
         context.globals.profile.is_some() || context.environment.var("ZIGGURAT_PROFILE").is_some();
     let repairs = matches!(action, Action::ProfileList | Action::ProfileUse) && !is_named;

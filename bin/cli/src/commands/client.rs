@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// API clients.
-pub(super) static CLIENT: Kind = Kind {
+pub(crate) static CLIENT: Kind = Kind {
     noun: "client",
     title: "API client",
     plural: "clients",

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Invites.
-pub(super) static INVITE: Kind = Kind {
+pub(crate) static INVITE: Kind = Kind {
     noun: "invite",
     title: "Invite",
     plural: "invites",

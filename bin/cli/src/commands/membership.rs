@@ -4,7 +4,7 @@ use super::record::Kind;
 use crate::output::{Column, Show};
 
 /// Memberships.
-pub(super) static MEMBERSHIP: Kind = Kind {
+pub(crate) static MEMBERSHIP: Kind = Kind {
     noun: "membership",
     title: "Membership",
     plural: "memberships",

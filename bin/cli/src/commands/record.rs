@@ -19,20 +19,20 @@ use crate::{
 
 /// A kind of record.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(crate) struct Kind {
     /// As it stands in messages: `client`.
-    pub(super) noun: &'static str,
+    pub(crate) noun: &'static str,
     /// As it begins a sentence: `API client`.
-    pub(super) title: &'static str,
+    pub(crate) title: &'static str,
     /// The collection of the API: `clients`.
-    pub(super) plural: &'static str,
+    pub(crate) plural: &'static str,
     /// As a list without records is noted: `API clients`.
-    pub(super) titles: &'static str,
-    pub(super) columns: &'static [Column],
+    pub(crate) titles: &'static str,
+    pub(crate) columns: &'static [Column],
     /// What is asked before one is deleted; `{}` is the id.
-    pub(super) question: &'static str,
+    pub(crate) question: &'static str,
     /// The question shows the id as it was typed.
-    pub(super) asks_as_typed: bool,
+    pub(crate) asks_as_typed: bool,
 }
 
 #[derive(Serialize)]

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Tenants.
-pub(super) static TENANT: Kind = Kind {
+pub(crate) static TENANT: Kind = Kind {
     noun: "tenant",
     title: "Tenant",
     plural: "tenants",

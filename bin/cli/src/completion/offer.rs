@@ -3,6 +3,7 @@
 //! Nothing is asked of a person, no token is minted, and whatever goes wrong means no offer.
 
 use crate::{
+    completion::records,
     config::Config,
     context::Context,
     failure::Failure,
@@ -72,7 +73,11 @@ fn offers(context: &Context<'_>, before: &[String], unfinished: &str) -> Vec<Off
             .map(|child| Offer::new(child.name, child.summary))
             .collect();
     }
-    arguments(context, &place)
+    let words = arguments(context, &place);
+    if words.is_empty() && place.arguments == 0 {
+        return records::offers(context.environment, place.command, before);
+    }
+    words
 }
 
 // === impl Offer ===

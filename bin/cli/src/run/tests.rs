@@ -263,3 +263,46 @@ fn the_installation_is_checked_without_failing() {
     assert_eq!(nowhere.run("doctor").exit, 0);
     assert_eq!(nowhere.run("doctor --strict").exit, 1);
 }
+
+#[test]
+fn ids_are_completed_while_a_token_is_cached() {
+    let platform = fake(|asked| match asked.path.as_str() {
+        "/account/v1/clients" => (
+            200,
+            r#"[{"id":"b0c1","name":"ci\tx"},{"id":"c0d1","name":"b"}]"#,
+        ),
+        _ => (200, r#"[{"id":"t1","name":"Acme"}]"#),
+    });
+    let scene = Scene::signed_in(&platform);
+    let complete = ["__complete", "--", "platform", "client", "get", ""];
+    let done = scene.words(&complete);
+    assert_eq!(
+        (done.exit, done.stdout.as_str(), done.stderr.as_str()),
+        (0, "", "")
+    );
+    assert_eq!(
+        platform.lines(),
+        [""; 0],
+        "no token is minted for a completion"
+    );
+    assert_eq!(scene.run("platform tenant list").exit, 0);
+    assert_eq!(scene.words(&complete).stdout, "b0c1\tci\\tx\nc0d1\tb\n");
+    let complete = [
+        "__complete",
+        "--",
+        "-v",
+        "platform",
+        "client",
+        "delete",
+        "--force",
+        "c",
+    ];
+    let done = scene.words(&complete);
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("c0d1\tb\n", "")
+    );
+    // A second argument is not an id.
+    let complete = ["__complete", "--", "platform", "client", "get", "b0c1", ""];
+    assert_eq!(scene.words(&complete).stdout, "");
+}
