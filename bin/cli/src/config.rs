@@ -210,6 +210,11 @@ impl Config {
     /// Locks, reads what is there now, edits and saves: two commands at once both survive.
     fn change(&self, edit: impl FnOnce(&mut edit::Document)) -> Result<(), Failure> {
         let failed = |reason: String| Failure::config(format!("config: {reason}"));
+        if self.path.starts_with(folder::NOWHERE) {
+            return Err(failed(
+                "there is no home folder: set HOME, or name a file with --config".to_owned(),
+            ));
+        }
         let described = |error: std::io::Error| failed(format!("{}: {error}", self.path.display()));
         let target = save::target(&self.path);
         create_folder(&target, self.owns_folder).map_err(described)?;
@@ -275,7 +280,7 @@ fn text_of(path: &Path) -> Result<String, Unreadable> {
         Unreadable::Because(format!("{}: {reason}", path.display()))
     };
     let meta = fs::metadata(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Unreadable::Absent,
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Unreadable::Absent,
         _ => because(&error),
     })?;
     if meta.is_dir() {

@@ -116,7 +116,7 @@ impl<'c, 'a> Api<'c, 'a> {
 
     /// Takes a token from the cache or none at all, so that no keychain and no token endpoint is
     /// asked.
-    pub(crate) fn from_cache_alone(mut self) -> Self {
+    pub(crate) fn with_cached_token_alone(mut self) -> Self {
         self.mints_nothing = true;
         self
     }

@@ -52,6 +52,21 @@ pub(crate) enum View {
     Plain(String),
 }
 
+// === impl View ===
+
+impl View {
+    /// Whether the members asked for can be shown this way; otherwise they become a table.
+    fn shows(&self, fields: &[String]) -> bool {
+        match self {
+            Self::Table { columns, .. } => fields
+                .iter()
+                .all(|field| columns.iter().any(|(member, _)| member == field)),
+            Self::Lines { .. } => true,
+            Self::Plain(_) => fields.is_empty(),
+        }
+    }
+}
+
 // === impl Format ===
 
 impl Format {
@@ -108,16 +123,22 @@ pub(crate) fn report<T: Serialize>(
     report: &T,
     view: View,
 ) -> Result<(), Failure> {
-    if context.globals.output == Format::Text {
-        let text = text_of(view, &context.globals.fields, context.colours_stdout());
+    let fields = &context.globals.fields;
+    if context.globals.output == Format::Text && view.shows(fields) {
+        let text = text_of(view, fields, context.colours_stdout());
         return context.streams.print(text.as_bytes());
     }
-    let fields = &context.globals.fields;
     if fields.is_empty() && context.globals.jq.is_none() && context.globals.output == Format::Json {
         let line = json(report) + "\n";
         return context.streams.print(line.as_bytes());
     }
     let node = Node::read(json(report).as_bytes()).unwrap_or(Node::null());
+    if context.globals.output == Format::Text {
+        return match &node {
+            Node::Array(items) => print_records(context, &[], items),
+            item => print_records(context, &[], std::slice::from_ref(item)),
+        };
+    }
     let node = match node {
         Node::Array(items) => Node::Array(
             items

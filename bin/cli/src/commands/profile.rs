@@ -124,23 +124,6 @@ pub(super) fn show(context: &mut Context<'_>, matches: &Matches) -> Result<(), F
             if has_secret { "set" } else { "not set" },
         ),
     ];
-    let wanted = |member: &str| {
-        let fields = &context.globals.fields;
-        fields.is_empty() || fields.iter().any(|field| field == member)
-    };
-    let members = [
-        "name",
-        "active",
-        "platform_url",
-        "platform_client_id",
-        "platform_has_secret",
-    ];
-    let rows: Vec<Vec<String>> = members
-        .iter()
-        .zip(rows)
-        .filter(|(member, _)| wanted(member))
-        .map(|(_, row)| row)
-        .collect();
     let text = output::table(&["FIELD", "VALUE"], &rows, context.colours_stdout());
     output::report(context, &shown, View::Plain(text))
 }

@@ -75,7 +75,7 @@ fn listed(environment: &Environment, kind: &Kind, before: &[String]) -> Option<V
         .ok()?;
     let path = format!("/account/v1/{}", kind.plural);
     let asked = async {
-        let mut api = Api::new(&mut context).from_cache_alone();
+        let mut api = Api::new(&mut context).with_cached_token_alone();
         tokio::time::timeout(PATIENCE, api.get("list", &path)).await
     };
     let answer = runtime.block_on(asked).ok()?.ok()?;

@@ -10,13 +10,21 @@ pub(super) struct Folders {
     pub(super) cache: PathBuf,
 }
 
+/// Where nothing can be: the folder of somebody who has no home. The folder the program happens to
+/// be run in is none, because whoever put a file there could choose the platform.
+pub(super) const NOWHERE: &str = "/dev/null";
+
 // === impl Folders ===
 
 impl Folders {
     /// `~/.ziggurat` when it is there; otherwise the folders of the XDG variables when they can be
     /// used; otherwise `~/.ziggurat`, to be created.
     pub(super) fn of(environment: &Environment) -> Self {
-        let own = environment.home().join(".ziggurat");
+        let home = match environment.home() {
+            home if home.is_absolute() => home,
+            _ => Path::new(NOWHERE),
+        };
+        let own = home.join(".ziggurat");
         if own.is_dir() {
             return Self {
                 cache: own.join("cache"),
@@ -32,7 +40,7 @@ impl Folders {
             // A cache in `~/.ziggurat` would create that folder, and the configuration in the
             // other one would not be found again.
             match &config {
-                Some(_) => environment.home().join(".cache/ziggurat"),
+                Some(_) => home.join(".cache/ziggurat"),
                 None => own.join("cache"),
             }
         });

@@ -107,3 +107,47 @@ pub(super) fn members(node: &Node, fields: &[String]) -> Node {
         other => other.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(source: &str, input: &str) -> Result<String, Failure> {
+        let input = Node::read(input.as_bytes()).expect("JSON");
+        Program::compile(source)?.run(&input)
+    }
+
+    #[test]
+    fn text_is_printed_as_it_is_and_everything_else_as_json() {
+        for (source, input, printed) in [
+            (".", r#"{"b":1,"a":"x"}"#, "{\"a\":\"x\",\"b\":1}\n"),
+            (".a", r#"{"a":"two\nlines"}"#, "two\nlines\n"),
+            (".[] | .id", r#"[{"id":"1"},{"id":2}]"#, "1\n2\n"),
+            ("map(.n) | add", r#"[{"n":1},{"n":2}]"#, "3\n"),
+            ("select(.x)", "{}", ""),
+            ("\"\\(.n)-\\(.n | length)\"", r#"{"n":"ab"}"#, "ab-2\n"),
+            ("1, halt, 2", "null", "1\n"),
+            (
+                ".n",
+                r#"{"n":12345678901234567890123}"#,
+                "12345678901234567890123\n",
+            ),
+        ] {
+            assert_eq!(run(source, input).expect("it runs"), printed, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_program_is_wrong_use_and_what_fails_is_a_failure() {
+        for source in [".[", "nothing(", "nothing", ""] {
+            if let Err(failure) = run(source, "{}") {
+                assert_eq!(failure.exit(), 2, "{source:?}");
+            } else {
+                assert_eq!(source, "", "{source:?}");
+            }
+        }
+        let failure = run(".a.b", r#"{"a":1}"#).expect_err("a number has no members");
+        assert_eq!(failure.exit(), 1);
+        assert!(failure.to_string().starts_with("--jq: "), "{failure}");
+    }
+}

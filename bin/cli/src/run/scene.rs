@@ -20,7 +20,11 @@ pub(super) struct Scene {
     terminals: Terminals,
     input: String,
     keychain: Option<Arc<dyn Keychain>>,
+    stdout_is_closed: bool,
 }
+
+/// A pipe whose other end is gone.
+struct Closed;
 
 /// What became of a command line.
 #[derive(Debug)]
@@ -49,6 +53,7 @@ impl Scene {
             terminals: Terminals::default(),
             input: String::new(),
             keychain: None,
+            stdout_is_closed: false,
         }
     }
 
@@ -94,6 +99,12 @@ impl Scene {
         self
     }
 
+    /// With a standard output that nobody reads.
+    pub(super) fn unread(mut self) -> Self {
+        self.stdout_is_closed = true;
+        self
+    }
+
     /// The configuration file.
     pub(super) fn config(&self) -> PathBuf {
         self.folder.path().join(".ziggurat/config.yaml")
@@ -115,7 +126,11 @@ impl Scene {
         let (stdout, stderr) = (Shared::default(), Shared::default());
         let mut streams = Streams {
             stdin: Box::new(Cursor::new(self.input.clone().into_bytes())),
-            stdout: Box::new(stdout.clone()),
+            stdout: if self.stdout_is_closed {
+                Box::new(Closed)
+            } else {
+                Box::new(stdout.clone())
+            },
             stderr: Box::new(stderr.clone()),
         };
         let environment = Environment::new(self.variables.clone()).with_terminals(self.terminals);
@@ -130,6 +145,16 @@ impl Scene {
             stdout: stdout.text(),
             stderr: stderr.text(),
         }
+    }
+}
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

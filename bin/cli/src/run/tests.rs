@@ -306,3 +306,49 @@ fn ids_are_completed_while_a_token_is_cached() {
     let complete = ["__complete", "--", "platform", "client", "get", "b0c1", ""];
     assert_eq!(scene.words(&complete).stdout, "");
 }
+
+#[test]
+fn members_are_chosen_in_text_too() {
+    let scene = Scene::new();
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        scene.run("version --fields version").stdout,
+        format!("VERSION\n{version}\n")
+    );
+    let done = scene.run("commands --fields path,writes");
+    assert!(done.stdout.starts_with("COMMAND  "), "{}", done.stdout);
+    let done = scene.run("commands --fields path,exit_codes");
+    assert!(done.stdout.starts_with("PATH  "), "{}", done.stdout);
+    assert!(done.stdout.contains("[0,1,2]\n"), "{}", done.stdout);
+}
+
+#[test]
+fn a_reader_who_went_away_is_told_nothing() {
+    let platform = fake(|_| (200, "[{\"id\":\"1\"}]"));
+    let scene = Scene::signed_in(&platform).unread();
+    for line in [
+        "commands",
+        "platform tenant list",
+        "version -o json",
+        "--help",
+    ] {
+        let done = scene.run(line);
+        assert_eq!((done.exit, done.stderr.as_str()), (141, ""), "{line}");
+    }
+}
+
+#[test]
+fn without_a_home_nothing_is_read_from_where_one_stands() {
+    for home in ["", ".", "relative"] {
+        let scene = Scene::new().with("HOME", home);
+        assert_eq!(scene.run("profile list").exit, 0);
+        let config = scene.run("doctor --fields config -o json").stdout;
+        assert!(config.contains("/dev/null/.ziggurat"), "{config}");
+        let named = scene.with_config("profiles:\n  a: {}\n");
+        assert_eq!(
+            named.run("profile use a").stderr,
+            "Error: unknown profile \"a\" — no profiles are configured; run 'ziggurat platform \
+             auth login --profile a' to create one\n"
+        );
+    }
+}

@@ -323,3 +323,20 @@ fn invites_send_people_to_the_web() {
     );
     assert_eq!(platform.lines(), [""; 0]);
 }
+
+#[test]
+fn a_secret_that_nobody_read_is_said_to_be_lost_and_which_client_to_delete() {
+    let platform = fake(|_| (200, r#"{"id":"77","auth0_secret":"s3cr3t"}"#));
+    let scene = Scene::signed_in(&platform).unread();
+    for format in ["text", "json", "yaml"] {
+        let line = format!("platform client create --name ci --description d -o {format}");
+        let done = scene.run(&line);
+        assert_eq!(done.exit, 1, "{format}");
+        assert!(
+            done.stderr.contains("is lost; delete client 77"),
+            "{}",
+            done.stderr
+        );
+        assert!(!done.stderr.contains("s3cr3t"), "{}", done.stderr);
+    }
+}
