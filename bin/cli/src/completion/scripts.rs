@@ -14,17 +14,22 @@ pub(crate) fn script(shell: Shell) -> &'static str {
 
 const BASH: &str = r#"# Completion of ziggurat for bash.
 _ziggurat() {
-    local word words line
-    word="${COMP_WORDS[COMP_CWORD]}"
-    words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+    local at line last=-1 prefix="" words=()
+    # Bash breaks --flag=value into three words; this program wants one.
+    for ((at = 1; at <= COMP_CWORD; at++)); do
+        if ((last >= 0)) && [[ ${COMP_WORDS[at]} == "=" || ${COMP_WORDS[at - 1]} == "=" ]]; then
+            words[last]+="${COMP_WORDS[at]}"
+        else
+            words[++last]="${COMP_WORDS[at]}"
+        fi
+    done
+    [[ ${words[last]} == --*=* ]] && prefix="${words[last]%%=*}="
     COMPREPLY=()
     while IFS= read -r line; do
-        [[ -n $line ]] && COMPREPLY+=("$(printf '%q' "${line%%$'\t'*}")")
+        line="${line%%$'\t'*}"
+        [[ -n $line ]] && COMPREPLY+=("${line#"$prefix"}")
     done < <(ziggurat __complete -- "${words[@]}" 2>/dev/null)
-    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then
-        compopt -o nospace 2>/dev/null
-    fi
-    [[ ${#COMPREPLY[@]} -eq 0 && $word != -* ]] && compopt -o default 2>/dev/null
+    [[ ${#COMPREPLY[@]} -eq 0 && ${words[last]} != -* ]] && compopt -o default 2>/dev/null
     return 0
 }
 complete -F _ziggurat ziggurat

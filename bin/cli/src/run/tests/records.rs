@@ -340,3 +340,24 @@ fn a_secret_that_nobody_read_is_said_to_be_lost_and_which_client_to_delete() {
         assert!(!done.stderr.contains("s3cr3t"), "{}", done.stderr);
     }
 }
+
+#[test]
+fn a_dry_run_that_fails_first_still_tells_the_checks_that_passed() {
+    let scene = Scene::new();
+    let line = format!("platform client delete {ID} --dry-run -o json");
+    let done = scene.run(&line);
+    assert_eq!((done.exit, done.stdout.as_str()), (5, ""));
+    assert!(
+        done.stderr.starts_with(
+            "checks passed:\n  ✓ would require confirmation (--force bypasses)\n{\"error\":"
+        ),
+        "{}",
+        done.stderr
+    );
+    let done = scene.run(&format!("platform client delete {ID} --dry-run --force"));
+    assert!(
+        done.stderr.starts_with("Error: no credentials"),
+        "{}",
+        done.stderr
+    );
+}
