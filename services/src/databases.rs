@@ -277,6 +277,21 @@ impl Databases {
         seen(&list, identity).cloned().collect()
     }
 
+    /// The tables of a database under its name, if the caller may use one of that name.
+    pub async fn metadata(
+        &self,
+        identity: Option<&Identity>,
+        name: &str,
+    ) -> Option<Result<Arc<Metadata>, MetadataError>> {
+        let (cache, max_age) = {
+            let list = self.shared.list.load();
+            let configured = seen(&list, identity).find(|open| open.database.name() == name)?;
+            let max_age = configured.database.settings().metadata_ttl;
+            (Arc::clone(&configured.cache), max_age)
+        };
+        Some(cache.metadata(&self.shared.pools, max_age).await)
+    }
+
     /// Whether a caller may write to a database.
     #[must_use]
     pub fn may_write(&self, identity: Option<&Identity>) -> bool {

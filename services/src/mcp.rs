@@ -66,12 +66,16 @@
 //! The lists and the answer to `initialize` are rendered once; answering them copies nothing. A
 //! tool call allocates one future. The text of a stream is copied once, into [`Text`].
 
+mod ask;
 mod body;
 mod caller;
+mod changes;
+mod content;
 pub mod custom;
 pub mod era;
 mod face;
 mod failure;
+mod negotiated;
 mod notify;
 mod params;
 mod prompt;
@@ -82,6 +86,7 @@ mod register;
 mod resource;
 pub mod resources;
 pub mod streamable;
+mod template;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -101,6 +106,7 @@ use std::{
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use tower_service::Service;
 use ziggurat_layers::{
     json_rpc::{Call, Dialect, Reply},
@@ -112,19 +118,23 @@ use crate::{
     mcp::{
         body::Ending,
         era::{Context as Way, Revision},
-        face::{Faces, Pages},
+        face::{Face, Faces},
         params::Named,
         pulse::Pulse,
         record::{Outcome, Record},
-        resource::ReadFuture,
+        resource::{Contents, ReadFuture},
+        template::{CompleteFuture, ReadFuture as TemplatedFuture},
         tool::{Found, ToolFuture},
         wire::Fault,
     },
 };
 
 pub use self::{
+    ask::{Ask, Inputs, Question, Seal},
     body::ResultBody,
     caller::Caller,
+    changes::{Change, Changes},
+    content::{Block, EmbeddedResource},
     failure::Failure,
     notify::{Notifier, Progress},
     prompt::{
@@ -133,6 +143,7 @@ pub use self::{
     },
     record::LOG_TARGET,
     resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
+    template::{Places, ResourceTemplate, ResourceTemplateDescriptor},
     text::Text,
     tool::{
         Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
@@ -179,8 +190,11 @@ pub enum SetupError {
 #[derive(Clone, Debug)]
 pub struct Mcp {
     room: Arc<Room>,
+    faces: Arc<Faces>,
     databases: Option<Databases>,
     sanitizer: Sanitizer,
+    seal: Seal,
+    changes: Option<Changes>,
 }
 
 /// Everything that is settled when the service is built.
@@ -190,7 +204,6 @@ struct Room {
     resources: Resources,
     prompts: Prompts,
     rendered: RenderedLists,
-    faces: Faces,
 }
 
 /// Results that are the same for every caller.
@@ -208,7 +221,7 @@ pub struct ResponseFuture {
     state: State,
     sanitizer: Sanitizer,
     /// None where revision 2024-11-05 is spoken to the letter.
-    negotiated: Option<(Arc<Room>, Revision)>,
+    negotiated: Option<(Arc<Faces>, Revision)>,
 }
 
 enum State {
@@ -224,6 +237,13 @@ enum State {
         uri: String,
         contents: ReadFuture,
     },
+    ReadingTemplated {
+        uri: String,
+        contents: TemplatedFuture,
+    },
+    Completing(CompleteFuture),
+    // Boxed: one per client that listens, and it listens for long.
+    Listening(Pin<Box<dyn Future<Output = Map<String, Value>> + Send>>),
 }
 
 /// The JSON-RPC of this revision: no batches, params are objects.
@@ -287,19 +307,21 @@ impl Mcp {
             resource_templates: wire::resource_templates(),
             prompts: wire::prompts(&prompts),
         };
-        let faces = Faces::new(server, &tools, &resources, &prompts);
+        let faces = Faces::new(server, &tools, &resources, &prompts, false);
         let room = Arc::new(Room {
             tools,
             resources,
             prompts,
             rendered,
-            faces,
         });
         let sanitizer = Sanitizer::production();
         Ok(Self {
             room,
+            faces: Arc::new(faces),
             databases: None,
             sanitizer,
+            seal: Seal::random(),
+            changes: None,
         })
     }
 
@@ -308,6 +330,27 @@ impl Mcp {
     #[must_use]
     pub fn with_databases(mut self, databases: Databases) -> Self {
         self.databases = Some(databases);
+        self
+    }
+
+    /// Sets what proves that a state came from here; replicas of a server share it.
+    #[must_use]
+    pub fn with_seal(mut self, seal: Seal) -> Self {
+        self.seal = seal;
+        self
+    }
+
+    /// Lets clients of 2026-07-28 listen to what changes.
+    #[must_use]
+    pub fn with_changes(mut self, server: &ServerInfo, changes: Changes) -> Self {
+        let Room {
+            tools,
+            resources,
+            prompts,
+            ..
+        } = &*self.room;
+        self.faces = Arc::new(Faces::new(server, tools, resources, prompts, true));
+        self.changes = Some(changes);
         self
     }
 
@@ -330,14 +373,12 @@ impl Service<Call> for Mcp {
 
     fn call(&mut self, call: Call) -> ResponseFuture {
         record::announce(&call);
-        let way = call.head().extensions.get::<Way>();
-        let negotiated = way.map(|way| (Arc::clone(&self.room), way.revision()));
-        let answer = match (&negotiated, &self.databases) {
-            (Some((room, revision)), databases) => {
-                room.negotiated(*revision, call, databases.as_ref())
-            }
+        let revision = call.head().extensions.get().map(Way::revision);
+        let negotiated = revision.map(|revision| (Arc::clone(&self.faces), revision));
+        let answer = match (revision, &self.databases) {
+            (Some(revision), _) => self.negotiated(revision, call),
             (None, Some(databases)) if vendor::is_method(&call) => vendor::answer(databases, &call),
-            _ => self.room.answer(call),
+            (None, _) => self.room.answer(call),
         };
         let state = answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
         ResponseFuture {
@@ -363,64 +404,28 @@ impl Room {
             }
             "ping" | "notifications/initialized" => Ok(State::result(wire::nothing())),
             "tools/list" => Ok(State::result(lists.tools.clone())),
-            "tools/call" => self.call_tool(call, &Ending::PLAIN),
+            "tools/call" => self.call_tool(call),
             "resources/list" => Ok(State::result(lists.resources.clone())),
             "resources/templates/list" => Ok(State::result(lists.resource_templates.clone())),
             "resources/read" => self.read_resource(call),
             "prompts/list" => Ok(State::result(lists.prompts.clone())),
-            "prompts/get" => self.get_prompt(&call, wire::PLAIN),
+            "prompts/get" => self.get_prompt(&call),
             _ => Err(Fault::UnknownMethod),
         }
     }
 
-    /// As [`answer`](Self::answer), in the words of a revision the client has chosen.
-    fn negotiated(
-        &self,
-        revision: Revision,
-        call: Call,
-        databases: Option<&Databases>,
-    ) -> Result<State, Fault> {
-        if call.is_notification() {
-            return Ok(State::result(wire::nothing()));
-        }
-        let face = self.faces.of(revision);
-        let list = |pages: &Pages| {
-            Ok(State::result(
-                pages.page(params::cursor(&call)?.as_deref())?,
-            ))
-        };
-        match call.method() {
-            "initialize" if !revision.is_modern() => {
-                params::check_initialize(&call)?;
-                Ok(State::result(face.opening.clone()))
-            }
-            "ping" if !revision.is_modern() => Ok(State::result(wire::nothing())),
-            "server/discover" if revision.is_modern() => Ok(State::result(face.opening.clone())),
-            "tools/list" => {
-                let identity = call.head().extensions.get();
-                let may_write = databases.is_some_and(|all| all.may_write(identity));
-                list(face.tools(may_write))
-            }
-            "tools/call" => self.call_tool(call, &face.ending),
-            "resources/list" => list(&face.resources),
-            "resources/templates/list" => list(&face.resource_templates),
-            "resources/read" => self.read_resource(call),
-            "prompts/list" => list(&face.prompts),
-            "prompts/get" => self.get_prompt(&call, &face.tail),
-            _ => Err(Fault::UnknownMethod),
-        }
-    }
-
-    fn call_tool(&self, mut call: Call, ending: &Ending) -> Result<State, Fault> {
-        let Named { name, arguments } = Named::of(&call)?;
+    fn call_tool(&self, mut call: Call) -> Result<State, Fault> {
+        let Named {
+            name, arguments, ..
+        } = Named::of(&call)?;
         let found = self.tools.find(&name);
         let record = Record::begin(name, &call);
         match found {
             Some(Found::Tool(tool)) => {
-                let pulse = call.head().extensions.get().and_then(Pulse::of);
                 let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
                 let result = tool.start(ToolRequest::new(caller, call, arguments));
                 let record = Some(record);
+                let pulse = None;
                 Ok(State::Calling {
                     record,
                     result,
@@ -428,7 +433,7 @@ impl Room {
                 })
             }
             Some(Found::Disabled) => {
-                let reply = wire::disabled_tool(record.tool(), ending);
+                let reply = wire::disabled_tool(record.tool(), &Ending::PLAIN);
                 record.end(Outcome::Disabled);
                 Ok(State::ready(reply))
             }
@@ -449,14 +454,19 @@ impl Room {
         }
     }
 
-    fn get_prompt(&self, call: &Call, tail: &[u8]) -> Result<State, Fault> {
-        let Named { name, arguments } = Named::of(call)?;
+    fn get_prompt(&self, call: &Call) -> Result<State, Fault> {
+        let Named {
+            name, arguments, ..
+        } = Named::of(call)?;
         let Some((descriptor, prompt)) = self.prompts.find(&name) else {
             return Err(Fault::UnknownPrompt(self.prompts.unknown(&name)));
         };
         let json = arguments.and_then(|range| call.raw_params()?.get(range));
         let arguments = PromptArguments::read(json.unwrap_or("{}"), &descriptor.arguments)?;
-        Ok(State::ready(wire::prompt(&prompt.render(&arguments), tail)))
+        Ok(State::ready(wire::prompt(
+            &prompt.render(&arguments),
+            wire::PLAIN,
+        )))
     }
 }
 
@@ -481,7 +491,7 @@ impl Future for ResponseFuture {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let face = this.negotiated.as_ref();
-        let face = face.map(|(room, revision)| room.faces.of(*revision));
+        let face = face.map(|(faces, revision)| faces.of(*revision));
         let outcome = match &mut this.state {
             State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
             State::Calling {
@@ -499,21 +509,30 @@ impl Future for ResponseFuture {
                 if let Err(ToolError::Failed(failure)) = &result {
                     failure.log("tools/call", record.tool());
                 }
-                wire::tool_result(
-                    record.follow(result),
-                    face.map_or(&Ending::PLAIN, |face| &face.ending),
-                )
-            }
-            State::Reading { uri, contents } => match ready!(contents.as_mut().poll(cx)) {
-                Ok(contents) => Ok(wire::contents(
-                    &contents,
-                    face.map_or(wire::PLAIN, |face| &face.read_tail),
-                )),
-                Err(failure) => {
-                    failure.log("resources/read", uri);
-                    Err(Fault::Resource(failure))
+                let result = record.follow(result);
+                match face {
+                    Some(face) => face.tool_result(result),
+                    None => wire::tool_result(result, &Ending::PLAIN),
                 }
-            },
+            }
+            State::Reading { uri, contents } => {
+                let contents = ready!(contents.as_mut().poll(cx)).map(Some);
+                read(uri, contents, face)
+            }
+            State::ReadingTemplated { uri, contents } => {
+                let contents = ready!(contents.as_mut().poll(cx));
+                read(uri, contents, face)
+            }
+            State::Completing(proposed) => {
+                let proposed = ready!(proposed.as_mut().poll(cx));
+                let face = face.expect("only where a revision is negotiated");
+                Ok(negotiated::completed(face, proposed))
+            }
+            State::Listening(listened) => {
+                let meta = ready!(listened.as_mut().poll(cx));
+                let face = face.expect("only where a revision is negotiated");
+                Ok(face.listened(meta))
+            }
         };
         Poll::Ready(Ok(outcome.unwrap_or_else(|fault| match face {
             Some(face) => face.fault(fault, this.sanitizer),
@@ -525,5 +544,24 @@ impl Future for ResponseFuture {
 impl fmt::Debug for ResponseFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+/// What became of reading a resource, which may not be there.
+fn read(
+    uri: &mut String,
+    contents: Result<Option<Contents>, Failure>,
+    face: Option<&Face>,
+) -> Result<Reply<ResultBody>, Fault> {
+    match contents {
+        Ok(Some(contents)) => {
+            let tail = face.map_or(wire::PLAIN, |face| &face.read_tail);
+            Ok(wire::contents(&contents, tail))
+        }
+        Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
+        Err(failure) => {
+            failure.log("resources/read", uri);
+            Err(Fault::Resource(failure))
+        }
     }
 }

@@ -9,7 +9,7 @@ use ziggurat_services::{
         Mcp, Prompts, Resources, ServerInfo, Tools,
         custom::Definitions,
         prompts,
-        resources::SystemInfo,
+        resources::{SystemInfo, TableInfo},
         tools::{
             AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo,
             QueryDatabase, ReadResource, SimilaritySearch,
@@ -56,7 +56,10 @@ pub(crate) fn offer(
         None => Definitions::default(),
     };
     let builtins = &configuration.builtins;
-    let resources = own.add_resources(resources(builtins, databases), databases);
+    let resources = own
+        .add_resources(resources(builtins, databases), databases)
+        .with_template(TableInfo::tables(databases.clone()))
+        .with_template(TableInfo::columns(databases.clone()));
     let prompts = own.add_prompts(prompts(builtins));
     let tools = tools(
         configuration,

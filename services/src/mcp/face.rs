@@ -8,19 +8,23 @@ mod lists;
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 use ziggurat_layers::{
     json_rpc::{Error, Reply},
     sanitize::Sanitizer,
 };
 
 use crate::mcp::{
-    Prompts, Resources, ServerInfo, Tools,
+    Block, Prompts, Resources, ServerInfo, ToolError, ToolResult, Tools,
     body::{Ending, ResultBody},
-    era::Revision,
+    era::{Revision, error::CAPABILITY_MISSING},
+    tool::Content,
     wire::{self, Fault},
 };
 
 pub(super) use self::lists::Pages;
+
+const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
@@ -41,6 +45,8 @@ pub(super) struct Face {
     pub(super) resources: Pages,
     pub(super) resource_templates: Pages,
     pub(super) prompts: Pages,
+    /// What is said about the server in every result of the modern era.
+    meta: Value,
     /// Behind the text of a tool.
     pub(super) ending: Ending,
     /// Behind any other result, and behind one that may be kept.
@@ -60,8 +66,16 @@ impl Faces {
         tools: &Tools,
         resources: &Resources,
         prompts: &Prompts,
+        has_changes: bool,
     ) -> Self {
-        Self(Revision::ALL.map(|revision| Face::new(revision, server, tools, resources, prompts)))
+        Self(Revision::ALL.map(|revision| {
+            let mut face = Face::new(revision, server, tools, resources, prompts);
+            if has_changes && revision.is_modern() {
+                let tail = tail(revision, server, Some(LIST_TTL));
+                face.opening = discovery(server, Capabilities::listening(), &tail);
+            }
+            face
+        }))
     }
 
     pub(super) fn of(&self, revision: Revision) -> &Face {
@@ -86,7 +100,7 @@ impl Face {
         Self {
             revision,
             opening: if revision.is_modern() {
-                discovery(server, &list_tail)
+                discovery(server, Capabilities::of(revision), &list_tail)
             } else {
                 initialization(revision, server)
             },
@@ -94,6 +108,7 @@ impl Face {
             resources: lists::resources(resources, revision, &list_tail),
             resource_templates: lists::resource_templates(resources, revision, &list_tail),
             prompts: lists::prompts(prompts, revision, &list_tail),
+            meta: json!({SERVER: {"name": server.name, "version": server.version}}),
             ending: Ending::with(&tail),
             tail: tail.into(),
             read_tail: read_tail.into(),
@@ -102,6 +117,70 @@ impl Face {
 
     pub(super) fn tools(&self, may_write: bool) -> &Pages {
         &self.tools[usize::from(may_write)]
+    }
+
+    /// The result of a tool.
+    pub(super) fn tool_result(
+        &self,
+        result: Result<ToolResult, ToolError>,
+    ) -> Result<Reply<ResultBody>, Fault> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Shown {
+            content: Vec<Block>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            structured_content: Option<Value>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            is_error: Option<bool>,
+        }
+
+        match result {
+            Ok(ToolResult {
+                content:
+                    Content::Blocks {
+                        blocks,
+                        structured,
+                        is_error,
+                    },
+            }) => {
+                let blocks = blocks.into_iter();
+                let has_structure = self.revision >= Revision::V2025_06_18;
+                let shown = Shown {
+                    content: blocks
+                        .map(|block| block.in_revision(self.revision))
+                        .collect(),
+                    structured_content: structured.filter(|_| has_structure),
+                    is_error: is_error.then_some(true),
+                };
+                Ok(self.whole(&shown))
+            }
+            Ok(ToolResult {
+                content: Content::Asked(asked),
+            }) => Ok(self.asked(asked)),
+            Err(ToolError::Unable(unable)) => Err(Fault::Unable(unable)),
+            result => wire::tool_result(result, &self.ending),
+        }
+    }
+
+    /// A result that is there.
+    pub(super) fn whole(&self, result: &impl Serialize) -> Reply<ResultBody> {
+        Reply::stream(ResultBody::from(wire::ended(result, &self.tail)))
+    }
+
+    /// Questions to the client.
+    pub(super) fn asked(&self, mut asked: Value) -> Reply<ResultBody> {
+        asked["_meta"] = self.meta.clone();
+        Reply::stream(ResultBody::from(wire::to_bytes(&asked)))
+    }
+
+    /// The last word to a client that listens.
+    pub(super) fn listened(&self, more: Map<String, Value>) -> Reply<ResultBody> {
+        let mut meta = self.meta.clone();
+        if let Some(members) = meta.as_object_mut() {
+            members.extend(more);
+        }
+        let result = json!({"resultType": "complete", "_meta": meta});
+        Reply::stream(ResultBody::from(wire::to_bytes(&result)))
     }
 
     /// The answer to a call that has no result.
@@ -116,6 +195,10 @@ impl Face {
             }
             Fault::UnknownResource(uri) => {
                 Error::new(RESOURCE_NOT_FOUND, "Resource not found").with_data(About { uri })
+            }
+            Fault::Unable(unable) => {
+                let message = "Missing required client capability";
+                Error::new(CAPABILITY_MISSING, message).with_data(unable.data())
             }
             Fault::NotReady => return wire::said(NOT_READY, &self.ending),
             Fault::Tool(failure) => {
@@ -157,31 +240,53 @@ fn tail(revision: Revision, server: &ServerInfo, ttl: Option<u32>) -> String {
     let kept = ttl.map_or_else(String::new, |ttl| {
         format!(r#","ttlMs":{ttl},"cacheScope":"private""#)
     });
-    format!(
-        r#"{kept},"resultType":"complete","_meta":{{"io.modelcontextprotocol/serverInfo":{server}}}}}"#
-    )
+    format!(r#"{kept},"resultType":"complete","_meta":{{"{SERVER}":{server}}}}}"#)
 }
 
-#[derive(Serialize)]
-struct Nothing {}
+/// What can be done with a kind of thing besides using it.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ability {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list_changed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subscribe: Option<bool>,
+}
 
 /// What there is; whatever would need a second connection is not.
 #[derive(Serialize)]
 struct Capabilities {
-    tools: Nothing,
-    resources: Nothing,
-    prompts: Nothing,
+    tools: Ability,
+    resources: Ability,
+    prompts: Ability,
     #[serde(skip_serializing_if = "Option::is_none")]
-    completions: Option<Nothing>,
+    completions: Option<Ability>,
 }
 
 impl Capabilities {
     fn of(revision: Revision) -> Self {
+        let completions = (revision >= Revision::V2025_03_26).then(Ability::default);
         Self {
-            tools: Nothing {},
-            resources: Nothing {},
-            prompts: Nothing {},
-            completions: (revision >= Revision::V2025_03_26).then_some(Nothing {}),
+            tools: Ability::default(),
+            resources: Ability::default(),
+            prompts: Ability::default(),
+            completions,
+        }
+    }
+
+    fn listening() -> Self {
+        let changing = || Ability {
+            list_changed: Some(true),
+            subscribe: None,
+        };
+        Self {
+            tools: changing(),
+            resources: Ability {
+                subscribe: Some(true),
+                ..changing()
+            },
+            prompts: changing(),
+            completions: Some(Ability::default()),
         }
     }
 }
@@ -222,7 +327,7 @@ fn initialization(revision: Revision, server: &ServerInfo) -> Bytes {
     })
 }
 
-fn discovery(server: &ServerInfo, tail: &str) -> Bytes {
+fn discovery(server: &ServerInfo, capabilities: Capabilities, tail: &str) -> Bytes {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Discovered<'a> {
@@ -234,7 +339,7 @@ fn discovery(server: &ServerInfo, tail: &str) -> Bytes {
 
     let discovered = Discovered {
         supported_versions: [Revision::V2026_07_28.as_str()],
-        capabilities: Capabilities::of(Revision::V2026_07_28),
+        capabilities,
         instructions: server.instructions.as_deref(),
     };
     wire::ended(&discovered, tail.as_bytes())

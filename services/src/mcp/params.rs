@@ -3,10 +3,11 @@
 //! A member that is there has its type: `null` is neither a string nor an object. Every
 //! complaint names the member and quotes nothing of it.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Deserializer, de};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
+use sha2::{Digest as _, Sha256};
 use ziggurat_layers::json_rpc::{Call, Error};
 
 /// A member of the params as it was written, if it is there.
@@ -18,6 +19,9 @@ pub(super) struct Named {
     pub(super) name: String,
     /// Where the arguments are in the params: an object, if there are any.
     pub(super) arguments: Option<Range<usize>>,
+    /// What the client answers to what it was asked before.
+    pub(super) responses: Option<Range<usize>>,
+    pub(super) state: Option<String>,
 }
 
 // === impl Named ===
@@ -30,6 +34,15 @@ impl Named {
             name: Member<'a>,
             #[serde(borrow, default, deserialize_with = "present")]
             arguments: Member<'a>,
+            #[serde(
+                borrow,
+                default,
+                rename = "inputResponses",
+                deserialize_with = "present"
+            )]
+            responses: Member<'a>,
+            #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
+            state: Member<'a>,
         }
 
         let params: Params<'_> = call.params()?;
@@ -41,8 +54,16 @@ impl Named {
             return Err(invalid("`arguments` must be an object"));
         }
         let whole = call.raw_params().unwrap_or_default();
-        let arguments = params.arguments.map(|raw| place(whole, raw.get()));
-        Ok(Self { name, arguments })
+        let within = |raw: &RawValue| place(whole, raw.get());
+        Ok(Self {
+            name,
+            arguments: params.arguments.map(within),
+            responses: params.responses.map(within),
+            // One that is no string was not made here.
+            state: params
+                .state
+                .map(|raw| string(raw).unwrap_or_else(|| "none".to_owned())),
+        })
     }
 }
 
@@ -123,6 +144,71 @@ pub(super) fn cursor(call: &Call) -> Result<Option<String>, Error> {
     };
     let cursor = string(raw).ok_or_else(|| invalid("`cursor` must be a string"))?;
     Ok(Some(cursor))
+}
+
+/// What is called and with what, in few bytes: the same however the client orders it.
+pub(super) fn digest(call: &Call) -> [u8; 32] {
+    let mut params: Value = call
+        .raw_params()
+        .and_then(|raw| serde_json::from_str(raw).ok())
+        .unwrap_or_default();
+    if let Some(members) = params.as_object_mut() {
+        for other in ["_meta", "inputResponses", "requestState"] {
+            members.remove(other);
+        }
+    }
+    Sha256::digest(params.to_string()).into()
+}
+
+/// `completion/complete`: what is to be completed, and what is there already.
+pub(super) struct Unfinished {
+    pub(super) subject: Subject,
+    pub(super) place: String,
+    pub(super) value: String,
+    pub(super) others: BTreeMap<String, String>,
+}
+
+/// What has arguments.
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+pub(super) enum Subject {
+    #[serde(rename = "ref/prompt")]
+    Prompt { name: String },
+    #[serde(rename = "ref/resource")]
+    Resource { uri: String },
+}
+
+impl Unfinished {
+    pub(super) fn of(call: &Call) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Params {
+            #[serde(rename = "ref")]
+            subject: Subject,
+            argument: Argument,
+            #[serde(default)]
+            context: Filled,
+        }
+
+        #[derive(Deserialize)]
+        struct Argument {
+            name: String,
+            value: String,
+        }
+
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Filled {
+            arguments: BTreeMap<String, String>,
+        }
+
+        let params: Params = call.params()?;
+        Ok(Self {
+            subject: params.subject,
+            place: params.argument.name,
+            value: params.argument.value,
+            others: params.context.arguments,
+        })
+    }
 }
 
 /// `svc/selectDatabase`: the name.

@@ -5,7 +5,7 @@ mod template;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use crate::mcp::{SetupError, register::Register};
+use crate::mcp::{Ask, Inputs, SetupError, register::Register};
 
 pub use self::{arguments::PromptArguments, template::Template};
 
@@ -42,6 +42,17 @@ pub trait Prompt: Send + Sync + 'static {
     /// A required argument may be missing all the same: then a placeholder says what belongs
     /// there.
     fn render(&self, arguments: &PromptArguments) -> Rendered;
+
+    /// What to ask the client first, if anything; with its answers the prompt is rendered by
+    /// [`render_with`](Self::render_with).
+    fn ask(&self, _: &PromptArguments, _: &Inputs) -> Option<Ask> {
+        None
+    }
+
+    /// Writes the messages, knowing what the client was asked.
+    fn render_with(&self, arguments: &PromptArguments, _: &Inputs) -> Rendered {
+        self.render(arguments)
+    }
 }
 
 /// What clients are told about a prompt.
@@ -62,6 +73,7 @@ pub struct PromptArgument {
     pub(super) description: Cow<'static, str>,
     pub(super) is_required: bool,
     pub(super) is_boolean: bool,
+    pub(super) choices: &'static [&'static str],
 }
 
 /// The messages of a prompt.
@@ -174,12 +186,19 @@ impl PromptArgument {
             description: description.into(),
             is_required: false,
             is_boolean: false,
+            choices: &[],
         }
     }
 
     /// Says that the argument is a yes or no, written `true` or `false`.
     pub fn boolean(mut self) -> Self {
         self.is_boolean = true;
+        self.with_choices(&["true", "false"])
+    }
+
+    /// Says what there is to choose from, for clients that complete what is typed.
+    pub fn with_choices(mut self, choices: &'static [&'static str]) -> Self {
+        self.choices = choices;
         self
     }
 }
@@ -293,6 +312,17 @@ impl Prompts {
         let names: Vec<_> = self.prompts.names().collect();
         let names = names.join(" ");
         format!("prompt \"{name}\" not found. Available prompts: [{names}]")
+    }
+
+    /// What an argument may begin with; nothing if there is no such prompt.
+    pub(super) fn complete(&self, name: &str, argument: &str, value: &str) -> Option<Vec<String>> {
+        let (descriptor, _) = self.find(name)?;
+        let mut arguments = descriptor.arguments.iter();
+        let choices = arguments
+            .find(|declared| declared.name == argument)
+            .map_or(&[][..], |declared| declared.choices);
+        let fitting = choices.iter().filter(|choice| choice.starts_with(value));
+        Some(fitting.map(|choice| (*choice).to_owned()).collect())
     }
 
     pub(super) fn check(&self) -> Result<(), SetupError> {

@@ -102,7 +102,7 @@ impl Record {
             Err(ToolError::Reported(_)) => self.end(Outcome::Reported),
             Err(ToolError::NotReady) => self.end(Outcome::NotReady),
             Err(ToolError::Failed(failure)) if failure.is_fault() => self.end(Outcome::Failed),
-            Err(ToolError::Failed(_)) => self.end(Outcome::Refused),
+            Err(ToolError::Failed(_) | ToolError::Unable(_)) => self.end(Outcome::Refused),
         }
         result
     }
@@ -113,7 +113,7 @@ impl Record {
                 pieces,
                 record: self,
             }),
-            Content::Whole(_) => result,
+            _ => result,
         }
     }
 

@@ -5,7 +5,11 @@ use std::{borrow::Cow, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 use futures_util::FutureExt as _;
 use serde::Serialize;
 
-use crate::mcp::{Caller, Failure, SetupError, register::Register};
+use crate::mcp::{
+    Caller, Failure, ResourceTemplate, ResourceTemplateDescriptor, SetupError,
+    register::Register,
+    template::{AnyTemplate, ReadFuture as TemplatedFuture},
+};
 
 /// Something a client can read by its URI.
 ///
@@ -46,6 +50,7 @@ pub struct ResourceDescriptor {
     pub(super) title: Option<Cow<'static, str>>,
     pub(super) description: Cow<'static, str>,
     pub(super) mime_type: Cow<'static, str>,
+    is_blob: bool,
 }
 
 /// Why a resource could not be read.
@@ -75,6 +80,13 @@ pub struct Unavailable {
 #[must_use]
 pub struct Resources {
     resources: Arc<Register<Entry>>,
+    templates: Arc<Vec<TemplateEntry>>,
+}
+
+#[derive(Clone)]
+pub(super) struct TemplateEntry {
+    pub(super) descriptor: ResourceTemplateDescriptor,
+    pub(super) template: Arc<dyn AnyTemplate>,
 }
 
 #[derive(Clone)]
@@ -88,6 +100,8 @@ struct Entry {
 pub(super) struct Contents {
     pub(super) uri: Cow<'static, str>,
     pub(super) mime_type: Cow<'static, str>,
+    /// Bytes in Base64, if it is not text.
+    pub(super) is_blob: bool,
     pub(super) text: String,
 }
 
@@ -114,16 +128,33 @@ impl<R: Resource> AnyResource for R {
                 Ok(text) => Ok(Contents {
                     uri,
                     mime_type: descriptor.mime_type.clone(),
+                    is_blob: descriptor.is_blob,
                     text,
                 }),
-                Err(ReadError::Unavailable(unavailable)) => Ok(Contents {
-                    uri,
-                    mime_type: Cow::Borrowed("application/json"),
-                    text: unavailable.to_json(),
-                }),
+                Err(ReadError::Unavailable(unavailable)) => {
+                    Ok(Contents::unavailable(uri, &unavailable))
+                }
                 Err(ReadError::Failed(failure)) => Err(failure),
             }
         })
+    }
+}
+
+// === impl Contents ===
+
+impl Contents {
+    pub(super) fn text(uri: Cow<'static, str>, mime_type: Cow<'static, str>, text: String) -> Self {
+        Self {
+            uri,
+            mime_type,
+            is_blob: false,
+            text,
+        }
+    }
+
+    pub(super) fn unavailable(uri: Cow<'static, str>, unavailable: &Unavailable) -> Self {
+        let mime_type = Cow::Borrowed("application/json");
+        Self::text(uri, mime_type, unavailable.to_json())
     }
 }
 
@@ -142,7 +173,14 @@ impl ResourceDescriptor {
             title: None,
             description: description.into(),
             mime_type: Cow::Borrowed("application/json"),
+            is_blob: false,
         }
+    }
+
+    /// Says that what is read is bytes in Base64.
+    pub fn with_bytes(mut self) -> Self {
+        self.is_blob = true;
+        self
     }
 
     /// Adds a name for people.
@@ -216,6 +254,30 @@ impl Resources {
         };
         Arc::make_mut(&mut self.resources).insert(uri, entry);
         self
+    }
+
+    /// Adds a family of resources.
+    pub fn with_template(mut self, template: impl ResourceTemplate) -> Self {
+        let entry = TemplateEntry {
+            descriptor: template.describe(),
+            template: Arc::new(template),
+        };
+        Arc::make_mut(&mut self.templates).push(entry);
+        self
+    }
+
+    /// The families, in the order they were added.
+    pub(super) fn templates(&self) -> &[TemplateEntry] {
+        &self.templates
+    }
+
+    /// Begins to read a resource of a family, if it may be one.
+    pub(super) fn read_templated(&self, uri: &str, caller: Caller) -> Option<TemplatedFuture> {
+        let mut templates = self.templates.iter();
+        let (entry, places) =
+            templates.find_map(|entry| Some((entry, entry.descriptor.uri.read(uri)?)))?;
+        let template = Arc::clone(&entry.template);
+        Some(template.start(&entry.descriptor, uri.to_owned(), places, caller))
     }
 
     /// Begins to read a resource, if there is one: that is settled before anything is touched.

@@ -1,5 +1,6 @@
 //! The resources: one file each.
 
 mod system_info;
+mod tables;
 
-pub use self::system_info::SystemInfo;
+pub use self::{system_info::SystemInfo, tables::TableInfo};

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod arguments;
+pub(super) mod headers;
 mod list;
 mod schema;
 
@@ -9,9 +10,13 @@ use std::{borrow::Cow, fmt, ops::Range, panic::AssertUnwindSafe, pin::Pin, sync:
 
 use futures_util::{FutureExt as _, Stream};
 use serde::Deserialize;
+use serde_json::Value;
 use ziggurat_layers::json_rpc::Call;
 
-use crate::mcp::{Caller, Failure, Text, body::Pieces};
+use crate::mcp::{
+    Ask, Block, Caller, Failure, Inputs, Seal, Text, ask::Unable, body::Pieces, era::Context,
+    negotiated::sealed,
+};
 
 pub(super) use self::list::Found;
 pub use self::{
@@ -97,6 +102,8 @@ pub struct ToolRequest {
     call: Call,
     /// Where the arguments are in the params of the call.
     arguments: Option<Range<usize>>,
+    inputs: Inputs,
+    seal: Option<Seal>,
 }
 
 /// What a tool has to say when it succeeds: text, whole or as it comes.
@@ -108,6 +115,13 @@ pub struct ToolResult {
 pub(super) enum Content {
     Whole(Text),
     Streamed(Pieces),
+    Blocks {
+        blocks: Vec<Block>,
+        structured: Option<Value>,
+        is_error: bool,
+    },
+    /// The members of the result, all of them.
+    Asked(Value),
 }
 
 /// A failure in words for the model: the text of a result that is an error.
@@ -125,6 +139,9 @@ pub enum ToolError {
     // The text is not for the log: it may quote the statement.
     #[error("the tool reported an error to its caller")]
     Reported(Reported),
+    /// The client would have to be asked what it cannot be asked.
+    #[error("the client lacks a capability")]
+    Unable(Unable),
     /// The database is still being prepared.
     #[error("the database is not ready")]
     NotReady,
@@ -239,7 +256,42 @@ impl ToolRequest {
             caller,
             call,
             arguments,
+            inputs: Inputs::default(),
+            seal: None,
         }
+    }
+
+    /// Lets the tool ask the client something, and hands it the answers it has.
+    pub(super) fn with_inputs(mut self, inputs: Inputs, seal: Seal) -> Self {
+        self.inputs = inputs;
+        self.seal = Some(seal);
+        self
+    }
+
+    /// The answers of the client to what was asked before.
+    #[must_use]
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
+    /// Ends the call with questions to the client, which then repeats it with the answers.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::Unable`], if the client does not say that it can be asked all of it; one
+    /// that speaks an older revision cannot be asked anything.
+    pub fn ask(&self, ask: Ask) -> Result<ToolResult, ToolError> {
+        let able = self.caller.context().map(Context::capabilities);
+        ask.check(able.unwrap_or_default())
+            .map_err(ToolError::Unable)?;
+        let Some(seal) = &self.seal else {
+            let problem = "questions cannot be asked in this revision of the protocol";
+            return Err(Reported::new(problem).into());
+        };
+        let principal = self.caller.principal();
+        let sealed = sealed(&principal, &self.call);
+        let content = Content::Asked(ask.result(|state| seal.close(state, &sealed)));
+        Ok(ToolResult { content })
     }
 
     /// On whose behalf the tool is called.
@@ -293,6 +345,18 @@ impl ToolResult {
     pub fn text(text: impl Into<Text>) -> Self {
         Self {
             content: Content::Whole(text.into()),
+        }
+    }
+
+    /// Parts of several kinds. Clients of revision 2024-11-05 to the letter are told to come
+    /// back with a newer one.
+    pub fn blocks(blocks: impl IntoIterator<Item = Block>) -> Self {
+        Self {
+            content: Content::Blocks {
+                blocks: blocks.into_iter().collect(),
+                structured: None,
+                is_error: false,
+            },
         }
     }
 

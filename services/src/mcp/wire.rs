@@ -12,6 +12,7 @@ use ziggurat_layers::{
 
 use crate::mcp::{
     Failure, Prompts, Resources, ServerInfo, ToolError, ToolResult, Tools,
+    ask::Unable,
     body::{self, Ending, ResultBody},
     prompt::{MessageContent, PromptArgument, Rendered},
     resource::Contents,
@@ -23,6 +24,9 @@ pub(super) const REVISION: &str = "2024-11-05";
 
 /// The end of a result that says nothing more.
 pub(super) const PLAIN: &[u8] = b"}";
+
+/// What a tool with more to show than text says to clients of this revision.
+const UNSPEAKABLE: &str = "This tool needs a newer revision of the protocol.";
 
 const DATABASE_NOT_READY: i64 = -32001;
 const TOOL_NOT_FOUND: i64 = -32002;
@@ -37,6 +41,8 @@ pub(super) enum Fault {
     UnknownResource(String),
     UnknownPrompt(String),
     NotReady,
+    /// The client cannot be asked what it would have to be.
+    Unable(Unable),
     Tool(Failure),
     Resource(Failure),
 }
@@ -207,6 +213,9 @@ pub(super) fn tool_result(
 ) -> Result<Reply<ResultBody>, Fault> {
     match result.map(|result| result.content) {
         Ok(Content::Whole(text)) => Ok(Reply::stream(body::whole(&text, false, ending))),
+        Ok(Content::Blocks { .. } | Content::Asked(_)) | Err(ToolError::Unable(_)) => {
+            Ok(said(UNSPEAKABLE, ending))
+        }
         Ok(Content::Streamed(pieces)) => {
             Ok(Reply::stream(ResultBody::ended(pieces, ending.clone())))
         }
@@ -236,13 +245,18 @@ pub(super) fn contents(contents: &Contents, tail: &[u8]) -> Reply<ResultBody> {
     struct Item<'a> {
         uri: &'a str,
         mime_type: &'a str,
-        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        blob: Option<&'a str>,
     }
 
+    let data = Some(&*contents.text);
     let item = Item {
         uri: &contents.uri,
         mime_type: &contents.mime_type,
-        text: &contents.text,
+        text: data.filter(|_| !contents.is_blob),
+        blob: data.filter(|_| contents.is_blob),
     };
     ready(&Read { contents: [item] }, tail)
 }
@@ -316,6 +330,8 @@ impl Fault {
             Self::UnknownPrompt(problem) => {
                 Error::new(Error::INTERNAL_ERROR, "Prompt execution error").with_data(problem)
             }
+            // Nobody is asked anything in this revision.
+            Self::Unable(_) => Error::internal_error(),
             Self::NotReady => Error::new(DATABASE_NOT_READY, "Database not ready"),
             Self::Tool(failure) => return failed("Tool execution error", failure, sanitizer),
             Self::Resource(failure) => return failed("Resource read error", failure, sanitizer),

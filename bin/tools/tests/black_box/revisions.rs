@@ -226,3 +226,151 @@ fn whoever_hangs_up_cancels_the_statement_and_progress_is_told_before() {
     stream.shutdown(Shutdown::Both).expect("open");
     postgres.wait_for_running("pg_sleep", 0);
 }
+
+#[test]
+fn names_are_completed_and_tables_are_resources() {
+    let postgres = Postgres::with("CREATE TABLE ware (id int PRIMARY KEY, name text)");
+    let home = Home::with(&postgres);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let templates = result(&client, "resources/templates/list", &json!({}));
+    let uri = "pg://{database}/{schema}/{table}";
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], uri);
+    let params = json!({
+        "ref": {"type": "ref/resource", "uri": uri},
+        "argument": {"name": "table", "value": "wa"},
+        "context": {"arguments": {"database": "main", "schema": "public"}},
+    });
+    let completed = result(&client, "completion/complete", &params);
+    let expected = json!({"values": ["ware"], "total": 1, "hasMore": false});
+    assert_eq!(completed["completion"], expected);
+    let read = result(
+        &client,
+        "resources/read",
+        &json!({"uri": "pg://main/public/ware"}),
+    );
+    let text = read["contents"][0]["text"].as_str().expect("text");
+    assert!(text.contains("isPrimaryKey"), "{text}");
+    assert_eq!(
+        (&read["ttlMs"], &read["cacheScope"]),
+        (&json!(0), &json!("private"))
+    );
+    let missing = ask(
+        &client,
+        "resources/read",
+        &json!({"uri": "pg://main/public/nothing"}),
+    );
+    assert_eq!(
+        (missing.status, &missing.json()["error"]["code"]),
+        (400, &json!(-32602))
+    );
+    let params = json!({
+        "ref": {"type": "ref/prompt", "name": "design-schema"},
+        "argument": {"name": "use_case", "value": "ol"},
+    });
+    let completed = legacy(&client, "2025-06-18", "completion/complete", &params);
+    assert_eq!(
+        completed["result"]["completion"]["values"],
+        json!(["oltp", "olap"])
+    );
+    // To the letter, there are none of these.
+    let exact = client.call("resources/templates/list", &json!({}));
+    assert_eq!(exact["result"], json!({"resourceTemplates": []}));
+    let exact = client.call("resources/read", &json!({"uri": "pg://main/public/ware"}));
+    assert_eq!(exact["error"]["code"], -32003);
+}
+
+#[test]
+fn a_write_is_confirmed_where_the_user_can_be_asked() {
+    let postgres = Postgres::with("CREATE TABLE t AS SELECT 1 AS n");
+    let home = Home::new();
+    let entry = postgres.entry("main");
+    home.configure(&format!("databases:\n{entry}    allow_writes: true\n"));
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let call = |query: &str, able: bool, more: Value| {
+        let mut params = json!({"name": "query_database", "arguments": {"query": query}});
+        for (key, value) in more.as_object().expect("members") {
+            params[key] = value.clone();
+        }
+        let (headers, body) = modern("tools/call", &params);
+        let capability = r#"clientCapabilities":{"elicitation":{}}"#;
+        let body = if able {
+            body.replace(r#"clientCapabilities":{}"#, capability)
+        } else {
+            body
+        };
+        client.send("POST", "/mcp", &headers, &body)
+    };
+    let rows = || postgres.count("SELECT count(*) FROM t");
+    let insert = "INSERT INTO t VALUES (2)";
+    let asked = call(insert, true, json!({})).json()["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    assert_eq!(
+        asked["inputRequests"]["confirm"]["method"],
+        "elicitation/create"
+    );
+    assert_eq!(rows(), 1);
+    let answer = |action: &str, confirm: bool| {
+        let response = json!({"action": action, "content": {"confirm": confirm}});
+        json!({"inputResponses": {"confirm": response}, "requestState": asked["requestState"]})
+    };
+    for (action, confirm) in [("decline", true), ("accept", false)] {
+        let declined = call(insert, true, answer(action, confirm)).json();
+        assert_eq!(declined["result"]["isError"], true, "{declined}");
+        assert_eq!(rows(), 1);
+    }
+    // The state is good for one statement, and for nothing a client makes up.
+    let other = call("INSERT INTO t VALUES (3)", true, answer("accept", true));
+    assert_eq!(
+        (other.status, &other.json()["error"]["code"]),
+        (400, &json!(-32602))
+    );
+    let mut tampered = answer("accept", true);
+    tampered["requestState"] = json!("AAAA");
+    assert_eq!(call(insert, true, tampered).status, 400);
+    assert_eq!(rows(), 1);
+    let done = call(insert, true, answer("accept", true)).json();
+    assert_eq!(done["result"]["resultType"], "complete", "{done}");
+    assert_eq!(rows(), 2);
+    // Reading needs no confirmation, and who cannot be asked is not.
+    let read = call("SELECT n FROM t", true, json!({})).json();
+    assert_eq!(read["result"]["resultType"], "complete", "{read}");
+    let done = call(insert, false, json!({})).json();
+    assert_eq!(done["result"]["resultType"], "complete", "{done}");
+    assert_eq!(rows(), 3);
+}
+
+#[test]
+fn on_lines_a_modern_request_is_served_and_progress_is_told() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (_program, mut talk) = home.talk(&[]);
+    let exact = talk.call(
+        &json!(1),
+        "initialize",
+        &json!({"protocolVersion": "2025-11-25"}),
+    );
+    assert_eq!(exact["result"]["protocolVersion"], "2024-11-05");
+    let params = |more: Value| {
+        let (_, body) = modern("x", &more);
+        serde_json::from_str::<Value>(&body).expect("JSON")["params"].clone()
+    };
+    let found = talk.call(&json!(2), "server/discover", &params(json!({})));
+    assert_eq!(found["result"]["supportedVersions"], json!(["2026-07-28"]));
+    let bare = talk.call(&json!(3), "server/discover", &json!({}));
+    assert_eq!(bare["error"]["code"], -32602);
+    let unknown = talk.call(&json!(4), "ping", &params(json!({})));
+    assert_eq!(unknown["error"]["code"], -32601);
+    let slow = params(json!({
+        "name": "query_database",
+        "arguments": {"query": "SELECT pg_sleep(3.5)"},
+        "_meta": {"progressToken": 7},
+    }));
+    let first = talk.call(&json!("slow"), "tools/call", &slow);
+    assert_eq!(first["method"], "notifications/progress", "{first}");
+    assert_eq!(first["params"]["progressToken"], 7);
+    let answer = talk.hear();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["resultType"]),
+        (&json!("slow"), &json!("complete"))
+    );
+}

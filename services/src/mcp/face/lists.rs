@@ -108,8 +108,28 @@ pub(super) fn resources(resources: &Resources, revision: Revision, tail: &str) -
     Pages::new("resources", &entries.collect::<Vec<_>>(), tail)
 }
 
-pub(super) fn resource_templates(_: &Resources, _: Revision, tail: &str) -> Pages {
-    Pages::new("resourceTemplates", &[""; 0], tail)
+pub(super) fn resource_templates(resources: &Resources, revision: Revision, tail: &str) -> Pages {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Template<'a> {
+        #[serde(rename = "uriTemplate")]
+        uri: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        description: &'a str,
+        mime_type: &'a str,
+    }
+
+    let descriptors = resources.templates().iter().map(|entry| &entry.descriptor);
+    let entries = descriptors.map(|template| Template {
+        uri: template.uri.as_str(),
+        name: &template.name,
+        title: titled(revision, template.title.as_deref()),
+        description: &template.description,
+        mime_type: &template.mime_type,
+    });
+    Pages::new("resourceTemplates", &entries.collect::<Vec<_>>(), tail)
 }
 
 pub(super) fn prompts(prompts: &Prompts, revision: Revision, tail: &str) -> Pages {

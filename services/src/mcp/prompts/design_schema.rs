@@ -121,10 +121,13 @@ impl Prompt for DesignSchema {
             REQUIREMENTS,
             "What the application stores and which questions it asks.",
         ))
-        .with_argument(PromptArgument::optional(
-            USE_CASE,
-            "oltp, olap, hybrid or general; general if left out.",
-        ))
+        .with_argument(
+            PromptArgument::optional(
+                USE_CASE,
+                "oltp, olap, hybrid or general; general if left out.",
+            )
+            .with_choices(&["general", "oltp", "olap", "hybrid"]),
+        )
         .with_argument(
             PromptArgument::optional(
                 FULL_FEATURED,

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use crate::mcp::{
-    SetupError, Tool, ToolDescriptor, register::Register, tool::AnyTool, tools::READ_RESOURCE,
+    Schema, SetupError, Tool, ToolDescriptor, register::Register, tool::AnyTool,
+    tools::READ_RESOURCE,
 };
 
 /// The tools of a server: one line each.
@@ -69,6 +70,11 @@ impl Tools {
         }
         let entry = self.tools.find(name)?;
         Some(Found::Tool(Arc::clone(&entry.tool)))
+    }
+
+    /// What a tool takes, if there is one of that name.
+    pub(in crate::mcp) fn schema(&self, name: &str) -> Option<&Schema> {
+        Some(&self.tools.find(name)?.descriptor.schema)
     }
 
     /// The tools that are listed, by name.

@@ -27,6 +27,8 @@ use serde_json::Value;
 pub struct Schema {
     properties: Vec<(&'static str, Property)>,
     required: Vec<&'static str>,
+    /// The schema as it is, whatever else is said.
+    raw: Option<Value>,
 }
 
 /// One argument of a tool.
@@ -46,6 +48,8 @@ pub struct Property {
     choices: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
+    #[serde(rename = "x-mcp-header", skip_serializing_if = "Option::is_none")]
+    header: Option<&'static str>,
 }
 
 /// The elements of an array.
@@ -61,6 +65,20 @@ impl Schema {
     /// Describes a tool without arguments.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Takes a schema as it is, for a tool not every client needs to understand.
+    pub fn raw(schema: Value) -> Self {
+        Self {
+            raw: Some(schema),
+            ..Self::default()
+        }
+    }
+
+    /// The arguments that are repeated in headers, by the names of both.
+    pub(in crate::mcp) fn headers(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let properties = self.properties.iter();
+        properties.filter_map(|(name, property)| Some((*name, property.header?)))
     }
 
     /// Adds an argument that has to be given.
@@ -86,6 +104,9 @@ impl Serialize for Schema {
             }
         }
 
+        if let Some(raw) = &self.raw {
+            return raw.serialize(serializer);
+        }
         let mut schema = serializer.serialize_map(None)?;
         schema.serialize_entry("type", "object")?;
         schema.serialize_entry("properties", &Properties(&self.properties))?;
@@ -137,6 +158,7 @@ impl Property {
             maximum: None,
             choices: &[],
             items: None,
+            header: None,
         }
     }
 
@@ -155,6 +177,13 @@ impl Property {
     /// Says what the largest number is.
     pub fn with_maximum(mut self, maximum: i64) -> Self {
         self.maximum = Some(maximum);
+        self
+    }
+
+    /// Says that clients of 2026-07-28 repeat the argument in the header `Mcp-Param-` of this
+    /// name, for proxies to read. Nothing secret has a place there.
+    pub fn with_header(mut self, name: &'static str) -> Self {
+        self.header = Some(name);
         self
     }
 

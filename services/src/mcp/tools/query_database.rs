@@ -1,6 +1,7 @@
 //! `query_database`: one statement, its rows as tab-separated text.
 
 mod answer;
+mod confirm;
 mod elsewhere;
 mod phrases;
 #[cfg(test)]
@@ -101,6 +102,9 @@ impl QueryDatabase {
         let statement = Statement::new(current.database(), query)
             .map_err(|error| complaint(&error))?
             .with_window(wanted.window(current.database()));
+        if let Some(question) = confirm::question(&current, query, request)? {
+            return Ok(question);
+        }
         let asked = Asked::here(current.label(), &statement, self.max_bytes);
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;

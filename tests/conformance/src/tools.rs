@@ -1,0 +1,52 @@
+//! The tools of the suite.
+
+mod asking;
+mod plain;
+mod telling;
+
+use ziggurat_services::mcp::{
+    Changes, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
+};
+
+use crate::wire::Wire;
+
+/// A tool that is a function.
+struct Act<F> {
+    name: &'static str,
+    schema: Schema,
+    function: F,
+}
+
+impl<F, A> Tool for Act<F>
+where
+    F: Fn(ToolRequest) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<ToolResult, ToolError>> + Send,
+{
+    fn describe(&self) -> ToolDescriptor {
+        ToolDescriptor::new(self.name, "A tool for tests.", self.schema.clone())
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        (self.function)(request).await
+    }
+}
+
+/// Adds a function without arguments.
+fn add<F, A>(tools: Tools, name: &'static str, function: F) -> Tools
+where
+    F: Fn(ToolRequest) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+{
+    let schema = Schema::new();
+    tools.with(Act {
+        name,
+        schema,
+        function,
+    })
+}
+
+pub(crate) fn all(wire: &Wire, changes: &Changes) -> Tools {
+    let tools = plain::add_to(Tools::new());
+    let tools = telling::add_to(tools, wire, changes);
+    asking::add_to(tools)
+}
