@@ -1,12 +1,15 @@
 //! What is offered to clients: the tools, resources and prompts, on one screen.
 
+use std::fs;
+
 use anyhow::Context as _;
+use tracing::warn;
 use ziggurat_layers::sanitize::Sanitizer;
 use ziggurat_services::{
     accounts::Accounts,
     databases::Databases,
     mcp::{
-        Mcp, Prompts, Resources, ServerInfo, Tools,
+        Mcp, Prompts, Resources, Seal, ServerInfo, Tools,
         custom::Definitions,
         prompts,
         resources::{SystemInfo, TableInfo},
@@ -56,10 +59,15 @@ pub(crate) fn offer(
         None => Definitions::default(),
     };
     let builtins = &configuration.builtins;
-    let resources = own
-        .add_resources(resources(builtins, databases), databases)
-        .with_template(TableInfo::tables(databases.clone()))
-        .with_template(TableInfo::columns(databases.clone()));
+    let resources = own.add_resources(resources(builtins, databases), databases);
+    // Whoever switches the schema off does not mean the tool alone.
+    let resources = if builtins.tools_off.contains(&"get_schema_info") {
+        resources
+    } else {
+        resources
+            .with_template(TableInfo::tables(databases.clone()))
+            .with_template(TableInfo::columns(databases.clone()))
+    };
     let prompts = own.add_prompts(prompts(builtins));
     let tools = tools(
         configuration,
@@ -81,7 +89,22 @@ pub(crate) fn offer(
         Mcp::new(&about, tools, resources, prompts).context("Failed to load custom definitions")?;
     Ok(mcp
         .with_sanitizer(sanitizer)
+        .with_seal(seal(configuration))
         .with_databases(databases.clone()))
+}
+
+/// Replicas with the same secret take each other's answers.
+fn seal(configuration: &Configuration) -> Seal {
+    let Some(path) = &configuration.secret_file else {
+        return Seal::random();
+    };
+    match fs::read(path) {
+        Ok(secret) if !secret.is_empty() => Seal::of(&secret),
+        _ => {
+            warn!(path = %path.display(), "secret_file cannot be used; questions to clients are answered here only");
+            Seal::random()
+        }
+    }
 }
 
 fn tools(

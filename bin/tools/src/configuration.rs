@@ -22,6 +22,7 @@ mod knowledgebase;
 mod limits;
 mod llm;
 mod logs;
+mod mcp;
 mod provider;
 pub(crate) mod start;
 mod state;
@@ -48,6 +49,7 @@ pub(crate) use self::{
     limits::Limits,
     llm::{Llm, LlmProvider},
     logs::{CallLevel, DetailLevel, Logs},
+    mcp::Protocol,
     state::State,
 };
 use self::{
@@ -59,6 +61,7 @@ use self::{
     knowledgebase::RawKnowledgebase,
     limits::RawLimits,
     llm::RawLlm,
+    mcp::RawProtocol,
     state::RawState,
 };
 use crate::arguments::Overrides;
@@ -73,6 +76,7 @@ struct Raw {
     knowledgebase: Option<RawKnowledgebase>,
     builtins: Option<RawBuiltins>,
     limits: Option<RawLimits>,
+    mcp: Option<RawProtocol>,
     state: Option<RawState>,
     secret_file: Option<PathBuf>,
     custom_definitions_path: Option<PathBuf>,
@@ -98,13 +102,15 @@ pub(crate) struct Configuration {
     pub(crate) builtins: Builtins,
     /// What clients may take.
     pub(crate) limits: Limits,
+    /// What clients of newer revisions of the protocol get.
+    pub(crate) protocol: Protocol,
     /// Where replicas keep what they share, if there are several.
     pub(crate) state: Option<State>,
     /// How much is logged.
     pub(crate) logs: Logs,
     /// Whether clients are told the causes of failures, and traffic is logged.
     pub(crate) debug: bool,
-    /// A key for secrets at rest; there are none yet.
+    /// What seals the questions to clients, so that any replica takes the answers.
     pub(crate) secret_file: Option<PathBuf>,
     /// Resources and prompts of the operator.
     pub(crate) custom_definitions: Option<PathBuf>,
@@ -240,6 +246,7 @@ impl Raw {
             knowledgebase: knowledgebase.check(reader, around)?,
             builtins: self.builtins.unwrap_or_default().check(),
             limits: self.limits.unwrap_or_default().check()?,
+            protocol: self.mcp.unwrap_or_default().check(),
             state: self.state.unwrap_or_default().check(reader, around)?,
             logs: Logs::read(reader),
             debug: overrides.debug.unwrap_or(false),

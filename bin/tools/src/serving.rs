@@ -110,7 +110,9 @@ async fn serve_stdio(
     let served = Stdio::new()
         .with_limits(limits)
         .serve(
-            EraLayer::stdio().layer(house.mcp.clone()),
+            EraLayer::stdio()
+                .with_negotiation(configuration.protocol.stdio_negotiate)
+                .layer(house.mcp.clone()),
             tokio::io::stdin(),
             tokio::io::stdout(),
             stop,

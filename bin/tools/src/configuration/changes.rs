@@ -45,6 +45,7 @@ impl Changes {
             ("knowledgebase", one.knowledgebase == two.knowledgebase),
             ("builtins", one.builtins == two.builtins),
             ("limits", one.limits == two.limits),
+            ("mcp", one.protocol == two.protocol),
             ("state", one.state == two.state),
             ("secret_file", one.secret_file == two.secret_file),
             (
