@@ -47,6 +47,7 @@ mod expiry;
 mod file;
 mod gate;
 mod identity;
+pub mod issuer;
 mod known;
 mod login;
 mod password;
@@ -104,6 +105,9 @@ pub use self::{
 pub struct Settings {
     /// Where the API tokens are.
     pub token_file: PathBuf,
+    /// Whether there has to be a file of API tokens: where an issuer is trusted, nobody may need
+    /// one.
+    pub requires_tokens: bool,
     /// Where the users are; it need not exist.
     pub user_file: PathBuf,
     /// How many logins of a user may fail in a row before the account is disabled; 0 for any
@@ -182,6 +186,7 @@ impl Default for Settings {
         let quarter = Duration::from_mins(15);
         Self {
             token_file: PathBuf::new(),
+            requires_tokens: true,
             user_file: PathBuf::new(),
             max_failed_attempts: 0,
             failed_logins: Quota::new(ten, quarter).expect("whole minutes"),
@@ -211,7 +216,7 @@ impl Accounts {
     ) -> Result<Self, OpenError> {
         let paths = [settings.token_file.clone(), settings.user_file.clone()];
         let tokens = Source::open(settings.token_file.clone())?;
-        if !tokens.is_there() {
+        if settings.requires_tokens && !tokens.is_there() {
             return Err(OpenError::NoTokenFile(settings.token_file));
         }
         let state = State {

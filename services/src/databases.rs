@@ -76,6 +76,7 @@ const MAX_VISITS: usize = 16;
 pub struct Configured {
     database: Arc<Database>,
     users: Arc<[String]>,
+    clients: Arc<[String]>,
     cache: Arc<Cache>,
 }
 
@@ -186,6 +187,7 @@ impl Configured {
         Self {
             cache: Cache::new(Arc::clone(&database)),
             users: Arc::default(),
+            clients: Arc::default(),
             database,
         }
     }
@@ -196,10 +198,21 @@ impl Configured {
         self
     }
 
+    /// Restricts it to these clients of an issuer, by any of their names. Without them it is there
+    /// for every client, unless it is restricted to users.
+    pub fn with_clients<C: Into<String>>(mut self, clients: impl IntoIterator<Item = C>) -> Self {
+        self.clients = clients.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// The database.
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
         &self.database
+    }
+
+    fn is_restricted(&self) -> bool {
+        !self.users.is_empty() || !self.clients.is_empty()
     }
 
     /// Whether a caller may use it. `is_first` says whether it is the first of the list, which
@@ -217,11 +230,22 @@ impl Configured {
                 (databases.is_empty() || databases.iter().any(|d| d == self.database.name()))
                     && (self.users.is_empty() || self.users.iter().any(name_is))
             }
+            Some(Holder::Client {
+                names, databases, ..
+            }) => {
+                (databases.is_empty() || databases.iter().any(|d| d == self.database.name()))
+                    && match &*self.clients {
+                        [] => self.users.is_empty(),
+                        clients => clients.iter().any(|client| names.contains(client)),
+                    }
+            }
         }
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.users == other.users && self.database.is_same(&other.database)
+        self.users == other.users
+            && self.clients == other.clients
+            && self.database.is_same(&other.database)
     }
 }
 
@@ -492,9 +516,8 @@ fn seen<'a>(
 fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined> {
     match identity.map(Identity::holder)? {
         Holder::Program { .. } => Some(Confined::Token),
-        Holder::User { databases, .. } => {
-            let is_restricted =
-                !databases.is_empty() || list.iter().any(|known| !known.users.is_empty());
+        Holder::User { databases, .. } | Holder::Client { databases, .. } => {
+            let is_restricted = !databases.is_empty() || list.iter().any(Configured::is_restricted);
             is_restricted.then_some(Confined::User)
         }
     }
@@ -521,6 +544,9 @@ impl NoDatabase {
         match identity.map(Identity::holder) {
             None => Self::AtAll,
             Some(Holder::User { name, .. }) => Self::ForUser(name.to_string()),
+            Some(Holder::Client { .. }) => {
+                Self::ForToken("no database is open to this client".to_owned())
+            }
             Some(Holder::Program { database }) => Self::ForToken(match database {
                 Some(name) => format!("database '{name}' not configured"),
                 None => "no databases are configured".to_owned(),

@@ -33,6 +33,8 @@
 //! into answers; all of them with [`Coded`] where they render anything.
 
 mod clients;
+#[cfg(test)]
+mod fixture;
 mod gate;
 mod hooks;
 mod id;
@@ -47,6 +49,8 @@ mod record;
 mod reply;
 mod store;
 mod tenants;
+#[cfg(test)]
+mod tests;
 mod token;
 mod trouble;
 mod users;

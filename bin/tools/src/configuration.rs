@@ -39,7 +39,7 @@ pub(crate) use ziggurat_services::program::{Secret, Surroundings, file::FileErro
 
 pub(crate) use self::{
     address::Address,
-    auth::Auth,
+    auth::{Auth, TrustedIssuer},
     builtins::Builtins,
     databases::Entry,
     embedding::{Embedding, EmbeddingProvider},

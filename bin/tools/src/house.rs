@@ -6,7 +6,10 @@ use anyhow::Context as _;
 use tokio::{task::JoinSet, time};
 use tracing::{info, warn};
 use ziggurat_services::{
-    accounts::{self, Accounts},
+    accounts::{
+        self, Accounts,
+        issuer::{Guard, Issuer},
+    },
     databases::{Configured, Databases},
     mcp::Mcp,
     pg::lease::Pools,
@@ -30,6 +33,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) struct House {
     pub(crate) databases: Databases,
     pub(crate) accounts: Option<Accounts>,
+    /// Who is let in, where somebody has to sign in.
+    pub(crate) guard: Option<Guard>,
     pub(crate) mcp: Mcp,
     pub(crate) conversations: Option<Conversations>,
     pub(crate) proxy: Option<Proxy>,
@@ -73,8 +78,14 @@ impl House {
             &providers,
         )?;
         tasks.spawn(knowledge.warm());
+        let mut guard = None;
         if let Some(accounts) = &accounts {
             tasks.spawn(accounts.watch().run());
+            let issuer = trust(configuration, &databases)?;
+            if let Some(issuer) = &issuer {
+                tasks.spawn(issuer.clone().run());
+            }
+            guard = Some(Guard::new(accounts.clone(), issuer));
         } else {
             let databases = databases.clone();
             tasks.spawn(async move { databases.warm().await });
@@ -82,6 +93,7 @@ impl House {
         Ok(Self {
             databases,
             accounts,
+            guard,
             mcp,
             conversations: memory.conversations,
             proxy: configuration
@@ -105,6 +117,7 @@ impl House {
         let Self {
             databases,
             accounts,
+            guard,
             mcp,
             conversations,
             proxy,
@@ -115,7 +128,7 @@ impl House {
         } = self;
         tasks.shutdown().await;
         pools.close_all();
-        drop((databases, accounts, mcp, conversations, proxy, pools));
+        drop((databases, accounts, guard, mcp, conversations, proxy, pools));
         let farewell = async { while reaper.join_next().await.is_some() {} };
         if time::timeout(FAREWELL, farewell).await.is_err() {
             warn!("connections to PostgreSQL were cut off");
@@ -132,6 +145,23 @@ pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = 
     configuration.databases.iter().map(Entry::configured)
 }
 
+/// Gets ready to believe tokens of somebody else, if that is configured.
+fn trust(configuration: &Configuration, databases: &Databases) -> anyhow::Result<Option<Issuer>> {
+    let Some(trusted) = &configuration.auth.issuer else {
+        return Ok(None);
+    };
+    let databases = databases.clone();
+    let settings = trusted.settings()?;
+    let issuer = Issuer::new(settings, move |session| databases.forget(session))
+        .context("http.auth.issuer")?;
+    info!(
+        "tokens of {} are believed, for {}",
+        trusted.url,
+        trusted.resource()
+    );
+    Ok(Some(issuer))
+}
+
 fn open(
     configuration: &Configuration,
     databases: &Databases,
@@ -143,10 +173,12 @@ fn open(
         lockout,
         window,
         max_attempts,
+        issuer,
         ..
     } = &configuration.auth;
     let settings = accounts::Settings {
         token_file: token_file.clone(),
+        requires_tokens: issuer.is_none(),
         user_file: user_file.clone(),
         max_failed_attempts: lockout.map_or(0, Into::into),
         failed_logins: ziggurat_layers::rate_limit::Quota::new(*max_attempts, *window)

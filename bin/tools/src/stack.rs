@@ -8,7 +8,7 @@ use http::{Method, Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
 use ziggurat_layers::{
-    bearer::BearerLayer,
+    bearer::{BearerLayer, Challenge},
     body_limit::BodyLimitLayer,
     client_ip::ClientIpLayer,
     json_rpc::JsonRpcLayer,
@@ -28,7 +28,7 @@ use ziggurat_services::{
 
 use crate::{
     catalogue::{NAME, VERSION},
-    configuration::{Configuration, Http},
+    configuration::{Configuration, Http, TrustedIssuer},
     house::House,
     logs::TrafficLayer,
     memory::Conversations,
@@ -40,6 +40,12 @@ use crate::{
 /// secret, a client reads it to learn how to come in, and the address bar of a browser carries
 /// no token. Whoever takes them out of the exempt paths has to send one.
 const DESCRIPTION: [&str; 3] = [ziggurat_openapi::PATH, "/openapi.json", "/docs"];
+
+/// Where clients look for the issuer of tokens (RFC 9728, section 3.1).
+const METADATA: [&str; 2] = [
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+];
 
 /// Builds the tower over the services of a house.
 ///
@@ -67,8 +73,12 @@ pub(crate) fn build(
         Some(allowed) => Origins::listed(allowed).context("http.allowed_origins")?,
         None => Origins::loopback(),
     };
-    let bearer = house.accounts.clone().map(|accounts| {
-        BearerLayer::new(accounts)
+    let issuer = configuration.auth.issuer.as_ref();
+    let issuer = issuer.filter(|_| house.guard.is_some());
+    let challenge = challenge(issuer)?;
+    let bearer = house.guard.clone().map(|guard| {
+        BearerLayer::new(guard)
+            .with_challenge(challenge)
             // A health check has no token; and a client that looks for an OAuth server must
             // learn that there is none, instead of being asked for a token.
             .with_exempt(["/health", "/.well-known/*"])
@@ -124,7 +134,19 @@ pub(crate) fn build(
         .at("/health", reading.clone(), Health::new(NAME, VERSION))
         .at(own, reading.clone(), document.clone())
         .at(usual, reading.clone(), document)
-        .at(page, reading, Document::page(ziggurat_openapi::PAGE));
+        .at(
+            page,
+            reading.clone(),
+            Document::page(ziggurat_openapi::PAGE),
+        );
+    // Where no issuer is trusted nothing is there, at a path that no request has: anything but a
+    // clear 404 would have clients look for one.
+    let [root, mcp] = issuer.map_or([""; 2], |_| METADATA);
+    let metadata = issuer.map(TrustedIssuer::metadata).unwrap_or_default();
+    let metadata = Document::new("application/json", metadata);
+    let routes = routes
+        .at(root, reading.clone(), metadata.clone())
+        .at(mcp, reading, metadata);
     let description = Link::service_desc(own).context("the path of the description")?;
 
     Ok(ServiceBuilder::new()
@@ -148,4 +170,18 @@ pub(crate) fn build(
         ))
         .layer(option_layer(bearer))
         .service(routes))
+}
+
+/// What a refusal says besides `Bearer`: where tokens come from, if from an issuer.
+fn challenge(issuer: Option<&TrustedIssuer>) -> anyhow::Result<Challenge> {
+    let mut challenge = Challenge::new();
+    if let Some(issuer) = issuer {
+        let [_, metadata] = METADATA;
+        let url = format!("{}{metadata}", issuer.public_url);
+        challenge = challenge.with_resource_metadata(url)?;
+        if !issuer.scopes.is_empty() {
+            challenge = challenge.with_scope(issuer.scopes.join(" "))?;
+        }
+    }
+    Ok(challenge)
 }

@@ -38,6 +38,15 @@ pub enum Holder {
         /// The databases the account is restricted to; empty for no restriction.
         databases: Arc<[String]>,
     },
+    /// A client that an issuer vouches for.
+    Client {
+        /// What the issuer calls it.
+        subject: Arc<str>,
+        /// What it may be called in the configuration: that, and what else its token names.
+        names: Arc<[String]>,
+        /// The databases tokens of this issuer are good for; empty for no restriction.
+        databases: Arc<[String]>,
+    },
 }
 
 // === impl Identity ===
@@ -81,7 +90,7 @@ impl Identity {
     pub fn user(&self) -> Option<&str> {
         match &self.holder {
             Holder::User { name, .. } => Some(name),
-            Holder::Program { .. } => None,
+            Holder::Program { .. } | Holder::Client { .. } => None,
         }
     }
 }

@@ -125,3 +125,50 @@ fn having_no_database_is_said_in_words_for_the_caller() {
         assert_eq!(error.to_string(), expected);
     }
 }
+
+#[test]
+fn a_client_of_an_issuer_sees_what_is_open_to_clients() {
+    let client = |names: &[&str], restricted_to: &[&str]| {
+        let holder = Holder::Client {
+            subject: names[0].into(),
+            names: names.iter().map(ToString::to_string).collect(),
+            databases: restricted_to.iter().map(ToString::to_string).collect(),
+        };
+        Identity::new(TokenHash::of("client"), holder)
+    };
+    let databases = databases([
+        configured("everybody", "a"),
+        configured("people", "a").with_users(["alice"]),
+        configured("acme", "a").with_clients(["acme"]),
+        configured("both", "a")
+            .with_users(["alice"])
+            .with_clients(["robot"]),
+    ]);
+    let cases: [(Identity, &[&str]); 5] = [
+        (client(&["other"], &[]), &["everybody"]),
+        (client(&["robot"], &[]), &["everybody", "both"]),
+        (
+            client(&["robot", "acme"], &[]),
+            &["everybody", "acme", "both"],
+        ),
+        (client(&["robot", "acme"], &["acme"]), &["acme"]),
+        (client(&["alice"], &[]), &["everybody"]),
+    ];
+    for (identity, expected) in cases {
+        let seen = databases.visible(Some(&identity));
+        let names: Vec<_> = seen.iter().map(|open| open.database().name()).collect();
+        assert_eq!(names, expected, "{identity:?}");
+        assert_eq!(databases.may_leave(Some(&identity)), Err(Confined::User));
+    }
+    let robot = client(&["robot"], &[]);
+    assert_eq!(
+        databases.select(Some(&robot), "acme"),
+        Err(SelectError::Denied)
+    );
+    assert_eq!(databases.select(Some(&robot), "both"), Ok(()));
+    let current = databases.current(Some(&robot)).expect("one");
+    assert_eq!(current.label(), "both");
+    let alice = user("alice", &[]);
+    let seen = databases.visible(Some(&alice));
+    assert_eq!(seen.len(), 4, "lists of clients are not about people");
+}

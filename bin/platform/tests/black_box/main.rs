@@ -2,3 +2,4 @@
 
 mod first;
 mod support;
+mod trust;

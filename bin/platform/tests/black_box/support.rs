@@ -61,7 +61,17 @@ impl Home {
         let mut command = self.folder.command(program, arguments);
         command.arg("-data-dir").arg(self.folder.file("data"));
         command.args(&self.flags);
+        let config = self.folder.file("platform.yaml");
+        if config.exists() {
+            command.arg("-config").arg(config);
+        }
         command
+    }
+
+    /// Puts a configuration in the place of another.
+    pub(crate) fn configure(&self, yaml: &str) {
+        self.folder
+            .replace(&self.folder.file("platform.yaml"), yaml);
     }
 
     /// Runs the program to its end: what it printed, and how it ended.

@@ -1,9 +1,13 @@
 //! Who is let in, and how often somebody may fail to get in.
 
+mod issuer;
+
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
+use self::issuer::RawIssuer;
+pub(crate) use self::issuer::TrustedIssuer;
 use super::{
     Invalid, Surroundings,
     environment::{Reader, set},
@@ -19,6 +23,7 @@ pub(super) struct RawAuth {
     max_failed_attempts_before_lockout: Option<u32>,
     rate_limit_window_minutes: Option<u32>,
     rate_limit_max_attempts: Option<u32>,
+    issuer: Option<RawIssuer>,
 }
 
 /// Who is let in over HTTP.
@@ -36,6 +41,8 @@ pub(crate) struct Auth {
     pub(crate) window: Duration,
     /// Failures of an address within that time, after which it has to wait.
     pub(crate) max_attempts: NonZeroU32,
+    /// Whose tokens are believed besides ours.
+    pub(crate) issuer: Option<TrustedIssuer>,
 }
 
 // === impl RawAuth ===
@@ -91,6 +98,10 @@ impl RawAuth {
             },
             window,
             max_attempts,
+            issuer: match self.issuer {
+                Some(issuer) => issuer.check(around)?,
+                None => default.issuer,
+            },
         })
     }
 }
@@ -107,6 +118,7 @@ impl Auth {
             lockout: None,
             window: Duration::from_mins(15),
             max_attempts: NonZeroU32::new(10).expect("ten is more than nothing"),
+            issuer: None,
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Entry {
     pub(crate) database: Arc<Database>,
     /// Nobody in the list is no restriction.
     pub(crate) users: Vec<String>,
+    /// The clients of an issuer it is there for.
+    pub(crate) clients: Vec<String>,
 }
 
 /// Puts together what the file, the environment and the command line say, each before the last.
@@ -83,11 +85,15 @@ pub(super) fn check(list: Vec<RawDatabase>, around: &Surroundings) -> Result<Vec
 impl Entry {
     /// Whether both describe the same database for the same users, passwords included.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.users == other.users && self.database.is_same(&other.database)
+        self.users == other.users
+            && self.clients == other.clients
+            && self.database.is_same(&other.database)
     }
 
     /// The same for those who serve it.
     pub(crate) fn configured(&self) -> Configured {
-        Configured::new(Arc::clone(&self.database)).with_users(self.users.iter().cloned())
+        Configured::new(Arc::clone(&self.database))
+            .with_users(self.users.iter().cloned())
+            .with_clients(self.clients.iter().cloned())
     }
 }

@@ -44,7 +44,7 @@ impl Configuration {
                 exists(chain, CannotStart::Chain)?;
             }
         }
-        if self.auth.is_enabled {
+        if self.auth.is_enabled && self.auth.issuer.is_none() {
             exists(&self.auth.token_file, CannotStart::Tokens)?;
         }
         Ok(())

@@ -18,10 +18,12 @@ impl RawDatabase {
     /// Checks it, and settles what was left open. Reads the files it names.
     pub(super) fn check(self, around: &Surroundings) -> Result<Entry, Invalid> {
         let users = self.available_to_users.clone().unwrap_or_default();
+        let clients = self.available_to_clients.clone().unwrap_or_default();
         let database = Database::try_from(self.settings(around)?)?;
         Ok(Entry {
             database: database.into(),
             users,
+            clients,
         })
     }
 

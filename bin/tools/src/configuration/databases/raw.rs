@@ -35,6 +35,7 @@ pub(crate) struct RawDatabase {
     pub(super) allow_writes: Option<bool>,
     pub(super) allow_dangerous_functions: Option<bool>,
     pub(super) available_to_users: Option<Vec<String>>,
+    pub(super) available_to_clients: Option<Vec<String>>,
     pub(super) pool_max_conns: Option<u32>,
     pub(super) pool_min_conns: Option<u32>,
     pub(super) max_total_connections: Option<u32>,
@@ -92,6 +93,10 @@ impl RawDatabase {
         set(
             &mut self.available_to_users,
             reader.list(&named("AVAILABLE_TO_USERS")),
+        );
+        set(
+            &mut self.available_to_clients,
+            reader.list(&named("AVAILABLE_TO_CLIENTS")),
         );
         for (field, value) in [
             ("USER", &mut self.user),

@@ -1,0 +1,246 @@
+//! Somebody else whose tokens are believed.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use anyhow::Context as _;
+use http::Uri;
+use serde::Deserialize;
+use serde_json::json;
+use ziggurat_services::{
+    accounts::issuer::{Settings, WhenStale},
+    program::duration,
+};
+
+use crate::configuration::{Invalid, Surroundings};
+
+/// The section as written.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct RawIssuer {
+    url: Option<String>,
+    public_url: Option<String>,
+    audience: Option<Vec<String>>,
+    scopes: Option<Vec<String>>,
+    databases: Option<Vec<String>>,
+    jwks_url: Option<String>,
+    revocations_url: Option<String>,
+    poll_interval: Option<String>,
+    when_unreachable: Option<String>,
+    unreachable_after: Option<String>,
+    ca_file: Option<PathBuf>,
+}
+
+/// Somebody else whose tokens are believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TrustedIssuer {
+    /// What it calls itself.
+    pub(crate) url: String,
+    /// What clients call this server, without a slash at its end.
+    pub(crate) public_url: String,
+    /// The scopes a token needs.
+    pub(crate) scopes: Vec<String>,
+    audience: Vec<String>,
+    databases: Vec<String>,
+    jwks_url: Option<String>,
+    revocations_url: Option<String>,
+    poll_interval: Duration,
+    accepts_when_unreachable: bool,
+    unreachable_after: Duration,
+    ca_file: Option<PathBuf>,
+}
+
+// === impl RawIssuer ===
+
+impl RawIssuer {
+    /// Nothing if no issuer is named.
+    pub(super) fn check(self, around: &Surroundings) -> Result<Option<TrustedIssuer>, Invalid> {
+        const AFTER: &str = "http.auth.issuer.unreachable_after";
+        const WHEN: &str = "http.auth.issuer.when_unreachable";
+        const POLL: &str = "http.auth.issuer.poll_interval";
+        const PUBLIC: &str = "http.auth.issuer.public_url";
+        let Some(url) = self.url.filter(|url| !url.is_empty()) else {
+            return Ok(None);
+        };
+        is_safe("http.auth.issuer.url", &url)?;
+        let public_url = self.public_url.unwrap_or_default();
+        if !is_web(&public_url) {
+            let reason = "has to be the address of this server, as its clients know it";
+            return Err(Invalid::key(PUBLIC, reason));
+        }
+        for (key, url) in [
+            ("http.auth.issuer.jwks_url", &self.jwks_url),
+            ("http.auth.issuer.revocations_url", &self.revocations_url),
+        ] {
+            url.as_ref().map_or(Ok(()), |url| is_safe(key, url))?;
+        }
+        let scopes = self.scopes.unwrap_or_default();
+        if !scopes.iter().all(|scope| is_word(scope)) {
+            let reason = "has to be a list of words without blanks and quotes";
+            return Err(Invalid::key("http.auth.issuer.scopes", reason));
+        }
+        let time = |key, text: Option<String>, usual| {
+            let time = text.as_deref().map_or(Ok(usual), duration::parse);
+            time.map_err(|error| Invalid::key(key, error.to_string()))
+        };
+        let poll_interval = time(POLL, self.poll_interval, Duration::from_secs(30))?;
+        if !(Duration::from_secs(1)..=Duration::from_mins(1)).contains(&poll_interval) {
+            // Whoever deletes a client is promised that it is out within a minute.
+            return Err(Invalid::key(POLL, "has to be between 1s and 1m"));
+        }
+        Ok(Some(TrustedIssuer {
+            url,
+            public_url: public_url.trim_end_matches('/').to_owned(),
+            audience: self.audience.unwrap_or_default(),
+            scopes,
+            databases: self.databases.unwrap_or_default(),
+            jwks_url: self.jwks_url,
+            revocations_url: self.revocations_url,
+            accepts_when_unreachable: match self.when_unreachable.as_deref() {
+                None | Some("" | "refuse") => false,
+                Some("accept") => true,
+                Some(other) => {
+                    let reason = format!("'{other}' is neither 'refuse' nor 'accept'");
+                    return Err(Invalid::key(WHEN, reason));
+                }
+            },
+            poll_interval,
+            unreachable_after: time(AFTER, self.unreachable_after, Duration::from_mins(5))?,
+            ca_file: around.path(self.ca_file),
+        }))
+    }
+}
+
+// === impl TrustedIssuer ===
+
+impl TrustedIssuer {
+    /// What tokens for this server name it by (RFC 8707).
+    pub(crate) fn resource(&self) -> String {
+        format!("{}/mcp", self.public_url)
+    }
+
+    /// What this server says of itself to whoever looks for tokens (RFC 9728).
+    pub(crate) fn metadata(&self) -> String {
+        let metadata = json!({
+            "resource": self.resource(),
+            "authorization_servers": [self.url],
+            "scopes_supported": self.scopes,
+            "bearer_methods_supported": ["header"],
+        });
+        metadata.to_string()
+    }
+
+    /// The same for those who check tokens. Reads the file it names.
+    ///
+    /// # Errors
+    /// Fails if that cannot be read.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        let root_certificates = match &self.ca_file {
+            Some(path) => fs::read(path).with_context(|| {
+                let path = path.display();
+                format!("http.auth.issuer.ca_file: {path}")
+            })?,
+            None => Vec::new(),
+        };
+        let own = [self.resource()].into_iter();
+        Ok(Settings {
+            issuer: self.url.clone(),
+            audience: own.chain(self.audience.iter().cloned()).collect(),
+            scope: self.scopes.clone(),
+            databases: self.databases.clone(),
+            jwks: self.jwks_url.clone(),
+            revocations: self.revocations_url.clone(),
+            poll: self.poll_interval,
+            when_stale: if self.accepts_when_unreachable {
+                WhenStale::Accept
+            } else {
+                WhenStale::Refuse
+            },
+            stale_after: self.unreachable_after,
+            root_certificates,
+            ..Settings::default()
+        })
+    }
+}
+
+fn is_web(url: &str) -> bool {
+    let uri = url.parse::<Uri>().ok();
+    uri.is_some_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
+    }) && !url.contains(['#', '"', '\\'])
+}
+
+/// Keys that come in the clear are anybody's.
+fn is_safe(key: &'static str, url: &str) -> Result<(), Invalid> {
+    let uri = url.parse::<Uri>().ok().filter(|_| is_web(url));
+    let is_here = |uri: &Uri| {
+        let host = uri.host().unwrap_or_default();
+        host == "localhost" || host.starts_with("127.") || host == "[::1]"
+    };
+    match uri {
+        Some(uri) if uri.scheme_str() == Some("https") || is_here(&uri) => Ok(()),
+        Some(_) => Err(Invalid::key(
+            key,
+            "has to be https, unless it is on this machine",
+        )),
+        None => Err(Invalid::key(
+            key,
+            "has to be an address as in https://accounts.example",
+        )),
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    let is_usual = |byte: u8| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
+    !text.is_empty() && text.bytes().all(is_usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::configuration::fixture::Case;
+
+    fn case(more: &str) -> Case {
+        Case::new().file(&format!(
+            "http: {{auth: {{issuer: {{url: 'https://accounts.example', public_url: \
+             'https://tools.example/'{more}}}}}}}"
+        ))
+    }
+
+    #[test]
+    fn an_issuer_makes_this_server_a_resource() {
+        let issuer = case(", scopes: [mcp, read]").configuration().auth.issuer;
+        let issuer = issuer.expect("one");
+        assert_eq!(issuer.resource(), "https://tools.example/mcp");
+        let metadata: serde_json::Value = serde_json::from_str(&issuer.metadata()).expect("JSON");
+        assert_eq!(
+            metadata["authorization_servers"][0],
+            "https://accounts.example"
+        );
+        assert_eq!(metadata["scopes_supported"][1], "read");
+        let settings = issuer.settings().expect("good");
+        assert_eq!(settings.audience, ["https://tools.example/mcp"]);
+        assert_eq!(Case::new().configuration().auth.issuer, None);
+    }
+
+    #[test]
+    fn what_makes_no_sense_of_an_issuer_is_refused() {
+        let wrong = |more: &str, key: &str, reason: &str| {
+            let error = case(more).error();
+            let expected = format!("invalid configuration: http.auth.issuer.{key}: {reason}");
+            assert_eq!(error, expected);
+        };
+        let safe = "has to be https, unless it is on this machine";
+        wrong(", jwks_url: 'http://a.example/k'", "jwks_url", safe);
+        wrong(
+            ", revocations_url: 'http://a.example'",
+            "revocations_url",
+            safe,
+        );
+        let two = "'maybe' is neither 'refuse' nor 'accept'";
+        let minute = "has to be between 1s and 1m";
+        wrong(", poll_interval: 2m", "poll_interval", minute);
+        wrong(", when_unreachable: maybe", "when_unreachable", two);
+        let words = "has to be a list of words without blanks and quotes";
+        wrong(", scopes: ['a b']", "scopes", words);
+        let error = Case::new().file("http: {auth: {issuer: {url: 'https://a.example'}}}");
+        assert!(error.error().contains("http.auth.issuer.public_url: "));
+    }
+}

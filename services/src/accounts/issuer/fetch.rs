@@ -1,0 +1,99 @@
+//! Asking an issuer.
+
+use std::time::Duration;
+
+use http::{StatusCode, header};
+use reqwest::{Certificate, Client, redirect::Policy};
+use thiserror::Error;
+
+/// Time for an answer, all of it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The largest answer.
+const MAX_BYTES: usize = 4 << 20;
+
+/// Why an issuer has not said something.
+#[derive(Debug, Error)]
+pub(super) enum FetchError {
+    #[error("it cannot be reached")]
+    Unreachable(#[source] reqwest::Error),
+    #[error("it answers with status {0}")]
+    Status(StatusCode),
+    #[error("it answers with more than 4 MiB")]
+    TooLarge,
+    #[error("it answers with something else: {0}")]
+    NotUnderstood(&'static str),
+}
+
+/// What an issuer answers.
+pub(super) enum Fetched {
+    /// As before.
+    Same,
+    New {
+        body: Vec<u8>,
+        tag: Option<String>,
+    },
+}
+
+/// Asks issuers.
+pub(super) struct Fetcher {
+    client: Client,
+}
+
+// === impl Fetcher ===
+
+impl Fetcher {
+    /// Trusts these authorities besides the usual ones.
+    pub(super) fn new(root_certificates: &[u8]) -> Result<Self, reqwest::Error> {
+        let certificates = Certificate::from_pem_bundle(root_certificates)?;
+        let client = Client::builder()
+            // What an issuer says is what it says itself.
+            .redirect(Policy::none())
+            .timeout(PATIENCE)
+            .user_agent(concat!("ziggurat/", env!("CARGO_PKG_VERSION")))
+            .tls_certs_merge(certificates)
+            .build()?;
+        Ok(Self { client })
+    }
+
+    /// What is at this address, unless it is what is known already.
+    pub(super) async fn get(&self, url: &str, tag: Option<&str>) -> Result<Fetched, FetchError> {
+        let mut request = self.client.get(url);
+        if let Some(tag) = tag {
+            request = request.header(header::IF_NONE_MATCH, tag);
+        }
+        let mut response = request.send().await?;
+        if response.status() == StatusCode::NOT_MODIFIED && tag.is_some() {
+            return Ok(Fetched::Same);
+        }
+        if response.status() != StatusCode::OK {
+            return Err(FetchError::Status(response.status()));
+        }
+        let tag = response.headers().get(header::ETAG);
+        let tag = tag.and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            if body.len() + chunk.len() > MAX_BYTES {
+                return Err(FetchError::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Fetched::New { body, tag })
+    }
+
+    /// What is at this address.
+    pub(super) async fn whole(&self, url: &str) -> Result<Vec<u8>, FetchError> {
+        match self.get(url, None).await? {
+            Fetched::New { body, .. } => Ok(body),
+            Fetched::Same => Err(FetchError::Status(StatusCode::NOT_MODIFIED)),
+        }
+    }
+}
+
+// === impl FetchError ===
+
+impl From<reqwest::Error> for FetchError {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Unreachable(error)
+    }
+}

@@ -1,0 +1,74 @@
+//! Clients that are gone before their tokens.
+
+use std::{collections::HashSet, time::Instant};
+
+use serde::Deserialize;
+
+use super::fetch::{FetchError, Fetched};
+
+/// The clients that are gone.
+#[derive(Debug, Default)]
+pub(super) struct Revoked {
+    clients: HashSet<String>,
+    tag: Option<String>,
+    asked: Option<Instant>,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    issuer: String,
+    revoked: Vec<WrittenClient>,
+}
+
+#[derive(Deserialize)]
+struct WrittenClient {
+    client: String,
+}
+
+// === impl Revoked ===
+
+impl Revoked {
+    pub(super) fn has(&self, client: &str) -> bool {
+        self.clients.contains(client)
+    }
+
+    /// By what the issuer knows what it has said.
+    pub(super) fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// When the issuer was last asked and has answered.
+    pub(super) fn asked(&self) -> Option<Instant> {
+        self.asked
+    }
+
+    /// What is so after an answer.
+    pub(super) fn after(
+        &self,
+        fetched: Fetched,
+        issuer: &str,
+        now: Instant,
+    ) -> Result<Self, FetchError> {
+        let (body, tag) = match fetched {
+            Fetched::New { body, tag } => (body, tag),
+            Fetched::Same => {
+                return Ok(Self {
+                    clients: self.clients.clone(),
+                    tag: self.tag.clone(),
+                    asked: Some(now),
+                });
+            }
+        };
+        let written: Written = serde_json::from_slice(&body)
+            .map_err(|_| FetchError::NotUnderstood("no list of clients"))?;
+        if written.issuer != issuer {
+            return Err(FetchError::NotUnderstood("the list of another issuer"));
+        }
+        let clients = written.revoked.into_iter().map(|gone| gone.client);
+        Ok(Self {
+            clients: clients.collect(),
+            tag,
+            asked: Some(now),
+        })
+    }
+}

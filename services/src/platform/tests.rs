@@ -1,0 +1,6 @@
+//! The rules of the account interface, on both stores.
+
+mod clients;
+mod exchange;
+mod members;
+mod trust;
