@@ -13,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 DOOR = json.loads(os.environ["INTEROP_DOOR"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
+NEGOTIATES = DOOR.pop("negotiates", False)
 REFUSED = {
     "tools/call": lambda session, params: session.call_tool(params["name"], params["arguments"]),
     "resources/read": lambda session, params: session.read_resource(params["uri"]),
@@ -35,7 +36,7 @@ async def connected():
 
 async def talk(session):
     opened = await session.initialize()
-    assert opened.protocolVersion == "2024-11-05", opened
+    assert opened.protocolVersion == ("2025-11-25" if NEGOTIATES else "2024-11-05"), opened
     assert opened.serverInfo.name == "ziggurat-tools", opened
     await session.send_ping()
     await session.send_roots_list_changed()
@@ -48,7 +49,8 @@ async def talk(session):
         assert all(part in result.content[0].text for part in call["text"]), (call, result)
 
     uris = {str(resource.uri) for resource in (await session.list_resources()).resources}
-    assert (await session.list_resource_templates()).resourceTemplates == []
+    templates = (await session.list_resource_templates()).resourceTemplates
+    assert bool(templates) is NEGOTIATES, templates
     for read in CONVERSATION["reads"]:
         assert read["uri"] in uris, uris
         contents = (await session.read_resource(read["uri"])).contents
@@ -65,7 +67,8 @@ async def talk(session):
         try:
             await REFUSED[refused["method"]](session, refused["params"])
         except McpError as error:
-            assert error.error.code == refused["code"], (refused, error.error)
+            expected = refused["legacy" if NEGOTIATES else "code"]
+            assert error.error.code == expected, (refused, error.error)
         else:
             raise AssertionError(f"{refused} is served")
 

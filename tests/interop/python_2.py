@@ -14,6 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 DOOR = json.loads(os.environ["INTEROP_DOOR"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
+NEGOTIATES = DOOR.pop("negotiates", False)
+MODERN = "2026-07-28"
 REFUSED = {
     "tools/call": lambda client, params: client.call_tool(params["name"], params["arguments"]),
     "resources/read": lambda client, params: client.read_resource(params["uri"]),
@@ -34,9 +36,18 @@ async def connected(mode):
             yield client
 
 
-async def talk(client):
-    assert client.protocol_version == "2024-11-05", client.protocol_version
-    assert client.server_info.name == "ziggurat-tools", client.server_info
+def revision(mode):
+    """What a client that opens so ends up with."""
+    if mode != "legacy" and (NEGOTIATES or "url" not in DOOR):
+        return MODERN
+    return "2025-11-25" if NEGOTIATES else "2024-11-05"
+
+
+async def talk(client, mode):
+    assert client.protocol_version == revision(mode), client.protocol_version
+    is_modern = client.protocol_version == MODERN
+    # This client keeps the name only if it was told when it opened.
+    assert is_modern or client.server_info.name == "ziggurat-tools", client.server_info
 
     listed = {tool.name for tool in (await client.list_tools()).tools}
     assert set(CONVERSATION["tools"]) <= listed, listed
@@ -46,7 +57,8 @@ async def talk(client):
         assert all(part in result.content[0].text for part in call["text"]), (call, result)
 
     uris = {str(resource.uri) for resource in (await client.list_resources()).resources}
-    assert (await client.list_resource_templates()).resource_templates == []
+    templates = (await client.list_resource_templates()).resource_templates
+    assert bool(templates) is (NEGOTIATES or is_modern), templates
     for read in CONVERSATION["reads"]:
         assert read["uri"] in uris, uris
         contents = (await client.read_resource(read["uri"])).contents
@@ -63,7 +75,8 @@ async def talk(client):
         try:
             await REFUSED[refused["method"]](client, refused["params"])
         except MCPError as error:
-            assert error.code == refused["code"], (refused, error)
+            expected = -32602 if is_modern else refused["legacy" if NEGOTIATES else "code"]
+            assert error.code == expected, (refused, error)
         else:
             raise AssertionError(f"{refused} is served")
 
@@ -80,9 +93,12 @@ async def give_up(client):
 
 
 async def main():
-    for mode in ["auto", "legacy"]:
+    modes = ["auto", "legacy"]
+    if NEGOTIATES or "url" not in DOOR:
+        modes.append(MODERN)
+    for mode in modes:
         async with connected(mode) as client:
-            await talk(client)
+            await talk(client, mode)
             await give_up(client)
 
 

@@ -22,14 +22,18 @@ REMOTE = JAVASCRIPT / "node_modules/mcp-remote/dist/proxy.js"
 USER = {"username": "ann", "password": "correct horse battery"}
 PATIENCE = 120
 
+# The face of one revision, that of all of them, and lines.
+DOORS = ["http", "token", "all", "guarded", "stdio"]
+
 # Each client, how it is started, and the doors it takes.
 CLIENTS = {
     "wire": ([PYTHON_2, HERE / "wire.py"], ["http", "token", "stdio"]),
-    "inspector": ([sys.executable, HERE / "inspector.py"], ["http", "token", "stdio"]),
-    "python_1": ([PYTHON_1, HERE / "python_1.py"], ["http", "token", "stdio", "remote"]),
-    "python_2": ([PYTHON_2, HERE / "python_2.py"], ["http", "token", "stdio"]),
-    "typescript_1": (["node", HERE / "typescript_1.mjs"], ["http", "token", "stdio"]),
-    "typescript_2": (["node", HERE / "typescript_2.mjs"], ["http", "token", "stdio"]),
+    "revisions": ([PYTHON_2, HERE / "revisions.py"], ["all", "guarded", "stdio"]),
+    "inspector": ([sys.executable, HERE / "inspector.py"], DOORS),
+    "python_1": ([PYTHON_1, HERE / "python_1.py"], [*DOORS, "remote"]),
+    "python_2": ([PYTHON_2, HERE / "python_2.py"], DOORS),
+    "typescript_1": (["node", HERE / "typescript_1.mjs"], DOORS),
+    "typescript_2": (["node", HERE / "typescript_2.mjs"], DOORS),
 }
 
 
@@ -124,6 +128,8 @@ def doors(stack, folder):
     return {
         "http": {"url": is_open, "headers": {}},
         "token": {"url": guarded, "headers": bearer, "login": USER},
+        "all": {"url": is_open.removesuffix("/v1"), "headers": {}, "negotiates": True},
+        "guarded": {"url": guarded.removesuffix("/v1"), "headers": bearer, "negotiates": True},
         "stdio": {"command": PROGRAM, "args": files, "env": environment},
         # As the configuration of a host without HTTP has it.
         "remote": {

@@ -3,12 +3,14 @@
 import assert from "node:assert/strict";
 
 import { load } from "./load.mjs";
-import { door, talk } from "./talk.mjs";
+import { door, isModern, negotiates, talk } from "./talk.mjs";
 
 const { Client, StreamableHTTPClientTransport } = await load("@modelcontextprotocol/client");
 const { StdioClientTransport } = await load("@modelcontextprotocol/client/stdio");
 
-for (const mode of ["auto", "legacy"]) {
+const modes = ["auto", "legacy"];
+if (negotiates || !door.url) modes.push({ pin: "2026-07-28" });
+for (const mode of modes) {
   const options = { requestInit: { headers: door.headers } };
   const transport = door.url
     ? new StreamableHTTPClientTransport(new URL(door.url), options)
@@ -22,7 +24,7 @@ for (const mode of ["auto", "legacy"]) {
   const isOwn = (error) => error.name === "AbortError";
   client.onerror = (error) => isOwn(error) || complaints.push(String(error));
   await client.connect(transport);
-  await talk(client, (call, options) => client.callTool(call, options));
+  await talk(client, (call, options) => client.callTool(call, options), isModern(mode));
   await client.close();
   assert.deepEqual(complaints, []);
 }

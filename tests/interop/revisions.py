@@ -1,0 +1,167 @@
+"""Plain messages on the face that negotiates: every result against the schema of its revision."""
+
+import json
+import os
+import subprocess
+import urllib.error
+import urllib.request
+
+from mcp_types.methods import validate_server_result
+
+LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+MODERN = "2026-07-28"
+PREFIX = "io.modelcontextprotocol/"
+DOOR = json.loads(os.environ["INTEROP_DOOR"])
+with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
+    CONVERSATION = json.load(file)
+CACHED = {
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+}
+
+
+class Http:
+    def __init__(self, door, revision):
+        self.door, self.revision = door, revision
+
+    def ask(self, message):
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": self.revision,
+            **self.door["headers"],
+        }
+        if self.revision == MODERN:
+            headers["Mcp-Method"] = message["method"]
+            if name := message["params"].get("name") or message["params"].get("uri"):
+                headers["Mcp-Name"] = name
+        request = urllib.request.Request(self.door["url"], json.dumps(message).encode(), headers)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                status, headers, body = response.status, response.headers, response.read()
+        except urllib.error.HTTPError as error:
+            status, headers, body = error.code, error.headers, error.read()
+        assert headers["Content-Type"] == "application/json", headers
+        assert "Mcp-Session-Id" not in headers, headers
+        answer = json.loads(body)
+        code = answer.get("error", {}).get("code")
+        is_bad = self.revision == MODERN and code is not None and code != -32603
+        expected = 200 if not is_bad else 404 if code == -32601 else 400
+        assert status == expected, (status, answer)
+        return answer
+
+    def close(self):
+        pass
+
+
+class Stdio:
+    def __init__(self, door, _revision):
+        command = [door["command"], *door["args"]]
+        pipe = subprocess.PIPE
+        self.child = subprocess.Popen(command, env=door["env"], stdin=pipe, stdout=pipe, text=True)
+
+    def ask(self, message):
+        self.child.stdin.write(json.dumps(message) + "\n")
+        self.child.stdin.flush()
+        return json.loads(self.child.stdout.readline())
+
+    def close(self):
+        self.child.stdin.close()
+        assert self.child.wait(timeout=20) == 0
+
+
+class Talk:
+    def __init__(self, door, revision):
+        self.door = (Http if "url" in door else Stdio)(door, revision)
+        self.revision = revision
+
+    def answer(self, method, params=None):
+        params = dict(params or {})
+        if self.revision == MODERN:
+            params["_meta"] = {
+                PREFIX + "protocolVersion": MODERN,
+                PREFIX + "clientCapabilities": {},
+                PREFIX + "clientInfo": {"name": "revisions", "version": "1"},
+            }
+        message = {"jsonrpc": "2.0", "id": "a", "method": method, "params": params}
+        answer = self.door.ask(message)
+        assert answer["id"] == "a", answer
+        return answer
+
+    def result(self, method, params=None):
+        answer = self.answer(method, params)
+        assert "result" in answer, answer
+        result = answer["result"]
+        if method != "ping":
+            validate_server_result(method, self.revision, result)
+        is_modern = self.revision == MODERN
+        assert (result.get("resultType") == "complete") is is_modern, result
+        assert (PREFIX + "serverInfo" in result.get("_meta", {})) is is_modern, result
+        assert ("ttlMs" in result) is (is_modern and method in CACHED), result
+        return result
+
+    def code(self, method, params=None):
+        return self.answer(method, params)["error"]["code"]
+
+    def opened(self):
+        if self.revision == MODERN:
+            found = self.result("server/discover")
+            assert found["supportedVersions"] == [MODERN], found
+            for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe"]:
+                assert self.code(method) == -32601, method
+            assert self.code("subscriptions/listen", {"notifications": {}}) == -32601
+            return
+        params = {
+            "protocolVersion": self.revision,
+            "capabilities": {},
+            "clientInfo": {"name": "revisions", "version": "1"},
+        }
+        opened = self.result("initialize", params)
+        assert opened["protocolVersion"] == self.revision, opened
+        assert self.result("ping") == {}
+
+    def lists(self):
+        tools = self.result("tools/list")["tools"]
+        names = {tool["name"] for tool in tools}
+        assert {*CONVERSATION["tools"], "execute_explain"} <= names, names
+        for tool in tools:
+            assert ("annotations" in tool) is (self.revision >= "2025-03-26"), tool
+            assert ("title" in tool) is (self.revision >= "2025-06-18"), tool
+            assert not {"anyOf", "oneOf", "allOf", "$ref"} & set(tool["inputSchema"]), tool
+        for method in ["resources/list", "resources/templates/list", "prompts/list"]:
+            assert self.result(method), method
+        if self.revision >= "2025-03-26":
+            subject = {"type": "ref/prompt", "name": "design-schema"}
+            argument = {"name": "use_case", "value": "o"}
+            params = {"ref": subject, "argument": argument}
+            assert self.result("completion/complete", params)["completion"]["values"]
+
+    def conversation(self):
+        for call in CONVERSATION["calls"] + CONVERSATION["unlisted_calls"]:
+            params = {"name": call["tool"], "arguments": call["arguments"]}
+            answer = self.result("tools/call", params)
+            assert answer.get("isError", False) is call.get("isError", False), (call, answer)
+            assert all(part in answer["content"][0]["text"] for part in call["text"]), call
+        for read in CONVERSATION["reads"]:
+            assert self.result("resources/read", {"uri": read["uri"]})["contents"]
+        for get in CONVERSATION["prompts"]:
+            params = {"name": get["name"], "arguments": get["arguments"]}
+            assert self.result("prompts/get", params)["messages"], get
+        assert self.code("tools/call", {"name": "no_such_tool", "arguments": {}}) == -32602
+        expected = -32602 if self.revision == MODERN else -32002
+        assert self.code("resources/read", {"uri": "pg://nowhere"}) == expected
+        assert self.code("prompts/get", {"name": "no_such_prompt"}) == -32602
+        assert self.code("tools/list", {"cursor": "made up"}) == -32602
+
+
+# On standard input and output only modern requests are of a revision that is chosen.
+for revision in [*LEGACY, MODERN] if "url" in DOOR else [MODERN]:
+    talk = Talk(DOOR, revision)
+    talk.opened()
+    talk.lists()
+    talk.conversation()
+    talk.door.close()
