@@ -1,0 +1,89 @@
+//! `query_database` on the face that negotiates, beside the face of one revision.
+//!
+//! The same call of the same statement: on `/mcp/v1`, on `/mcp` in the last revision that opens
+//! with `initialize`, and on `/mcp` in the newest, which says on every request what it is.
+
+use std::{process::ExitCode, time::Duration};
+
+use serde_json::{Value, json};
+use ziggurat_benches::tools::{
+    CONNECTIONS, Home, Load, Postgres, Report, median, post, query, thousands,
+};
+
+/// Turns each has.
+const TURNS: usize = 9;
+
+/// How long a turn takes.
+const TURN: Duration = Duration::from_secs(1);
+
+/// What the newer faces may cost: a tenth.
+const TARGET: f64 = 0.9;
+
+fn main() -> ExitCode {
+    let postgres = Postgres::with("SELECT 1");
+    let home = Home::new(&postgres.entry(&format!("pool_max_conns: {CONNECTIONS}")));
+    let token = home.token();
+    let (program, address) = home.serve();
+    let call = query("SELECT 1");
+    let exact = post(&address, &token, &call);
+    let faces = [
+        ("2025-11-25 on /mcp", legacy(&address, &token, &call)),
+        ("2026-07-28 on /mcp", modern(&address, &token, &call)),
+    ];
+    let mut load = Load::new(&address, CONNECTIONS, exact.clone());
+    let mut report = Report::default();
+    for (name, request) in faces {
+        for request in [&exact, &request] {
+            load.ask_for(request.clone());
+            let answer = load.once();
+            assert!(answer.contains(" rows):"), "{answer}");
+            load.rate(Duration::from_millis(300));
+        }
+        let mut ratios = Vec::new();
+        for _ in 0..TURNS {
+            let mut rate = |request: &Vec<u8>| {
+                load.ask_for(request.clone());
+                let before = program.processor_time();
+                let rate = load.rate(TURN);
+                let spent = (program.processor_time() - before) / TURN.as_secs_f64() / rate * 1e6;
+                (rate, spent)
+            };
+            let (theirs, spent_theirs) = rate(&exact);
+            let (ours, spent) = rate(&request);
+            ratios.push(ours / theirs);
+            report.say(format_args!(
+                "  {:>7}/s, {spent:.0} µs of processor time each; /mcp/v1 {:>7}/s, {spent_theirs:.0} µs",
+                thousands(ours),
+                thousands(theirs),
+            ));
+        }
+        report.at_least(name, median(&ratios), TARGET, " of /mcp/v1");
+    }
+    report.exit_code()
+}
+
+fn send(address: &str, token: &str, headers: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+         {headers}content-length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+fn legacy(address: &str, token: &str, call: &str) -> Vec<u8> {
+    send(address, token, "mcp-protocol-version: 2025-11-25\r\n", call)
+}
+
+fn modern(address: &str, token: &str, call: &str) -> Vec<u8> {
+    let mut call: Value = serde_json::from_str(call).expect("JSON");
+    call["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+    });
+    let headers = "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\n\
+                   mcp-name: query_database\r\n";
+    send(address, token, headers, &call.to_string())
+}
