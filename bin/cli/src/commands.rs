@@ -12,10 +12,10 @@ pub(crate) mod record;
 pub(crate) mod tenant;
 mod version;
 
-pub(crate) use self::version::VERSION;
-
 use tokio::runtime;
 
+pub(crate) use self::version::VERSION;
+use self::{client::CLIENT, invite::INVITE, membership::MEMBERSHIP, tenant::TENANT};
 use crate::{
     completion,
     context::Context,
@@ -44,6 +44,8 @@ pub(crate) fn run(
         }
         Action::CompletionUninstall => completion::uninstall(context, matches),
         Action::Help => help_of(context, &matches.arguments),
+        Action::InviteAccept => invite::accept(context, matches.argument(0)),
+        Action::InviteCreate => invite::create(context),
         Action::Llms => reference::llms(context, &matches.arguments),
         Action::Man => reference::man(context, matches),
         Action::ProfileDelete => profile::delete(context, matches),
@@ -51,55 +53,37 @@ pub(crate) fn run(
         Action::ProfileShow => profile::show(context, matches),
         Action::ProfileUse => profile::activate(context, matches.argument(0)),
         Action::Version => version::run(context),
-        Action::InviteAccept => invite::accept(context, matches.argument(0)),
-        Action::InviteCreate => invite::create(context),
-        _ => over_the_network(action, context, matches),
+        Action::Api => wait_for(api::api(context, matches)),
+        Action::AuthLogin => wait_for(auth::login(context, matches)),
+        Action::AuthWhoami => wait_for(auth::whoami(context)),
+        Action::Doctor => wait_for(installation::run(context, matches)),
+        Action::PlatformDoctor => wait_for(doctor::doctor(context, matches)),
+        Action::ClientCreate => wait_for(client::create(context, matches)),
+        Action::ClientDelete => wait_for(record::delete(context, &CLIENT, matches)),
+        Action::ClientGet => wait_for(record::get(context, &CLIENT, matches)),
+        Action::ClientList => wait_for(record::list(context, &CLIENT)),
+        Action::ClientUpdate => wait_for(client::update(context, matches)),
+        Action::InviteDelete => wait_for(record::delete(context, &INVITE, matches)),
+        Action::InviteGet => wait_for(record::get(context, &INVITE, matches)),
+        Action::InviteList => wait_for(record::list(context, &INVITE)),
+        Action::MembershipDelete => wait_for(record::delete(context, &MEMBERSHIP, matches)),
+        Action::MembershipList => wait_for(record::list(context, &MEMBERSHIP)),
+        Action::TenantGet => wait_for(record::get(context, &TENANT, matches)),
+        Action::TenantList => wait_for(record::list(context, &TENANT)),
+        Action::TenantUpdate => wait_for(tenant::update(context, matches)),
     }
 }
 
 /// Runs a command that speaks to a platform. The other ones never pay for the machinery.
-fn over_the_network(
-    action: Action,
-    context: &mut Context<'_>,
-    matches: &Matches,
-) -> Result<(), Failure> {
+fn wait_for(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::general(format!("start: {error}")))?;
-    let result = runtime.block_on(spoken(action, context, matches));
+    let result = runtime.block_on(command);
     // A name that is still being looked up is nobody's concern any more.
     runtime.shutdown_background();
     result
-}
-
-async fn spoken(
-    action: Action,
-    context: &mut Context<'_>,
-    matches: &Matches,
-) -> Result<(), Failure> {
-    let id = matches.argument(0);
-    match action {
-        Action::Api => api::api(context, matches).await,
-        Action::AuthLogin => auth::login(context, matches).await,
-        Action::AuthWhoami => auth::whoami(context).await,
-        Action::ClientCreate => client::create(context, matches).await,
-        Action::ClientDelete => record::delete(context, &client::CLIENT, matches).await,
-        Action::ClientGet => record::get(context, &client::CLIENT, id).await,
-        Action::ClientList => record::list(context, &client::CLIENT).await,
-        Action::ClientUpdate => client::update(context, matches).await,
-        Action::Doctor => installation::run(context, matches).await,
-        Action::InviteDelete => record::delete(context, &invite::INVITE, matches).await,
-        Action::InviteGet => record::get(context, &invite::INVITE, id).await,
-        Action::InviteList => record::list(context, &invite::INVITE).await,
-        Action::MembershipDelete => record::delete(context, &membership::MEMBERSHIP, matches).await,
-        Action::MembershipList => record::list(context, &membership::MEMBERSHIP).await,
-        Action::PlatformDoctor => doctor::doctor(context, matches).await,
-        Action::TenantGet => record::get(context, &tenant::TENANT, id).await,
-        Action::TenantList => record::list(context, &tenant::TENANT).await,
-        Action::TenantUpdate => tenant::update(context, matches).await,
-        other => Err(Failure::general(format!("{other:?} is not built yet"))),
-    }
 }
 
 fn help_of(context: &mut Context<'_>, words: &[String]) -> Result<(), Failure> {

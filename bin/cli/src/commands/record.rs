@@ -75,9 +75,9 @@ pub(super) async fn list(context: &mut Context<'_>, kind: &Kind) -> Result<(), F
 pub(super) async fn get(
     context: &mut Context<'_>,
     kind: &Kind,
-    typed: &str,
+    matches: &Matches,
 ) -> Result<(), Failure> {
-    let id = kind.id(typed)?;
+    let id = kind.id(matches.argument(0))?;
     let action = format!("get {}", kind.noun);
     let answer = Api::new(context).get(&action, &kind.path_of(&id)).await?;
     show(context, kind, &action, &answer.body)

@@ -36,8 +36,14 @@ fn bash_completes_commands_flags_and_values() {
         (&["platform", "client", "u"], "update\n"),
         (&["platform", "client", "list", "-o", "y"], "yaml\n"),
         // Bash breaks words at the equals sign, before the script sees them.
-        (&["platform", "client", "list", "--output", "=", "j"], "json\n"),
-        (&["platform", "client", "list", "--output", "="], "text\njson\nyaml\n"),
+        (
+            &["platform", "client", "list", "--output", "=", "j"],
+            "json\n",
+        ),
+        (
+            &["platform", "client", "list", "--output", "="],
+            "text\njson\nyaml\n",
+        ),
         (&["platform", "client", "delete", "--forc"], "--force\n"),
         (&["platform", "api", "DE"], "DELETE\n"),
     ] {

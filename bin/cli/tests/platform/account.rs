@@ -1,0 +1,114 @@
+//! Clients and tenants, from creation to deletion.
+
+use crate::support::{Machine, Platform};
+
+#[test]
+fn a_client_is_made_used_changed_and_deleted() {
+    let platform = Platform::of("clients");
+    let machine = platform.machine();
+    let create = "platform client create --name ci --description runner";
+    let before = machine.json("platform client list");
+    let tried = machine.done(&format!("{create} --dry-run"));
+    assert!(tried.contains("POST"), "{tried}");
+    assert_eq!(
+        machine.json("platform client list"),
+        before,
+        "nothing was made"
+    );
+
+    let created = machine.run(create);
+    assert_eq!(created.exit, 0, "{}", created.stderr);
+    let secret = created.stdout.trim_end();
+    assert!(secret.len() >= 40, "a secret and nothing else");
+    let client = machine.json("platform client list")[1].clone();
+    let id = client["id"].as_str().expect("an id");
+    let credential = client["auth0_id"].as_str().expect("a credential id");
+    assert!(created.stderr.contains(id), "{}", created.stderr);
+    assert!(!created.stderr.contains(secret), "{}", created.stderr);
+
+    // The new credential works from the environment, and leaves no token behind.
+    let other = platform.machine_with(credential, secret);
+    let shown = other.json(&format!("platform client get {id}"));
+    assert_eq!(shown["name"], "ci");
+    assert!(!other.home().join(".ziggurat").exists());
+
+    let renamed = machine.json(&format!("platform client update {id} --name ci-2"));
+    assert_eq!(renamed["name"], "ci-2");
+    assert_eq!(renamed["description"], "runner");
+    let table = machine.done(&format!("platform client get {id}"));
+    assert!(table.starts_with("ID "), "{table}");
+    assert!(table.contains(" ci-2 "), "{table}");
+
+    let asked = machine.run(&format!("platform client delete {id}"));
+    assert_eq!(asked.exit, 2, "nobody is there to say yes");
+    let gone = machine.run(&format!("platform client delete {id} --force"));
+    assert_eq!((gone.exit, gone.stdout.as_str()), (0, ""));
+    assert_eq!(gone.stderr, format!("API client {id} deleted.\n"));
+    let missing = machine.run(&format!("platform client get {id}"));
+    assert_eq!((missing.exit, missing.stdout.as_str()), (4, ""));
+    assert!(
+        missing
+            .stderr
+            .starts_with("Error: resource not found (404): "),
+        "{}",
+        missing.stderr
+    );
+    let refused = other.run("platform client list");
+    assert_eq!(refused.exit, 5, "{}", refused.stderr);
+}
+
+#[test]
+fn a_tenant_is_shown_and_renamed() {
+    let platform = Platform::of("tenants");
+    let machine = platform.machine();
+    let id = platform.made("tenant_id");
+    assert_eq!(machine.json("platform tenant list")[0]["id"], id);
+    let renamed = machine.json(&format!("platform tenant update {id} --name Acme"));
+    assert_eq!(renamed["name"], "Acme");
+    let name = machine.done(&format!("platform tenant get {id} --jq .name"));
+    assert_eq!(name, "Acme\n");
+    let nil = "00000000-0000-4000-8000-000000000000";
+    assert_eq!(machine.run(&format!("platform tenant get {nil}")).exit, 4);
+}
+
+#[test]
+fn a_wrong_secret_is_refused_and_nothing_is_kept() {
+    let platform = Platform::of("wrong-secret");
+    let machine = Machine::new();
+    let refused = machine.run(&format!("{} -o json", platform.login("wrong")));
+    assert_eq!((refused.exit, refused.stdout.as_str()), (5, ""));
+    let error: serde_json::Value = serde_json::from_str(&refused.stderr).expect("JSON");
+    assert_eq!(error["error"]["code"], "auth");
+    assert_eq!(error["error"]["exit_code"], 5);
+    assert!(!machine.home().join(".ziggurat").exists());
+}
+
+#[test]
+fn who_signs_in_is_who_the_platform_sees_until_they_sign_out() {
+    let platform = Platform::of("signing-in");
+    let machine = platform.machine();
+    let seen = machine.json("platform auth whoami");
+    assert_eq!(seen["client_id"], platform.made("client_id"));
+    assert_eq!(seen["tenant_id"], platform.made("tenant_id"));
+    let status = machine.json("platform auth status");
+    assert_eq!(status["token_valid"], true);
+    assert_eq!(machine.run("platform doctor --strict").exit, 0);
+    assert_eq!(machine.run("platform auth logout").exit, 0);
+    assert_eq!(machine.run("platform tenant list").exit, 5);
+}
+
+#[test]
+fn names_that_the_service_refuses_are_its_own_to_explain() {
+    let platform = Platform::of("names");
+    let machine = platform.machine();
+    let name = "x".repeat(256);
+    let line = format!("platform client create --name {name} --description d");
+    let refused = machine.run(&line);
+    assert_eq!((refused.exit, refused.stdout.as_str()), (1, ""));
+    assert!(
+        refused.stderr.starts_with("Error: API error (400): "),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("name"), "{}", refused.stderr);
+}

@@ -1,0 +1,172 @@
+//! A service with one tenant, and a machine that is signed in to it.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    sync::mpsc,
+    thread,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The service, and what its first start has made.
+pub(crate) struct Platform {
+    folder: PathBuf,
+    url: String,
+    made: Value,
+}
+
+/// A machine.
+pub(crate) struct Machine {
+    home: TempDir,
+    variables: Vec<(&'static str, String)>,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) exit: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+// === impl Platform ===
+
+impl Platform {
+    /// The service of a test, which ends with the process.
+    ///
+    /// Its folder stays until the test is run again: the service would miss it.
+    pub(crate) fn of(test: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).expect("the one of the last time");
+        }
+        fs::create_dir_all(&folder).expect("a folder");
+        let made = administer(&folder, &["init"]);
+        let (tell, told) = mpsc::channel();
+        let words = words(&folder, &["-addr", "127.0.0.1:0"]);
+        thread::spawn(move || {
+            ziggurat_platform::run(words, |address| {
+                tell.send(address).expect("the test waits for it");
+            })
+        });
+        let address = told.recv().expect("it listens");
+        Self {
+            url: format!("http://{address}"),
+            folder,
+            made,
+        }
+    }
+
+    /// What the first start has made.
+    pub(crate) fn made(&self, member: &str) -> &str {
+        self.made[member].as_str().expect(member)
+    }
+
+    /// Does what an administrator does on the machine of the service.
+    pub(crate) fn administer(&self, what: &[&str]) -> Value {
+        administer(&self.folder, what)
+    }
+
+    /// A machine that has signed in with the first client.
+    pub(crate) fn machine(&self) -> Machine {
+        let machine = Machine::new();
+        let login = self.login(self.made("client_secret"));
+        let done = machine.run(&login);
+        assert_eq!(
+            (done.exit, done.stdout.as_str()),
+            (0, ""),
+            "{}",
+            done.stderr
+        );
+        machine
+    }
+
+    /// A command line that signs in as the first client.
+    pub(crate) fn login(&self, secret: &str) -> String {
+        format!(
+            "platform auth login --api-url {} --client-id={} --client-secret={secret}",
+            self.url,
+            self.made("client_id")
+        )
+    }
+
+    /// A machine that has the credential of a client in its environment.
+    pub(crate) fn machine_with(&self, client_id: &str, secret: &str) -> Machine {
+        let mut machine = Machine::new();
+        machine.variables = vec![
+            ("ZIGGURAT_API_URL", self.url.clone()),
+            ("ZIGGURAT_CLIENT_ID", client_id.to_owned()),
+            ("ZIGGURAT_CLIENT_SECRET", secret.to_owned()),
+        ];
+        machine
+    }
+}
+
+fn administer(folder: &Path, what: &[&str]) -> Value {
+    let out = folder.join("out.json");
+    let mut what = what.to_vec();
+    what.extend(["-out", out.to_str().expect("UTF-8")]);
+    let code = ziggurat_platform::run(words(folder, &what), |_| {});
+    assert_eq!(code, ExitCode::SUCCESS, "{what:?}");
+    let text = fs::read_to_string(&out).expect("written");
+    fs::remove_file(&out).expect("removed");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn words(folder: &Path, what: &[&str]) -> Vec<OsString> {
+    let mut words: Vec<OsString> = what.iter().map(Into::into).collect();
+    words.extend(["-data-dir".into(), folder.join("data").into()]);
+    words
+}
+
+// === impl Machine ===
+
+impl Machine {
+    /// A machine that nobody has used.
+    pub(crate) fn new() -> Self {
+        Self {
+            home: tempfile::tempdir().expect("a folder"),
+            variables: Vec::new(),
+        }
+    }
+
+    /// The home folder.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Runs a command line of words.
+    pub(crate) fn run(&self, line: &str) -> Done {
+        let output = Command::new(env!("CARGO_BIN_EXE_ziggurat"))
+            .args(line.split_whitespace())
+            .env_clear()
+            .env("HOME", self.home.path())
+            .env("ZIGGURAT_NO_KEYCHAIN", "1")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .output()
+            .expect("built");
+        Done {
+            exit: output.status.code().expect("it ended by itself"),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+
+    /// The same, for what comes out well: what it printed.
+    pub(crate) fn done(&self, line: &str) -> String {
+        let done = self.run(line);
+        assert_eq!(done.exit, 0, "{line}: {}", done.stderr);
+        done.stdout
+    }
+
+    /// The same, as JSON.
+    pub(crate) fn json(&self, line: &str) -> Value {
+        let printed = self.done(&format!("{line} -o json"));
+        serde_json::from_str(&printed).expect("JSON")
+    }
+}
