@@ -12,12 +12,10 @@ fn offered(words: &[&str]) -> Option<String> {
     let folder = program.parent().expect("a folder").display();
     let path = env::var("PATH").unwrap_or_default();
     let home = tempfile::tempdir().expect("a folder");
-    let script = format!(
-        "source <(ziggurat completion bash); COMP_WORDS=(ziggurat \"$@\"); COMP_CWORD=$#; \
-         _ziggurat; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    );
+    let script = "source <(ziggurat completion bash); COMP_WORDS=(ziggurat \"$@\"); COMP_CWORD=$#; \
+         _ziggurat; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let output = Command::new("bash")
-        .args(["--norc", "-c", &script, "bash"])
+        .args(["--norc", "-c", script, "bash"])
         .args(words)
         .env_clear()
         .env("PATH", format!("{folder}:{path}"))
