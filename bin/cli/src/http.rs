@@ -87,13 +87,21 @@ struct Held {
 impl<'c, 'a> Api<'c, 'a> {
     /// The API of a command. Nothing happens yet.
     pub(crate) fn new(context: &'c mut Context<'a>) -> Self {
+        let to_terminal = context.environment.terminals().stderr;
         let log = Log {
             level: match (context.globals.debug, context.globals.verbose) {
                 (true, _) => Level::Debug,
                 (false, true) => Level::Verbose,
                 (false, false) => Level::Quiet,
             },
-            to_terminal: context.environment.terminals().stderr,
+            to_terminal,
+            shows_waiting: to_terminal
+                && !context.globals.verbose
+                && !context.globals.debug
+                && context
+                    .environment
+                    .var("TERM")
+                    .is_some_and(|term| term != "dumb"),
         };
         let mut transport = Transport::new(context.environment, log, context.dry_run);
         let profile = context.config.profile(&context.profile);

@@ -26,15 +26,13 @@ pub(crate) fn read_secret_line(context: &mut Context<'_>) -> io::Result<Option<S
     if !context.environment.terminals().stdin {
         return read_line(context);
     }
-    let silence = Silence::begin();
-    let line = read_line(context);
-    drop(silence);
+    let line = system::read_silently(context);
     // The line end that was typed was not shown either.
     context.streams.ask("\n");
     line
 }
 
-pub(crate) use self::system::{Silence, State};
+pub(crate) use self::system::State;
 
 #[cfg(unix)]
 mod system {
@@ -42,13 +40,14 @@ mod system {
 
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
+    use crate::context::Context;
+
     /// How the terminal of standard input is set.
     #[derive(Clone)]
     pub(crate) struct State(Termios);
 
     /// The terminal shows nothing of what is typed until this is dropped.
-    #[derive(Debug)]
-    pub(crate) struct Silence(Option<State>);
+    struct Silence(Option<State>);
 
     // === impl State ===
 
@@ -74,7 +73,7 @@ mod system {
     // === impl Silence ===
 
     impl Silence {
-        pub(super) fn begin() -> Self {
+        fn begin() -> Self {
             let before = State::now();
             if let Some(State(before)) = &before {
                 let mut silent = before.clone();
@@ -92,29 +91,36 @@ mod system {
             }
         }
     }
+
+    /// Reads one line with the echo off.
+    pub(super) fn read_silently(context: &mut Context<'_>) -> io::Result<Option<String>> {
+        let _silence = Silence::begin();
+        super::read_line(context)
+    }
 }
 
 #[cfg(not(unix))]
 mod system {
-    /// How the terminal is set: nothing this program changes on this system.
+    use std::io;
+
+    use crate::context::Context;
+
+    /// How the terminal is set: nothing on this system stays set when a process ends.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct State;
 
-    /// The terminal shows what is typed: this system has no switch this program knows.
-    #[derive(Debug)]
-    pub(crate) struct Silence;
-
     impl State {
+        /// Nothing has to be put back.
         pub(crate) fn now() -> Option<Self> {
             None
         }
 
+        /// Nothing has to be put back.
         pub(crate) fn restore(self) {}
     }
 
-    impl Silence {
-        pub(super) fn begin() -> Self {
-            Self
-        }
+    /// Reads one line of the console with the echo off.
+    pub(super) fn read_silently(_: &mut Context<'_>) -> io::Result<Option<String>> {
+        rpassword::read_password().map(Some)
     }
 }

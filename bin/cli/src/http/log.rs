@@ -1,6 +1,6 @@
 //! What `--verbose` and `--debug` show of each exchange, on standard error (section 14.1).
 
-use std::{io::Write, time::Duration};
+use std::{io::Write, pin::pin, time::Duration};
 
 use http::{HeaderMap, HeaderName};
 
@@ -8,7 +8,7 @@ use super::{
     mask::{Mask, is_json},
     message::{Incoming, Outgoing, Purpose},
 };
-use crate::output::escape_lines;
+use crate::output::{escape, escape_lines};
 
 /// How much is shown of each exchange.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -26,7 +26,12 @@ pub(crate) struct Log {
     pub(crate) level: Level,
     /// Control characters of a server do not reach a terminal.
     pub(crate) to_terminal: bool,
+    /// The terminal can take a line back, so waiting may be shown.
+    pub(crate) shows_waiting: bool,
 }
+
+/// A person is told after this long that there is something to wait for.
+const IMPATIENCE: Duration = Duration::from_millis(500);
 
 // === impl Log ===
 
@@ -83,6 +88,33 @@ impl Log {
         if self.level > Level::Quiet {
             let cause = mask.text(cause);
             self.line(to, &format!("< error: {cause} ({})", milliseconds(took)));
+        }
+    }
+
+    /// Does the work, and says what is waited for when it takes longer than a moment.
+    pub(super) async fn waiting<T>(
+        self,
+        to: &mut (dyn Write + Send),
+        host: &str,
+        work: impl Future<Output = T>,
+    ) -> T {
+        if !self.shows_waiting {
+            return work.await;
+        }
+        let mut work = pin!(work);
+        tokio::select! {
+            done = &mut work => done,
+            () = tokio::time::sleep(IMPATIENCE) => {
+                let _ = write!(to, "waiting for {} …", escape(host)).and_then(|()| to.flush());
+                work.await
+            }
+        }
+    }
+
+    /// Takes back what was said while the work took this long.
+    pub(super) fn waited(self, to: &mut dyn Write, took: Duration) {
+        if self.shows_waiting && took >= IMPATIENCE {
+            let _ = write!(to, "\r\x1b[K").and_then(|()| to.flush());
         }
     }
 

@@ -175,13 +175,19 @@ impl<'a> Transport<'a> {
         self.log
             .request(notes, &self.mask, &target.url(), request, &headers);
         let started = Instant::now();
-        let work = self.round_trip(request, target, &headers);
+        let log = self.log;
+        let work = log.waiting(
+            notes,
+            target.host_header(),
+            self.round_trip(request, target, &headers),
+        );
         let result = match (deadline, request.timeout) {
             (Some(deadline), Some(timeout)) => tokio::time::timeout_at(deadline, work)
                 .await
                 .unwrap_or(Err(Trouble::Deadline(timeout))),
             _ => work.await,
         };
+        log.waited(notes, started.elapsed());
         let took: Duration = started.elapsed();
         match &result {
             Ok(answer) => self

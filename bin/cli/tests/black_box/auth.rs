@@ -4,7 +4,6 @@ use std::{
     fs,
     net::TcpListener,
     os::unix::net::UnixListener,
-    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -650,74 +649,6 @@ fn a_machine_without_a_bus_answers_at_once_and_a_warm_cache_needs_no_keychain() 
             .starts_with("Warning: could not remove the client secret from the OS keychain"),
         "{ran:?}"
     );
-}
-
-#[test]
-fn an_interrupt_at_the_secret_prompt_gives_the_echo_back_and_exits_130() {
-    // `script` gives the program a terminal of its own, and stty tells how it was left.
-    let server = platform();
-    let user = User::new();
-    let program = env!("CARGO_BIN_EXE_ziggurat");
-    let inside = format!(
-        "trap : INT; stty -a | tr ' ' '\\n' | grep -x -e echo -e -echo; {program} platform auth login --api-url \
-         {}; echo \"exit $?\"; stty -a | tr ' ' '\\n' | grep -x -e echo -e -echo",
-        server.url()
-    );
-    let Some(seen) = in_a_terminal(&user, &inside) else {
-        return;
-    };
-    let words: Vec<&str> = seen.split_whitespace().collect();
-    assert!(seen.contains("Client Secret: "), "{seen}");
-    assert!(seen.contains("exit 130"), "{seen}");
-    assert_eq!(words.first(), Some(&"echo"), "{seen}");
-    assert_eq!(words.last(), Some(&"echo"), "{seen}");
-    assert!(server.seen().is_empty());
-}
-
-/// Runs a shell line in a terminal; types an id, and control-C at the question for the secret.
-/// Nothing where the machine has no `script`.
-fn in_a_terminal(user: &User, line: &str) -> Option<String> {
-    use std::{
-        io::{Read as _, Write as _},
-        process::{Command, Stdio},
-    };
-    let mut child = Command::new("script")
-        .args(["-qefc", line, "/dev/null"])
-        .env("HOME", user.home())
-        .env("ZIGGURAT_NO_KEYCHAIN", "1")
-        .env("SHELL", "/bin/sh")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let mut stdin = child.stdin.take().expect("piped");
-    let mut stdout = child.stdout.take().expect("piped");
-    let (said, heard) = mpsc::channel();
-    thread::spawn(move || {
-        let mut part = [0; 4096];
-        while let Ok(read @ 1..) = stdout.read(&mut part) {
-            let text = String::from_utf8_lossy(&part[..read]).into_owned();
-            if said.send(text).is_err() {
-                return;
-            }
-        }
-    });
-    let mut seen = String::new();
-    let mut typed = 0;
-    while let Ok(part) = heard.recv_timeout(ziggurat_black_box::PATIENCE) {
-        seen.push_str(&part);
-        if typed == 0 && seen.contains("Client ID: ") {
-            stdin.write_all(b"some-id\n").expect("typed");
-            typed = 1;
-        }
-        if typed == 1 && seen.contains("Client Secret: ") {
-            stdin.write_all(&[3]).expect("typed");
-            typed = 2;
-        }
-    }
-    child.wait().expect("ended");
-    Some(seen)
 }
 
 #[test]

@@ -10,5 +10,6 @@ mod logs;
 mod outcomes;
 mod server;
 mod support;
+mod terminal;
 mod together;
 mod tokens;

@@ -123,6 +123,8 @@ fn a_command_that_waits_ends_at_once_when_it_is_told_to() {
 fn a_prompt_that_nobody_answers_ends_at_an_interrupt() {
     let user = User::new();
     let mut child = user.start(&["platform", "auth", "login"]);
+    // Waiting for its end would close it, and that is another way to end.
+    let stdin = child.stdin.take();
     let mut stderr = child.stderr.take().expect("piped");
     let mut prompt = [0; 11];
     stderr.read_exact(&mut prompt).expect("a prompt");
@@ -130,4 +132,5 @@ fn a_prompt_that_nobody_answers_ends_at_an_interrupt() {
     kill_process(Pid::from_child(&child), Signal::INT).expect("running");
     assert_eq!(child.wait().expect("ended").code(), Some(130));
     assert!(!user.config().exists());
+    drop(stdin);
 }

@@ -1,0 +1,144 @@
+//! What a person at a terminal sees: questions without echo, waiting, and no tricks of a server.
+//!
+//! `script` gives the program a terminal of its own. Where there is none, these tests say nothing.
+
+use std::{
+    io::{Read as _, Write as _},
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+};
+
+use ziggurat_black_box::PATIENCE;
+
+use crate::{
+    server::{Reply, Server},
+    support::{ID, SECRET, User},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ziggurat");
+
+/// Runs a shell line in a terminal and answers each question when it comes; what was seen.
+fn in_a_terminal(user: &User, line: &str, answers: &[(&str, &[u8])]) -> Option<String> {
+    let mut child = Command::new("script")
+        .args(["-qefc", line, "/dev/null"])
+        .env("HOME", user.home())
+        .env("ZIGGURAT_NO_KEYCHAIN", "1")
+        .env("SHELL", "/bin/sh")
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take().expect("piped");
+    let mut stdout = child.stdout.take().expect("piped");
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || {
+        let mut part = [0; 4096];
+        while let Ok(read @ 1..) = stdout.read(&mut part) {
+            if said.send(part[..read].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let (mut seen, mut answers) = (Vec::new(), answers.iter());
+    let mut next = answers.next();
+    while let Ok(part) = heard.recv_timeout(PATIENCE) {
+        seen.extend(part);
+        let text = String::from_utf8_lossy(&seen);
+        while let Some((question, typed)) = next
+            && text.contains(question)
+        {
+            stdin.write_all(typed).expect("typed");
+            next = answers.next();
+        }
+    }
+    child.wait().expect("ended");
+    Some(String::from_utf8(seen).expect("text"))
+}
+
+#[test]
+fn an_interrupt_at_the_secret_prompt_gives_the_echo_back_and_exits_130() {
+    let server = Server::platform(|_| Reply::json(200, "[]"));
+    let user = User::new();
+    let echo = "stty -a | tr ' ' '\\n' | grep -x -e echo -e -echo";
+    let line = format!(
+        "trap : INT; {echo}; {PROGRAM} platform auth login --api-url {}; echo \"exit $?\"; {echo}",
+        server.url()
+    );
+    let answers = [
+        ("Client ID: ", &b"some-id\n"[..]),
+        ("Client Secret: ", &[3]),
+    ];
+    let Some(seen) = in_a_terminal(&user, &line, &answers) else {
+        return;
+    };
+    let words: Vec<&str> = seen.split_whitespace().collect();
+    assert!(seen.contains("exit 130"), "{seen}");
+    assert_eq!(
+        (words.first(), words.last()),
+        (Some(&"echo"), Some(&"echo")),
+        "{seen}"
+    );
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_secret_is_not_shown_while_it_is_typed() {
+    let server = Server::platform(|_| Reply::json(200, "[]"));
+    let user = User::new();
+    let line = format!("{PROGRAM} platform auth login --api-url {}", server.url());
+    let (id, secret) = (format!("{ID}\n"), format!("{SECRET}\n"));
+    let answers = [
+        ("Client ID: ", id.as_bytes()),
+        ("Client Secret: ", secret.as_bytes()),
+    ];
+    let Some(seen) = in_a_terminal(&user, &line, &answers) else {
+        return;
+    };
+    assert!(seen.contains(&format!("Client ID: {ID}\r\n")), "{seen}");
+    assert!(
+        seen.contains("Client Secret: \r\nAuthenticated. "),
+        "{seen}"
+    );
+    assert!(!seen.contains(SECRET), "{seen}");
+    assert!(server.exchanges()[0].body.contains(SECRET));
+}
+
+#[test]
+fn a_person_is_told_what_is_waited_for_and_the_line_is_taken_back() {
+    let server = Server::platform(|_| Reply::Hang);
+    let user = User::of(&server);
+    let line = format!("{PROGRAM} platform tenant list --timeout 900ms");
+    let Some(seen) = in_a_terminal(&user, &line, &[]) else {
+        return;
+    };
+    let waiting = format!("waiting for 127.0.0.1:{} …\r\u{1b}[KError: ", server.port());
+    assert!(seen.contains(&waiting), "{seen:?}");
+}
+
+#[test]
+fn a_server_cannot_draw_on_the_terminal() {
+    let server = Server::platform(|_| {
+        let headers = vec![("X-Tricky", "a\u{9b}2Jb".to_owned())];
+        Reply::With(
+            400,
+            headers,
+            "{\"message\":\"a\\u001b[2Jb\\u202e\"}".to_owned(),
+        )
+    });
+    let user = User::of(&server);
+    for more in ["", "--debug", "-v"] {
+        let line = format!("{PROGRAM} platform api GET /x -i {more}");
+        let Some(seen) = in_a_terminal(&user, &line, &[]) else {
+            return;
+        };
+        assert!(
+            seen.contains("API error (400): a\\x1b[2Jb\\xe2\\x80\\xae"),
+            "{seen:?}"
+        );
+        assert!(!seen.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{seen:?}");
+    }
+}
