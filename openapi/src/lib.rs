@@ -1,6 +1,6 @@
 //! What the servers say of themselves, in OpenAPI 3.0.3.
 //!
-//! A document is put together from the handlers (`tools`, `rag`), lowered from the revision utoipa
+//! A document is put together from the handlers (`tools`, `rag`, `platform`), lowered from the revision utoipa
 //! writes to the one clients read ([`v3_0`]), and committed as JSON; a test fails when the two
 //! differ. A server sends the committed bytes: it knows nothing of how they came to be.
 //!
@@ -12,8 +12,9 @@
 //! ```
 //!
 //! After a change to a handler: `cargo run -p ziggurat-openapi > openapi/ziggurat-tools.json`,
-//! or the same with `-- rag` for the other one.
+//! or the same with `-- rag` or `-- platform` for the others.
 
+pub mod platform;
 pub mod rag;
 pub mod tools;
 pub mod v3_0;
@@ -23,6 +24,9 @@ pub const TOOLS: &str = include_str!("../ziggurat-tools.json");
 
 /// The document of the retrieval server, JSON.
 pub const RAG: &str = include_str!("../ziggurat-rag.json");
+
+/// The document of the account service, JSON.
+pub const PLATFORM: &str = include_str!("../ziggurat-platform.json");
 
 /// A page that shows the document of the server it comes from. It needs nothing from anywhere
 /// else.
@@ -40,6 +44,7 @@ mod tests {
         for (name, committed, generated) in [
             ("tools", TOOLS, tools::document()),
             ("rag", RAG, rag::document()),
+            ("platform", PLATFORM, platform::document()),
         ] {
             let committed: serde_json::Value = serde_json::from_str(committed).expect("JSON");
             assert!(
@@ -51,7 +56,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_a_name_of_its_own() {
-        for document in [tools::document(), rag::document()] {
+        for document in [tools::document(), rag::document(), platform::document()] {
             let document = document.expect("nothing unknown");
             let mut names = Vec::new();
             for methods in document["paths"].as_object().expect("paths").values() {

@@ -57,10 +57,10 @@ mod users;
 mod well_known;
 mod words;
 
-use axum::Router;
+use axum::{Router, body::Body, routing::get_service};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 
-use crate::accounts::WallClock;
+use crate::{accounts::WallClock, rest::Document};
 
 pub use self::{
     hooks::Hooks,
@@ -80,6 +80,9 @@ pub use self::{
     well_known::{JWKS, METADATA, REVOCATIONS},
 };
 
+/// Where the description of the interface is, for everybody.
+pub const DESCRIPTION: &str = "/account/v1/openapi.json";
+
 /// How accounts are served.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -88,6 +91,8 @@ pub struct Options {
     pub attempts: Attempts,
     /// Where failed exchanges take the time from.
     pub clock: WallClock,
+    /// The description of the interface, JSON.
+    pub document: &'static str,
 }
 
 /// What the service says of itself, without the documents for servers that trust it.
@@ -115,19 +120,27 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
         options.attempts,
         &options.clock,
     );
+    let document = Document::<Body>::new("application/json", options.document);
     let known = [
         clients::routes(store.clone()),
         invites::routes(store.clone()),
         memberships::routes(store.clone()),
         tenants::routes(store.clone()),
         users::routes(store.clone()),
+        described("/account/v1/open-api", document.clone()),
     ];
     known
         .into_iter()
         .fold(Router::new(), Router::merge)
         // Of what is not there everybody is told that it is not there.
         .route_layer(gate::layer(store.clone(), tokens.clone()))
+        .merge(described(DESCRIPTION, document))
         .merge(oauth::routes(exchange))
         .merge(well_known::routes(store, tokens))
         .fallback(async || reply::no_route())
+}
+
+fn described(path: &str, document: Document<Body>) -> Router {
+    let here = get_service(document).fallback(async || reply::no_method());
+    Router::new().route(path, here)
 }

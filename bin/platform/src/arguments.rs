@@ -73,6 +73,7 @@ impl Arguments {
             ("help", Task::Help),
             ("h", Task::Help),
             ("version", Task::Version),
+            ("openapi", Task::Describe),
             ("check-config", Task::Check),
         ] {
             if flags.has(name) {

@@ -5,6 +5,8 @@
 //! environment comes in as [`Surroundings`].
 
 mod raw;
+#[cfg(test)]
+mod tests;
 
 use std::{
     net::SocketAddr,

@@ -49,6 +49,7 @@ pub fn run(
     let outcome = match arguments.task {
         Task::Help => print(&arguments::usage()),
         Task::Version => print(&version()),
+        Task::Describe => print(ziggurat_openapi::PLATFORM),
         Task::Check => check(&arguments),
         _ => act(&arguments, listening),
     };

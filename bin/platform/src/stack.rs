@@ -37,6 +37,7 @@ pub(crate) fn build(
     let mut options = Options::default();
     options.attempts = configuration.attempts;
     options.clock = clock.clone();
+    options.document = ziggurat_openapi::PLATFORM;
     let mut service = platform::service(store, tokens, &options);
     if configuration.tests.are_hooked {
         service = Hooks::new(clock).on(service);

@@ -21,7 +21,7 @@ use ziggurat_layers::{
 use super::{
     Store, Tokens,
     input::{self, Kind, Members},
-    reply::{Refused, invalid, no_method, unauthorized},
+    reply::{ErrorBody, Refused, invalid, no_method, unauthorized},
 };
 use crate::{accounts::WallClock, program::Secret};
 
@@ -31,7 +31,7 @@ pub(super) const NO_STORE: AppendHeaders<[(HeaderName, &str); 1]> =
 
 /// What this area says of itself.
 #[derive(Debug, OpenApi)]
-#[openapi(paths(exchange), components(schemas(TokenRequest)))]
+#[openapi(paths(exchange), components(schemas(TokenRequest, ErrorBody)))]
 pub(super) struct Description;
 
 /// How many exchanges may fail.
@@ -64,7 +64,7 @@ struct TokenRequest {
     #[schema(value_type = String)]
     client_secret: Option<Secret>,
     /// How it signs in: there is one way.
-    #[schema(value_type = String, required = false, pattern = "^client_credentials$")]
+    #[schema(nullable = false, pattern = "^client_credentials$")]
     grant_type: Option<String>,
 }
 

@@ -10,6 +10,7 @@ pub(crate) enum Task {
     Help,
     Version,
     Check,
+    Describe,
     Serve,
     Init,
     ListTenants,
@@ -83,6 +84,11 @@ pub(super) const GLOBAL: &[Flag] = &[
         "PATH",
         "where the file and the keys are (data_dir)",
     ),
+    flag(
+        "token-lifetime",
+        "DURATION",
+        "how long tokens are good (tokens.lifetime)",
+    ),
     switch(
         "check-config",
         "say what is wrong with the configuration, and end",
@@ -96,6 +102,7 @@ pub(super) const GLOBAL: &[Flag] = &[
         "TIME",
         "have its clock stand still there; for tests",
     ),
+    switch("openapi", "print the OpenAPI document, and end"),
     switch("version", "print the version, and end"),
     switch("help", "print this, and end"),
     switch("h", "the same"),

@@ -146,6 +146,7 @@ impl RawServer {
             public_url: flags
                 .owned("public-url")
                 .or(self.public_url)
+                .filter(|url| !url.is_empty())
                 .and_then(|url| public_url(&url, problems)),
             tls: self.tls.and_then(|tls| tls.check(around, problems)),
             shutdown_timeout: problems

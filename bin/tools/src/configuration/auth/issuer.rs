@@ -66,9 +66,11 @@ impl RawIssuer {
             let reason = "has to be the address of this server, as its clients know it";
             return Err(Invalid::key(PUBLIC, reason));
         }
+        let jwks_url = self.jwks_url.filter(|url| !url.is_empty());
+        let revocations_url = self.revocations_url.filter(|url| !url.is_empty());
         for (key, url) in [
-            ("http.auth.issuer.jwks_url", &self.jwks_url),
-            ("http.auth.issuer.revocations_url", &self.revocations_url),
+            ("http.auth.issuer.jwks_url", &jwks_url),
+            ("http.auth.issuer.revocations_url", &revocations_url),
         ] {
             url.as_ref().map_or(Ok(()), |url| is_safe(key, url))?;
         }
@@ -92,8 +94,8 @@ impl RawIssuer {
             audience: self.audience.unwrap_or_default(),
             scopes,
             databases: self.databases.unwrap_or_default(),
-            jwks_url: self.jwks_url,
-            revocations_url: self.revocations_url,
+            jwks_url,
+            revocations_url,
             accepts_when_unreachable: match self.when_unreachable.as_deref() {
                 None | Some("" | "refuse") => false,
                 Some("accept") => true,

@@ -1,0 +1,136 @@
+//! How a server starts, listens and ends, and what its configuration may be.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use ziggurat_black_box::{Client, Program};
+
+use crate::support::{Home, request};
+
+#[test]
+fn it_ends_in_good_order_when_it_is_told_to() {
+    let home = Home::new();
+    for signal in [Signal::TERM, Signal::INT] {
+        let (mut program, _client) = home.serve();
+        program.signal(signal);
+        assert_eq!(program.ended().code(), Some(0));
+        assert!(program.whole_log().contains("INFO shutting down"));
+        assert!(
+            !home.file("data/platform.db-wal").exists(),
+            "one whole file"
+        );
+    }
+}
+
+#[test]
+fn the_document_is_for_everybody_and_the_other_one_for_those_with_a_token() {
+    let home = Home::new();
+    let (_program, session, _) = home.started();
+    let plain = Client::new(session.client.address().to_owned());
+    let public = plain.get("/account/v1/openapi.json");
+    assert_eq!(public.status, 200);
+    assert_eq!(public.json()["openapi"], "3.0.3");
+    assert_eq!(plain.get("/account/v1/open-api").status, 401);
+    assert_eq!(session.get("/open-api").json(), public.json());
+    let printed = home.ran(&["-openapi"]).stdout;
+    let printed: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(printed, public.json());
+}
+
+#[test]
+fn every_response_has_a_number_and_a_body_may_be_so_large_only() {
+    let home = Home::new();
+    let (_program, session, _) = home.started();
+    let one = session.get("/clients");
+    let two = session.get("/nothing");
+    let (one, two) = (one.header("x-request-id"), two.header("x-request-id"));
+    assert!(one.is_some() && two.is_some() && one != two);
+    let large = json!({"name": "a".repeat(1 << 20), "description": ""});
+    let answer = request(&session.client, "POST", "/account/v1/clients", Some(&large));
+    assert_eq!(
+        (answer.status, &answer.json()["code"]),
+        (413, &json!(413)),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_configuration_is_said_at_once() {
+    let home = Home::new();
+    home.configure(
+        "server: {address: nowhere, public_url: 'ftp://a', shutdown_timeout: soon, \
+         tls: {cert_file: /no/cert}, trusted_proxies: [x]}\n\
+         tokens: {lifetime: 5m, audience: ['a b'], scope: ' '}\n\
+         state: {url: 'mysql://app:swordfish@db/x'}\n\
+         rate_limit: {failures_per_address: often}\n",
+    );
+    for words in [&["-check-config"][..], &[]] {
+        let ran = home.ran(words);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        for key in [
+            "server.address",
+            "server.public_url",
+            "server.shutdown_timeout",
+            "server.tls.cert_file",
+            "server.tls.key_file",
+            "server.trusted_proxies",
+            "tokens.lifetime",
+            "tokens.audience",
+            "tokens.scope",
+            "state.url",
+            "rate_limit.failures_per_address",
+        ] {
+            assert!(
+                ran.stderr.contains(&format!("{key}: ")),
+                "{key}: {}",
+                ran.stderr
+            );
+        }
+        assert!(!ran.stderr.contains("swordfish"), "{}", ran.stderr);
+    }
+    home.configure("sever: {}\ntokens: {lifetime: 1h}\n");
+    let ran = home.ran(&["-check-config"]);
+    assert_eq!(
+        (ran.code, &*ran.stdout),
+        (Some(0), "the configuration is good\n")
+    );
+    assert!(
+        ran.stderr.contains("warning: unknown key 'sever'"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn secrets_in_the_clear_are_worth_a_warning_and_never_in_the_log() {
+    let home = Home::new().with_flags(&["-addr", "0.0.0.0:0"]);
+    let made = home.done(&["init"]);
+    let (program, _) = Program::listening(&mut home.command(&[]));
+    assert!(
+        program
+            .log()
+            .contains("WARN secrets and tokens are sent in the clear")
+    );
+    let secret = made["client_secret"].as_str().expect("a text");
+    assert!(!program.log().contains(secret));
+}
+
+#[test]
+fn https_is_served_where_there_is_a_certificate() {
+    let home = Home::new();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+    home.replace(&home.file("cert.pem"), &made.cert.pem());
+    home.replace(&home.file("key.pem"), &made.signing_key.serialize_pem());
+    let folder = home.path().display().to_string();
+    home.configure(&format!(
+        "server: {{tls: {{cert_file: {folder}/cert.pem, key_file: {folder}/key.pem}}}}\n"
+    ));
+    let (program, client) = home.serve();
+    assert!(program.log().contains("listening on https://127.0.0.1:"));
+    assert!(
+        program
+            .log()
+            .contains("tokens are issued by https://127.0.0.1:")
+    );
+    let plain = client.get("/account/v1/openapi.json");
+    assert_eq!(plain.status, 400, "it speaks HTTPS");
+}
