@@ -92,6 +92,7 @@ mod tests;
 mod text;
 mod tool;
 pub mod tools;
+mod unattended;
 mod vendor;
 mod wire;
 
@@ -149,6 +150,7 @@ pub use self::{
         Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, Tools,
     },
+    unattended::{Attendant, Unattended},
 };
 
 /// What a server calls itself.
@@ -195,6 +197,7 @@ pub struct Mcp {
     sanitizer: Sanitizer,
     seal: Seal,
     changes: Option<Changes>,
+    unattended: Option<Unattended>,
 }
 
 /// Everything that is settled when the service is built.
@@ -232,6 +235,8 @@ enum State {
         result: ToolFuture,
         /// If the client wants to know.
         pulse: Option<Pulse>,
+        /// Who finishes the call if the client is gone; nobody, where that cancels it.
+        unattended: Option<Unattended>,
     },
     Reading {
         uri: String,
@@ -322,6 +327,7 @@ impl Mcp {
             sanitizer,
             seal: Seal::random(),
             changes: None,
+            unattended: None,
         })
     }
 
@@ -351,6 +357,14 @@ impl Mcp {
         } = &*self.room;
         self.faces = Arc::new(Faces::new(server, tools, resources, prompts, true));
         self.changes = Some(changes);
+        self
+    }
+
+    /// Has calls finished whose client is gone, in the revisions in which that is no
+    /// cancellation and where one is negotiated over HTTP.
+    #[must_use]
+    pub fn with_unattended(mut self, unattended: Unattended) -> Self {
+        self.unattended = Some(unattended);
         self
     }
 
@@ -430,6 +444,7 @@ impl Room {
                     record,
                     result,
                     pulse,
+                    unattended: None,
                 })
             }
             Some(Found::Disabled) => {
@@ -498,6 +513,7 @@ impl Future for ResponseFuture {
                 record,
                 result,
                 pulse,
+                ..
             } => {
                 let Poll::Ready(result) = result.as_mut().poll(cx) else {
                     if let Some(pulse) = pulse {
@@ -538,6 +554,21 @@ impl Future for ResponseFuture {
             Some(face) => face.fault(fault, this.sanitizer),
             None => fault.into_reply(this.sanitizer),
         })))
+    }
+}
+
+impl Drop for ResponseFuture {
+    fn drop(&mut self) {
+        let state = mem::replace(&mut self.state, State::Ready(None));
+        if let State::Calling {
+            record: Some(record),
+            result,
+            unattended: Some(unattended),
+            ..
+        } = state
+        {
+            unattended.take_over(record, result);
+        }
     }
 }
 

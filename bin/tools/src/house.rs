@@ -11,7 +11,7 @@ use ziggurat_services::{
         issuer::{Guard, Issuer},
     },
     databases::{Configured, Databases},
-    mcp::Mcp,
+    mcp::{Mcp, Unattended},
     pg::lease::Pools,
     rest::llm::Proxy,
     store::Shared,
@@ -77,6 +77,9 @@ impl House {
             &knowledge,
             &providers,
         )?;
+        let (unattended, attendant) = Unattended::new();
+        let mcp = mcp.with_unattended(unattended);
+        tasks.spawn(attendant.run());
         tasks.spawn(knowledge.warm());
         let mut guard = None;
         if let Some(accounts) = &accounts {

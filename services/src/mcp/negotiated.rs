@@ -68,6 +68,10 @@ impl Mcp {
         let record = Record::begin(name, &call);
         match found {
             Some(Found::Tool(tool)) => {
+                // Hanging up is cancelling only in the modern era, and on lines there is no
+                // hanging up on one call.
+                let outlives = is_on(&call, Carrier::Http) && !is_modern(&call, None);
+                let unattended = self.unattended.clone().filter(|_| outlives);
                 let pulse = call.head().extensions.get().and_then(Pulse::of);
                 let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
                 let request = ToolRequest::new(caller, call, named.arguments);
@@ -80,6 +84,7 @@ impl Mcp {
                     record,
                     result,
                     pulse,
+                    unattended,
                 })
             }
             Some(Found::Disabled) => {
@@ -205,6 +210,11 @@ fn is_modern(call: &Call, carrier: Option<Carrier>) -> bool {
     context.is_some_and(|context| {
         context.revision().is_modern() && carrier.is_none_or(|it| it == context.carrier())
     })
+}
+
+fn is_on(call: &Call, carrier: Carrier) -> bool {
+    let context = call.head().extensions.get::<Context>();
+    context.is_some_and(|context| context.carrier() == carrier)
 }
 
 fn principal(call: &Call) -> String {

@@ -374,3 +374,25 @@ fn on_lines_a_modern_request_is_served_and_progress_is_told() {
         (&json!("slow"), &json!("complete"))
     );
 }
+
+#[test]
+fn a_legacy_client_that_hangs_up_has_cancelled_nothing() {
+    let postgres = Postgres::with("CREATE TABLE t (n int)");
+    let home = Home::new();
+    let entry = postgres.entry("main");
+    home.configure(&format!("databases:\n{entry}    allow_writes: true\n"));
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let statement = "INSERT INTO t SELECT 1 FROM pg_sleep(4)";
+    let params = json!({
+        "name": "query_database",
+        "arguments": {"query": statement},
+        "_meta": {"progressToken": "p"},
+    });
+    let headers = format!("{JSON}{BOTH}mcp-protocol-version: 2025-11-25\r\n");
+    let body = message("tools/call", &params);
+    let stream = client.open("/mcp", &headers, &body, "\"progress\":3.0");
+    postgres.wait_for_running("INSERT INTO t", 1);
+    stream.shutdown(Shutdown::Both).expect("open");
+    drop(stream);
+    postgres.wait_until("(SELECT count(*) FROM t) = 1");
+}
