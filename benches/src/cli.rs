@@ -37,7 +37,7 @@ impl Shell {
     pub fn new() -> Self {
         let shell = Self {
             program: env::var_os("ZIGGURAT_BENCH_CLI").map_or_else(
-                || program::build_of("ziggurat-cli", "ziggurat"),
+                || program::build_as("cli", "ziggurat-cli", "ziggurat"),
                 PathBuf::from,
             ),
             home: tempfile::tempdir().expect("a folder"),

@@ -141,13 +141,14 @@ impl Home {
 
 /// Builds a program as a release is, and says where it is.
 pub(crate) fn build(name: &str) -> PathBuf {
-    build_of(name, name)
+    build_as("release", name, name)
 }
 
-/// Builds a program that is not named like its package.
-pub(crate) fn build_of(package: &str, name: &str) -> PathBuf {
+/// Builds a program with a profile of its own, which is not named like its package.
+pub(crate) fn build_as(profile: &str, package: &str, name: &str) -> PathBuf {
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", package, "--bin", name])
+        .args(["build", "--profile", profile, "--package", package])
+        .args(["--bin", name])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
