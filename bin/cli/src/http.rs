@@ -11,6 +11,7 @@ pub(crate) mod mask;
 pub(crate) mod message;
 mod proxy;
 mod retry;
+mod session;
 mod tls;
 pub(crate) mod transport;
 
@@ -18,24 +19,16 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
-use jiff::Timestamp;
 
 pub(crate) use self::message::{Incoming as Answer, Recorded};
 use self::{
     address::Address,
     log::{Level, Log},
     message::{Outcome, Outgoing, Purpose, Trouble},
+    session::Session,
     transport::Transport,
 };
-use crate::{
-    context::Context,
-    credentials::{self, Credentials, Source},
-    failure::Failure,
-    token::{Token, cache::Cache, exchange},
-};
-
-/// How long a command waits for another one that is exchanging the same credential.
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::{context::Context, credentials::Credentials, failure::Failure};
 
 /// The account API, as a command sees it.
 pub(crate) struct Api<'c, 'a> {
@@ -66,20 +59,6 @@ pub(crate) struct Call<'r> {
     /// On top of those every request has.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Bytes>,
-}
-
-/// A connection of one command.
-struct Session {
-    address: Address,
-    credentials: Credentials,
-    held: Option<Held>,
-}
-
-/// A token in use.
-struct Held {
-    token: Token,
-    /// This process obtained it: if it is refused, another one will be too.
-    is_minted: bool,
 }
 
 // === impl Api ===
@@ -193,25 +172,31 @@ impl<'c, 'a> Api<'c, 'a> {
     ///
     /// No credential, no token, or no answer.
     pub(crate) async fn call(&mut self, call: &Call<'_>) -> Result<Sent, Failure> {
-        loop {
-            let (bearer, is_minted) = self.bearer().await?;
-            let request = self.outgoing(call, &bearer)?;
-            let outcome = self
-                .transport
-                .send(&request, &mut *self.context.streams.stderr)
-                .await
-                .map_err(|trouble| self.unanswered(call, &request, &trouble))?;
-            match outcome {
-                Outcome::Stopped(recorded) => return Ok(Sent::Stopped(recorded)),
-                // The server refused before it acted, so even a write may be sent again.
-                Outcome::Answer(answer)
-                    if answer.status == StatusCode::UNAUTHORIZED && !is_minted =>
-                {
-                    self.drop_token();
-                }
-                Outcome::Answer(answer) => return Ok(Sent::Answer(answer)),
+        let (bearer, is_minted) = self.bearer().await?;
+        let sent = self.sent(call, &bearer).await?;
+        match &sent {
+            // The server refused before it acted, so even a write may be sent again. Once: a token
+            // that was just obtained, here or by another command, is not refused for its age.
+            Sent::Answer(answer) if answer.status == StatusCode::UNAUTHORIZED && !is_minted => {
+                self.drop_token();
+                let (bearer, _) = self.bearer().await?;
+                self.sent(call, &bearer).await
             }
+            _ => Ok(sent),
         }
+    }
+
+    async fn sent(&mut self, call: &Call<'_>, bearer: &str) -> Result<Sent, Failure> {
+        let request = self.outgoing(call, bearer)?;
+        let outcome = self
+            .transport
+            .send(&request, &mut *self.context.streams.stderr)
+            .await
+            .map_err(|trouble| self.unanswered(call, &request, &trouble))?;
+        Ok(match outcome {
+            Outcome::Stopped(recorded) => Sent::Stopped(recorded),
+            Outcome::Answer(answer) => Sent::Answer(answer),
+        })
     }
 
     /// The failure an answer stands for.
@@ -229,44 +214,6 @@ impl<'c, 'a> Api<'c, 'a> {
     /// The credential in use.
     pub(crate) fn credentials(&mut self) -> Result<Credentials, Failure> {
         Ok(self.session()?.credentials.clone())
-    }
-
-    /// Exchanges a credential for a token; nothing is kept.
-    ///
-    /// # Errors
-    ///
-    /// The token endpoint refused, or did not answer.
-    pub(crate) async fn exchange(
-        &mut self,
-        address: &Address,
-        client_id: &str,
-        secret: &str,
-    ) -> Result<Token, Failure> {
-        self.warn_of_listeners(address);
-        self.transport.mask.learn(secret);
-        let timeout = self.context.connection.timeout;
-        let request = exchange::request(address, client_id, secret, timeout, own_headers());
-        let about = |failure: Failure, mask: &mask::Mask| {
-            failure.with_request("POST", mask.url(&request.url))
-        };
-        let mask = |transport: &Transport<'_>, trouble: &Trouble| {
-            about(
-                exchange::unanswered(trouble, address, &transport.mask),
-                &transport.mask,
-            )
-        };
-        let outcome = self
-            .transport
-            .send(&request, &mut *self.context.streams.stderr)
-            .await
-            .map_err(|trouble| mask(&self.transport, &trouble))?;
-        let Outcome::Answer(answer) = outcome else {
-            return Err(Failure::general("a dry run stopped the token exchange"));
-        };
-        let token = exchange::token(&answer, address, Timestamp::now(), &self.transport.mask)
-            .map_err(|failure| about(failure, &self.transport.mask))?;
-        self.transport.mask.learn(&token.bearer);
-        Ok(token)
     }
 
     /// Sends a request that carries no credential, and is not repeated.
@@ -294,127 +241,6 @@ impl<'c, 'a> Api<'c, 'a> {
     /// What is masked in this command.
     pub(crate) fn mask(&self) -> &mask::Mask {
         &self.transport.mask
-    }
-
-    /// The token to send, and whether this process obtained it.
-    async fn bearer(&mut self) -> Result<(String, bool), Failure> {
-        let now = Timestamp::now();
-        let leaves_no_trace = self.leaves_no_trace;
-        let session = self.session()?;
-        if let Some(held) = &session.held
-            && held.token.is_fresh(now)
-        {
-            return Ok((held.token.bearer.clone(), held.is_minted));
-        }
-        let address = session.address.clone();
-        let mut credentials = session.credentials.clone();
-        if !credentials.may_be_cached() || leaves_no_trace {
-            if let Some(token) = self.cached(&address, &mut credentials)? {
-                return Ok(self.hold(token, credentials, false));
-            }
-            let token = self.minted(&address, &mut credentials).await?;
-            return Ok(self.hold(token, credentials, true));
-        }
-        if let Some(token) = self.cached(&address, &mut credentials)? {
-            return Ok(self.hold(token, credentials, false));
-        }
-        let cache = self.cache();
-        let patience = self.context.connection.timeout.unwrap_or(PATIENCE);
-        // Of many commands at once with a cold cache one exchanges; the others find its token.
-        let lock = cache.lock(patience.min(PATIENCE));
-        if let Some(token) = self.cached(&address, &mut credentials)? {
-            return Ok(self.hold(token, credentials, false));
-        }
-        let token = self.minted(&address, &mut credentials).await?;
-        let fingerprint = credentials
-            .fingerprint(&address, self.context)
-            .map_err(credentials::Missing::into_failure)?;
-        if let Err(error) = cache.save(&token, &fingerprint) {
-            let log = self.transport_log();
-            let notes = &mut *self.context.streams.stderr;
-            log.remark(notes, &format!("Warning: the token is not kept: {error}"));
-        }
-        drop(lock);
-        Ok(self.hold(token, credentials, true))
-    }
-
-    fn cached(
-        &self,
-        address: &Address,
-        credentials: &mut Credentials,
-    ) -> Result<Option<Token>, Failure> {
-        if !credentials.may_be_cached() {
-            return Ok(None);
-        }
-        let Some(cached) = self.cache().load() else {
-            return Ok(None);
-        };
-        if !cached.token.is_fresh(Timestamp::now()) {
-            return Ok(None);
-        }
-        let fingerprint = credentials
-            .fingerprint(address, self.context)
-            .map_err(credentials::Missing::into_failure)?;
-        Ok((cached.fingerprint == fingerprint).then_some(cached.token))
-    }
-
-    async fn minted(
-        &mut self,
-        address: &Address,
-        credentials: &mut Credentials,
-    ) -> Result<Token, Failure> {
-        if self.mints_nothing {
-            return Err(Failure::auth("no token is cached"));
-        }
-        let secret = credentials
-            .secret(self.context)
-            .map_err(credentials::Missing::into_failure)?;
-        self.exchange(address, &credentials.client_id, &secret)
-            .await
-    }
-
-    fn hold(&mut self, token: Token, credentials: Credentials, is_minted: bool) -> (String, bool) {
-        self.transport.mask.learn(&token.bearer);
-        let bearer = token.bearer.clone();
-        if let Some(session) = &mut self.session {
-            session.credentials = credentials;
-            session.held = Some(Held { token, is_minted });
-        }
-        (bearer, is_minted)
-    }
-
-    /// Forgets a token that was refused, here and in the cache, unless another command has put a
-    /// newer one there meanwhile.
-    fn drop_token(&mut self) {
-        let held = self
-            .session
-            .as_mut()
-            .and_then(|session| session.held.take());
-        let cache = self.cache();
-        let is_ours = cache
-            .load()
-            .zip(held)
-            .is_some_and(|(cached, held)| cached.token.bearer == held.token.bearer);
-        if is_ours {
-            // A token that cannot be removed is refused again, and dropped again.
-            let _ = cache.clear();
-        }
-    }
-
-    fn session(&mut self) -> Result<&mut Session, Failure> {
-        if self.session.is_none() {
-            let credentials =
-                Credentials::resolve(self.context).map_err(credentials::Missing::into_failure)?;
-            let address = credentials::address(self.context, credentials.source == Source::Env)?;
-            self.session = Some(Session {
-                address,
-                credentials,
-                held: None,
-            });
-        }
-        self.session
-            .as_mut()
-            .ok_or_else(|| Failure::general("no session"))
     }
 
     fn outgoing(&self, call: &Call<'_>, bearer: &str) -> Result<Outgoing, Failure> {
@@ -454,24 +280,6 @@ impl<'c, 'a> Api<'c, 'a> {
         self.session
             .as_ref()
             .map(|session| session.address.join(path))
-    }
-
-    fn cache(&self) -> Cache {
-        Cache::of(&self.context.config.cache_folder(), &self.context.profile)
-    }
-
-    fn transport_log(&self) -> Log {
-        self.transport.log
-    }
-
-    fn warn_of_listeners(&mut self, address: &Address) {
-        if address.is_open_to_listeners() {
-            let shown = address.as_str();
-            self.context.streams.note(format_args!(
-                "Warning: {shown} is plain http: whoever is on the way there can read the \
-                 credential and take it"
-            ));
-        }
     }
 }
 

@@ -197,6 +197,31 @@ fn a_cache_that_cannot_be_read_or_written_is_no_failure() {
     );
 }
 
+/// Answers the first tokens of this many with a refusal.
+fn refusing(first: usize) -> Server {
+    Server::platform(move |seen| {
+        let bearer = seen.header("authorization").unwrap_or_default();
+        let number = bearer.rsplit('-').next().and_then(|it| it.parse().ok());
+        if number.unwrap_or(0) <= first {
+            Reply::json(401, r#"{"code":401,"message":"revoked"}"#)
+        } else {
+            Reply::json(200, TENANTS)
+        }
+    })
+}
+
+#[test]
+fn doctor_passes_over_a_refused_token_and_leaves_it_where_it_is() {
+    let server = refusing(1);
+    let user = User::of(&server);
+    user.platform(&["tenant", "list"]);
+    let kept = fs::read(user.cache("default")).expect("a cache");
+    let ran = user.platform(&["doctor", "--strict"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(server.exchanges().len(), 2);
+    assert_eq!(fs::read(user.cache("default")).expect("a cache"), kept);
+}
+
 #[test]
 fn the_kept_token_is_for_its_owner_alone_and_says_when_it_ends() {
     let server = tenants();
