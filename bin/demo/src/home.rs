@@ -58,6 +58,11 @@ impl Home {
         })
     }
 
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Writes the configuration of `ziggurat-tools` for this database, and says where it is.
     pub(crate) fn configure_tools(&self, database: &Address) -> anyhow::Result<PathBuf> {
         self.configure("ziggurat-tools.yaml", &self.tools(database))
@@ -200,7 +205,7 @@ fn read(path: &Path) -> io::Result<Option<SecretString>> {
 }
 
 /// Writes a file nobody else can read.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new()
         .write(true)
         .create(true)

@@ -1,6 +1,7 @@
-//! `cargo demo`: a PostgreSQL with sample data, and `ziggurat-tools` and `ziggurat-rag` in front
-//! of it, in one command.
+//! `cargo demo`: a PostgreSQL with sample data, `ziggurat-tools` and `ziggurat-rag` in front of
+//! it, and `ziggurat-platform` beside them, in one command.
 
+mod accounts;
 mod answers;
 mod arguments;
 mod clients;
@@ -30,8 +31,8 @@ use tracing_subscriber::{
 };
 
 use crate::{
-    answers::Answers, arguments::Arguments, home::Home, shop::Shop, signals::Signals,
-    welcome::Welcome,
+    accounts::Accounts, answers::Answers, arguments::Arguments, home::Home, shop::Shop,
+    signals::Signals, welcome::Welcome,
 };
 
 /// Where clients expect a server first.
@@ -109,6 +110,7 @@ fn serve(
     words.extend(["-http".into(), "-addr".into(), address.into()]);
     let configuration = home.configure_answers(&database, answers::free_port()?)?;
     let answers = Answers::start(configuration)?;
+    let accounts = runtime.block_on(Accounts::start(home.folder(), arguments.port.is_none()))?;
     let code = ziggurat_tools::run(words, |address| {
         let welcome = Welcome {
             address,
@@ -117,12 +119,14 @@ fn serve(
             password: home.password.expose_secret(),
             server: shop.version(),
             program: &program,
+            profile: &accounts.profile,
             kept: arguments.keep.as_deref(),
         };
         // Whoever closed standard output does not want to know.
         say(&welcome.to_string()).ok();
     });
     answers.end();
+    accounts.end();
     Ok(code)
 }
 
@@ -146,7 +150,12 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
 
 /// Keeps the log, which would hide the welcome, to what goes wrong in the server.
 fn say_only_what_is_wrong() {
-    let ours = ["ziggurat_layers", "ziggurat_services", "ziggurat_tools"];
+    let ours = [
+        "ziggurat_layers",
+        "ziggurat_platform",
+        "ziggurat_services",
+        "ziggurat_tools",
+    ];
     let filter = Targets::new()
         .with_targets(ours.map(|name| (name, Level::WARN)))
         // It warns of provider local, and the welcome says what that is.

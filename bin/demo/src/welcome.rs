@@ -15,6 +15,8 @@ pub(crate) struct Welcome<'a> {
     pub(crate) server: &'a str,
     /// The program of the demo.
     pub(crate) program: &'a Path,
+    /// The configuration of the command line.
+    pub(crate) profile: &'a Path,
     pub(crate) kept: Option<&'a Path>,
 }
 
@@ -27,8 +29,10 @@ impl fmt::Display for Welcome<'_> {
             password,
             server,
             program,
+            profile,
             kept,
         } = *self;
+        let profile = profile.display();
         let url = format!("http://{address}/mcp/v1");
         let http = Server::http(&url, token);
         let stdio = Server::stdio(program, kept);
@@ -61,6 +65,10 @@ Ask the handbook, for the whole answer and its sources, or as a stream:
   curl -sN http://{answers}/v1/pipelines/handbook \
     -d '{{"query":"How do I wash wool?","stream":true}}'
 
+Manage the account of the demo, after cargo install --path bin/cli:
+
+  ziggurat --config {profile} platform auth whoami
+
 Paste into an MCP client that speaks HTTP. Claude Code (.mcp.json), Cursor (~/.cursor/mcp.json):
 
   {http}
@@ -87,13 +95,17 @@ Then ask: Which category earned most last spring? What should I do with my pots 
             stdio = stdio.in_mcp_servers(),
             stdio_in_vs_code = stdio.in_servers(),
         )?;
-        match kept {
-            Some(folder) => writeln!(
-                f,
-                "Ctrl-C stops it; the data, the token and the user stay in {}.",
-                folder.display()
-            ),
-            None => writeln!(f, "Ctrl-C stops it and leaves nothing behind."),
-        }
+        say_how_it_ends(kept, f)
+    }
+}
+
+fn say_how_it_ends(kept: Option<&Path>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match kept {
+        Some(folder) => writeln!(
+            f,
+            "Ctrl-C stops it; the data, the token and the user stay in {}.",
+            folder.display()
+        ),
+        None => writeln!(f, "Ctrl-C stops it and leaves nothing behind."),
     }
 }

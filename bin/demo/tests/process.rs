@@ -303,6 +303,46 @@ fn the_handbook_answers_as_it_is_printed_whole_and_as_a_stream() {
     demo.stop();
 }
 
+/// What stands behind a key in a line of its own.
+fn value<'a>(configuration: &'a str, key: &str) -> &'a str {
+    let found = configuration.lines().find_map(|line| {
+        let (name, value) = line.trim().split_once(": ")?;
+        (name == key).then_some(value)
+    });
+    found.expect(key).trim_matches('"')
+}
+
+#[test]
+fn the_profile_of_the_command_line_signs_in() {
+    let demo = Demo::start(&[]);
+    let line = demo.welcome.lines().find(|line| line.contains("--config "));
+    let path = line.and_then(|line| line.trim().split(' ').nth(2));
+    let path = Path::new(path.expect("a path"));
+    let about = fs::metadata(path).expect("written");
+    assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    let profile = fs::read_to_string(path).expect("text");
+    let service = value(&profile, "api_url").strip_prefix("http://");
+    let service = service.expect("an address");
+    let body = json!({
+        "client_id": value(&profile, "client_id"),
+        "client_secret": value(&profile, "client_secret"),
+    });
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(service).expect("listening");
+    write!(
+        stream,
+        "POST /account/v1/oauth/token HTTP/1.0\r\nhost: a\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("answered");
+    assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
+    assert!(answer.contains("\"access_token\":"), "{answer}");
+    demo.stop();
+}
+
 #[test]
 fn the_configurations_for_http_name_the_server_that_runs() {
     let demo = Demo::start(&[]);

@@ -543,7 +543,6 @@ async fn a_key_for_something_else_is_none() {
             Some(Err(Denied::Invalid)),
             "{name}: {value}"
         );
-        assert!(own.issuer.verify(&token).await.is_err());
         signer.jwk = before;
     }
 }

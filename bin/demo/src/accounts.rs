@@ -1,0 +1,147 @@
+//! `ziggurat-platform` beside the other servers, and a profile for the command line.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::mpsc,
+    thread::{self, JoinHandle},
+};
+
+use anyhow::{Context as _, bail};
+use rustix::process::{self, Signal, kill_process};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use ziggurat_services::platform::{ClientDraft, Owner, Store, TenantDraft};
+
+use crate::home::write;
+
+/// Where the command line looks for the service.
+const USUAL_PORT: u16 = 8090;
+
+/// A port nobody has.
+const ANY: &str = "127.0.0.1:0";
+
+/// What the client of the demo signs in with.
+const CREDENTIALS: &str = "client.json";
+
+/// The account service.
+pub(crate) struct Accounts {
+    running: JoinHandle<ExitCode>,
+    /// The configuration of the command line.
+    pub(crate) profile: PathBuf,
+}
+
+// === impl Accounts ===
+
+impl Accounts {
+    /// Starts it with what is kept in this folder, and waits until it takes connections.
+    ///
+    /// The first time a tenant and a client are made. What the client signs in with is written
+    /// for the command line, in a configuration of its own: nobody's profiles are touched. Whoever
+    /// chooses ports has this one choose its own.
+    pub(crate) async fn start(folder: &Path, is_usual: bool) -> anyhow::Result<Self> {
+        let kept = folder.join("platform");
+        let (id, secret) = client(&kept).await.context("making an account")?;
+        let (tell, told) = mpsc::channel();
+        let address = if is_usual {
+            usual_address()
+        } else {
+            ANY.to_owned()
+        };
+        let data = kept.clone();
+        let running = thread::Builder::new()
+            .name("ziggurat-platform".to_owned())
+            .spawn(move || {
+                let words = [
+                    "-addr".into(),
+                    address.into(),
+                    "-data-dir".into(),
+                    data.into(),
+                ];
+                ziggurat_platform::run(words, move |address| {
+                    // The demo is there for as long as this is.
+                    tell.send(address).ok();
+                })
+            })
+            .context("starting a thread")?;
+        let Ok(address) = told.recv() else {
+            // It has said why.
+            bail!("ziggurat-platform has not started");
+        };
+        let profile = folder.join("config.yaml");
+        write(&profile, &configuration(address, &id, &secret)).context("writing a profile")?;
+        Ok(Self { running, profile })
+    }
+
+    /// Ends it, if it has not been told to by the signal that ended the others.
+    pub(crate) fn end(self) {
+        kill_process(process::getpid(), Signal::TERM).ok();
+        self.running.join().ok();
+    }
+}
+
+/// The client of the last time, or a new one of a new tenant.
+async fn client(folder: &Path) -> anyhow::Result<(String, SecretString)> {
+    let store = Store::open(folder).await?;
+    let made = find_or_make(&store, folder).await;
+    store.close().await;
+    made
+}
+
+async fn find_or_make(store: &Store, folder: &Path) -> anyhow::Result<(String, SecretString)> {
+    let path = folder.join(CREDENTIALS);
+    if let Ok(text) = fs::read_to_string(&path) {
+        let known: Value = serde_json::from_str(&text).context(CREDENTIALS)?;
+        let text = |name: &str| known[name].as_str().map(str::to_owned);
+        let pair = text("client_id").zip(text("client_secret"));
+        let (id, secret) = pair.context(CREDENTIALS)?;
+        return Ok((id, secret.into()));
+    }
+    let draft = TenantDraft {
+        name: "Demo".to_owned(),
+        ..TenantDraft::default()
+    };
+    let owner = Owner {
+        email: "demo@localhost".to_owned(),
+        first_name: Some("Demo".to_owned()),
+        ..Owner::default()
+    };
+    let (tenant, _) = store.create_tenant(draft, &owner).await?;
+    let draft = ClientDraft {
+        name: "demo".to_owned(),
+        description: "Made by the demo".to_owned(),
+    };
+    let made = store.create_client(tenant.id, draft).await?;
+    let (id, secret) = (made.client.auth0_id, made.secret);
+    let written = serde_json::json!({
+        "client_id": id,
+        "client_secret": secret.expose_secret(),
+    });
+    write(&path, &written.to_string())?;
+    Ok((id, secret))
+}
+
+/// The usual port if nobody has it.
+fn usual_address() -> String {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, USUAL_PORT));
+    let is_free = TcpListener::bind(usual).is_ok();
+    if is_free {
+        usual.to_string()
+    } else {
+        ANY.to_owned()
+    }
+}
+
+/// A configuration of the command line, with one profile.
+fn configuration(address: SocketAddr, id: &str, secret: &SecretString) -> String {
+    let secret = Value::from(secret.expose_secret());
+    format!(
+        "# Written by the demo, anew at every start.\n\
+         current_profile: demo\n\
+         keychain: false\n\
+         profiles:\n  demo:\n    platform:\n      api_url: http://{address}\n      \
+         client_id: {id}\n      client_secret: {secret}\n"
+    )
+}
