@@ -107,10 +107,9 @@ use std::{
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Map, Value};
 use tower_service::Service;
 use ziggurat_layers::{
-    json_rpc::{Call, Dialect, Reply},
+    json_rpc::{Call, Dialect, Id, Reply},
     sanitize::Sanitizer,
 };
 
@@ -248,7 +247,7 @@ enum State {
     },
     Completing(CompleteFuture),
     // Boxed: one per client that listens, and it listens for long.
-    Listening(Pin<Box<dyn Future<Output = Map<String, Value>> + Send>>),
+    Listening(Pin<Box<dyn Future<Output = Id> + Send>>),
 }
 
 /// The JSON-RPC of this revision: no batches, params are objects.
@@ -545,9 +544,9 @@ impl Future for ResponseFuture {
                 Ok(negotiated::completed(face, proposed))
             }
             State::Listening(listened) => {
-                let meta = ready!(listened.as_mut().poll(cx));
+                let subscription = ready!(listened.as_mut().poll(cx));
                 let face = face.expect("only where a revision is negotiated");
-                Ok(face.listened(meta))
+                Ok(face.listened(&subscription))
             }
         };
         Poll::Ready(Ok(outcome.unwrap_or_else(|fault| match face {

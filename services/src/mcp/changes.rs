@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::{self, error::RecvError};
 use ziggurat_layers::json_rpc::{Call, Error, Id};
 
@@ -11,8 +10,6 @@ use crate::mcp::{Notifier, params::invalid};
 
 /// Changes nobody has taken yet; whoever is slower is told of all kinds.
 const MAX_WAITING: usize = 64;
-
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Tells clients that listen what has changed. Clones tell the same ones.
 #[derive(Clone)]
@@ -46,6 +43,23 @@ struct Filter {
     resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     resource_subscriptions: Vec<String>,
+}
+
+/// The params of a message to a client that listens.
+#[derive(Serialize)]
+struct Said<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notifications: Option<&'a Filter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+    #[serde(rename = "_meta")]
+    meta: Meta<'a>,
+}
+
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+    subscription: &'a Id,
 }
 
 /// A client that listens.
@@ -112,11 +126,14 @@ impl fmt::Debug for Changes {
 // === impl Listener ===
 
 impl Listener {
-    /// Tells the client what it wants to know until there is nobody to hear it from; then what
-    /// belongs into the `_meta` of the answer.
-    pub(super) async fn listen(mut self) -> Map<String, Value> {
-        let honoured = json!({"notifications": self.filter});
-        self.say("notifications/subscriptions/acknowledged", honoured);
+    /// Tells the client what it wants to know until there is nobody to hear it from; then the id
+    /// of the subscription, for the answer.
+    pub(super) async fn listen(mut self) -> Id {
+        let honoured = Said {
+            notifications: Some(&self.filter),
+            ..self.nothing()
+        };
+        self.say("notifications/subscriptions/acknowledged", &honoured);
         loop {
             match self.receiver.recv().await {
                 Ok(change) => self.tell(&change),
@@ -128,39 +145,140 @@ impl Listener {
                         self.tell(&Change::Resource(uri));
                     }
                 }
-                Err(RecvError::Closed) => return self.meta(),
+                Err(RecvError::Closed) => return self.id,
             }
         }
     }
 
     fn tell(&self, change: &Change) {
         let wanted = &self.filter;
+        let nothing = self.nothing();
         match change {
             Change::Tools if wanted.tools_list_changed => {
-                self.say("notifications/tools/list_changed", json!({}));
+                self.say("notifications/tools/list_changed", &nothing);
             }
             Change::Prompts if wanted.prompts_list_changed => {
-                self.say("notifications/prompts/list_changed", json!({}));
+                self.say("notifications/prompts/list_changed", &nothing);
             }
             Change::Resources if wanted.resources_list_changed => {
-                self.say("notifications/resources/list_changed", json!({}));
+                self.say("notifications/resources/list_changed", &nothing);
             }
             Change::Resource(uri) if wanted.resource_subscriptions.contains(uri) => {
-                self.say("notifications/resources/updated", json!({"uri": uri}));
+                let uri = Some(&**uri);
+                self.say("notifications/resources/updated", &Said { uri, ..nothing });
             }
             _ => {}
         }
     }
 
-    fn say(&self, method: &str, mut params: Value) {
-        params["_meta"] = Value::Object(self.meta());
-        self.notifier.notify(method, &params);
+    fn say(&self, method: &str, params: &Said<'_>) {
+        self.notifier.notify(method, params);
     }
 
-    /// All messages of several subscriptions may share a pipe.
-    fn meta(&self) -> Map<String, Value> {
-        // Numbers keep their value, which is all a client compares.
-        let id = serde_json::from_str(self.id.as_json()).unwrap_or_default();
-        Map::from_iter([(SUBSCRIPTION.to_owned(), id)])
+    /// What every message says: messages of several subscriptions may share a pipe.
+    fn nothing(&self) -> Said<'_> {
+        Said {
+            notifications: None,
+            uri: None,
+            meta: Meta {
+                subscription: &self.id,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use bytes::Bytes;
+    use futures_util::FutureExt as _;
+    use http::Request;
+    use serde_json::{Value, json};
+    use ziggurat_layers::json_rpc::Incoming;
+
+    use super::*;
+
+    /// A client that listens to `filter` under an id with many digits.
+    fn listener(changes: &Changes, filter: &Value) -> Result<(Listener, Notifier), Error> {
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","id":123456789012345678901,"method":"x","params":{{"notifications":{filter}}}}}"#
+        );
+        let incoming = crate::mcp::dialect().read(Request::new(Bytes::from(message)));
+        let Incoming::Call(call) = incoming else {
+            panic!("a call");
+        };
+        let notifier = Notifier::new();
+        Ok((changes.listener(&call, notifier.clone())?, notifier))
+    }
+
+    fn heard(notifier: &Notifier) -> Vec<String> {
+        let mut messages = Vec::new();
+        while let Some(message) = poll_fn(|cx| notifier.poll_next(cx)).now_or_never() {
+            messages.push(String::from_utf8(message.into()).expect("text"));
+        }
+        messages
+    }
+
+    fn message(method: &str, more: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{{more}"_meta":{{"io.modelcontextprotocol/subscriptionId":123456789012345678901}}}}}}"#
+        )
+    }
+
+    #[test]
+    fn a_client_hears_what_it_asked_for_and_what_it_gets_first_of_all() {
+        let changes = Changes::new();
+        let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["a://b"]});
+        let (listener, notifier) = listener(&changes, &filter).expect("in order");
+        let mut listening = Box::pin(listener.listen());
+        assert!((&mut listening).now_or_never().is_none());
+        let honoured =
+            r#""notifications":{"toolsListChanged":true,"resourceSubscriptions":["a://b"]},"#;
+        assert_eq!(
+            heard(&notifier),
+            [message("subscriptions/acknowledged", honoured)]
+        );
+        for change in [
+            Change::Tools,
+            Change::Prompts,
+            Change::Resources,
+            Change::Resource("a://c".to_owned()),
+            Change::Resource("a://b".to_owned()),
+        ] {
+            changes.tell(change);
+        }
+        assert!((&mut listening).now_or_never().is_none());
+        let expected = [
+            message("tools/list_changed", ""),
+            message("resources/updated", r#""uri":"a://b","#),
+        ];
+        assert_eq!(heard(&notifier), expected);
+        drop(changes);
+        let id = listening
+            .now_or_never()
+            .expect("there is nobody to hear from");
+        assert_eq!(id.as_json(), "123456789012345678901");
+    }
+
+    #[test]
+    fn a_client_that_is_too_slow_is_told_of_everything_it_asked_for() {
+        let changes = Changes::new();
+        let filter = json!({"promptsListChanged": true});
+        let (listener, notifier) = listener(&changes, &filter).expect("in order");
+        for _ in 0..=MAX_WAITING {
+            changes.tell(Change::Tools);
+        }
+        assert!(Box::pin(listener.listen()).now_or_never().is_none());
+        assert_eq!(heard(&notifier)[1..], [message("prompts/list_changed", "")]);
+    }
+
+    #[test]
+    fn a_filter_is_an_object_of_kinds() {
+        let changes = Changes::new();
+        for filter in [json!(7), json!({"toolsListChanged": "yes"})] {
+            let refused = listener(&changes, &filter).map(drop);
+            assert_eq!(refused.expect_err("refused").code(), Error::INVALID_PARAMS);
+        }
     }
 }

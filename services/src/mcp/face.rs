@@ -8,9 +8,9 @@ mod lists;
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use ziggurat_layers::{
-    json_rpc::{Error, Reply},
+    json_rpc::{Error, Id, Reply},
     sanitize::Sanitizer,
 };
 
@@ -24,6 +24,7 @@ use crate::mcp::{
 
 pub(super) use self::lists::Pages;
 
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -174,13 +175,12 @@ impl Face {
     }
 
     /// The last word to a client that listens.
-    pub(super) fn listened(&self, more: Map<String, Value>) -> Reply<ResultBody> {
-        let mut meta = self.meta.clone();
-        if let Some(members) = meta.as_object_mut() {
-            members.extend(more);
-        }
-        let result = json!({"resultType": "complete", "_meta": meta});
-        Reply::stream(ResultBody::from(wire::to_bytes(&result)))
+    pub(super) fn listened(&self, subscription: &Id) -> Reply<ResultBody> {
+        let server = &self.meta[SERVER];
+        let result = format!(
+            r#"{{"resultType":"complete","_meta":{{"{SERVER}":{server},"{SUBSCRIPTION}":{subscription}}}}}"#
+        );
+        Reply::stream(ResultBody::from(Bytes::from(result)))
     }
 
     /// The answer to a call that has no result.
