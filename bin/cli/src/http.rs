@@ -10,7 +10,7 @@ pub(crate) mod log;
 pub(crate) mod mask;
 pub(crate) mod message;
 mod proxy;
-mod retry;
+pub(crate) mod retry;
 mod session;
 mod tls;
 pub(crate) mod transport;

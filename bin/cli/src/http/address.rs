@@ -297,6 +297,18 @@ mod tests {
         assert!(from.redirected("ftp://x/y").is_err());
     }
 
+    proptest::proptest! {
+        #[test]
+        fn a_target_of_any_text_stays_where_it_was_sent(path in "\\PC{0,30}") {
+            if let Ok(target) = Target::parse(&format!("http://host:1/{path}")) {
+                proptest::prop_assert_eq!(target.origin().authority(), "host:1");
+                proptest::prop_assert!(target.path().bytes().all(|byte| byte.is_ascii_graphic()));
+                let _ = target.redirected(&path);
+            }
+            let _ = Address::parse(&path, "--api-url");
+        }
+    }
+
     #[test]
     fn the_same_host_on_another_port_or_scheme_is_another_origin() {
         let origin = |url| Target::parse(url).expect("a target").origin();

@@ -1,7 +1,6 @@
 //! What an answer that is no success means (section 10). The status decides; the body only says
 //! more about it.
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{mask::Mask, message::Incoming, retry};
@@ -112,13 +111,9 @@ impl Said {
             408 | 504 => Failure::timeout(plainly("request timed out")),
             409 => Failure::conflict(plainly("conflict")),
             429 => {
-                let message = plainly("rate limited");
-                let asked = retry::asked_for(&answer.headers, Timestamp::now());
-                Failure::rate_limited(match asked.map(|asked| asked.as_secs()) {
-                    Some(asked) if excerpt.is_empty() => format!("{message} retry after {asked}s"),
-                    Some(asked) => format!("{message}, retry after {asked}s"),
-                    None => message,
-                })
+                let said = retry::with_wait(excerpt.clone(), &answer.headers);
+                let message = format!("rate limited (429): {said}");
+                Failure::rate_limited(message.trim_end())
             }
             500..=599 => Failure::server(plainly("API error")),
             _ => Failure::new(Code::General, plainly("API error")),

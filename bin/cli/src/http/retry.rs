@@ -29,6 +29,15 @@ pub(crate) fn asked_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration>
     Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
 }
 
+/// What a server said, and how long it asks to wait if it does.
+pub(crate) fn with_wait(said: String, headers: &HeaderMap) -> String {
+    match asked_for(headers, Timestamp::now()).map(|asked| asked.as_secs()) {
+        None => said,
+        Some(asked) if said.is_empty() => format!("retry after {asked}s"),
+        Some(asked) => format!("{said}, retry after {asked}s"),
+    }
+}
+
 /// How long to wait before attempt `next` (the second is 1), or that it is not worth it.
 ///
 /// `jitter` is from 0 to 1: half is the plain wait.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, Method, header};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
 use super::Token;
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
         classify,
         mask::Mask,
         message::{Incoming, Outgoing, Purpose, Trouble},
+        retry,
     },
 };
 
@@ -80,10 +82,11 @@ pub(crate) fn token(
     let excerpt = mask.excerpt(&answer.body);
     let grant: Grant = serde_json::from_slice(&answer.body).map_err(|error| {
         let line = answer.status_line();
+        let cause = undecoded(&error);
         failed(
             Code::Server,
             &format!(
-                "decode token response from {} ({line}): {error}: {excerpt}",
+                "decode token response from {} ({line}): {cause}: {excerpt}",
                 address.as_str()
             ),
         )
@@ -137,13 +140,22 @@ fn refusal(answer: &Incoming, refused: &Failure, mask: &Mask) -> Failure {
         _ => refused.code(),
     };
     let line = answer.status_line();
-    let excerpt = mask.excerpt(&answer.body);
-    let message = format!("token endpoint returned {line}: {excerpt}");
-    let mut message = message.trim_end().to_owned();
+    let said = retry::with_wait(mask.excerpt(&answer.body), &answer.headers);
+    let mut message = format!("token endpoint returned {line}: {said}");
+    message.truncate(message.trim_end().len());
     if classify::is_of_a_router(answer) {
         message = format!("{message}\n{}", classify::WRONG_BASE);
     }
     failed(code, &message).with_status(answer.status.as_u16())
+}
+
+/// What is wrong with a body. The decoder's own words would quote it, and a token may stand there.
+fn undecoded(error: &serde_json::Error) -> String {
+    let what = match error.classify() {
+        Category::Data => "a member is missing or of another kind",
+        Category::Io | Category::Syntax | Category::Eof => "not JSON",
+    };
+    format!("{what}, line {} column {}", error.line(), error.column())
 }
 
 fn failed(code: Code, message: &str) -> Failure {
@@ -241,11 +253,17 @@ mod tests {
         for body in [
             r#"{"access_token":"hush","expires_in":"soon"}"#,
             r#"{"access_token":"hush""#,
+            r#"{"access_token":["hush"],"expires_in":1}"#,
+            r#"{"access_token":4804211,"expires_in":1}"#,
             r#"{"access_token":"hush\u0007","expires_in":1}"#,
         ] {
             let failure = read(200, body).expect_err(body);
             assert_eq!(failure.exit(), 1);
-            assert!(!failure.to_string().contains("hush"), "{failure}");
+            let shown = failure.to_string();
+            assert!(
+                !shown.contains("hush") && !shown.contains("4804211"),
+                "{shown}"
+            );
         }
     }
 }

@@ -584,10 +584,11 @@ fn a_keychain_that_hangs_costs_three_seconds_once() {
     let user = User::new().without("ZIGGURAT_NO_KEYCHAIN");
     let bus = silent_bus(&user);
     let user = user.with("DBUS_SESSION_BUS_ADDRESS", &bus);
+    // Three seconds, and what a busy machine takes.
     let begun = Instant::now();
     let ran = login(&user, &server, &[]);
     assert!(
-        begun.elapsed() < Duration::from_secs(4),
+        begun.elapsed() < Duration::from_secs(6),
         "{:?}",
         begun.elapsed()
     );
@@ -604,7 +605,7 @@ fn a_keychain_that_hangs_costs_three_seconds_once() {
     let ran = user.platform(&["auth", "status"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        begun.elapsed() < Duration::from_secs(2),
+        begun.elapsed() < Duration::from_secs(3),
         "{:?}",
         begun.elapsed()
     );

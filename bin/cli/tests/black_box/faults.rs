@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     server::{Reply, Server},
-    support::{User, ends, fails},
+    support::{User, ends, fails, silence},
 };
 
 const ID: &str = "6a8a4b3e-0000-4000-8000-000000000001";
@@ -56,14 +56,14 @@ fn an_answer_that_breaks_off_is_exit_1_whatever_it_breaks_off_in() {
 
 #[test]
 fn silence_is_exit_3_when_the_deadline_is_over_and_is_not_tried_again() {
-    let (server, user) = broken(Reply::Hang);
+    let (server, user) = silence();
     let begun = Instant::now();
     let ran = user.platform(&["tenant", "list", "--timeout", "400ms"]);
     assert!(begun.elapsed() < Duration::from_secs(5));
     let url = format!("{}/account/v1/tenants", server.url());
     let message = format!("list tenants: Get \"{url}\": no answer within 400ms\n");
     fails(&ran, 3, &message);
-    assert_eq!(server.calls().len(), 1);
+    assert_eq!(server.calls().len(), 2, "one to get a token, and one");
 }
 
 #[test]

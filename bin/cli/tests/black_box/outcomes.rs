@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use crate::{
     server::{Reply, Server},
-    support::{User, ends, fails, json},
+    support::{User, ends, fails, json, silence},
 };
 
 const ID: &str = "b0c1d2e3-f4a5-6789-bcde-890123456789";
@@ -163,8 +163,7 @@ fn every_command_says_that_nobody_is_there_or_nobody_answers() {
     };
     let base = format!("http://127.0.0.1:{port}");
     let user = User::new().with_pair().with("ZIGGURAT_API_URL", &base);
-    let silent = Server::platform(|_| Reply::Hang);
-    let waiting = User::of(&silent);
+    let (_, waiting) = silence();
     for (arguments, _) in COMMANDS {
         let ran = user.platform(arguments);
         fails(

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use ziggurat_black_box::Ran;
 
-use crate::server::Server;
+use crate::server::{Reply, Server};
 
 /// A client id and a secret that no other text contains.
 pub(crate) const ID: &str = "credential-id-of-32-characters-x";
@@ -135,6 +135,18 @@ impl User {
             .spawn()
             .expect("started")
     }
+}
+
+/// A server that answers nothing but requests for a token, and somebody who has one of it: a short
+/// deadline is then spent on the silence alone.
+pub(crate) fn silence() -> (Server, User) {
+    let server = Server::platform(|seen| match seen.target.as_str() {
+        "/warm" => Reply::json(200, "{}"),
+        _ => Reply::Hang,
+    });
+    let user = User::of(&server);
+    ends(&user.platform(&["api", "GET", "/warm"]), 0, "{}\n", "");
+    (server, user)
 }
 
 /// The configuration of a profile that is signed in, with the secret in the file.

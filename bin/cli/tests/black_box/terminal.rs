@@ -13,7 +13,7 @@ use ziggurat_black_box::PATIENCE;
 
 use crate::{
     server::{Reply, Server},
-    support::{ID, SECRET, User},
+    support::{ID, SECRET, User, silence},
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ziggurat");
@@ -109,8 +109,7 @@ fn a_secret_is_not_shown_while_it_is_typed() {
 
 #[test]
 fn a_person_is_told_what_is_waited_for_and_the_line_is_taken_back() {
-    let server = Server::platform(|_| Reply::Hang);
-    let user = User::of(&server);
+    let (server, user) = silence();
     let line = format!("{PROGRAM} platform tenant list --timeout 900ms");
     let Some(seen) = in_a_terminal(&user, &line, &[]) else {
         return;

@@ -237,6 +237,22 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn a_path_that_passes_reaches_the_configured_host_and_no_other(
+            typed in "/([a-c]|[/.%?#@:;&=\\\\]|%2[eE]|\\PC){0,20}",
+        ) {
+            if path(&typed).is_ok() {
+                let whole = with_query(&typed, &["k=v"]).expect("good pairs");
+                let url = format!("http://host:1/base{whole}");
+                let target = crate::http::address::Target::parse(&url).expect(&url);
+                proptest::prop_assert_eq!(target.origin().authority(), "host:1");
+                proptest::prop_assert!(target.path().starts_with("/base/"), "{}", url);
+                proptest::prop_assert!(target.path().ends_with("k=v"), "{}", url);
+            }
+        }
+    }
+
     #[test]
     fn headers_are_trimmed_and_the_last_of_a_name_wins() {
         let headers = headers(&["X-A:  1 ", "x-a: 2", "X-B:"]).expect("headers");

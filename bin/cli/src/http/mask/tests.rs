@@ -177,6 +177,24 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn nothing_that_comes_over_a_wire_makes_it_stumble(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        text in r#"(token|password|[{}\[\]",:=&\\'\n é]|\PC){0,30}"#,
+    ) {
+        let mut mask = Mask::default();
+        mask.learn("é-known-secret");
+        for body in [&bytes[..], text.as_bytes()] {
+            mask.excerpt(body);
+            mask.dump(body);
+        }
+        mask.text(&text);
+        mask.url(&text);
+        mask.url(&format!("http://{text}"));
+    }
+}
+
 /// Values in which every secret member, and nothing else, carries the word.
 fn tree() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
