@@ -9,9 +9,10 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+
+from stagehand import PATIENCE, database, server
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = os.environ["INTEROP_PROGRAM"]
@@ -20,7 +21,6 @@ PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
 PYTHON_2 = os.environ["INTEROP_PYTHON_2"]
 REMOTE = JAVASCRIPT / "node_modules/mcp-remote/dist/proxy.js"
 USER = {"username": "ann", "password": "correct horse battery"}
-PATIENCE = 120
 
 # The face of one revision, that of all of them, and lines.
 DOORS = ["http", "token", "all", "guarded", "stdio"]
@@ -35,45 +35,6 @@ CLIENTS = {
     "typescript_1": (["node", HERE / "typescript_1.mjs"], DOORS),
     "typescript_2": (["node", HERE / "typescript_2.mjs"], DOORS),
 }
-
-
-@contextmanager
-def running(command, **options):
-    """A process that ends with the block."""
-    child = subprocess.Popen(command, **options)
-    try:
-        yield child
-    finally:
-        if child.stdin:
-            child.stdin.close()
-        child.terminate()
-        try:
-            child.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            raise
-
-
-@contextmanager
-def database():
-    """A database with sample data, as the variables of a PostgreSQL client."""
-    command = [os.environ["INTEROP_DATABASE"], HERE / "sample.sql"]
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        url = urlsplit(child.stdout.readline().strip())
-        if not url.hostname:
-            sys.exit("no PostgreSQL to test with")
-        yield {
-            "PGHOST": url.hostname,
-            "PGPORT": str(url.port or 5432),
-            "PGUSER": unquote(url.username or ""),
-            "PGPASSWORD": unquote(url.password or ""),
-            "PGDATABASE": url.path.removeprefix("/"),
-        }
-    finally:
-        # The database is dropped when its owner reads the end.
-        child.stdin.close()
-        child.wait(timeout=20)
 
 
 def administer(arguments, environment):
@@ -91,25 +52,10 @@ def administer(arguments, environment):
     return done.stdout
 
 
-@contextmanager
-def server(arguments, environment, log):
-    """An HTTP server on a free port: the address of its endpoint."""
-    command = [PROGRAM, "-http", "-addr", "127.0.0.1:0", *arguments]
-    with open(log, "wb") as errors, running(command, env=environment, stderr=errors) as child:
-        deadline = time.monotonic() + PATIENCE
-        while not (found := re.search(r"listening on (http://\S+)", Path(log).read_text())):
-            if child.poll() is not None or time.monotonic() > deadline:
-                sys.exit(f"the server did not start: {Path(log).read_text()}")
-            time.sleep(0.02)
-        yield f"{found[1].rstrip('/')}/mcp/v1"
-        if child.poll() is not None:
-            sys.exit(f"the server ended by itself: {Path(log).read_text()}")
-
-
 def doors(stack, folder):
     """Every way into the program."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    environment |= stack.enter_context(database())
+    environment |= stack.enter_context(database(os.environ["INTEROP_DATABASE"]))
     files = ["-token-file", str(folder / "tokens.yaml"), "-user-file", str(folder / "users.yaml")]
     notes = ["-token-note", "interop", "-token-expiry", "1d", "-token-database", ""]
     printed = administer(["-add-token", *notes, *files], environment)
@@ -119,7 +65,8 @@ def doors(stack, folder):
 
     def serve(name, arguments):
         log = folder / f"{name}.log"
-        return stack.enter_context(server(arguments, environment, log))
+        address = stack.enter_context(server(PROGRAM, arguments, environment, log))
+        return f"{address}/mcp/v1"
 
     is_open = serve("http", ["-no-auth", *files])
     guarded = serve("token", files)
