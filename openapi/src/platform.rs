@@ -6,12 +6,13 @@ use ziggurat_services::platform;
 use crate::v3_0::{self, Unknown};
 
 /// What a request can run into before it gets to a handler.
-const ALWAYS: [(&str, &str); 5] = [
+const ALWAYS: [(&str, &str); 6] = [
     ("400", "The request makes no sense"),
     ("401", "There is no token, or it is no good"),
     ("413", "The body is larger than the service reads"),
     ("415", "The body is not JSON"),
     ("500", "Something went wrong that is not the client's fault"),
+    ("503", "Tokens cannot be checked at the moment"),
 ];
 
 /// Puts the document together.
@@ -98,7 +99,7 @@ fn complete(path: &str, operation: &mut Value) {
     for (status, description) in ALWAYS {
         let is_possible = match status {
             "400" => has_id || has_body,
-            "401" => !is_open,
+            "401" | "503" => !is_open,
             "413" | "415" => has_body,
             _ => true,
         };
