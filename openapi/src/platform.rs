@@ -1,9 +1,12 @@
 //! The document of the account service.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use ziggurat_services::platform;
 
-use crate::v3_0::{self, Unknown};
+use crate::{
+    members,
+    v3_0::{self, Unknown},
+};
 
 /// What a request can run into before it gets to a handler.
 const ALWAYS: [(&str, &str); 6] = [
@@ -122,13 +125,6 @@ fn complete(path: &str, operation: &mut Value) {
             "description": "What the log of the service calls the request",
             "schema": {"type": "string"},
         });
-    }
-}
-
-fn members(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(members) => members,
-        _ => Map::new(),
     }
 }
 

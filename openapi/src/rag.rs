@@ -1,10 +1,13 @@
 //! The document of the retrieval server.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use utoipa::OpenApi as _;
 use ziggurat_services::rag::Description;
 
-use crate::v3_0::{self, Unknown};
+use crate::{
+    members,
+    v3_0::{self, Unknown},
+};
 
 /// Puts the document together.
 ///
@@ -76,13 +79,6 @@ fn complete(operation: &mut Value) {
                 "schema": {"type": "string"},
             });
         }
-    }
-}
-
-fn members(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(members) => members,
-        _ => Map::new(),
     }
 }
 
