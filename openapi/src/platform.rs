@@ -121,6 +121,13 @@ fn complete(path: &str, operation: &mut Value) {
                 "schema": {"type": "integer", "minimum": 1},
             });
         }
+        if response.get("content").is_some() {
+            response["headers"]["Link"] = json!({
+                "description": "Where the description of this interface is (RFC 8631)",
+                "schema": {"type": "string"},
+                "example": "</account/v1/openapi.json>; rel=\"service-desc\"",
+            });
+        }
         response["headers"]["X-Request-Id"] = json!({
             "description": "What the log of the service calls the request",
             "schema": {"type": "string"},

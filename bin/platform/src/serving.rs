@@ -65,7 +65,7 @@ async fn serve_on(
         warn!("whoever reaches this server can make it fail: it is for tests");
     }
     let tokens = Tokens::new(rooms.keys.clone(), settings, clock.clone());
-    let tower = stack::build(configuration, rooms.store.clone(), tokens, clock);
+    let tower = stack::build(configuration, rooms.store.clone(), tokens, clock)?;
     let mut tasks = JoinSet::new();
     tasks.spawn(follow_keys(rooms.keys.clone()));
     let scheme = if configuration.server.tls.is_some() {

@@ -2,12 +2,16 @@
 
 use std::{convert::Infallible, error::Error};
 
+use anyhow::Context as _;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder};
 use ziggurat_layers::{
-    body_limit::BodyLimitLayer, client_ip::ClientIpLayer, sanitize::SanitizeLayer,
+    body_limit::BodyLimitLayer,
+    client_ip::ClientIpLayer,
+    link::{Link, LinkLayer},
+    sanitize::SanitizeLayer,
 };
 use ziggurat_services::{
     accounts::WallClock,
@@ -19,21 +23,26 @@ use ziggurat_services::{
 use crate::configuration::Configuration;
 
 /// Builds the tower over what is kept.
+///
+/// # Errors
+/// Fails if the path of the description makes no sense.
 pub(crate) fn build(
     configuration: &Configuration,
     store: Store,
     tokens: Tokens,
     clock: WallClock,
-) -> impl Service<
-    Request<RequestBody>,
-    Response = Response<
-        impl Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
-    >,
-    Error = Infallible,
-    Future: Send + 'static,
-> + Clone
-+ Send
-+ 'static {
+) -> anyhow::Result<
+    impl Service<
+        Request<RequestBody>,
+        Response = Response<
+            impl Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+        >,
+        Error = Infallible,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + 'static,
+> {
     let mut options = Options::default();
     options.attempts = configuration.attempts;
     options.clock = clock.clone();
@@ -42,13 +51,18 @@ pub(crate) fn build(
     if configuration.tests.are_hooked {
         service = Hooks::new(clock).on(service);
     }
-    ServiceBuilder::new()
+    let description =
+        Link::service_desc(platform::DESCRIPTION).context("the path of the description")?;
+
+    Ok(ServiceBuilder::new()
         // Outside of the rest, so that every response has them, refusals and faults too.
         .layer(HeadersLayer::new().with_tls(configuration.server.tls.is_some()))
         // What a client quotes when it complains is what the log says.
         .layer(NumberLayer)
         // Whatever goes wrong below leaves as one fixed sentence.
         .layer(SanitizeLayer::new().with_render(Coded))
+        // Where to read what is offered: to whoever is turned away below, too.
+        .layer(LinkLayer::new([description]))
         // Nobody is worth more than this.
         .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(Coded))
         // Who is calling; failed exchanges are counted by it.
@@ -56,5 +70,5 @@ pub(crate) fn build(
             configuration.server.trusted.clone(),
             configuration.server.header.clone(),
         ))
-        .service(service)
+        .service(service))
 }

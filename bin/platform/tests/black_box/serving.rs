@@ -37,6 +37,27 @@ fn the_document_is_for_everybody_and_the_other_one_for_those_with_a_token() {
 }
 
 #[test]
+fn every_json_response_says_where_the_description_is() {
+    let home = Home::new();
+    let (_program, session, _) = home.started();
+    let plain = Client::new(session.client.address().to_owned());
+    for (answer, status) in [
+        (session.get("/clients"), 200),
+        (session.get("/clients/nonsense"), 400),
+        (plain.get("/account/v1/clients"), 401),
+        (session.get("/nothing"), 404),
+        (plain.get("/account/v1/oauth/token"), 405),
+    ] {
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(
+            answer.header("link"),
+            Some("</account/v1/openapi.json>; rel=\"service-desc\""),
+            "{answer:?}"
+        );
+    }
+}
+
+#[test]
 fn every_response_has_a_number_and_a_body_may_be_so_large_only() {
     let home = Home::new();
     let (_program, session, _) = home.started();
