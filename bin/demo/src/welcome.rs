@@ -65,9 +65,9 @@ Ask the handbook, for the whole answer and its sources, or as a stream:
   curl -sN http://{answers}/v1/pipelines/handbook \
     -d '{{"query":"How do I wash wool?","stream":true}}'
 
-Manage the account of the demo, after cargo install --path bin/cli:
+Manage its account, which ziggurat-platform keeps:
 
-  ziggurat --config {profile} platform auth whoami
+  cargo run -q -p ziggurat-cli -- --config {profile} platform tenant list
 
 Paste into an MCP client that speaks HTTP. Claude Code (.mcp.json), Cursor (~/.cursor/mcp.json):
 

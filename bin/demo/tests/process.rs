@@ -316,7 +316,8 @@ fn value<'a>(configuration: &'a str, key: &str) -> &'a str {
 fn the_profile_of_the_command_line_signs_in() {
     let demo = Demo::start(&[]);
     let line = demo.welcome.lines().find(|line| line.contains("--config "));
-    let path = line.and_then(|line| line.trim().split(' ').nth(2));
+    let words = line.and_then(|line| line.split_once("--config "));
+    let path = words.and_then(|(_, rest)| rest.split(' ').next());
     let path = Path::new(path.expect("a path"));
     let about = fs::metadata(path).expect("written");
     assert_eq!(about.permissions().mode() & 0o777, 0o600);
