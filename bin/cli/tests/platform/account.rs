@@ -20,7 +20,11 @@ fn a_client_is_made_used_changed_and_deleted() {
     assert_eq!(created.exit, 0, "{}", created.stderr);
     let secret = created.stdout.trim_end();
     assert!(secret.len() >= 40, "a secret and nothing else");
-    let client = machine.json("platform client list")[1].clone();
+    // Both may have been made within the same second, which is all their order goes by.
+    let clients = machine.json("platform client list");
+    let mut clients = clients.as_array().expect("a list").iter();
+    let client = clients.find(|client| client["name"] == "ci");
+    let client = client.expect("it was made");
     let id = client["id"].as_str().expect("an id");
     let credential = client["auth0_id"].as_str().expect("a credential id");
     assert!(created.stderr.contains(id), "{}", created.stderr);
