@@ -35,17 +35,17 @@ pin_project! {
             opening: Bytes,
             #[pin]
             result: T,
-            trailers: Option<HeaderMap>,
             progress: Progress,
         },
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Progress {
     Opening,
     Result,
-    Trailers,
+    // Boxed: hardly ever there, and every answer would be moved about with room for them.
+    Trailers(Box<HeaderMap>),
     Done,
 }
 
@@ -66,7 +66,6 @@ impl<T> RpcBody<T> {
         let kind = Kind::Streamed {
             opening,
             result,
-            trailers: None,
             progress: Progress::Opening,
         };
         Self { kind }
@@ -87,7 +86,7 @@ impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, T::Error>>> {
-        let (opening, mut result, trailers, progress) = match self.project().kind.project() {
+        let (opening, mut result, progress) = match self.project().kind.project() {
             KindProj::Buffered { first, rest } => {
                 let first = Some(mem::take(first)).filter(|first| !first.is_empty());
                 return Poll::Ready(first.or_else(|| rest.next()).map(Frame::data).map(Ok));
@@ -95,9 +94,8 @@ impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
             KindProj::Streamed {
                 opening,
                 result,
-                trailers,
                 progress,
-            } => (opening, result, trailers, progress),
+            } => (opening, result, progress),
         };
         let frame = match progress {
             Progress::Opening => {
@@ -107,8 +105,7 @@ impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
             Progress::Result => match ready!(result.as_mut().poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_trailers() {
                     Ok(late) => {
-                        *trailers = Some(late);
-                        *progress = Progress::Trailers;
+                        *progress = Progress::Trailers(Box::new(late));
                         Some(Frame::data(Bytes::from_static(b"}")))
                     }
                     Err(frame) => Some(frame),
@@ -122,9 +119,10 @@ impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
                     Some(Frame::data(Bytes::from_static(b"}")))
                 }
             },
-            Progress::Trailers => {
+            Progress::Trailers(late) => {
+                let late = mem::take(&mut **late);
                 *progress = Progress::Done;
-                trailers.take().map(Frame::trailers)
+                Some(Frame::trailers(late))
             }
             Progress::Done => None,
         };
@@ -134,7 +132,7 @@ impl<T: Body<Data = Bytes>> Body for RpcBody<T> {
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Buffered { first, rest } => first.is_empty() && rest.len() == 0,
-            Kind::Streamed { progress, .. } => *progress == Progress::Done,
+            Kind::Streamed { progress, .. } => matches!(progress, Progress::Done),
         }
     }
 

@@ -39,8 +39,8 @@
 //!
 //! # Cost
 //!
-//! A response that stays JSON costs the handle of its notifier; the future of the call moves
-//! into the body of a stream as it is, which is why it has to be [`Unpin`].
+//! A response that stays JSON costs the handle of its notifier. A stream costs a box, into which
+//! the future of the call moves as it is, which is why it has to be [`Unpin`].
 
 mod accept;
 mod body;

@@ -32,7 +32,8 @@ pin_project! {
     #[project = KindProj]
     enum Kind<F, B> {
         Plain { #[pin] body: B },
-        Events { #[pin] events: Events<F, B> },
+        // Boxed: a stream is seldom, and every answer would be moved about with room for a call.
+        Events { events: Pin<Box<Events<F, B>>> },
     }
 }
 
@@ -81,13 +82,13 @@ impl<F, B> StreamableBody<F, B> {
     }
 
     fn events(stage: Stage<F>, body: Option<B>, notifier: Notifier, first: Bytes) -> Self {
-        let events = Events {
+        let events = Box::pin(Events {
             first,
             notifier,
             stage,
             body,
             silence: None,
-        };
+        });
         let kind = Kind::Events { events };
         Self { kind }
     }
@@ -115,7 +116,7 @@ where
         match self.project().kind.project() {
             KindProj::Plain { body } => body.poll_frame(cx),
             KindProj::Events { events } => {
-                let data = ready!(events.poll_data(cx)).transpose();
+                let data = ready!(events.as_mut().poll_data(cx)).transpose();
                 Poll::Ready(data.map(|data| data.map(Frame::data)))
             }
         }

@@ -195,3 +195,13 @@ async fn what_is_not_json_is_refused() {
     let Ok(response) = response;
     assert_eq!(response.status(), 415);
 }
+
+#[test]
+fn an_answer_that_is_no_stream_has_no_room_for_a_call() {
+    type Call = std::future::Ready<[u8; 1024]>;
+    let plain = size_of::<StreamableBody<Call, Answer>>();
+    assert!(
+        plain <= size_of::<Answer>() + size_of::<usize>(),
+        "{plain} bytes"
+    );
+}
