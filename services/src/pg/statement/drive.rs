@@ -145,21 +145,18 @@ impl Run {
             && self.tally.set == Set::Awaited
     }
 
-    /// All in one message.
+    /// All in one message, which PostgreSQL makes one transaction of by itself.
     async fn flight(&mut self) -> Result<Summary, Stop> {
         let mut sql = String::with_capacity(ROOM + self.statement.text.len());
-        self.write_opening(&mut sql);
+        self.write_opening("SET TRANSACTION", &mut sql);
         sql.push_str("; ");
         let lead = self.write_cursor(&mut sql);
-        sql.push_str("; COMMIT");
         let message = Message { sql, lead };
         if let Err(error) = self.read(message, 0).await {
-            // BEGIN, SET and DECLARE: the text runs only after these.
+            // Twice SET, and DECLARE: the text runs only after these.
             let is_running = self.tally.completed > 2;
             let error = QueryError::new(error, Phase::Run, lead);
-            return Err(self
-                .stop(error, !is_running, self.tally.completed > 0)
-                .await);
+            return Err(self.stop(error, !is_running, false).await);
         }
         self.lease.settle();
         if self.tally.set == Set::Awaited {
@@ -205,7 +202,7 @@ impl Run {
     async fn begin(&mut self) -> Result<(), Stop> {
         self.tally = Tally::default();
         let mut opening = String::new();
-        self.write_opening(&mut opening);
+        self.write_opening("BEGIN", &mut opening);
         if let Err(error) = self.execute(opening).await {
             let error = QueryError::new(error, Phase::Begin, 0);
             return Err(self.stop(error, false, false).await);
@@ -223,13 +220,17 @@ impl Run {
         Ok(())
     }
 
-    fn write_opening(&self, sql: &mut String) {
-        sql.push_str(match self.statement.access {
-            Access::ReadOnly => "BEGIN READ ONLY",
-            Access::ReadWrite => "BEGIN READ WRITE",
-        });
+    fn write_opening(&self, command: &str, sql: &mut String) {
+        let access = match self.statement.access {
+            Access::ReadOnly => "READ ONLY",
+            Access::ReadWrite => "READ WRITE",
+        };
         let timeout = milliseconds(self.statement.timeout);
-        write!(sql, "; SET LOCAL statement_timeout = {timeout}").expect(INFALLIBLE);
+        write!(
+            sql,
+            "{command} {access}; SET LOCAL statement_timeout = {timeout}"
+        )
+        .expect(INFALLIBLE);
     }
 
     /// Writes what goes through a cursor, and returns where in it the caller's text begins.
@@ -323,7 +324,8 @@ impl Run {
         Ok(())
     }
 
-    /// Leaves the connection as it was before the statement that failed, if that can be.
+    /// Leaves the connection as it was before the statement that failed, if that can be;
+    /// `has_begun` says that a transaction is open.
     async fn stop(&mut self, error: QueryError, is_unfit: bool, has_begun: bool) -> Stop {
         let QueryError::Failed { report, .. } = &error else {
             if matches!(&error, QueryError::Connection(sqlx::Error::Io(_))) {
