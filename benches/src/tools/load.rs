@@ -3,19 +3,25 @@
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
+    os::fd::OwnedFd,
     time::{Duration, Instant},
 };
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::{
+    buffer::spare_capacity,
+    event::epoll::{self, CreateFlags, Event, EventData, EventFlags},
+};
 
 /// Keeps connections busy: each sends the same bytes again as soon as they are answered.
 ///
-/// One thread, one `poll` for all connections, one read and one write per request; nothing is
+/// One thread, one `epoll` for all connections, one read and one write per request; nothing is
 /// allocated. Of an answer it checks the status and that it ends where it says.
 #[derive(Debug)]
 pub struct Load {
     request: Vec<u8>,
     connections: Vec<Connection>,
+    /// Wakes for each connection under its number.
+    watch: OwnedFd,
 }
 
 #[derive(Debug)]
@@ -43,9 +49,16 @@ impl Load {
                 length: 0,
             }
         };
+        let connections: Vec<_> = (0..connections).map(|_| connect()).collect();
+        let watch = epoll::create(CreateFlags::CLOEXEC).expect("a descriptor");
+        for (number, connection) in (0..).zip(&connections) {
+            let data = EventData::new_u64(number);
+            epoll::add(&watch, &connection.stream, data, EventFlags::IN).expect("watched");
+        }
         Self {
             request,
-            connections: (0..connections).map(|_| connect()).collect(),
+            connections,
+            watch,
         }
     }
 
@@ -71,21 +84,20 @@ impl Load {
     /// Panics when an answer is no good.
     pub fn rate(&mut self, time: Duration) -> f64 {
         let begun = Instant::now();
-        let mut streams = Vec::new();
         for connection in &mut self.connections {
             connection.ask(&self.request);
-            streams.push(connection.stream.try_clone().expect("a descriptor"));
         }
-        let mut waiting: Vec<_> = streams
-            .iter()
-            .map(|stream| PollFd::new(stream, PollFlags::IN))
-            .collect();
-        let (mut answers, mut busy) = (0_u32, waiting.len());
+        let mut busy = self.connections.len();
+        let mut events: Vec<Event> = Vec::with_capacity(busy);
+        let mut answers = 0_u32;
         while busy > 0 {
-            poll(&mut waiting, None).expect("descriptors of ours");
+            events.clear();
+            epoll::wait(&self.watch, spare_capacity(&mut events), None).expect("ours");
             let is_over = begun.elapsed() >= time;
-            for (event, connection) in waiting.iter_mut().zip(&mut self.connections) {
-                if event.revents().is_empty() || !connection.hears() {
+            for event in &events {
+                let number = usize::try_from(event.data.u64()).expect("a small one");
+                let connection = &mut self.connections[number];
+                if !connection.hears() {
                     continue;
                 }
                 answers += 1;
