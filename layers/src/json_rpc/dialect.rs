@@ -109,7 +109,8 @@ impl Dialect {
 
     /// Ignores messages that are responses; they are refused otherwise.
     ///
-    /// A response is an object without a `method` that has a `result` or an `error`.
+    /// A response is an object of version 2.0, without a `method`, that has a `result` or an
+    /// `error`.
     pub fn with_responses_ignored(mut self) -> Self {
         self.responses_are_ignored = true;
         self
@@ -194,11 +195,12 @@ impl Dialect {
             }
             Some(Err(_)) | None => None,
         };
-        let method = match method(message, document) {
+        let version = check_version(message, document);
+        if version.is_ok() && message.is_response() && self.responses_are_ignored {
+            return Checked::Ignored;
+        }
+        let method = match version.and_then(|()| method(message, document)) {
             Ok(method) => method,
-            Err(_) if message.is_response() && self.responses_are_ignored => {
-                return Checked::Ignored;
-            }
             Err(problem) => {
                 let error = Error::invalid_request().with_data(problem);
                 return Checked::Refused(self.refuse(id, error));
@@ -265,24 +267,28 @@ impl Default for Dialect {
     }
 }
 
-/// The `method` of a message that is of version 2.0.
-fn method(message: &Message, document: &Bytes) -> Result<Text, &'static str> {
-    let string = |span: Span| {
-        let is_string = document[span.start] == b'"';
-        is_string.then(|| Text::of_string(document, span))
-    };
+/// Whether a message is an object of version 2.0.
+fn check_version(message: &Message, document: &Bytes) -> Result<(), &'static str> {
     if !message.is_object {
         return Err("a message must be an object");
     }
     let version = message.jsonrpc.ok_or("`jsonrpc` is missing")?;
-    if string(version).is_none_or(|version| version.as_str() != "2.0") {
-        return Err("`jsonrpc` must be \"2.0\"");
-    }
+    let is_right = string(document, version).is_some_and(|version| version.as_str() == "2.0");
+    is_right.then_some(()).ok_or("`jsonrpc` must be \"2.0\"")
+}
+
+/// The `method` of a message.
+fn method(message: &Message, document: &Bytes) -> Result<Text, &'static str> {
     match (message.method, message.is_response()) {
-        (Some(span), _) => string(span).ok_or("`method` must be a string"),
+        (Some(span), _) => string(document, span).ok_or("`method` must be a string"),
         (None, true) => Err("responses are not accepted"),
         (None, false) => Err("`method` is missing"),
     }
+}
+
+fn string(document: &Bytes, span: Span) -> Option<Text> {
+    let is_string = document[span.start] == b'"';
+    is_string.then(|| Text::of_string(document, span))
 }
 
 // === impl Incoming ===

@@ -342,7 +342,8 @@ fn a_dialect_settles_what_is_accepted() {
             r#"{"jsonrpc":"2.0","id":1,"result":null}"#.to_owned(),
         ),
         (dialect.with_responses_ignored(), r#"{"jsonrpc":"2.0","id":1,"result":7}"#, String::new()),
-        (dialect.with_responses_ignored(), r#"{"id":true,"error":7}"#, String::new()),
+        (dialect.with_responses_ignored(), r#"{"jsonrpc":"2.0","id":true,"error":7}"#, String::new()),
+        (dialect.with_responses_ignored(), r#"{"id":1,"error":7}"#, invalid("1", "`jsonrpc` is missing")),
         (
             dialect.with_responses_ignored(),
             r#"{"jsonrpc":"2.0","id":1,"method":"echo","result":7}"#,
@@ -382,7 +383,7 @@ fn what_wants_no_answer_gets_202_and_no_body() {
         r#"{"jsonrpc":"2.0","method":"login"}"#,
         r#"{"jsonrpc":"2.0","method":"echo","params":7}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":7}"#,
-        r#"[{"jsonrpc":"2.0","method":"echo"},{"jsonrpc":"2.0","method":"gone"},{"result":1}]"#,
+        r#"[{"jsonrpc":"2.0","method":"echo"},{"jsonrpc":"2.0","method":"gone"},{"jsonrpc":"2.0","result":1}]"#,
     ];
     for message in cases {
         let response = send(dialect, message);
