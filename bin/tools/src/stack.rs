@@ -100,6 +100,8 @@ pub(crate) fn build(
         // refused for that, and not for its method.
         .layer(LoginLayer::new().with_required(house.accounts.is_some()))
         .service(Routes::new().at("/mcp/v1", [Method::POST], calls));
+    // Nobody is worth more than this.
+    let limit = BodyLimitLayer::new(configuration.limits.max_body_bytes);
     // All revisions on one path. Nobody logs in here, so nobody comes without a token.
     let negotiated = ServiceBuilder::new()
         .map_response(|response: Response<_>| {
@@ -107,6 +109,8 @@ pub(crate) fn build(
         })
         // What has to be said before the answer makes it a stream of events.
         .layer(StreamableLayer::new())
+        // After the method and the type of the content, before a byte is read.
+        .layer(limit.clone())
         .layer(JsonRpcLayer::new().with_dialect_of(era::dialect_of))
         // Which revision it is, and whether headers and message agree.
         .layer(EraLayer::http())
@@ -127,8 +131,7 @@ pub(crate) fn build(
     let document = Document::new("application/json", ziggurat_openapi::TOOLS);
     let [own, usual, page] = DESCRIPTION;
     let reading = [Method::GET, Method::HEAD];
-    let routes = Routes::new()
-        .at("/mcp", [Method::POST], negotiated)
+    let others = Routes::new()
         .under("/mcp/v1", calls)
         .under("/api/", rest)
         .at("/health", reading.clone(), Health::new(NAME, VERSION))
@@ -144,9 +147,14 @@ pub(crate) fn build(
     let [root, mcp] = issuer.map_or([""; 2], |_| METADATA);
     let metadata = issuer.map(TrustedIssuer::metadata).unwrap_or_default();
     let metadata = Document::new("application/json", metadata);
-    let routes = routes
+    let others = others
         .at(root, reading.clone(), metadata.clone())
         .at(mcp, reading, metadata);
+    // Everywhere else the size comes first, whatever is at the path.
+    let others = ServiceBuilder::new().layer(limit).service(others);
+    let routes = Routes::new()
+        .under("", others)
+        .at("/mcp", [Method::POST], negotiated);
     let description = Link::service_desc(own).context("the path of the description")?;
 
     Ok(ServiceBuilder::new()
@@ -161,13 +169,12 @@ pub(crate) fn build(
         // Before anything is read: pages of strangers are turned away.
         .layer(HostLayer::new(hosts))
         .layer(OriginLayer::new(origins))
-        // Nobody is worth more than this.
-        .layer(BodyLimitLayer::new(configuration.limits.max_body_bytes))
         // Who is calling; logins are counted by it.
         .layer(ClientIpLayer::new(
             http.client_ip.trusted.clone(),
             http.client_ip.header.clone(),
         ))
+        // A stranger is told nothing but that: how much is too much is for those who may come in.
         .layer(option_layer(bearer))
         .service(routes))
 }

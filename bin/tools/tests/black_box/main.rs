@@ -16,6 +16,7 @@ mod logins;
 mod logs;
 mod manual;
 mod methods;
+mod order;
 mod prompts;
 mod reload;
 mod replicas;
