@@ -18,6 +18,7 @@ use ziggurat_services::{
             QueryDatabase, ReadResource, SimilaritySearch,
         },
     },
+    store::Shared,
 };
 
 use crate::{
@@ -53,6 +54,7 @@ pub(crate) fn offer(
     accounts: Option<&Accounts>,
     knowledge: &Knowledge,
     providers: &Providers,
+    shared: Option<&Shared>,
 ) -> anyhow::Result<Mcp> {
     let own = match &configuration.custom_definitions {
         Some(path) => Definitions::load(path).context("Failed to load custom definitions")?,
@@ -89,21 +91,28 @@ pub(crate) fn offer(
         Mcp::new(&about, tools, resources, prompts).context("Failed to load custom definitions")?;
     Ok(mcp
         .with_sanitizer(sanitizer)
-        .with_seal(seal(configuration))
+        .with_seal(seal(configuration, shared))
         .with_databases(databases.clone()))
 }
 
-/// Replicas with the same secret take each other's answers.
-fn seal(configuration: &Configuration) -> Seal {
-    let Some(path) = &configuration.secret_file else {
-        return Seal::random();
-    };
-    match fs::read(path) {
-        Ok(secret) if !secret.is_empty() => Seal::of(&secret),
-        _ => {
+/// Replicas with the same secret take each other's answers, and if they share a state one of them
+/// acts on each.
+fn seal(configuration: &Configuration, shared: Option<&Shared>) -> Seal {
+    let secret = configuration
+        .secret_file
+        .as_ref()
+        .map(|path| (path, fs::read(path)));
+    let seal = match secret {
+        None => Seal::random(),
+        Some((_, Ok(secret))) if !secret.is_empty() => Seal::of(&secret),
+        Some((path, _)) => {
             warn!(path = %path.display(), "secret_file cannot be used; questions to clients are answered here only");
             Seal::random()
         }
+    };
+    match shared {
+        Some(shared) => seal.with_shared(shared.clone()),
+        None => seal,
     }
 }
 

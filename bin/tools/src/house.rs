@@ -66,7 +66,7 @@ impl House {
         let list = configured(configuration);
         let databases = Databases::sharing(pools.clone(), list, shared.clone());
         let accounts = has_accounts
-            .then(|| open(configuration, &databases, shared))
+            .then(|| open(configuration, &databases, shared.clone()))
             .transpose()?;
         let providers = Providers::default();
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
@@ -76,6 +76,7 @@ impl House {
             accounts.as_ref(),
             &knowledge,
             &providers,
+            shared.as_ref(),
         )?;
         let (unattended, attendant) = Unattended::new();
         let mcp = mcp.with_unattended(unattended);

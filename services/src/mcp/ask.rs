@@ -2,9 +2,12 @@
 //!
 //! A call that needs an answer ends with an [`Ask`], and the client repeats it with the answers.
 //! What the server has to remember meanwhile goes to the client and comes back, sealed, so that
-//! nobody can make it up, change it, or use it for another call.
+//! nobody can make it up, change it, or use it for another call. A state may come back several
+//! times, as requests do that are tried again; a tool that must not act twice
+//! [uses it up](crate::mcp::ToolRequest::spend) first.
 
 mod seal;
+mod spent;
 
 use std::{borrow::Cow, fmt};
 
@@ -14,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::mcp::era::Capabilities;
 
 pub use self::seal::Seal;
-pub(super) use self::seal::Sealed;
+pub(super) use self::seal::{Opened, Sealed};
 
 /// Questions to a client, each under a key, and what to remember until they are answered.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +48,7 @@ pub enum Question {
 #[derive(Clone, Default)]
 pub struct Inputs {
     responses: Map<String, Value>,
-    state: Option<String>,
+    opened: Option<Opened>,
 }
 
 /// What a client cannot be asked, and would have to be.
@@ -129,13 +132,17 @@ impl Question {
 // === impl Inputs ===
 
 impl Inputs {
-    pub(super) fn new(responses: Option<&str>, state: Option<String>) -> Self {
+    pub(super) fn new(responses: Option<&str>, opened: Option<Opened>) -> Self {
         // What is no object answers nothing, and is asked for again.
         let responses = responses.and_then(|json| serde_json::from_str(json).ok());
         Self {
             responses: responses.unwrap_or_default(),
-            state,
+            opened,
         }
+    }
+
+    pub(super) fn opened(&self) -> Option<&Opened> {
+        self.opened.as_ref()
     }
 
     /// The answer to a question, if there is one that is an object.
@@ -163,7 +170,7 @@ impl Inputs {
     /// What the call remembered when it asked. It is ours: no client can make one up.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
-        self.state.as_deref()
+        self.opened.as_ref().map(|opened| &*opened.state)
     }
 }
 

@@ -105,16 +105,16 @@ impl Mcp {
         if !is_modern(call, None) {
             return Ok(None);
         }
-        let state = match &named.state {
+        let opened = match &named.state {
             Some(text) => {
-                let state = self.seal.open(text, &sealed(&principal(call), call));
-                Some(state.ok_or_else(|| invalid("`requestState` is not the one of this call"))?)
+                let opened = self.seal.open(text, &sealed(&principal(call), call));
+                Some(opened.ok_or_else(|| invalid("`requestState` is not the one of this call"))?)
             }
             None => None,
         };
         let responses = named.responses.clone();
         let responses = responses.and_then(|range| call.raw_params()?.get(range));
-        Ok(Some(Inputs::new(responses, state)))
+        Ok(Some(Inputs::new(responses, opened)))
     }
 
     fn read_any(&self, mut call: Call) -> Result<State, Fault> {

@@ -13,9 +13,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use ziggurat_layers::json_rpc::Call;
 
-use crate::mcp::{
-    Ask, Block, Caller, Failure, Inputs, Seal, Text, ask::Unable, body::Pieces, era::Context,
-    negotiated::sealed,
+use crate::{
+    mcp::{
+        Ask, Block, Caller, Failure, Inputs, Seal, Text, ask::Unable, body::Pieces, era::Context,
+        negotiated::sealed,
+    },
+    store::StoreError,
 };
 
 pub(super) use self::list::Found;
@@ -292,6 +295,25 @@ impl ToolRequest {
         let sealed = sealed(&principal, &self.call);
         let content = Content::Asked(ask.result(|state| seal.close(state, &sealed)));
         Ok(ToolResult { content })
+    }
+
+    /// Uses up the state that came with the answers: the first call that does is told `true`, and
+    /// every other that brings the same state `false`, however close it follows.
+    ///
+    /// A state that was not asked for, or may have been used up before this server began to
+    /// remember, is used up. Whoever is told `false` should ask anew.
+    ///
+    /// # Errors
+    ///
+    /// If replicas know together what was used up, and cannot be asked.
+    pub async fn spend(&self) -> Result<bool, StoreError> {
+        match (&self.seal, self.inputs.opened()) {
+            (Some(seal), Some(opened)) => {
+                let principal = self.caller.principal();
+                seal.spend(opened, principal.as_bytes()).await
+            }
+            _ => Ok(false),
+        }
     }
 
     /// On whose behalf the tool is called.

@@ -1,4 +1,5 @@
-//! What replicas know together: who is logged in, what they have selected, and who has failed.
+//! What replicas know together: who is logged in, what they have selected, who has failed, and
+//! what must not happen twice.
 //!
 //! Every request of a session asks for it, so that what one replica was told holds for the next
 //! request at any other. Many requests ask in one statement (see [`Clerk`]); the rest is rare
@@ -7,6 +8,7 @@
 
 mod clerk;
 mod logins;
+mod spent;
 #[cfg(test)]
 mod tests;
 

@@ -4,6 +4,7 @@ mod admin;
 mod bearer;
 mod cancelling;
 mod configuration;
+mod confirmations;
 mod custom;
 mod databases;
 mod embedding;

@@ -10,21 +10,36 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 
+use super::spent::{Spent, Ticket};
+use crate::store::{Shared, StoreError};
+
 /// Time to answer a question.
-const LIFETIME: Duration = Duration::from_mins(10);
+pub(super) const LIFETIME: Duration = Duration::from_mins(10);
 
 /// The block of SHA-256 (RFC 2104).
 const BLOCK: usize = 64;
 
 const MAC: usize = 32;
-const EXPIRY: usize = 8;
 
 /// Proves that a state came from here, for this caller and this call, and not long ago.
 ///
 /// Replicas of a server share a key, or a client has to come back to the one that asked.
+///
+/// It also keeps the states that were used up: of a state that allows something that must not
+/// happen twice, one call makes use. One process knows what was used up there, and takes no state
+/// that is older than itself; replicas that share a key should share this
+/// [as well](Self::with_shared), or each of them lets such a state through once.
 #[derive(Clone)]
 pub struct Seal {
     key: Arc<[u8; BLOCK]>,
+    spent: Spent,
+}
+
+/// What a client was given, and has brought back.
+#[derive(Clone)]
+pub(in crate::mcp) struct Opened {
+    pub(in crate::mcp) state: String,
+    ticket: Ticket,
 }
 
 /// What a state is good for: one call of one caller.
@@ -47,7 +62,7 @@ impl Seal {
         let mut key = [0; BLOCK];
         let filled = SysRng.try_fill_bytes(&mut key);
         filled.expect("the system makes random numbers");
-        Self { key: Arc::new(key) }
+        Self::with(key)
     }
 
     /// Makes the key of a secret.
@@ -56,7 +71,30 @@ impl Seal {
         let mut key = [0; BLOCK];
         let digest = Sha256::digest([b"ziggurat request state\0", secret].concat());
         key[..MAC].copy_from_slice(&digest);
-        Self { key: Arc::new(key) }
+        Self::with(key)
+    }
+
+    fn with(key: [u8; BLOCK]) -> Self {
+        Self {
+            key: Arc::new(key),
+            spent: Spent::here(now()),
+        }
+    }
+
+    /// Has replicas know of each other's states that were used up.
+    #[must_use]
+    pub fn with_shared(mut self, shared: Shared) -> Self {
+        self.spent = Spent::Shared(shared);
+        self
+    }
+
+    /// Uses up a state. Says whether it was still good for that.
+    pub(in crate::mcp) async fn spend(
+        &self,
+        opened: &Opened,
+        principal: &[u8],
+    ) -> Result<bool, StoreError> {
+        self.spent.spend(opened.ticket, principal, now()).await
     }
 
     /// Makes of a state what the client gets.
@@ -65,32 +103,34 @@ impl Seal {
     }
 
     /// The state, if what the client sends is what it got, and it is not too late.
-    pub(in crate::mcp) fn open(&self, text: &str, sealed: &Sealed<'_>) -> Option<String> {
+    pub(in crate::mcp) fn open(&self, text: &str, sealed: &Sealed<'_>) -> Option<Opened> {
         self.open_at(text, sealed, now())
     }
 
     fn close_at(&self, state: &str, sealed: &Sealed<'_>, now: u64) -> String {
-        let expiry = (now + LIFETIME.as_secs()).to_be_bytes();
-        let mac = self.mac(&expiry, state.as_bytes(), sealed);
-        URL_SAFE_NO_PAD.encode([&expiry[..], &mac, state.as_bytes()].concat())
+        let ticket = Ticket::at(now + millis(LIFETIME));
+        let bytes = ticket.to_bytes();
+        let mac = self.mac(&bytes, state.as_bytes(), sealed);
+        URL_SAFE_NO_PAD.encode([&bytes[..], &mac, state.as_bytes()].concat())
     }
 
-    fn open_at(&self, text: &str, sealed: &Sealed<'_>, now: u64) -> Option<String> {
+    fn open_at(&self, text: &str, sealed: &Sealed<'_>, now: u64) -> Option<Opened> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (expiry, rest) = bytes.split_first_chunk::<EXPIRY>()?;
+        let (ticket, rest) = bytes.split_first_chunk()?;
         let (mac, state) = rest.split_first_chunk::<MAC>()?;
-        let is_ours = is_same(mac, &self.mac(expiry, state, sealed));
-        let is_fresh = now < u64::from_be_bytes(*expiry);
-        if !is_ours || !is_fresh {
+        let is_ours = is_same(mac, &self.mac(ticket, state, sealed));
+        let ticket = Ticket::from_bytes(ticket);
+        if !is_ours || ticket.is_over(now) {
             return None;
         }
-        String::from_utf8(state.to_vec()).ok()
+        let state = String::from_utf8(state.to_vec()).ok()?;
+        Some(Opened { state, ticket })
     }
 
     /// HMAC-SHA-256 over everything, each part with its length before it.
-    fn mac(&self, expiry: &[u8], state: &[u8], sealed: &Sealed<'_>) -> [u8; MAC] {
+    fn mac(&self, ticket: &[u8], state: &[u8], sealed: &Sealed<'_>) -> [u8; MAC] {
         let parts = [
-            expiry,
+            ticket,
             sealed.principal,
             sealed.method.as_bytes(),
             &sealed.params,
@@ -121,9 +161,14 @@ fn is_same(a: &[u8; MAC], b: &[u8; MAC]) -> bool {
     differences == 0
 }
 
+/// The time, in milliseconds.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
+    since.map_or(0, millis)
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    time.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -140,9 +185,13 @@ mod tests {
     fn a_state_is_good_for_one_call_of_one_caller_for_a_while() {
         let seal = Seal::of(b"secret");
         let text = seal.close_at("state", &CALL, 1000);
-        let open = |seal: &Seal, text: &str, call: &Sealed<'_>, now| seal.open_at(text, call, now);
-        assert_eq!(open(&seal, &text, &CALL, 1599).as_deref(), Some("state"));
-        assert_eq!(open(&seal, &text, &CALL, 1600), None, "too late");
+        let open = |seal: &Seal, text: &str, call: &Sealed<'_>, now| {
+            let opened = seal.open_at(text, call, now);
+            opened.map(|opened| opened.state)
+        };
+        let end = 1000 + millis(LIFETIME);
+        assert_eq!(open(&seal, &text, &CALL, end - 1).as_deref(), Some("state"));
+        assert_eq!(open(&seal, &text, &CALL, end), None, "too late");
         assert_eq!(open(&Seal::of(b"other"), &text, &CALL, 1000), None);
         assert_eq!(open(&Seal::random(), &text, &CALL, 1000), None);
         let others = [
@@ -171,15 +220,23 @@ mod tests {
     }
 
     #[test]
+    fn no_two_states_are_the_same() {
+        let seal = Seal::of(b"secret");
+        let close = || seal.close_at("state", &CALL, 1000);
+        assert_ne!(close(), close());
+    }
+
+    #[test]
     fn a_state_with_any_character_changed_is_refused() {
         let seal = Seal::random();
         let text = seal.close("a state", &CALL);
-        assert_eq!(seal.open(&text, &CALL).as_deref(), Some("a state"));
+        let open = |text: &str| seal.open(text, &CALL).map(|opened| opened.state);
+        assert_eq!(open(&text).as_deref(), Some("a state"));
         for at in 0..text.len() {
             let mut changed = text.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).expect("ASCII");
-            assert_eq!(seal.open(&changed, &CALL), None, "{at}");
+            assert_eq!(open(&changed), None, "{at}");
         }
         for text in [
             "",
@@ -188,7 +245,7 @@ mod tests {
             &format!("{text}="),
             &text[..text.len() - 1],
         ] {
-            assert_eq!(seal.open(text, &CALL), None, "{text}");
+            assert_eq!(open(text), None, "{text}");
         }
     }
 }

@@ -102,7 +102,7 @@ impl QueryDatabase {
         let statement = Statement::new(current.database(), query)
             .map_err(|error| complaint(&error))?
             .with_window(wanted.window(current.database()));
-        if let Some(question) = confirm::question(&current, query, request)? {
+        if let Some(question) = confirm::question(&current, query, request).await? {
             return Ok(question);
         }
         let asked = Asked::here(current.label(), &statement, self.max_bytes);

@@ -198,6 +198,7 @@ fn migrations() -> Migrator {
     let migrations = [
         ("conversations", include_str!("0001_conversations.sql")),
         ("shared", include_str!("0002_shared.sql")),
+        ("spent", include_str!("0003_spent.sql")),
     ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         let kind = MigrationType::Simple;

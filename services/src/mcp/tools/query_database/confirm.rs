@@ -1,6 +1,9 @@
 //! Asking the user before a statement changes anything.
 
+use std::error::Error;
+
 use serde_json::json;
+use tracing::warn;
 
 use crate::{
     databases::Current,
@@ -15,12 +18,16 @@ const DECLINED: &str = "The user did not confirm the statement, and it was not r
 /// How much of a statement a user is shown, in bytes.
 const LONGEST: usize = 2000;
 
+const UNKNOWN: &str = "It is not known whether this confirmation was used before, and the \
+    statement was not run. Try again later.";
+
 /// Asks the client's user, if the statement may write and there is a way to ask; nothing where
 /// the statement may run.
 ///
 /// A client that cannot be asked is taken at its word, as every client of older revisions is.
-/// The answer is good for this statement in this database and for nothing else.
-pub(super) fn question(
+/// The answer is good for one run of this statement in this database and for nothing else:
+/// whoever sends it twice, because the first response was lost or on purpose, is asked again.
+pub(super) async fn question(
     current: &Current,
     query: &str,
     request: &ToolRequest,
@@ -31,27 +38,47 @@ pub(super) fn question(
     if !can_ask || !current.database().allows_writes() || only_reads(query) {
         return Ok(None);
     }
-    let label = current.label();
-    let state = format!("write to {label}");
+    let state = format!("write to {}", current.label());
     let inputs = request.inputs();
+    let mut was_confirmed = false;
     if inputs.state() == Some(&state) {
         if inputs.is_declined(KEY) {
             return Err(Reported::new(DECLINED).into());
         }
         match inputs.form(KEY).and_then(|form| form.get(KEY)?.as_bool()) {
-            Some(true) => return Ok(None),
+            Some(true) if spend(request).await? => return Ok(None),
+            Some(true) => was_confirmed = true,
             Some(false) => return Err(Reported::new(DECLINED).into()),
             // No answer: it is asked for again.
             None => {}
         }
     }
+    let ask = Ask::new().with(KEY, form(current.label(), query, was_confirmed));
+    request.ask(ask.with_state(state)).map(Some)
+}
+
+async fn spend(request: &ToolRequest) -> Result<bool, Reported> {
+    request.spend().await.map_err(|error| {
+        let error: &dyn Error = &error;
+        warn!(error, "a confirmation could not be used up");
+        Reported::new(UNKNOWN)
+    })
+}
+
+fn form(label: &str, query: &str, was_confirmed: bool) -> Question {
     let shown = &query[..query.floor_char_boundary(LONGEST)];
     let cut = if shown.len() < query.len() {
         " …"
     } else {
         ""
     };
-    let message = format!("May this statement be run in the database {label}?\n\n{shown}{cut}");
+    let before = if was_confirmed {
+        "This confirmation is used up, and the statement may have been run with it already.\n\n"
+    } else {
+        ""
+    };
+    let message =
+        format!("{before}May this statement be run in the database {label}?\n\n{shown}{cut}");
     let schema = json!({
         "type": "object",
         "properties": {KEY: {
@@ -61,8 +88,7 @@ pub(super) fn question(
         }},
         "required": [KEY],
     });
-    let ask = Ask::new().with(KEY, Question::form(message, schema));
-    request.ask(ask.with_state(state)).map(Some)
+    Question::form(message, schema)
 }
 
 /// Whether a text looks like one that changes nothing. A function it calls may all the same.

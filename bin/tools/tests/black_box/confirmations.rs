@@ -1,0 +1,159 @@
+//! A confirmation is good for one run (revisions, section 6.8).
+
+use std::{fs, thread};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Home, Postgres, records, records::PASSWORD};
+
+const INSERT: &str = "INSERT INTO t VALUES (2)";
+
+fn table() -> Postgres {
+    Postgres::with("CREATE TABLE t AS SELECT 1 AS n")
+}
+
+/// A server that may write to this database, and seals with a secret of its own.
+fn home(postgres: &Postgres) -> Home {
+    let home = Home::new();
+    let entry = postgres.entry("main");
+    home.configure(&format!(
+        "secret_file: {}\ndatabases:\n{entry}    allow_writes: true\n",
+        home.file("secret").display()
+    ));
+    fs::write(home.file("secret"), "what replicas have in common").expect("written");
+    home
+}
+
+/// Sends a statement from a client whose user can be asked, with the answers of that user.
+fn send(client: &Client, query: &str, answers: &Value) -> Value {
+    let mut params = json!({
+        "name": "query_database",
+        "arguments": {"query": query},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+        },
+    });
+    for (key, value) in answers.as_object().expect("members") {
+        params[key] = value.clone();
+    }
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let headers = "content-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\n\
+        mcp-method: tools/call\r\nmcp-name: query_database\r\n";
+    let answer = client.send("POST", "/mcp", headers, &call.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()["result"].clone()
+}
+
+/// Says yes to what was asked.
+fn yes(asked: &Value) -> Value {
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let response = json!({"action": "accept", "content": {"confirm": true}});
+    json!({"inputResponses": {"confirm": response}, "requestState": asked["requestState"]})
+}
+
+fn message(asked: &Value) -> &str {
+    let params = &asked["inputRequests"]["confirm"]["params"];
+    params["message"].as_str().expect("a question")
+}
+
+fn assert_done(result: &Value) {
+    assert_eq!(result["resultType"], "complete", "{result}");
+    assert_eq!(result.get("isError"), None, "{result}");
+}
+
+#[test]
+fn who_sends_a_confirmation_twice_is_asked_again() {
+    let postgres = table();
+    let home = home(&postgres);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let rows = || postgres.count("SELECT count(*) FROM t");
+    let asked = send(&client, INSERT, &json!({}));
+    let question = message(&asked);
+    assert!(question.starts_with("May this statement"), "{question}");
+    let confirmed = yes(&asked);
+    assert_done(&send(&client, INSERT, &confirmed));
+    assert_eq!(rows(), 2);
+    let mut again = send(&client, INSERT, &confirmed);
+    for _ in 0..3 {
+        assert_ne!(again["requestState"], asked["requestState"]);
+        let question = message(&again);
+        assert!(question.contains("may have been run"), "{question}");
+        again = send(&client, INSERT, &confirmed);
+    }
+    assert_eq!(rows(), 2);
+    // Whoever means it says so once more.
+    assert_done(&send(&client, INSERT, &yes(&again)));
+    assert_eq!(rows(), 3);
+}
+
+#[test]
+fn of_all_who_send_a_confirmation_at_once_one_is_let_through() {
+    let postgres = table();
+    let home = home(&postgres);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    for round in 1..=5 {
+        let confirmed = yes(&send(&client, INSERT, &json!({})));
+        let results: Vec<_> = thread::scope(|scope| {
+            let sending = [(); 8].map(|()| scope.spawn(|| send(&client, INSERT, &confirmed)));
+            let results = sending.into_iter().map(|one| one.join().expect("answered"));
+            results.collect()
+        });
+        let done = results.iter().filter(|it| it["resultType"] == "complete");
+        assert_eq!(done.count(), 1, "{results:?}");
+        assert_eq!(postgres.count("SELECT count(*) FROM t"), 1 + round);
+    }
+}
+
+#[test]
+fn a_server_that_has_begun_anew_asks_anew() {
+    let postgres = table();
+    let home = home(&postgres);
+    let confirmed = {
+        let (_program, client) = home.serve(&["-no-auth"]);
+        let confirmed = yes(&send(&client, INSERT, &json!({})));
+        assert_done(&send(&client, INSERT, &confirmed));
+        confirmed
+    };
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let asked = send(&client, INSERT, &confirmed);
+    assert_eq!(postgres.count("SELECT count(*) FROM t"), 2);
+    assert_done(&send(&client, INSERT, &yes(&asked)));
+    assert_eq!(postgres.count("SELECT count(*) FROM t"), 3);
+}
+
+#[test]
+fn of_all_replicas_one_lets_a_confirmation_through() {
+    let (state, postgres) = (Postgres::new(), table());
+    let homes = [(); 2].map(|()| {
+        let mut home = home(&postgres);
+        home.replace(&home.tokens(), &records::tokens(&[]));
+        let alice = records::user("alice", &[]);
+        home.replace(&home.users(), &records::users(&[alice]));
+        home.set("ZIGGURAT_STATE_URL", state.url());
+        home
+    });
+    let [(_one, first), (_two, second)] = homes.each_ref().map(|home| home.serve(&[]));
+    let first = first.logged_in("alice", PASSWORD);
+    let second = first.at(&second);
+    for round in 1..=5 {
+        let confirmed = yes(&send(&first, INSERT, &json!({})));
+        let results: Vec<_> = thread::scope(|scope| {
+            let sending = [&first, &second, &first, &second]
+                .map(|client| scope.spawn(|| send(client, INSERT, &confirmed)));
+            let results = sending.into_iter().map(|one| one.join().expect("answered"));
+            results.collect()
+        });
+        let done = results.iter().filter(|it| it["resultType"] == "complete");
+        assert_eq!(done.count(), 1, "{results:?}");
+        assert_eq!(postgres.count("SELECT count(*) FROM t"), 1 + round);
+    }
+    // What cannot be known is not taken for granted.
+    let confirmed = yes(&send(&second, INSERT, &json!({})));
+    state.run("ALTER TABLE ziggurat.spent RENAME TO gone");
+    let failed = send(&second, INSERT, &confirmed);
+    assert_eq!(failed["isError"], true, "{failed}");
+    assert_eq!(postgres.count("SELECT count(*) FROM t"), 6);
+    state.run("ALTER TABLE ziggurat.gone RENAME TO spent");
+    assert_done(&send(&second, INSERT, &confirmed));
+}
