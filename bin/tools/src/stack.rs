@@ -78,7 +78,7 @@ pub(crate) fn build(
     let challenge = challenge(issuer)?;
     let bearer = house.guard.clone().map(|guard| {
         BearerLayer::new(guard)
-            .with_challenge(challenge)
+            .with_challenge(challenge.clone())
             // A health check has no token; and a client that looks for an OAuth server must
             // learn that there is none, instead of being asked for a token.
             .with_exempt(["/health", "/.well-known/*"])
@@ -89,6 +89,9 @@ pub(crate) fn build(
             // passwords are checked.
             .with_failures_reported(false)
     });
+    let login = LoginLayer::new()
+        .with_required(house.accounts.is_some())
+        .with_challenge(&challenge);
     let calls = ServiceBuilder::new()
         .layer(JsonRpcLayer::new().with_dialect(dialect()))
         .service(house.mcp.clone());
@@ -98,7 +101,7 @@ pub(crate) fn build(
         })
         // Without a token there is one call: the login. Whatever else comes without one is
         // refused for that, and not for its method.
-        .layer(LoginLayer::new().with_required(house.accounts.is_some()))
+        .layer(login)
         .service(Routes::new().at("/mcp/v1", [Method::POST], calls));
     // Nobody is worth more than this.
     let limit = BodyLimitLayer::new(configuration.limits.max_body_bytes);

@@ -121,9 +121,27 @@ impl Challenge {
         Ok(self)
     }
 
+    /// The header value for a request that has shown no token, which is told of no error.
+    ///
+    /// For a service behind [`with_optional`](super::BearerLayer::with_optional) paths that asks
+    /// for a token after all.
+    ///
+    /// ```
+    /// use ziggurat_layers::bearer::Challenge;
+    ///
+    /// assert_eq!(Challenge::new().to_header(), "Bearer");
+    /// let challenge = Challenge::new().with_scope("read")?;
+    /// assert_eq!(challenge.to_header(), r#"Bearer scope="read""#);
+    /// # Ok::<_, ziggurat_layers::bearer::InvalidChallenge>(())
+    /// ```
+    #[must_use]
+    pub fn to_header(&self) -> HeaderValue {
+        self.value(None)
+    }
+
     pub(super) fn complete(self) -> Challenges {
         Challenges {
-            plain: self.value(None),
+            plain: self.to_header(),
             invalid_request: self.value(Some("invalid_request")),
             invalid_token: self.value(Some("invalid_token")),
             insufficient_scope: self.value(Some("insufficient_scope")),

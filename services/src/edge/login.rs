@@ -27,6 +27,7 @@ use serde::Deserialize;
 use tower_layer::Layer;
 use tower_service::Service;
 use ziggurat_layers::{
+    bearer::Challenge,
     json_rpc::Incoming,
     reject::{ErrorString, Rejection, Render},
 };
@@ -40,18 +41,20 @@ const LOGIN_TOOL: &str = "authenticate_user";
 const MAX_BYTES: usize = 64 << 10;
 
 /// Refuses requests without a token unless they are a login.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct LoginLayer<R = ErrorString> {
     is_required: bool,
+    challenge: HeaderValue,
     render: R,
 }
 
 /// Service made by [`LoginLayer`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Login<S, R = ErrorString> {
     inner: S,
     is_required: bool,
+    challenge: HeaderValue,
     render: R,
 }
 
@@ -76,6 +79,7 @@ pin_project! {
     pub struct ResponseFuture<S, B, F, R> {
         #[pin]
         state: State<S, B, F>,
+        challenge: HeaderValue,
         render: R,
     }
 }
@@ -96,6 +100,7 @@ impl LoginLayer {
     pub fn new() -> Self {
         Self {
             is_required: true,
+            challenge: Challenge::new().to_header(),
             render: ErrorString,
         }
     }
@@ -114,10 +119,17 @@ impl<R> LoginLayer<R> {
         self
     }
 
+    /// Says more in the `WWW-Authenticate` header than `Bearer`: what the bearer layer says.
+    pub fn with_challenge(mut self, challenge: &Challenge) -> Self {
+        self.challenge = challenge.to_header();
+        self
+    }
+
     /// Replaces the body of the refusal.
     pub fn with_render<T>(self, render: T) -> LoginLayer<T> {
         LoginLayer {
             is_required: self.is_required,
+            challenge: self.challenge,
             render,
         }
     }
@@ -130,6 +142,7 @@ impl<S, R: Clone> Layer<S> for LoginLayer<R> {
         Login {
             inner,
             is_required: self.is_required,
+            challenge: self.challenge.clone(),
             render: self.render.clone(),
         }
     }
@@ -172,6 +185,7 @@ where
         };
         ResponseFuture {
             state,
+            challenge: self.challenge.clone(),
             render: self.render.clone(),
         }
     }
@@ -191,7 +205,10 @@ where
         let mut this = self.project();
         loop {
             let next = match this.state.as_mut().project() {
-                StateProj::Refused => return Poll::Ready(Ok(refusal().into_response(this.render))),
+                StateProj::Refused => {
+                    let refusal = refusal(this.challenge.clone());
+                    return Poll::Ready(Ok(refusal.into_response(this.render)));
+                }
                 StateProj::Reading { body, read, rest } => match ready!(collect(body, read, cx)) {
                     Some(bytes) if is_login(&bytes) => {
                         let (head, mut inner) = rest.take().expect("passed on once");
@@ -259,13 +276,13 @@ fn is_login(message: &Bytes) -> bool {
             .is_ok_and(|params| params.name == LOGIN_TOOL)
 }
 
-fn refusal() -> Rejection {
+fn refusal(challenge: HeaderValue) -> Rejection {
     Rejection::new(
         StatusCode::UNAUTHORIZED,
         "missing_token",
         "Missing Authorization header",
     )
-    .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+    .with_header(header::WWW_AUTHENTICATE, challenge)
 }
 
 // === impl PeekedBody ===

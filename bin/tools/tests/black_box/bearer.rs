@@ -181,3 +181,35 @@ fn without_authentication_tokens_are_not_looked_at() {
         "user authentication is not configured"
     );
 }
+
+#[test]
+fn every_refusal_says_where_tokens_come_from_if_somebody_issues_them() {
+    let home = Home::new();
+    home.configure(
+        "http: {auth: {issuer: {url: \"http://127.0.0.1:1\", \
+         public_url: \"https://tools.example\", scopes: [mcp, read]}}}\n\
+         databases: [{name: main, user: reader}]",
+    );
+    let (_program, client) = home.serve(&[]);
+    let place = "scope=\"mcp read\", \
+        resource_metadata=\"https://tools.example/.well-known/oauth-protected-resource/mcp\"";
+    let missing = json!({"error": MISSING}).to_string();
+    for (method, path, body) in [
+        ("POST", "/mcp", PING),
+        ("POST", "/mcp/v1", PING),
+        ("POST", "/mcp/v1", "no JSON"),
+        ("GET", "/mcp/v1", ""),
+        ("GET", "/api/databases", ""),
+        ("GET", "/nowhere", ""),
+    ] {
+        let answer = client.send(method, path, "content-type: application/json\r\n", body);
+        let challenge = answer.header("www-authenticate");
+        let expected = format!("Bearer {place}");
+        assert_eq!(challenge, Some(&*expected), "{method} {path}");
+        assert_eq!((answer.status, &*answer.body), (401, &*missing), "{path}");
+        let answer = client.bearing("bad").send(method, path, "", body);
+        let challenge = answer.header("www-authenticate");
+        let expected = format!("Bearer error=\"invalid_token\", {place}");
+        assert_eq!(challenge, Some(&*expected), "{method} {path}");
+    }
+}

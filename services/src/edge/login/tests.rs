@@ -148,3 +148,20 @@ async fn where_nobody_needs_a_token_everything_passes() {
     assert_eq!(status, 200);
     assert!(body.contains(r#""result":"ping""#), "{body}");
 }
+
+#[tokio::test]
+async fn a_refusal_may_say_where_tokens_come_from() {
+    let challenge = Challenge::new().with_scope("mcp").expect("a scope");
+    let layer = LoginLayer::new().with_challenge(&challenge);
+    let unread = service_fn(|_: Request<PeekedBody<Full<Bytes>>>| async {
+        Ok::<_, Infallible>(Response::new(Full::<Bytes>::default()))
+    });
+    for method in [Method::GET, Method::POST] {
+        let mut request = post(PING);
+        *request.method_mut() = method;
+        let Ok(response) = layer.layer(unread).oneshot(request).await;
+        assert_eq!(response.status(), 401);
+        let header = &response.headers()["www-authenticate"];
+        assert_eq!(header, r#"Bearer scope="mcp""#);
+    }
+}
