@@ -29,6 +29,9 @@
 //! ```
 
 mod cache;
+mod configured;
+mod current;
+mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod listing;
@@ -39,12 +42,10 @@ use std::{
     collections::HashMap,
     error::Error,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use arc_swap::ArcSwap;
 use futures_util::future;
-use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
@@ -52,15 +53,17 @@ use crate::{
     accounts::{Holder, Identity, Selection::Everywhere},
     pg::{
         database::Database,
-        lease::{Lease, LeaseError, Pool, Pools},
+        lease::{Lease, LeaseError, Pools},
         metadata::Metadata,
     },
     store,
 };
 
-use self::cache::Cache;
 pub use self::{
     cache::MetadataError,
+    configured::Configured,
+    current::Current,
+    error::{Confined, NoDatabase, SelectError},
     listing::{Entry, Listing},
 };
 
@@ -69,16 +72,6 @@ const ANYBODY: &str = "default";
 
 /// How many connections to databases that are not configured there are at a time.
 const MAX_VISITS: usize = 16;
-
-/// A database, and the users it is there for.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Configured {
-    database: Arc<Database>,
-    users: Arc<[String]>,
-    clients: Arc<[String]>,
-    cache: Arc<Cache>,
-}
 
 /// The databases of a server. Clones share them.
 #[derive(Clone, Debug)]
@@ -114,139 +107,6 @@ enum Selection {
 pub struct Visit {
     lease: Lease,
     room: OwnedSemaphorePermit,
-}
-
-/// The database a caller is using, and its connections to it.
-#[derive(Clone, Debug)]
-pub struct Current {
-    pool: Pool,
-    pools: Pools,
-    cache: Arc<Cache>,
-}
-
-/// Why a caller has no database. The words are for the caller.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum NoDatabase {
-    /// The server has none at all, or not the one a token is bound to.
-    #[error("no database connection configured for this token: {0}")]
-    ForToken(String),
-    /// No database is there for this user.
-    #[error("no databases are configured for user '{0}' - contact your administrator")]
-    ForUser(String),
-    /// Nothing is configured.
-    #[error("no databases are configured")]
-    AtAll,
-}
-
-/// Why a database cannot be selected. The words are for the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum SelectError {
-    /// There is none of that name.
-    #[error("Database not found")]
-    NotFound,
-    /// The caller came with a token for another one.
-    #[error("API token is bound to a different database")]
-    Bound,
-    /// It is not there for this user.
-    #[error("Access denied to this database")]
-    Denied,
-    /// The selection cannot be written down, so that it would not hold at other replicas.
-    #[error("Databases cannot be selected now, try again later")]
-    Unavailable,
-}
-
-/// Why a caller is kept to the databases that are configured. The words are for the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Confined {
-    /// It came with an API token, and each of those is bound to a database.
-    #[error("an API token is bound to its database and cannot connect to another one")]
-    Token,
-    /// The account, or a database, says who may use what.
-    #[error(
-        "access to databases is restricted by account on this server, so connecting to others is \
-         not allowed"
-    )]
-    User,
-    /// A URL has a password, and replicas share none.
-    #[error(
-        "sessions are shared by several servers, which keep no connection URLs; name the URL in \
-         each query that needs it"
-    )]
-    Shared,
-}
-
-// === impl Configured ===
-
-impl Configured {
-    /// A database that is there for every user.
-    pub fn new(database: impl Into<Arc<Database>>) -> Self {
-        let database = database.into();
-        Self {
-            cache: Cache::new(Arc::clone(&database)),
-            users: Arc::default(),
-            clients: Arc::default(),
-            database,
-        }
-    }
-
-    /// Restricts it to these users; nobody in the list is no restriction.
-    pub fn with_users<U: Into<String>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
-        self.users = users.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Restricts it to these clients of an issuer, by any of their names. Without them it is there
-    /// for every client, unless it is restricted to users.
-    pub fn with_clients<C: Into<String>>(mut self, clients: impl IntoIterator<Item = C>) -> Self {
-        self.clients = clients.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// The database.
-    #[must_use]
-    pub fn database(&self) -> &Arc<Database> {
-        &self.database
-    }
-
-    fn is_restricted(&self) -> bool {
-        !self.users.is_empty() || !self.clients.is_empty()
-    }
-
-    /// Whether a caller may use it. `is_first` says whether it is the first of the list, which
-    /// is what an API token without a database is bound to.
-    #[must_use]
-    pub fn is_open_to(&self, identity: Option<&Identity>, is_first: bool) -> bool {
-        match identity.map(Identity::holder) {
-            None => true,
-            Some(Holder::Program { database: None }) => is_first,
-            Some(Holder::Program {
-                database: Some(bound),
-            }) => **bound == *self.database.name(),
-            Some(Holder::User { name, databases }) => {
-                let name_is = |listed: &String| **listed == **name;
-                (databases.is_empty() || databases.iter().any(|d| d == self.database.name()))
-                    && (self.users.is_empty() || self.users.iter().any(name_is))
-            }
-            Some(Holder::Client {
-                names, databases, ..
-            }) => {
-                (databases.is_empty() || databases.iter().any(|d| d == self.database.name()))
-                    && match &*self.clients {
-                        [] => self.users.is_empty(),
-                        clients => clients.iter().any(|client| names.contains(client)),
-                    }
-            }
-        }
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        self.users == other.users
-            && self.clients == other.clients
-            && self.database.is_same(&other.database)
-    }
 }
 
 // === impl Databases ===
@@ -534,76 +394,5 @@ impl Visit {
     /// Hands on the connection, and the room it takes, to be dropped after it.
     pub fn into_parts(self) -> (Lease, OwnedSemaphorePermit) {
         (self.lease, self.room)
-    }
-}
-
-// === impl NoDatabase ===
-
-impl NoDatabase {
-    fn of(identity: Option<&Identity>) -> Self {
-        match identity.map(Identity::holder) {
-            None => Self::AtAll,
-            Some(Holder::User { name, .. }) => Self::ForUser(name.to_string()),
-            Some(Holder::Client { .. }) => {
-                Self::ForToken("no database is open to this client".to_owned())
-            }
-            Some(Holder::Program { database }) => Self::ForToken(match database {
-                Some(name) => format!("database '{name}' not configured"),
-                None => "no databases are configured".to_owned(),
-            }),
-        }
-    }
-}
-
-// === impl Current ===
-
-impl Current {
-    /// What the database is called in answers.
-    #[must_use]
-    pub fn label(&self) -> &str {
-        self.pool.database().name()
-    }
-
-    /// The database.
-    #[must_use]
-    pub fn database(&self) -> &Arc<Database> {
-        self.pool.database()
-    }
-
-    /// The caller's connections to it.
-    #[must_use]
-    pub fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    /// Waits while the server starts and reads this database for the first time, three seconds
-    /// at most. Whether it can be reached at all is for the statement to find out.
-    ///
-    /// # Errors
-    /// [`MetadataError::NotReady`], when it takes longer.
-    pub async fn ready(&self) -> Result<(), MetadataError> {
-        self.cache.ready().await
-    }
-
-    /// Its tables, as they were at most `metadata_ttl` ago.
-    ///
-    /// They are read when they are not known, for all who ask at the time; those who join the
-    /// first reading wait three seconds at most.
-    ///
-    /// # Errors
-    /// When that fails, or takes longer.
-    pub async fn metadata(&self) -> Result<Arc<Metadata>, MetadataError> {
-        let max_age = self.database().settings().metadata_ttl;
-        self.cache.metadata(&self.pools, max_age).await
-    }
-
-    /// Its tables, as they were at most so long ago: for whoever is about to say that something
-    /// is not there.
-    ///
-    /// # Errors
-    /// As [`metadata`](Self::metadata).
-    pub async fn metadata_within(&self, age: Duration) -> Result<Arc<Metadata>, MetadataError> {
-        let max_age = self.database().settings().metadata_ttl.min(age);
-        self.cache.metadata(&self.pools, max_age).await
     }
 }
