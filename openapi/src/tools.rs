@@ -1,13 +1,18 @@
 //! The document of the tool server.
 
+mod mcp;
+
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
 use ziggurat_services::rest::{compact, conversations, databases, llm, user};
 
-use crate::v3_0::{self, Unknown};
+use crate::{
+    members,
+    v3_0::{self, Unknown},
+};
 
 /// What every request can run into before it gets to a handler, with and without a body.
-const ALWAYS: [(&str, &str); 4] = [
+const ALWAYS: [(&str, &str); 5] = [
     ("401", "There is no token, or it is no good"),
     (
         "403",
@@ -15,6 +20,10 @@ const ALWAYS: [(&str, &str); 4] = [
     ),
     ("413", "The body is larger than the server reads"),
     ("500", "Something went wrong that is not the client's fault"),
+    (
+        "503",
+        "Tokens cannot be checked now; it is worth another try",
+    ),
 ];
 
 /// Puts the document together.
@@ -25,8 +34,10 @@ const ALWAYS: [(&str, &str); 4] = [
 /// # Panics
 /// If utoipa writes what is no document.
 pub fn document() -> Result<Value, Unknown> {
-    let mut paths = Map::from_iter([health(), calls()]);
+    let mut paths = Map::from_iter([health()]);
+    paths.extend(mcp::paths());
     let mut schemas = Map::from_iter(refusals());
+    schemas.extend(mcp::schemas());
     let areas = [
         databases::Description::openapi(),
         user::Description::openapi(),
@@ -95,35 +106,6 @@ fn health() -> (String, Value) {
     ("/health".to_owned(), json!({"get": operation}))
 }
 
-fn calls() -> (String, Value) {
-    let operation = json!({
-        "operationId": "mcp",
-        "tags": ["mcp"],
-        "summary": "Call a method of MCP",
-        "description": "JSON-RPC 2.0, revision 2024-11-05 of the protocol. What is wrong with a \
-            call is said in its answer, with status 200. A call of `authenticate_user` needs no \
-            token.",
-        "requestBody": {
-            // Whatever comes has an answer.
-            "required": false,
-            "content": {"application/json": {
-                "schema": {},
-                "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
-            }},
-        },
-        "responses": {
-            "200": {
-                "description": "What came of the calls that asked for an answer",
-                "content": {"application/json": {"schema": {}}},
-            },
-            "202": {"description": "Nothing was asked for that has an answer"},
-            "400": {"description": "The body broke off"},
-            "429": {"description": "Too many logins have failed from this address"},
-        },
-    });
-    ("/mcp/v1".to_owned(), json!({"post": operation}))
-}
-
 /// How requests are turned down.
 fn refusals() -> [(String, Value); 2] {
     let refusal = json!({
@@ -156,7 +138,7 @@ fn complete(paths: &mut Map<String, Value>) {
             let responses = operation["responses"].as_object_mut().expect("responses");
             for (status, description) in ALWAYS {
                 let is_possible = match status {
-                    "401" => !is_open,
+                    "401" | "503" => !is_open,
                     "413" => has_body,
                     _ => true,
                 };
@@ -168,9 +150,17 @@ fn complete(paths: &mut Map<String, Value>) {
                 let is_bare = response.get("content").is_none();
                 if is_bare && status.as_str() >= "400" {
                     // What comes from further out knows nothing of areas.
-                    let is_inner = of_databases && !["401", "413", "500"].contains(&&**status);
+                    let is_inner =
+                        of_databases && !["401", "413", "500", "503"].contains(&&**status);
                     response["content"] =
                         json!({"application/json": {"schema": refusal(is_inner)}});
+                }
+                if status == "401" {
+                    response["headers"]["WWW-Authenticate"] = json!({
+                        "description": "`Bearer`, and where tokens come from if somebody issues \
+                            them",
+                        "schema": {"type": "string"},
+                    });
                 }
             }
         }
@@ -184,11 +174,4 @@ fn refusal(of_databases: bool) -> Value {
         return json!({"anyOf": [own, plain]});
     }
     plain
-}
-
-fn members(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    }
 }

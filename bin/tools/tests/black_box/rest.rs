@@ -281,7 +281,8 @@ fn every_path_that_is_described_is_there() {
     let home = Home::new();
     // Nobody is asked anything.
     home.configure(
-        "databases: [{name: one, host: 127.0.0.1, port: 1, user: nobody}]\n\
+        "http: {auth: {issuer: {url: \"http://127.0.0.1:1\", public_url: \"https://a.example\"}}}\n\
+         databases: [{name: one, host: 127.0.0.1, port: 1, user: nobody}]\n\
          llm: {enabled: true, provider: ollama, model: none, ollama_url: \"http://127.0.0.1:1\"}\n",
     );
     let token = home.token("one");

@@ -1,0 +1,239 @@
+//! The paths of MCP, and those where clients learn how to get to them.
+
+use serde_json::{Value, json};
+
+/// The revisions that are negotiated, and the one that needs no negotiation.
+const REVISIONS: [&str; 5] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    "2026-07-28",
+];
+
+/// How many messages a batch may hold.
+const MAX_BATCH: usize = 32;
+
+pub(super) fn paths() -> [(String, Value); 4] {
+    let metadata = ["", "/mcp"].map(|path| {
+        let operation = metadata(path);
+        let path = format!("/.well-known/oauth-protected-resource{path}");
+        (path, json!({"get": operation}))
+    });
+    let [root, own] = metadata;
+    [
+        ("/mcp".to_owned(), json!({"post": negotiated()})),
+        ("/mcp/v1".to_owned(), json!({"post": exact()})),
+        root,
+        own,
+    ]
+}
+
+/// What the messages are made of.
+pub(super) fn schemas() -> [(String, Value); 3] {
+    let version = json!({"type": "string", "enum": ["2.0"]});
+    let id = json!({"anyOf": [{"type": "string"}, {"type": "integer"}]});
+    let call = json!({
+        "type": "object",
+        "required": ["jsonrpc", "method"],
+        "properties": {
+            "jsonrpc": version,
+            "id": id,
+            "method": {"type": "string"},
+            "params": {"description": "An object. What is wrong with it is said in the answer."},
+        },
+        "description": "A request, or without an `id` a notification, which has no answer",
+    });
+    let result = json!({
+        "type": "object",
+        "required": ["jsonrpc", "id", "result"],
+        "properties": {"jsonrpc": version, "id": id, "result": {"type": "object"}},
+    });
+    let error = json!({
+        "type": "object",
+        "required": ["jsonrpc", "error"],
+        "properties": {
+            "jsonrpc": version,
+            "id": {"allOf": [id], "description": "Left out where it is not known"},
+            "error": {
+                "type": "object",
+                "required": ["code", "message"],
+                "properties": {
+                    "code": {"type": "integer"},
+                    "message": {"type": "string"},
+                    "data": {"description": "What exactly is wrong"},
+                },
+            },
+        },
+    });
+    [
+        ("RpcCall".to_owned(), call),
+        ("RpcResult".to_owned(), result),
+        ("RpcError".to_owned(), error),
+    ]
+}
+
+fn schema(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn exact() -> Value {
+    json!({
+        "operationId": "mcp",
+        "tags": ["mcp"],
+        "summary": "Call a method of MCP as revision 2024-11-05 has it",
+        "description": "JSON-RPC 2.0, revision 2024-11-05 of the protocol. What is wrong with a \
+            call is said in its answer, with status 200. A call of `authenticate_user` needs no \
+            token.",
+        "requestBody": {
+            // Whatever comes has an answer.
+            "required": false,
+            "content": {"application/json": {
+                "schema": {},
+                "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+            }},
+        },
+        "responses": {
+            "200": {
+                "description": "What came of the calls that asked for an answer",
+                "content": {"application/json": {"schema": {}}},
+            },
+            "202": {"description": "Nothing was asked for that has an answer"},
+            "400": {"description": "The body broke off"},
+            "429": {"description": "Too many logins have failed from this address"},
+        },
+    })
+}
+
+fn negotiated() -> Value {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let arguments = json!({"query": "SELECT 1"});
+    let params = json!({"name": "query_database", "arguments": arguments, "_meta": meta});
+    let batch = json!({
+        "type": "array",
+        "items": {},
+        "minItems": 1,
+        "maxItems": MAX_BATCH,
+        "description": "Several messages, in revision 2025-03-26 or without the header",
+    });
+    json!({
+        "operationId": "negotiatedMcp",
+        "tags": ["mcp"],
+        "summary": "Call a method of MCP in the revision of the client",
+        "description": "JSON-RPC 2.0, in the revisions 2024-11-05 to 2026-07-28 of the protocol \
+            (Streamable HTTP without sessions). Up to 2025-11-25 a client opens with \
+            `initialize` and names the revision in `MCP-Protocol-Version`; errors of calls come \
+            with status 200. In 2026-07-28 every request names revision and capabilities in \
+            `params._meta`, the headers repeat what the body says, and errors have a status of \
+            their own. Every request needs a token.",
+        "parameters": headers(),
+        "requestBody": {
+            "required": true,
+            "content": {"application/json": {
+                "schema": {"anyOf": [schema("RpcCall"), batch]},
+                "examples": {
+                    "2025-11-25": {"value": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}},
+                    "2026-07-28": {"value": {
+                        "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params,
+                    }},
+                },
+            }},
+        },
+        "responses": responses(),
+    })
+}
+
+fn headers() -> Value {
+    let header = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "header", "description": description, "schema": schema});
+    let text = json!({"type": "string"});
+    json!([
+        header(
+            "MCP-Protocol-Version",
+            "The revision; without it 2025-03-26, unless the body names another",
+            json!({"type": "string", "enum": REVISIONS}),
+        ),
+        header(
+            "Mcp-Method",
+            "The method of the body; needed in 2026-07-28",
+            text.clone(),
+        ),
+        header(
+            "Mcp-Name",
+            "The name or the URI in the params of the body; needed in 2026-07-28, where there is \
+             one",
+            text,
+        ),
+    ])
+}
+
+fn responses() -> Value {
+    let [result, error, refusal] = ["RpcResult", "RpcError", "Refusal"].map(schema);
+    let answer = json!({"anyOf": [result, error]});
+    let answers = json!({"anyOf": [result, error, {"type": "array", "items": answer}]});
+    let no_message = json!({"anyOf": [error, refusal]});
+    let json = |schema: &Value| json!({"application/json": {"schema": schema}});
+    let mut answered = json(&answers);
+    answered["text/event-stream"] = json!({"schema": {
+        "type": "string",
+        "description": "Notifications and then the answer, each the data of an event; only to \
+            clients whose `Accept` allows it, when there is something to say before the answer",
+    }});
+    json!({
+        "200": {"description": "The answer to the request, or to a batch", "content": answered},
+        "202": {"description": "A notification, or what has no answer for other reasons"},
+        "400": {
+            "description": "The body is no message, or broke off; in 2026-07-28 also a request \
+                that contradicts itself or has wrong params",
+            "content": json(&no_message),
+        },
+        "404": {
+            "description": "There is no such method, in 2026-07-28",
+            "content": json(&error),
+        },
+        "405": {
+            "description": "Another method than POST",
+            "headers": {"Allow": {"schema": {"type": "string", "enum": ["POST"]}}},
+        },
+        "415": {"description": "The body is not said to be `application/json`"},
+    })
+}
+
+/// RFC 9728.
+fn metadata(path: &str) -> Value {
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let schema = json!({
+        "type": "object",
+        "required": [
+            "resource",
+            "authorization_servers",
+            "scopes_supported",
+            "bearer_methods_supported",
+        ],
+        "properties": {
+            "resource": {"type": "string", "description": "What tokens have to be for"},
+            "authorization_servers": list,
+            "scopes_supported": list,
+            "bearer_methods_supported": {
+                "type": "array",
+                "items": {"type": "string", "enum": ["header"]},
+            },
+        },
+    });
+    json!({
+        "operationId": if path.is_empty() { "resourceMetadata" } else { "mcpResourceMetadata" },
+        "tags": ["mcp"],
+        "summary": "Where tokens come from",
+        "description": "For servers that believe the tokens of an OAuth server (RFC 9728).",
+        "security": [],
+        "responses": {
+            "200": {
+                "description": "From these servers",
+                "content": {"application/json": {"schema": schema}},
+            },
+            "404": {"description": "From nobody but the operator of this server"},
+        },
+    })
+}
