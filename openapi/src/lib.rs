@@ -19,7 +19,7 @@ pub mod rag;
 pub mod tools;
 pub mod v3_0;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The document of the tool server, JSON.
 pub const TOOLS: &str = include_str!("../ziggurat-tools.json");
@@ -36,6 +36,19 @@ pub const PAGE: &str = include_str!("page.html");
 
 /// Where the page looks for the document.
 pub const PATH: &str = "/api/openapi.json";
+
+/// What describes all of it describes itself.
+fn itself(name: &str, tag: &str) -> Value {
+    json!({
+        "operationId": name,
+        "tags": [tag],
+        "summary": "This document",
+        "responses": {"200": {
+            "description": "OpenAPI 3.0.3",
+            "content": {"application/json": {"schema": {"type": "object"}}},
+        }},
+    })
+}
 
 /// The members of an object; none of anything else.
 fn members(value: Value) -> Map<String, Value> {

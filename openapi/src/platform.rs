@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use ziggurat_services::platform;
 
 use crate::{
-    members,
+    itself, members,
     v3_0::{self, Unknown},
 };
 
@@ -28,10 +28,10 @@ const ALWAYS: [(&str, &str); 6] = [
 pub fn document() -> Result<Value, Unknown> {
     let mut described = json!(platform::description());
     let mut paths = members(described["paths"].take());
-    for (path, operation) in [
-        ("/openapi.json", itself("getOpenAPI", true)),
-        ("/open-api", itself("getOpenAPIWithToken", false)),
-    ] {
+    let mut open = itself("getOpenAPI", "documents");
+    open["security"] = json!([]);
+    let guarded = itself("getOpenAPIWithToken", "documents");
+    for (path, operation) in [("/openapi.json", open), ("/open-api", guarded)] {
         paths.insert(path.to_owned(), json!({"get": operation}));
     }
     for (path, methods) in &mut paths {
@@ -69,23 +69,6 @@ pub fn document() -> Result<Value, Unknown> {
             }},
         },
     }))
-}
-
-/// What describes all of it describes itself.
-fn itself(name: &str, is_open: bool) -> Value {
-    let mut operation = json!({
-        "operationId": name,
-        "tags": ["documents"],
-        "summary": "This document",
-        "responses": {"200": {
-            "description": "OpenAPI 3.0.3",
-            "content": {"application/json": {"schema": {"type": "object"}}},
-        }},
-    });
-    if is_open {
-        operation["security"] = json!([]);
-    }
-    operation
 }
 
 /// Adds what is true of every operation: what it can run into, how it is said, and the number of

@@ -5,7 +5,7 @@ use utoipa::OpenApi as _;
 use ziggurat_services::rag::Description;
 
 use crate::{
-    members,
+    itself, members,
     v3_0::{self, Unknown},
 };
 
@@ -19,8 +19,8 @@ use crate::{
 pub fn document() -> Result<Value, Unknown> {
     let mut described = json!(Description::openapi());
     let mut paths = members(described["paths"].take());
-    let (path, itself) = itself();
-    paths.insert(path, itself);
+    let itself = itself("getOpenAPI", "System");
+    paths.insert("/openapi.json".to_owned(), json!({"get": itself}));
     for methods in paths.values_mut() {
         for operation in methods.as_object_mut().expect("methods").values_mut() {
             complete(operation);
@@ -46,20 +46,6 @@ pub fn document() -> Result<Value, Unknown> {
         "paths": paths,
         "components": {"schemas": schemas},
     }))
-}
-
-/// What describes all of it describes itself.
-fn itself() -> (String, Value) {
-    let operation = json!({
-        "operationId": "getOpenAPI",
-        "tags": ["System"],
-        "summary": "This document",
-        "responses": {"200": {
-            "description": "OpenAPI 3.0.3",
-            "content": {"application/json": {"schema": {"type": "object"}}},
-        }},
-    });
-    ("/openapi.json".to_owned(), json!({"get": operation}))
 }
 
 /// Adds what is true of every response: where the description is.
