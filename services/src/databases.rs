@@ -45,7 +45,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use futures_util::future;
+use futures_util::{FutureExt as _, future};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
@@ -320,13 +320,14 @@ impl Databases {
     /// server whose callers need not sign in.
     ///
     /// One that cannot be reached is logged, and tried again when it is used. Calls that come
-    /// meanwhile wait a little for their own database (see [`Current::ready`]).
-    pub async fn warm(&self) {
-        let list = self.shared.list.load_full();
+    /// meanwhile wait a little for their own database (see [`Current::ready`]), as soon as this
+    /// returns.
+    pub fn warm(&self) -> impl Future<Output = ()> + use<> {
+        let list = self.shared.list.load();
         let each = list
             .iter()
             .map(|configured| configured.cache.warm(&self.shared.pools));
-        future::join_all(each).await;
+        future::join_all(each).map(drop)
     }
 
     /// Says that a statement may have changed what tables there are, so that the next who asks

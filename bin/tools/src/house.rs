@@ -91,8 +91,7 @@ impl House {
             }
             guard = Some(Guard::new(accounts.clone(), issuer));
         } else {
-            let databases = databases.clone();
-            tasks.spawn(async move { databases.warm().await });
+            tasks.spawn(databases.warm());
         }
         Ok(Self {
             databases,

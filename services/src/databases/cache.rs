@@ -115,7 +115,8 @@ impl Cache {
     }
 
     /// Reads it while the server starts; statements wait for that.
-    pub(super) async fn warm(self: &Arc<Self>, pools: &Pools) {
+    pub(super) fn warm(self: &Arc<Self>, pools: &Pools) -> impl Future<Output = ()> + use<> {
+        // Now, and not when somebody polls: the first statement may be quicker than the task.
         let load = {
             let mut state = self.state();
             let load = state
@@ -124,8 +125,10 @@ impl Cache {
             state.warming = load.downgrade();
             load
         };
-        // Why it failed has been logged.
-        let _ = load.await;
+        async move {
+            // Why it failed has been logged.
+            let _ = load.await;
+        }
     }
 
     /// Waits while the server starts, for as long as a call may. Whether it could be read is

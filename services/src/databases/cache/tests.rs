@@ -269,6 +269,17 @@ async fn a_call_waits_for_the_first_reading_but_not_for_long() {
 }
 
 #[tokio::test]
+async fn a_call_waits_for_a_first_reading_that_nobody_has_polled() {
+    let fixture = Fixture::new().await;
+    let silence = Silence::new().await;
+    let databases = databases(&fixture, |settings| silence.stand_in(settings));
+    time::pause();
+    let _warming = databases.warm();
+    let ready = current(&databases).ready().await;
+    assert!(matches!(ready, Err(MetadataError::NotReady)), "{ready:?}");
+}
+
+#[tokio::test]
 async fn what_is_warm_is_there_at_once() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
