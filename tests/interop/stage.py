@@ -19,6 +19,7 @@ PROGRAM = os.environ["INTEROP_PROGRAM"]
 JAVASCRIPT = Path(os.environ["INTEROP_JAVASCRIPT"])
 PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
 PYTHON_2 = os.environ["INTEROP_PYTHON_2"]
+FASTMCP = os.environ["INTEROP_FASTMCP"]
 REMOTE = JAVASCRIPT / "node_modules/mcp-remote/dist/proxy.js"
 USER = {"username": "ann", "password": "correct horse battery"}
 
@@ -32,6 +33,7 @@ CLIENTS = {
     "inspector": ([sys.executable, HERE / "inspector.py"], DOORS),
     "python_1": ([PYTHON_1, HERE / "python_1.py"], [*DOORS, "remote"]),
     "python_2": ([PYTHON_2, HERE / "python_2.py"], DOORS),
+    "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], DOORS),
     "typescript_1": (["node", HERE / "typescript_1.mjs"], DOORS),
     "typescript_2": (["node", HERE / "typescript_2.mjs"], DOORS),
 }

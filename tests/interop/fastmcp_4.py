@@ -1,0 +1,107 @@
+"""FastMCP: asking for the newest revision first, as it does by itself, and opening in the old way."""
+
+import asyncio
+import json
+import os
+
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+from fastmcp.exceptions import ToolError
+from mcp import MCPError
+
+DOOR = json.loads(os.environ["INTEROP_DOOR"])
+with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
+    CONVERSATION = json.load(file)
+NEGOTIATES = DOOR.pop("negotiates", False)
+MODERN = "2026-07-28"
+REFUSED = {
+    "tools/call": lambda client, params: client.call_tool(params["name"], params["arguments"]),
+    "resources/read": lambda client, params: client.read_resource(params["uri"]),
+    "prompts/get": lambda client, params: client.get_prompt(params["name"]),
+}
+
+
+def transport():
+    if "url" not in DOOR:
+        return StdioTransport(**DOOR, keep_alive=False)
+    # A token is given to it bare.
+    token = DOOR["headers"].get("Authorization", "").removeprefix("Bearer ")
+    return StreamableHttpTransport(DOOR["url"], auth=token or None)
+
+
+def revision(mode):
+    """What a client that opens so ends up with."""
+    if mode != "legacy" and (NEGOTIATES or "url" not in DOOR):
+        return MODERN
+    return "2025-11-25" if NEGOTIATES else "2024-11-05"
+
+
+async def talk(client, mode):
+    assert client.protocol_version == revision(mode), client.protocol_version
+    is_modern = client.protocol_version == MODERN
+    # A client that was told the revision does not ask who is there.
+    assert mode == MODERN or client.server_info.name == "ziggurat-tools", client.server_info
+
+    listed = {tool.name for tool in await client.list_tools()}
+    assert set(CONVERSATION["tools"]) <= listed, listed
+    for call in CONVERSATION["calls"] + CONVERSATION["unlisted_calls"]:
+        tool, arguments = call["tool"], call["arguments"]
+        result = await client.call_tool(tool, arguments, raise_on_error=False)
+        assert bool(result.is_error) is call.get("isError", False), (call, result)
+        assert all(part in result.content[0].text for part in call["text"]), (call, result)
+    try:
+        await client.call_tool("query_database", {"query": "DELETE FROM ware"})
+    except ToolError as error:
+        assert "read-only transaction" in str(error), error
+    else:
+        raise AssertionError("it is written")
+
+    uris = {str(resource.uri) for resource in await client.list_resources()}
+    templates = await client.list_resource_templates()
+    assert bool(templates) is (NEGOTIATES or is_modern), templates
+    for read in CONVERSATION["reads"]:
+        assert read["uri"] in uris, uris
+        contents = await client.read_resource(read["uri"])
+        assert set(read["members"]) <= set(json.loads(contents[0].text)), contents
+    names = {prompt.name for prompt in await client.list_prompts()}
+    for get in CONVERSATION["prompts"]:
+        assert get["name"] in names, names
+        result = await client.get_prompt(get["name"], get["arguments"])
+        assert result.messages[0].role == "user", result
+
+    for refused in CONVERSATION["refusals"]:
+        if not refused.get("typed", False):
+            continue
+        try:
+            await REFUSED[refused["method"]](client, refused["params"])
+        except MCPError as error:
+            expected = -32602 if is_modern else refused["legacy" if NEGOTIATES else "code"]
+            assert error.code == expected, (refused, error)
+        else:
+            raise AssertionError(f"{refused} is served")
+
+
+async def give_up(client):
+    """A call that was given up leaves the connection as it was."""
+    slow = client.call_tool("query_database", {"query": "SELECT pg_sleep(20)"})
+    try:
+        await asyncio.wait_for(slow, timeout=0.5)
+    except TimeoutError:
+        pass
+    result = await client.call_tool("query_database", {"query": "SELECT 1 AS one"})
+    assert "one\n1" in result.content[0].text, result
+
+
+async def main():
+    modes = ["auto", "legacy"]
+    if NEGOTIATES or "url" not in DOOR:
+        modes.append(MODERN)
+    for mode in modes:
+        # As most people open it, without a word about revisions.
+        options = {} if mode == "auto" else {"mode": mode}
+        async with Client(transport(), **options) as client:
+            await talk(client, mode)
+            await give_up(client)
+
+
+asyncio.run(main())
