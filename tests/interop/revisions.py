@@ -1,16 +1,11 @@
-"""Plain messages on the face that negotiates: every result against the schema of its revision."""
+"""Plain messages to the face that negotiates: everything the conversation has, in each revision."""
 
 import json
 import os
-import subprocess
-import urllib.error
-import urllib.request
 
-from mcp_types.methods import validate_server_result
+from plain import PREFIX, door_of, modern, request
+from schemas import LEGACY, MODERN
 
-LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
-MODERN = "2026-07-28"
-PREFIX = "io.modelcontextprotocol/"
 DOOR = json.loads(os.environ["INTEROP_DOOR"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
@@ -24,80 +19,18 @@ CACHED = {
 }
 
 
-class Http:
-    def __init__(self, door, revision):
-        self.door, self.revision = door, revision
-
-    def ask(self, message):
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": self.revision,
-            **self.door["headers"],
-        }
-        if self.revision == MODERN:
-            headers["Mcp-Method"] = message["method"]
-            if name := message["params"].get("name") or message["params"].get("uri"):
-                headers["Mcp-Name"] = name
-        request = urllib.request.Request(self.door["url"], json.dumps(message).encode(), headers)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as response:
-                status, headers, body = response.status, response.headers, response.read()
-        except urllib.error.HTTPError as error:
-            status, headers, body = error.code, error.headers, error.read()
-        assert headers["Content-Type"] == "application/json", headers
-        assert "Mcp-Session-Id" not in headers, headers
-        answer = json.loads(body)
-        code = answer.get("error", {}).get("code")
-        is_bad = self.revision == MODERN and code is not None and code != -32603
-        expected = 200 if not is_bad else 404 if code == -32601 else 400
-        assert status == expected, (status, answer)
-        return answer
-
-    def close(self):
-        pass
-
-
-class Stdio:
-    def __init__(self, door, _revision):
-        command = [door["command"], *door["args"]]
-        pipe = subprocess.PIPE
-        self.child = subprocess.Popen(command, env=door["env"], stdin=pipe, stdout=pipe, text=True)
-
-    def ask(self, message):
-        self.child.stdin.write(json.dumps(message) + "\n")
-        self.child.stdin.flush()
-        return json.loads(self.child.stdout.readline())
-
-    def close(self):
-        self.child.stdin.close()
-        assert self.child.wait(timeout=20) == 0
-
-
 class Talk:
     def __init__(self, door, revision):
-        self.door = (Http if "url" in door else Stdio)(door, revision)
-        self.revision = revision
+        self.door, self.revision = door_of(door, revision), revision
 
     def answer(self, method, params=None):
-        params = dict(params or {})
-        if self.revision == MODERN:
-            params["_meta"] = {
-                PREFIX + "protocolVersion": MODERN,
-                PREFIX + "clientCapabilities": {},
-                PREFIX + "clientInfo": {"name": "revisions", "version": "1"},
-            }
-        message = {"jsonrpc": "2.0", "id": "a", "method": method, "params": params}
-        answer = self.door.ask(message)
-        assert answer["id"] == "a", answer
-        return answer
+        say = modern if self.revision == MODERN else request
+        return self.door.ask(say(method, params or {}, "a"))
 
     def result(self, method, params=None):
         answer = self.answer(method, params)
         assert "result" in answer, answer
         result = answer["result"]
-        if method != "ping":
-            validate_server_result(method, self.revision, result)
         is_modern = self.revision == MODERN
         assert (result.get("resultType") == "complete") is is_modern, result
         assert (PREFIX + "serverInfo" in result.get("_meta", {})) is is_modern, result

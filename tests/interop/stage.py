@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,16 +13,29 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from stagehand import PATIENCE, database, server
+from stagehand import PATIENCE, database, running, server
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = os.environ["INTEROP_PROGRAM"]
+FIXTURE = os.environ["INTEROP_FIXTURE"]
 JAVASCRIPT = Path(os.environ["INTEROP_JAVASCRIPT"])
 PYTHON_1 = os.environ["INTEROP_PYTHON_1"]
 PYTHON_2 = os.environ["INTEROP_PYTHON_2"]
 FASTMCP = os.environ["INTEROP_FASTMCP"]
 REMOTE = JAVASCRIPT / "node_modules/mcp-remote/dist/proxy.js"
 USER = {"username": "ann", "password": "correct horse battery"}
+
+# A database that may be written to, and one that does not answer.
+WRITING = """
+databases:
+- {{name: shop, host: "{PGHOST}", port: {PGPORT}, user: "{PGUSER}", password: "{PGPASSWORD}",
+   database: "{PGDATABASE}", allow_writes: true}}
+mcp: {{structured_output: true}}
+"""
+UNREADY = """
+databases:
+- {{name: shop, host: 127.0.0.1, port: {port}, user: nobody}}
+"""
 
 # The face of one revision, that of all of them, and lines.
 DOORS = ["http", "token", "all", "guarded", "stdio"]
@@ -30,6 +44,10 @@ DOORS = ["http", "token", "all", "guarded", "stdio"]
 CLIENTS = {
     "wire": ([PYTHON_2, HERE / "wire.py"], ["http", "token", "stdio"]),
     "revisions": ([PYTHON_2, HERE / "revisions.py"], ["all", "guarded", "stdio"]),
+    "responses": (
+        [PYTHON_2, HERE / "responses.py"],
+        [*DOORS, "writing", "unready", "fixture"],
+    ),
     "inspector": ([sys.executable, HERE / "inspector.py"], DOORS),
     "python_1": ([PYTHON_1, HERE / "python_1.py"], [*DOORS, "remote"]),
     "python_2": ([PYTHON_2, HERE / "python_2.py"], DOORS),
@@ -65,13 +83,25 @@ def doors(stack, folder):
     user = ["-username", USER["username"], "-password", USER["password"], "-user-note", ""]
     administer(["-add-user", *user, *files], environment)
 
-    def serve(name, arguments):
+    def serve(name, arguments, environment=environment):
         log = folder / f"{name}.log"
         address = stack.enter_context(server(PROGRAM, arguments, environment, log))
         return f"{address}/mcp/v1"
 
+    def configured(name, text):
+        file = folder / f"{name}.yaml"
+        file.write_text(text)
+        return ["-config", str(file)]
+
     is_open = serve("http", ["-no-auth", *files])
     guarded = serve("token", files)
+    bare = {name: environment[name] for name in ["PATH", "HOME"]}
+    writing = configured("writing", WRITING.format(**environment))
+    writing = serve("writing", ["-no-auth", *writing], bare).removesuffix("/v1")
+    silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+    unready = configured("unready", UNREADY.format(port=silent.getsockname()[1]))
+    fixture = [FIXTURE, "127.0.0.1:0"]
+    fixture = stack.enter_context(running(fixture, stdout=subprocess.PIPE, text=True))
     bearer = {"Authorization": f"Bearer {token}"}
     remote = [str(REMOTE), guarded, "--transport", "http-only", "--allow-http", "--silent"]
     return {
@@ -80,6 +110,14 @@ def doors(stack, folder):
         "all": {"url": is_open.removesuffix("/v1"), "headers": {}, "negotiates": True},
         "guarded": {"url": guarded.removesuffix("/v1"), "headers": bearer, "negotiates": True},
         "stdio": {"command": PROGRAM, "args": files, "env": environment},
+        "writing": {"url": writing, "headers": {}, "negotiates": True, "kind": "writing"},
+        "unready": {"command": PROGRAM, "args": unready, "env": bare, "kind": "unready"},
+        "fixture": {
+            "url": fixture.stdout.readline().strip(),
+            "headers": {},
+            "negotiates": True,
+            "kind": "fixture",
+        },
         # As the configuration of a host without HTTP has it.
         "remote": {
             "command": "node",

@@ -1,0 +1,292 @@
+"""Every kind of response there is, and of what is said unasked: each is held against the schema of
+its revision, and here are those that no ordinary conversation has."""
+
+import json
+import os
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+from plain import EXACT, PREFIX, Http, Stdio, door_of, events, modern, request
+from schemas import LEGACY, MODERN, check_notification
+
+DOOR = json.loads(os.environ["INTEROP_DOOR"])
+QUERY = {"name": "query_database", "arguments": {"query": "SELECT 1 AS one"}}
+SLOW = {
+    "name": "query_database",
+    "arguments": {"query": "SELECT pg_sleep(3.5)"},
+    "_meta": {"progressToken": "p"},
+}
+ALL_CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {}}
+
+ASKING = [
+    "test_elicitation",
+    "test_elicitation_sep1034_defaults",
+    "test_elicitation_sep1330_enums",
+    "test_sampling",
+]
+
+# What is no request, and the code it is refused with.
+MALFORMED = [
+    (b"{", -32700),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700),
+    (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', -32700),
+    (b"17", -32600),
+    (b'"ping"', -32600),
+    (b"[]", -32600),
+    ({"id": 7, "method": "ping"}, -32600),
+    ({"jsonrpc": "1.0", "id": "seven", "method": "ping"}, -32600),
+    ({"jsonrpc": "2.0", "id": 7}, -32600),
+    ({"jsonrpc": "2.0", "id": 7, "method": 7}, -32600),
+    (request("ping", request_id={}), -32600),
+    (request("ping", request_id=True), -32600),
+    (request("ping", []), -32602),
+    (request("ping", "all"), -32602),
+]
+
+# What has to say in a header what it is about.
+NAMED = ["tools/call", "resources/read", "prompts/get"]
+
+# Requests, and the codes they are refused with where the revision is fixed, in the others that open
+# with `initialize`, and in the one that does not. None is for a result.
+REFUSED = [
+    ("no/such/method", {}, -32601, -32601, -32601),
+    ("subscriptions/listen", {"notifications": {}}, -32601, -32601, -32601),
+    ("initialize", {"protocolVersion": 20241105}, -32602, -32602, -32601),
+    ("tools/call", {}, -32602, -32602, -32602),
+    ("tools/call", {"name": "no_such_tool", "arguments": {}}, -32002, -32602, -32602),
+    ("tools/call", {"name": "query_database", "arguments": []}, -32602, -32602, -32602),
+    ("tools/call", {"name": "query_database", "arguments": {}}, None, None, None),
+    ("tools/call", {"name": "query_database", "arguments": {"query": 7}}, None, None, None),
+    ("resources/read", {}, -32602, -32602, -32602),
+    ("resources/read", {"uri": "pg://nowhere"}, -32003, -32002, -32602),
+    ("prompts/get", {"name": "no_such_prompt"}, -32603, -32602, -32602),
+    ("prompts/get", {"name": "design-schema"}, None, -32602, -32602),
+    ("prompts/get", {"name": "design-schema", "arguments": {"use_case": 7}}, *[-32602] * 3),
+    ("tools/list", {"cursor": "made up"}, None, -32602, -32602),
+    ("resources/list", {"cursor": "made up"}, None, -32602, -32602),
+    ("prompts/list", {"cursor": 7}, None, -32602, -32602),
+]
+
+
+def code(answer):
+    return answer.get("error", {}).get("code")
+
+
+def expect(heard, expected, why):
+    status, messages = heard
+    assert code(messages[-1]) == expected, (why, status, messages)
+    return status
+
+
+def refusals(door, say, index):
+    for method, params, *codes in REFUSED:
+        expected = codes[index]
+        if say is modern and isinstance(door, Http) and method in NAMED and not params:
+            # There is nothing to say in the header.
+            expected = -32020
+        expect(door.hear(say(method, params)), expected, (method, params))
+
+
+def exact(door):
+    """The face of one revision, or lines."""
+    on_lines = isinstance(door, Stdio)
+    for message, expected in MALFORMED:
+        expect(door.hear(message), expected, message)
+    expect(door.hear([request("ping")]), -32600, "a batch")
+    for given in [None, 1.5]:
+        expect(door.hear(request("ping", request_id=given)), None, given)
+    refusals(door, request, 0)
+    if on_lines:
+        expect(door.hear(request("server/discover")), -32602, "no revision is said")
+
+
+def legacy(door):
+    for message, expected in MALFORMED:
+        status = expect(door.hear(message), expected, message)
+        assert status == (200 if expected == -32602 else 400), (message, status)
+    for given in [None, 1.5]:
+        expect(door.hear(request("ping", request_id=given)), -32600, given)
+    refusals(door, request, 1)
+    batch = [
+        request("ping", request_id=1),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        request("no/such/method", request_id="two"),
+        request("tools/call", QUERY, request_id=3),
+        request("initialize", request_id=4),
+    ]
+    if door.revision == "2025-03-26":
+        _, [answers] = door.hear(batch)
+        codes = {answer["id"]: code(answer) for answer in answers}
+        assert codes == {1: None, "two": -32601, 3: None, 4: -32600}, answers
+    else:
+        assert expect(door.hear(batch), -32600, "a batch") == 400
+    status, messages = door.hear(request("tools/call", SLOW))
+    assert len(messages) > 1 and status == 200, messages
+
+
+def modern_era(door):
+    refusals(door, modern, 2)
+    bare = {"_meta": {PREFIX + "protocolVersion": MODERN}}
+    expect(door.hear(request("tools/list", bare)), -32602, bare)
+    wrong = modern("tools/list")
+    wrong["params"]["_meta"][PREFIX + "clientCapabilities"] = []
+    expect(door.hear(wrong), -32602, "capabilities that are none")
+    _, messages = door.hear(modern("tools/call", SLOW))
+    assert len(messages) > 1, messages
+
+
+def modern_on_lines(door):
+    modern_era(door)
+    _, [answer] = door.hear(modern("tools/list", version="2099-01-01"))
+    assert answer["error"]["data"] == {"supported": [MODERN], "requested": "2099-01-01"}, answer
+
+
+def modern_on_http(door):
+    modern_era(door)
+    for params in [None, {}, {"_meta": {}}]:
+        expect(door.hear(request("tools/list", params)), -32602, params)
+    for message, expected in MALFORMED:
+        assert expect(door.hear(message), expected, message) == 400, message
+    expect(door.hear([modern("tools/list")]), -32600, "a batch")
+    call = modern("tools/call", QUERY)
+    changes = [
+        {"Mcp_Method": None},
+        {"Mcp_Method": "tools/list"},
+        {"Mcp_Name": None},
+        {"Mcp_Name": "Query_Database"},
+        {"Mcp_Name": "=?base64?cXVlcnk?="},
+        {"MCP_Protocol_Version": None},
+        {"MCP_Protocol_Version": "2025-11-25"},
+    ]
+    for changed in changes:
+        assert expect(door.hear(call, **changed), -32020, changed) == 400
+    for version in ["2099-01-01", "2025-11-25"]:
+        message = modern("tools/list", version=version)
+        status, [answer] = door.hear(message, MCP_Protocol_Version=version)
+        assert (status, code(answer)) == (400, -32022), answer
+        assert answer["error"]["data"] == {"supported": [MODERN], "requested": version}, answer
+
+
+def confirmations(door):
+    """A write is asked about, in the revision that can ask."""
+    able = {"elicitation": {}}
+    insert = {"query": "INSERT INTO ware VALUES (10, 'pot', 1)"}
+    call = {"name": "query_database", "arguments": insert}
+    _, [asked] = door.hear(modern("tools/call", call, capabilities=able))
+    assert asked["result"]["resultType"] == "input_required", asked
+    state = asked["result"]["requestState"]
+    for action, is_error in [("decline", True), ("accept", False)]:
+        confirm = {"action": action, "content": {"confirm": True}}
+        again = call | {"inputResponses": {"confirm": confirm}, "requestState": state}
+        _, [done] = door.hear(modern("tools/call", again, capabilities=able))
+        assert done["result"].get("isError", False) is is_error, done
+    made_up = again | {"requestState": "AAAA"}
+    expect(door.hear(modern("tools/call", made_up, capabilities=able)), -32602, "a made up state")
+
+
+def structure(door):
+    """What is shown beside text, by revision."""
+    say = modern if door.revision == MODERN else request
+    _, [answer] = door.hear(say("tools/call", QUERY))
+    has_structure = "structuredContent" in answer["result"]
+    assert not has_structure or door.revision >= "2025-06-18", answer
+    for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]:
+        expect(door.hear(say(method, {})), None, method)
+    params = {"uri": "pg://shop/public/ware"}
+    expect(door.hear(say("resources/read", params)), None, params)
+    if door.revision >= "2025-03-26":
+        places = {"database": "shop", "schema": "public"}
+        params = {
+            "ref": {"type": "ref/resource", "uri": "pg://{database}/{schema}/{table}"},
+            "argument": {"name": "table", "value": "wa"},
+            "context": {"arguments": places},
+        }
+        expect(door.hear(say("completion/complete", params)), None, params)
+        params["ref"] = {"type": "ref/prompt", "name": "no_such_prompt"}
+        expect(door.hear(say("completion/complete", params)), -32602, params)
+
+
+def unready(door):
+    """The database does not answer yet."""
+    expect(door.hear(request("tools/call", QUERY)), -32001, "not ready")
+
+
+def unready_in_modern(door):
+    _, [answer] = door.hear(modern("tools/call", QUERY))
+    assert answer["result"]["isError"] is True, answer
+
+
+def fixtures(door):
+    """What the program has nothing for: the server of the conformance suite has everything."""
+    _, [listed] = door.hear(modern("tools/list"))
+    names = {tool["name"] for tool in listed["result"]["tools"]}
+    # These ask on a stream, as the revisions before did.
+    for name in sorted(names - set(ASKING)):
+        params = {"name": name, "arguments": {}}
+        params["_meta"] = {"progressToken": 1, PREFIX + "logLevel": "info"}
+        expect(door.hear(modern("tools/call", params, capabilities=ALL_CAPABILITIES)), None, params)
+        door.hear(modern("tools/call", params))
+    params = {"name": "test_missing_capability", "arguments": {}}
+    assert expect(door.hear(modern("tools/call", params)), -32021, params) == 400
+    for resource in ["static-text", "static-binary", "template/1/data"]:
+        params = {"uri": f"test://{resource}"}
+        expect(door.hear(modern("resources/read", params)), None, params)
+    _, [listed] = door.hear(modern("prompts/list"))
+    for prompt in listed["result"]["prompts"]:
+        given = {argument["name"]: "test://a" for argument in prompt.get("arguments", [])}
+        params = {"name": prompt["name"], "arguments": given}
+        expect(door.hear(modern("prompts/get", params, capabilities=ALL_CAPABILITIES)), None, params)
+    listen(door)
+
+
+def listen(door):
+    wanted = {"toolsListChanged": True, "promptsListChanged": True}
+    message = modern("subscriptions/listen", {"notifications": wanted}, "listening")
+    headers = door.headers(message)
+    body = json.dumps(message).encode()
+    asked = urllib.request.Request(door.door["url"], body, {k: v for k, v in headers.items() if v})
+    with urllib.request.urlopen(asked, timeout=60) as stream:
+        hears(stream, "notifications/subscriptions/acknowledged")
+        for kind in ["tool", "prompt"]:
+            params = {"name": f"test_trigger_{kind}_change", "arguments": {}}
+            expect(door.hear(modern("tools/call", params)), None, params)
+            hears(stream, f"notifications/{kind}s/list_changed")
+
+
+def hears(stream, method):
+    """Reads the next event of a stream."""
+    lines = []
+    while not (lines and lines[-1] == "" and any(events("\n".join(lines)))):
+        lines.append(stream.readline().decode().removesuffix("\n"))
+    [data] = events("\n".join(lines))
+    message = json.loads(data)
+    assert message["method"] == method, message
+    assert message["params"]["_meta"][PREFIX + "subscriptionId"] == "listening", message
+    check_notification(message, MODERN)
+
+
+def visits(door):
+    """What to try at a door."""
+    kind = door.get("kind")
+    if kind == "fixture":
+        return [(fixtures, Http(door, MODERN))]
+    if kind == "unready":
+        return [(unready, Stdio(door)), (unready_in_modern, Stdio(door))]
+    if kind == "writing":
+        structures = [(structure, Http(door, revision)) for revision in [*LEGACY, MODERN]]
+        return [*structures, (confirmations, Http(door, MODERN))]
+    if door.get("negotiates"):
+        all_legacy = [(legacy, Http(door, revision)) for revision in LEGACY]
+        return [*all_legacy, (modern_on_http, Http(door, MODERN))]
+    if "url" in door:
+        return [(exact, Http(door))]
+    return [(exact, Stdio(door)), (modern_on_lines, Stdio(door))]
+
+
+with ThreadPoolExecutor() as pool:
+    # All at once: a statement that reports progress takes a while.
+    tried = visits(DOOR)
+    for outcome in [pool.submit(act, door) for act, door in tried]:
+        outcome.result()
+    for _, door in tried:
+        door.close()
