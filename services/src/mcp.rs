@@ -61,6 +61,14 @@
 //! Nothing that has been sent can be taken back, so `isError` is the last member of a result:
 //! it is decided when the stream ends. The result is valid JSON in every case.
 //!
+//! # Structure
+//!
+//! Beside its text a result may have a [`Structure`], for programs. A tool declares what it looks
+//! like; lists and results show it from revision 2025-06-18 on, and never where 2024-11-05 is
+//! spoken to the letter. Tools that answer with a few facts always have one. Where the text is
+//! written for a model, as rows and plans are, the operator decides, since some clients show
+//! their model the structure instead ([`Tools::with_structured_output`]).
+//!
 //! # Cost
 //!
 //! The lists and the answer to `initialize` are rendered once; answering them copies nothing. A
@@ -86,6 +94,8 @@ mod register;
 mod resource;
 pub mod resources;
 pub mod streamable;
+mod structure;
+mod table;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -143,10 +153,11 @@ pub use self::{
     },
     record::LOG_TARGET,
     resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
+    structure::Structure,
     template::{Places, ResourceTemplate, ResourceTemplateDescriptor},
     text::Text,
     tool::{
-        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        Annotations, Given, Piece, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, Tools,
     },
     unattended::{Attendant, Unattended},

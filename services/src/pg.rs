@@ -48,6 +48,7 @@ pub mod metadata;
 pub mod nearest;
 pub mod passages;
 pub mod rows;
+pub mod scalar;
 pub mod server;
 pub mod statement;
 pub mod tsv;

@@ -8,14 +8,14 @@ mod lists;
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use ziggurat_layers::{
     json_rpc::{Error, Id, Reply},
     sanitize::Sanitizer,
 };
 
 use crate::mcp::{
-    Block, Prompts, Resources, ServerInfo, ToolError, ToolResult, Tools,
+    Block, Prompts, Resources, ServerInfo, Structure, ToolError, ToolResult, Tools,
     body::{Ending, ResultBody},
     era::{Revision, error::CAPABILITY_MISSING},
     tool::Content,
@@ -110,7 +110,7 @@ impl Face {
             resource_templates: lists::resource_templates(resources, revision, &list_tail),
             prompts: lists::prompts(prompts, revision, &list_tail),
             meta: json!({SERVER: {"name": server.name, "version": server.version}}),
-            ending: Ending::with(&tail),
+            ending: Ending::with(revision, &tail),
             tail: tail.into(),
             read_tail: read_tail.into(),
         }
@@ -118,6 +118,11 @@ impl Face {
 
     pub(super) fn tools(&self, may_write: bool) -> &Pages {
         &self.tools[usize::from(may_write)]
+    }
+
+    /// Whether there is a place for a structure beside the text of a tool.
+    pub(super) fn has_structure(&self) -> bool {
+        self.revision.has_structure()
     }
 
     /// The result of a tool.
@@ -130,33 +135,27 @@ impl Face {
         struct Shown {
             content: Vec<Block>,
             #[serde(skip_serializing_if = "Option::is_none")]
-            structured_content: Option<Value>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            is_error: Option<bool>,
+            structured_content: Option<Box<RawValue>>,
         }
 
         match result {
             Ok(ToolResult {
-                content:
-                    Content::Blocks {
-                        blocks,
-                        structured,
-                        is_error,
-                    },
+                content: Content::Blocks(blocks),
+                structure,
             }) => {
                 let blocks = blocks.into_iter();
-                let has_structure = self.revision >= Revision::V2025_06_18;
+                let structure = structure.and_then(|it| it.in_revision(self.revision));
                 let shown = Shown {
                     content: blocks
                         .map(|block| block.in_revision(self.revision))
                         .collect(),
-                    structured_content: structured.filter(|_| has_structure),
-                    is_error: is_error.then_some(true),
+                    structured_content: structure.map(Structure::into_raw),
                 };
                 Ok(self.whole(&shown))
             }
             Ok(ToolResult {
                 content: Content::Asked(asked),
+                ..
             }) => Ok(self.asked(asked)),
             Err(ToolError::Unable(unable)) => Err(Fault::Unable(unable)),
             result => wire::tool_result(result, &self.ending),

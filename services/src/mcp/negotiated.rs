@@ -64,6 +64,7 @@ impl Mcp {
             headers::check(schema, &call, named.arguments.clone())?;
         }
         let inputs = self.inputs(&call, &named)?;
+        let wants_structure = face.has_structure() && tools.has_structure(&name);
         let found = tools.find(&name);
         let record = Record::begin(name, &call);
         match found {
@@ -75,6 +76,7 @@ impl Mcp {
                 let pulse = call.head().extensions.get().and_then(Pulse::of);
                 let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
                 let request = ToolRequest::new(caller, call, named.arguments);
+                let request = request.with_structure(wants_structure);
                 let result = tool.start(match inputs {
                     Some(inputs) => request.with_inputs(inputs, self.seal.clone()),
                     None => request,

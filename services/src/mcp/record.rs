@@ -14,7 +14,7 @@ use ziggurat_layers::{
     sanitize::RequestId,
 };
 
-use crate::mcp::{Reported, Text, ToolError, ToolResult, body::Pieces, tool::Content};
+use crate::mcp::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
 
 /// The target of the events about calls of tools: one for each call when it ends, and at the
 /// debug level one when it begins.
@@ -97,6 +97,7 @@ impl Record {
         match &result {
             Ok(ToolResult {
                 content: Content::Streamed(_),
+                ..
             }) => return result.map(|result| self.accompany(result)),
             Ok(_) => self.end(Outcome::Ok),
             Err(ToolError::Reported(_)) => self.end(Outcome::Reported),
@@ -109,10 +110,10 @@ impl Record {
 
     fn accompany(self, result: ToolResult) -> ToolResult {
         match result.content {
-            Content::Streamed(pieces) => ToolResult::stream(Recorded {
-                pieces,
-                record: self,
-            }),
+            Content::Streamed(pieces) => {
+                let record = self;
+                ToolResult::of(Content::Streamed(Box::pin(Recorded { pieces, record })))
+            }
             _ => result,
         }
     }
@@ -176,14 +177,14 @@ impl Outcome {
 // === impl Recorded ===
 
 impl Stream for Recorded {
-    type Item = Result<Text, Reported>;
+    type Item = Result<Piece, Reported>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let piece = ready!(self.pieces.as_mut().poll_next(cx));
         match &piece {
-            Some(Ok(_)) => {}
+            Some(Ok(Piece::Text(_))) => {}
             Some(Err(_)) => self.record.outcome = Outcome::Reported,
-            None => self.record.outcome = Outcome::Ok,
+            Some(Ok(Piece::Structure(_))) | None => self.record.outcome = Outcome::Ok,
         }
         Poll::Ready(piece)
     }

@@ -8,15 +8,15 @@ mod schema;
 
 use std::{borrow::Cow, fmt, ops::Range, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
-use futures_util::{FutureExt as _, Stream};
+use futures_util::{FutureExt as _, Stream, TryStreamExt as _};
 use serde::Deserialize;
 use serde_json::Value;
 use ziggurat_layers::json_rpc::Call;
 
 use crate::{
     mcp::{
-        Ask, Block, Caller, Failure, Inputs, Seal, Text, ask::Unable, body::Pieces, era::Context,
-        negotiated::sealed,
+        Ask, Block, Caller, Failure, Inputs, Seal, Structure, Text, ask::Unable, body::Pieces,
+        era::Context, negotiated::sealed,
     },
     store::StoreError,
 };
@@ -90,6 +90,7 @@ pub struct ToolDescriptor {
     pub(super) title: Option<Cow<'static, str>>,
     pub(super) description: Cow<'static, str>,
     pub(super) schema: Schema,
+    pub(super) output: Option<Output>,
     annotations: Annotations,
     /// What is said instead to those who may only read, and to those who may write.
     by_access: Option<[Annotations; 2]>,
@@ -97,6 +98,14 @@ pub struct ToolDescriptor {
     /// Listed at least where a revision is negotiated: the list of 2024-11-05 to the letter is
     /// fixed.
     pub(super) is_negotiated: bool,
+}
+
+/// What the results of a tool look like to a program.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) schema: Schema,
+    /// Only where the operator asks for it.
+    pub(super) on_demand: bool,
 }
 
 /// One call of a tool.
@@ -107,22 +116,31 @@ pub struct ToolRequest {
     arguments: Option<Range<usize>>,
     inputs: Inputs,
     seal: Option<Seal>,
+    wants_structure: bool,
 }
 
-/// What a tool has to say when it succeeds: text, whole or as it comes.
+/// What a tool has to say when it succeeds: text, whole or as it comes, and for programs a
+/// structure.
 #[must_use]
 pub struct ToolResult {
     pub(super) content: Content,
+    pub(super) structure: Option<Structure>,
+}
+
+/// A part of a result that is sent as it comes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Piece {
+    /// More of the text.
+    Text(Text),
+    /// The structure; it comes last, behind all text.
+    Structure(Structure),
 }
 
 pub(super) enum Content {
     Whole(Text),
     Streamed(Pieces),
-    Blocks {
-        blocks: Vec<Block>,
-        structured: Option<Value>,
-        is_error: bool,
-    },
+    Blocks(Vec<Block>),
     /// The members of the result, all of them.
     Asked(Value),
 }
@@ -194,6 +212,7 @@ impl ToolDescriptor {
             title: None,
             description: description.into(),
             schema,
+            output: None,
             annotations: Annotations::default(),
             by_access: None,
             is_advertised: true,
@@ -205,6 +224,24 @@ impl ToolDescriptor {
     /// it, so that face does not show it.
     pub fn with_annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = annotations;
+        self
+    }
+
+    /// Says what the [structure](Structure) of results looks like, for a tool whose answer is a
+    /// few facts. Every result that is no error then has one if the
+    /// [request wants it](ToolRequest::wants_structure).
+    pub fn with_output(mut self, schema: Schema) -> Self {
+        let on_demand = false;
+        self.output = Some(Output { schema, on_demand });
+        self
+    }
+
+    /// The same for a tool whose text is written for a model, and says in few words what the
+    /// structure says in many: some clients show their model the structure alone. So there is
+    /// one only [where the operator asks for it](Tools::with_structured_output).
+    pub fn with_output_on_demand(mut self, schema: Schema) -> Self {
+        let on_demand = true;
+        self.output = Some(Output { schema, on_demand });
         self
     }
 
@@ -261,7 +298,14 @@ impl ToolRequest {
             arguments,
             inputs: Inputs::default(),
             seal: None,
+            wants_structure: false,
         }
+    }
+
+    /// Says whether the result is to have a structure.
+    pub(super) fn with_structure(mut self, is_wanted: bool) -> Self {
+        self.wants_structure = is_wanted;
+        self
     }
 
     /// Lets the tool ask the client something, and hands it the answers it has.
@@ -269,6 +313,13 @@ impl ToolRequest {
         self.inputs = inputs;
         self.seal = Some(seal);
         self
+    }
+
+    /// Whether the result is to have a [`Structure`]: the tool declares one, and there is a
+    /// place for it in the answer. Where it is not wanted none needs to be made.
+    #[must_use]
+    pub fn wants_structure(&self) -> bool {
+        self.wants_structure
     }
 
     /// The answers of the client to what was asked before.
@@ -293,8 +344,8 @@ impl ToolRequest {
         };
         let principal = self.caller.principal();
         let sealed = sealed(&principal, &self.call);
-        let content = Content::Asked(ask.result(|state| seal.close(state, &sealed)));
-        Ok(ToolResult { content })
+        let asked = ask.result(|state| seal.close(state, &sealed));
+        Ok(ToolResult::of(Content::Asked(asked)))
     }
 
     /// Uses up the state that came with the answers: the first call that does is told `true`, and
@@ -365,21 +416,13 @@ impl fmt::Debug for ToolRequest {
 impl ToolResult {
     /// A text that is there.
     pub fn text(text: impl Into<Text>) -> Self {
-        Self {
-            content: Content::Whole(text.into()),
-        }
+        Self::of(Content::Whole(text.into()))
     }
 
     /// Parts of several kinds. Clients of revision 2024-11-05 to the letter are told to come
     /// back with a newer one.
     pub fn blocks(blocks: impl IntoIterator<Item = Block>) -> Self {
-        Self {
-            content: Content::Blocks {
-                blocks: blocks.into_iter().collect(),
-                structured: None,
-                is_error: false,
-            },
-        }
+        Self::of(Content::Blocks(blocks.into_iter().collect()))
     }
 
     /// A text that is sent as it comes, one frame per piece; some kilobytes make a good one.
@@ -388,9 +431,25 @@ impl ToolResult {
     /// it [`Reported`], like [`ToolError::Reported`]. One that fails later has that appended
     /// to its text, behind a blank line, and the result is an error all the same: `isError` is
     /// its last member. Either way the stream ends there, and the client reads valid JSON.
-    pub fn stream(pieces: impl Stream<Item = Result<Text, Reported>> + Send + 'static) -> Self {
+    ///
+    /// A result that is to have a [`Structure`] is a stream of [pieces](Piece).
+    pub fn stream<P>(pieces: impl Stream<Item = Result<P, Reported>> + Send + 'static) -> Self
+    where
+        P: Into<Piece> + 'static,
+    {
+        Self::of(Content::Streamed(Box::pin(pieces.map_ok(Into::into))))
+    }
+
+    /// Adds what a program reads, if it is wanted. A stream brings its own.
+    pub fn with_structure(mut self, structure: Option<Structure>) -> Self {
+        self.structure = structure;
+        self
+    }
+
+    pub(super) fn of(content: Content) -> Self {
         Self {
-            content: Content::Streamed(Box::pin(pieces)),
+            content,
+            structure: None,
         }
     }
 }
@@ -398,6 +457,20 @@ impl ToolResult {
 impl fmt::Debug for ToolResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolResult").finish_non_exhaustive()
+    }
+}
+
+// === impl Piece ===
+
+impl From<Text> for Piece {
+    fn from(text: Text) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Structure> for Piece {
+    fn from(structure: Structure) -> Self {
+        Self::Structure(structure)
     }
 }
 

@@ -211,14 +211,13 @@ pub(super) fn tool_result(
     result: Result<ToolResult, ToolError>,
     ending: &Ending,
 ) -> Result<Reply<ResultBody>, Fault> {
-    match result.map(|result| result.content) {
-        Ok(Content::Whole(text)) => Ok(Reply::stream(body::whole(&text, false, ending))),
-        Ok(Content::Blocks { .. } | Content::Asked(_)) | Err(ToolError::Unable(_)) => {
-            Ok(said(UNSPEAKABLE, ending))
-        }
-        Ok(Content::Streamed(pieces)) => {
-            Ok(Reply::stream(ResultBody::ended(pieces, ending.clone())))
-        }
+    match result {
+        Ok(ToolResult { content, structure }) => Ok(match content {
+            Content::Whole(text) => Reply::stream(body::structured(&text, structure, ending)),
+            Content::Blocks(_) | Content::Asked(_) => said(UNSPEAKABLE, ending),
+            Content::Streamed(pieces) => Reply::stream(ResultBody::ended(pieces, ending.clone())),
+        }),
+        Err(ToolError::Unable(_)) => Ok(said(UNSPEAKABLE, ending)),
         Err(ToolError::Reported(reported)) => Ok(said(reported.as_str(), ending)),
         Err(ToolError::NotReady) => Err(Fault::NotReady),
         Err(ToolError::Failed(failure)) => Err(Fault::Tool(failure)),

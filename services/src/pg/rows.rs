@@ -17,6 +17,7 @@ use sqlx::{
 use super::{
     error::QueryError,
     kind::Kind,
+    scalar::Scalar,
     tsv::{self, Line, Plain},
 };
 
@@ -280,6 +281,18 @@ impl Row {
             }
         }
         Ok(())
+    }
+
+    /// The values, as a program reads them.
+    ///
+    /// # Errors
+    /// Each as [`text`](Self::text) does.
+    pub fn scalars(&self) -> impl Iterator<Item = Result<Scalar<'_>, QueryError>> {
+        let columns = self.columns.iter().enumerate();
+        columns.map(|(index, column)| {
+            let text = self.text(index)?;
+            Ok(text.map_or(Scalar::Null, |text| Scalar::of(column.type_oid, text)))
+        })
     }
 
     fn bytes(&self, column: usize) -> Result<Option<&[u8]>, QueryError> {

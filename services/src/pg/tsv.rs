@@ -25,6 +25,8 @@ mod tests;
 use super::kind::Kind;
 use crate::scan;
 
+pub(super) use self::array::is_json_number;
+
 /// Where a line is written.
 pub trait Line {
     /// Appends text.

@@ -54,6 +54,12 @@ impl Revision {
         matches!(self, Self::V2026_07_28)
     }
 
+    /// Whether the result of a tool has a structure beside its text.
+    #[must_use]
+    pub const fn has_structure(self) -> bool {
+        self as usize >= Self::V2025_06_18 as usize
+    }
+
     /// The revision written so, if it opens with `initialize`.
     #[must_use]
     pub fn legacy(text: &[u8]) -> Option<Self> {

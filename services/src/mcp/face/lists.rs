@@ -70,6 +70,8 @@ pub(super) fn tools(tools: &Tools, revision: Revision, may_write: bool, tail: &s
         description: &'a str,
         input_schema: &'a Schema,
         #[serde(skip_serializing_if = "Option::is_none")]
+        output_schema: Option<&'a Schema>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         annotations: Option<Annotations>,
     }
 
@@ -79,6 +81,7 @@ pub(super) fn tools(tools: &Tools, revision: Revision, may_write: bool, tail: &s
         title: titled(revision, tool.title.as_deref()),
         description: &tool.description,
         input_schema: &tool.schema,
+        output_schema: tools.output(tool).filter(|_| revision.has_structure()),
         annotations: has_annotations
             .then(|| tool.annotations_for(may_write))
             .filter(|annotations| *annotations != Annotations::default()),

@@ -20,8 +20,9 @@ use crate::mcp::{
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Tools {
-    tools: Register<Entry>,
+    entries: Register<Entry>,
     disabled: BTreeSet<String>,
+    structured_output: bool,
 }
 
 #[derive(Clone)]
@@ -49,7 +50,7 @@ impl Tools {
         let descriptor = tool.describe();
         let name = descriptor.name.clone();
         let tool = Arc::new(tool);
-        self.tools.insert(name, Entry { descriptor, tool });
+        self.entries.insert(name, Entry { descriptor, tool });
         self
     }
 
@@ -64,17 +65,36 @@ impl Tools {
         self
     }
 
+    /// Sets whether tools give a structure that is their text once more (they do not by default;
+    /// see [`ToolDescriptor::with_output_on_demand`]).
+    pub fn with_structured_output(mut self, is_on: bool) -> Self {
+        self.structured_output = is_on;
+        self
+    }
+
     pub(in crate::mcp) fn find(&self, name: &str) -> Option<Found> {
         if self.disabled.contains(name) {
             return Some(Found::Disabled);
         }
-        let entry = self.tools.find(name)?;
+        let entry = self.entries.find(name)?;
         Some(Found::Tool(Arc::clone(&entry.tool)))
     }
 
     /// What a tool takes, if there is one of that name.
     pub(in crate::mcp) fn schema(&self, name: &str) -> Option<&Schema> {
-        Some(&self.tools.find(name)?.descriptor.schema)
+        Some(&self.entries.find(name)?.descriptor.schema)
+    }
+
+    /// What the structure of a tool's results looks like, if they are to have one.
+    pub(in crate::mcp) fn output<'a>(&self, tool: &'a ToolDescriptor) -> Option<&'a Schema> {
+        let output = tool.output.as_ref()?;
+        (self.structured_output || !output.on_demand).then_some(&output.schema)
+    }
+
+    /// Whether the results of a tool are to have a structure, where the revision has a place.
+    pub(in crate::mcp) fn has_structure(&self, name: &str) -> bool {
+        let entry = self.entries.find(name);
+        entry.is_some_and(|entry| self.output(&entry.descriptor).is_some())
     }
 
     /// The tools that are listed, by name.
@@ -91,13 +111,13 @@ impl Tools {
         &self,
         is_here: fn(&ToolDescriptor) -> bool,
     ) -> impl Iterator<Item = &ToolDescriptor> {
-        let all = self.tools.iter().map(|entry| &entry.descriptor);
+        let all = self.entries.iter().map(|entry| &entry.descriptor);
         all.filter(move |tool| is_here(tool) && !self.disabled.contains(&*tool.name))
     }
 
     /// Checks what some clients drop the whole list for.
     pub(in crate::mcp) fn check(&self) -> Result<(), SetupError> {
-        for tool in self.tools.iter().map(|entry| &entry.descriptor) {
+        for tool in self.entries.iter().map(|entry| &entry.descriptor) {
             let name = &tool.name;
             let is_short = (1..=64).contains(&name.len());
             let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -108,7 +128,7 @@ impl Tools {
                 return Err(SetupError::ToolDescription(name.clone().into_owned()));
             }
         }
-        match self.tools.duplicate() {
+        match self.entries.duplicate() {
             Some(name) => Err(SetupError::DuplicateTool(name.to_owned())),
             None => Ok(()),
         }
@@ -118,8 +138,9 @@ impl Tools {
 impl fmt::Debug for Tools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tools")
-            .field("tools", &self.tools)
+            .field("tools", &self.entries)
             .field("disabled", &self.disabled)
+            .field("structured_output", &self.structured_output)
             .finish()
     }
 }

@@ -1,11 +1,12 @@
-//! What a tool takes, as JSON Schema.
+//! What a tool takes and what it gives, as JSON Schema.
 
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
 
-/// The arguments of a tool, as every client understands them: an object and its properties.
+/// The arguments of a tool, or its results, as every client understands them: an object and its
+/// properties.
 ///
 /// Combinators and references are left out: one schema with them makes some clients drop the
 /// whole list of tools.
@@ -31,7 +32,7 @@ pub struct Schema {
     raw: Option<Value>,
 }
 
-/// One argument of a tool.
+/// One argument of a tool, or one member of its results.
 #[derive(Clone, Debug, Serialize)]
 #[must_use]
 pub struct Property {
@@ -53,10 +54,26 @@ pub struct Property {
 }
 
 /// The elements of an array.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum Items {
+    Scalars {
+        #[serde(rename = "type")]
+        kind: &'static str,
+    },
+    Rows {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        items: Values,
+    },
+    Objects(Schema),
+}
+
+/// What there is in a row of a table.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Items {
+struct Values {
     #[serde(rename = "type")]
-    kind: &'static str,
+    kinds: [&'static str; 4],
 }
 
 // === impl Schema ===
@@ -142,10 +159,32 @@ impl Property {
 
     /// Describes a list of texts.
     pub fn strings(description: impl Into<Cow<'static, str>>) -> Self {
-        let items = Some(Items { kind: "string" });
+        Self::list(description.into(), Items::Scalars { kind: "string" })
+    }
+
+    /// Describes a list of numbers.
+    pub fn numbers(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::list(description.into(), Items::Scalars { kind: "number" })
+    }
+
+    /// Describes a list of objects, each as the schema says.
+    pub fn objects(description: impl Into<Cow<'static, str>>, schema: Schema) -> Self {
+        Self::list(description.into(), Items::Objects(schema))
+    }
+
+    /// Describes a list of rows: lists of texts, numbers, truth values and nulls.
+    pub fn rows(description: impl Into<Cow<'static, str>>) -> Self {
+        let items = Values {
+            kinds: ["string", "number", "boolean", "null"],
+        };
+        let kind = "array";
+        Self::list(description.into(), Items::Rows { kind, items })
+    }
+
+    fn list(description: Cow<'static, str>, items: Items) -> Self {
         Self {
-            items,
-            ..Self::of("array", description.into())
+            items: Some(items),
+            ..Self::of("array", description)
         }
     }
 
@@ -216,6 +255,17 @@ mod tests {
             (
                 Property::strings("l"),
                 r#"{"type":"array","description":"l","items":{"type":"string"}}"#,
+            ),
+            (
+                Property::rows("r"),
+                r#"{"type":"array","description":"r","items":{"type":"array","items":{"type":["string","number","boolean","null"]}}}"#,
+            ),
+            (
+                Property::objects(
+                    "o",
+                    Schema::new().with_required("n", Property::numbers("l")),
+                ),
+                r#"{"type":"array","description":"o","items":{"type":"object","properties":{"n":{"type":"array","description":"l","items":{"type":"number"}}},"required":["n"]}}"#,
             ),
         ];
         for (property, json) in cases {

@@ -4,12 +4,12 @@
 mod tests;
 
 use futures_util::TryStreamExt as _;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     databases::{Current, Databases},
     mcp::{
-        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        Annotations, Given, Property, Reported, Schema, Structure, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, tools::client,
     },
     pg::{
@@ -47,8 +47,21 @@ struct Arguments {
 
 /// A count: what is counted, and the condition if there is one.
 struct Count {
+    schema: String,
+    table: String,
     from: String,
     condition: Option<String>,
+}
+
+/// The answer for programs.
+#[derive(Serialize)]
+struct Counted<'a> {
+    database: &'a str,
+    schema: &'a str,
+    table: &'a str,
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    condition: Option<&'a str>,
+    count: u64,
 }
 
 // === impl CountRows ===
@@ -78,6 +91,7 @@ impl Tool for CountRows {
                 .with_optional("where", condition),
         )
         .with_title("Count rows")
+        .with_output(Counted::schema())
         .with_annotations(Annotations::reading())
         .unlisted()
     }
@@ -90,11 +104,14 @@ impl Tool for CountRows {
             .run(&current)
             .await
             .map_err(|error| count.complaint(&error))?;
-        Ok(ToolResult::text(format!(
-            "Database: {}\n\nSQL Query:\n{}\n\nCount: {rows}",
-            current.label(),
+        let label = current.label();
+        let text = format!(
+            "Database: {label}\n\nSQL Query:\n{}\n\nCount: {rows}",
             count.sql(),
-        )))
+        );
+        let structure = || count.structure(label, &rows);
+        let structure = request.wants_structure().then(structure);
+        Ok(ToolResult::text(text).with_structure(structure))
     }
 }
 
@@ -112,7 +129,9 @@ impl Count {
             .trim_end_matches(|c: char| c == ';' || c.is_whitespace());
         check(condition)?;
         Ok(Self {
+            schema: schema.to_owned(),
             from: format!("SELECT COUNT(*) FROM {}.{}", quoted(schema), quoted(&table)),
+            table,
             condition: Some(condition.to_owned()).filter(|text| !text.is_empty()),
         })
     }
@@ -143,6 +162,17 @@ impl Count {
         Ok(count)
     }
 
+    fn structure(&self, label: &str, rows: &str) -> Structure {
+        let counted = Counted {
+            database: label,
+            schema: &self.schema,
+            table: &self.table,
+            condition: self.condition.as_deref(),
+            count: rows.parse().expect("COUNT is a whole number"),
+        };
+        Structure::new(&counted).expect("texts and a number are JSON")
+    }
+
     fn complaint(&self, error: &QueryError) -> Reported {
         let problem = match error {
             QueryError::Refused(refusal) => return Reported::new(refusal.to_string()),
@@ -159,6 +189,21 @@ impl Count {
             _ => "the connection to the database was lost".to_owned(),
         };
         Reported::new(format!("SQL Query:\n{}\n\nError: {problem}", self.sql()))
+    }
+}
+
+// === impl Counted ===
+
+impl Counted<'_> {
+    fn schema() -> Schema {
+        let condition = Property::string("The condition that holds for them, if there is one.");
+        let count = Property::integer("How many rows there are.").with_minimum(0);
+        Schema::new()
+            .with_required("database", Property::string("Where it was counted."))
+            .with_required("schema", Property::string("The schema of the table."))
+            .with_required("table", Property::string("The table or view."))
+            .with_optional("where", condition)
+            .with_required("count", count)
     }
 }
 

@@ -52,6 +52,7 @@ impl Tool for GenerateEmbedding {
             Schema::new().with_required("text", text),
         )
         .with_title("Make an embedding")
+        .with_output(answer::schema())
         .with_annotations(Annotations::asking())
     }
 
@@ -70,11 +71,10 @@ impl Tool for GenerateEmbedding {
             error => Reported::new(format!("Failed to initialize embedding provider: {error}")),
         })?;
         let embedding = embedder.embed(text).await.map_err(|error| failed(&error))?;
-        Ok(ToolResult::text(answer::write(
-            embedder,
-            text,
-            &embedding.vector,
-        )))
+        let vector = &embedding.vector;
+        let structure = || answer::structure(embedder, vector);
+        let structure = request.wants_structure().then(structure);
+        Ok(ToolResult::text(answer::write(embedder, text, vector)).with_structure(structure))
     }
 }
 

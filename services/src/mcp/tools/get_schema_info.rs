@@ -1,5 +1,6 @@
 //! `get_schema_info`: what tables there are, and what they are made of.
 
+mod beside;
 mod columns;
 mod nothing;
 mod summary;
@@ -12,7 +13,7 @@ use crate::{
     databases::{Current, Databases},
     mcp::{
         Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
-        ToolRequest, ToolResult, tools::client,
+        ToolRequest, ToolResult, table, tools::client,
     },
     pg::metadata::{Metadata, Table},
 };
@@ -29,6 +30,7 @@ const SUMMARY_ABOVE: usize = 10;
 ///
 /// What it says is as old as the database's `metadata_ttl` allows. An answer holds as many
 /// tables as [`with_max_bytes`](Self::with_max_bytes) allows, and says so when there are more.
+/// For programs there is a row in the structure of the result for each line of its text.
 #[derive(Clone, Debug)]
 pub struct GetSchemaInfo {
     databases: Databases,
@@ -55,6 +57,13 @@ struct Wish {
     with_partitions: bool,
 }
 
+/// Who asks for what.
+struct Asked {
+    wish: Wish,
+    /// Whether a program reads it as well.
+    is_structured: bool,
+}
+
 // === impl GetSchemaInfo ===
 
 impl GetSchemaInfo {
@@ -75,7 +84,8 @@ impl GetSchemaInfo {
         self
     }
 
-    fn answer(&self, wish: &Wish, label: &str, metadata: &Metadata) -> Option<String> {
+    fn answer(&self, asked: &Asked, label: &str, metadata: &Metadata) -> Option<ToolResult> {
+        let wish = &asked.wish;
         let tables = wish.tables(metadata);
         if tables.is_empty() {
             return None;
@@ -90,7 +100,9 @@ impl GetSchemaInfo {
         }
         if wish.is_open() && tables.len() > SUMMARY_ABOVE {
             summary::write(&mut text, &tables);
-            return Some(text);
+            let structure = || beside::schemas(&tables, self.max_bytes, metadata.is_cut());
+            let structure = asked.is_structured.then(structure);
+            return Some(ToolResult::text(text).with_structure(structure));
         }
         let mut listing = if wish.is_compact {
             Listing::of_tables(self.max_bytes)
@@ -99,7 +111,16 @@ impl GetSchemaInfo {
         };
         listing.extend(&tables);
         listing.write(&mut text, tables.len());
-        Some(text)
+        let shown = &tables[..listing.tables()];
+        let has_more = shown.len() < tables.len() || metadata.is_cut();
+        let structure = asked.is_structured.then(|| {
+            if wish.is_compact {
+                beside::tables(shown, self.max_bytes, has_more)
+            } else {
+                beside::columns(shown, self.max_bytes, has_more)
+            }
+        });
+        Some(ToolResult::text(text).with_structure(structure))
     }
 }
 
@@ -126,28 +147,37 @@ impl Tool for GetSchemaInfo {
                 .with_optional("include_partitions", partitions.with_default(false)),
         )
         .with_title("Look at the schema")
+        .with_output_on_demand(table::Table::schema())
         .with_annotations(Annotations::reading())
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
-        let wish = Wish::try_from(request.arguments::<Arguments>()?)?;
+        let asked = Asked {
+            wish: Wish::try_from(request.arguments::<Arguments>()?)?,
+            is_structured: request.wants_structure(),
+        };
         let current = client::current(&self.databases, request.caller()).await?;
         let metadata = client::metadata(&current).await?;
-        if let Some(text) = self.answer(&wish, current.label(), &metadata) {
-            return Ok(ToolResult::text(text));
+        if let Some(answer) = self.answer(&asked, current.label(), &metadata) {
+            return Ok(answer);
         }
-        self.answer_again(&wish, &current).await
+        self.answer_again(&asked, &current).await
     }
 }
 
 impl GetSchemaInfo {
     /// Makes sure before it says that there is nothing: it may have come, or been allowed, only
     /// now.
-    async fn answer_again(&self, wish: &Wish, current: &Current) -> Result<ToolResult, ToolError> {
+    async fn answer_again(
+        &self,
+        asked: &Asked,
+        current: &Current,
+    ) -> Result<ToolResult, ToolError> {
         let metadata = client::recent_metadata(current).await?;
-        if let Some(text) = self.answer(wish, current.label(), &metadata) {
-            return Ok(ToolResult::text(text));
+        if let Some(answer) = self.answer(asked, current.label(), &metadata) {
+            return Ok(answer);
         }
+        let wish = &asked.wish;
         let schema = wish.schema.as_deref();
         Err(match schema.filter(|schema| metadata.is_denied(schema)) {
             // The words PostgreSQL has for it, which reading its catalogue does not bring forth.

@@ -20,8 +20,8 @@ use crate::{
     accounts::Identity,
     databases::{Configured, Databases},
     mcp::{
-        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
-        ToolRequest, ToolResult, tools::client,
+        Annotations, Given, Property, Reported, Schema, Text, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult, table::Table, tools::client,
     },
     pg::{
         database::{Database, MAX_ROWS},
@@ -38,6 +38,10 @@ const DEFAULT_MAX_BYTES: usize = 4 << 20;
 /// connection that belongs to the caller's token alone. An answer holds as many rows as the
 /// window and [`with_max_bytes`](Self::with_max_bytes) allow, and says how to ask for more.
 /// Where the operator allows more than 1,000 rows, more than that are not held but streamed.
+///
+/// For programs the rows may be in the structure of the result too, as many of them as fit into
+/// the same number of bytes. That of a statement without rows is an empty table whose row count
+/// says how many rows were changed.
 ///
 /// A text may say where to run it, with the URL of a database that is not configured. Callers
 /// that are kept to certain databases cannot, and
@@ -57,11 +61,12 @@ struct Arguments {
     offset: Given<Number>,
 }
 
-/// The rows a caller asks for.
+/// The rows a caller asks for, and whether it reads them with a program as well.
 #[derive(Clone, Copy)]
 struct Wanted {
     limit: Option<u32>,
     offset: u64,
+    is_structured: bool,
 }
 
 // === impl QueryDatabase ===
@@ -105,7 +110,8 @@ impl QueryDatabase {
         if let Some(question) = confirm::question(&current, query, request).await? {
             return Ok(question);
         }
-        let asked = Asked::here(current.label(), &statement, self.max_bytes);
+        let asked = Asked::here(current.label(), &statement, self.max_bytes)
+            .with_structure(wanted.is_structured);
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
         let may_define = statement.may_define();
@@ -128,14 +134,14 @@ impl QueryDatabase {
             .trim_matches(|c: char| c == ';' || c.is_whitespace())
             .is_empty()
         {
-            return Ok(ToolResult::text(
-                "Connection command executed successfully. No query to run.",
-            ));
+            let said = "Connection command executed successfully. No query to run.";
+            return Ok(wanted.done(said));
         }
         let statement = Statement::read_only(&database, query)
             .map_err(|error| complaint(&error))?
             .with_window(wanted.window(&database));
-        let asked = Asked::elsewhere(database.name(), &statement, self.max_bytes);
+        let asked = Asked::elsewhere(database.name(), &statement, self.max_bytes)
+            .with_structure(wanted.is_structured);
         let (lease, _room) = visit.into_parts();
         match time::timeout(PATIENCE, asked.run(statement, lease)).await {
             Ok(answer) => Ok(answer?),
@@ -172,6 +178,7 @@ impl Tool for QueryDatabase {
                 .with_optional("offset", offset),
         )
         .with_title("Run a SQL statement")
+        .with_output_on_demand(Table::schema())
         .with_annotations_by_access(Annotations::reading(), Annotations::writing())
         .with_annotations(if writes {
             Annotations::writing()
@@ -182,7 +189,10 @@ impl Tool for QueryDatabase {
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
         let arguments: Arguments = request.arguments()?;
-        let wanted = Wanted::new(arguments.limit, arguments.offset);
+        let wanted = Wanted {
+            is_structured: request.wants_structure(),
+            ..Wanted::new(arguments.limit, arguments.offset)
+        };
         let query = arguments
             .query
             .or_report("Missing or invalid 'query' parameter")?;
@@ -196,7 +206,7 @@ impl Tool for QueryDatabase {
             // Boxed: rare, and each is larger than the way of a query.
             Phrase::Default(url) => {
                 let set = Box::pin(elsewhere.set_default(url));
-                Ok(ToolResult::text(set.await?))
+                Ok(wanted.done(set.await?))
             }
             Phrase::Once { url, rest } => Box::pin(self.once(url, &rest, wanted, elsewhere)).await,
         }
@@ -214,7 +224,14 @@ impl Wanted {
                 .and_then(|limit| u32::try_from(limit).ok())
                 .filter(|rows| (1..=MAX_ROWS).contains(rows)),
             offset: offset.0.and_then(|offset| offset.as_u64()).unwrap_or(0),
+            is_structured: false,
         }
+    }
+
+    /// What is said where there are no rows.
+    fn done(self, said: impl Into<Text>) -> ToolResult {
+        let structure = self.is_structured.then(|| Table::changed(0));
+        ToolResult::text(said).with_structure(structure)
     }
 
     fn window(self, database: &Database) -> Window {

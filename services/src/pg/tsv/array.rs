@@ -116,7 +116,7 @@ fn put_scalar(out: &mut String, scalar: Scalar, text: &str) {
 
 /// RFC 8259, section 6. Money and the names of relations count as numbers in PostgreSQL, and
 /// `NaN` is one there.
-fn is_json_number(text: &str) -> bool {
+pub(in crate::pg) fn is_json_number(text: &str) -> bool {
     let digits = |text: &str| -> Option<usize> {
         let count = text.bytes().take_while(u8::is_ascii_digit).count();
         (count > 0).then_some(count)

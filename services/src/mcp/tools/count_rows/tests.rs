@@ -1,7 +1,10 @@
 use serde_json::{Value, json};
 
 use super::CountRows;
-use crate::mcp::{Tool as _, tools::bench::Bench};
+use crate::mcp::{
+    Tool as _,
+    tools::bench::{self, Bench},
+};
 
 const SHOP: &str = r#"CREATE TABLE item (id int, name text, price numeric);
     INSERT INTO item VALUES (1, 'nut', 1), (2, 'bolt', 2), (3, '(', 3), (4, NULL, 4);
@@ -145,4 +148,30 @@ async fn it_is_not_listed() {
     let bench = Bench::with("SELECT").await;
     let databases = crate::databases::Databases::new(bench.fixture.pools.clone(), []);
     assert!(!CountRows::new(databases).describe().is_advertised);
+}
+
+#[tokio::test]
+async fn a_program_reads_what_was_counted_and_how_much_it_is() {
+    let bench = Bench::with(SHOP).await;
+    for (arguments, expected) in [
+        (
+            json!({"table": "item"}),
+            json!({"database": "main", "schema": "public", "table": "item", "count": 4}),
+        ),
+        (
+            json!({"table": "item", "where": " price > 2;", "schema": ""}),
+            json!({
+                "database": "main", "schema": "public", "table": "item", "where": "price > 2",
+                "count": 2,
+            }),
+        ),
+    ] {
+        let tool = CountRows::new(bench.databases());
+        let (text, counted) = bench::structured(tool, arguments).await;
+        assert_eq!(counted, expected, "{text}");
+        assert!(
+            text.ends_with(&format!("\n\nCount: {}", expected["count"])),
+            "{text}"
+        );
+    }
 }

@@ -110,6 +110,28 @@ async fn a_vector_the_server_made_itself_says_so() {
 }
 
 #[tokio::test]
+async fn a_program_reads_the_vector_as_numbers() {
+    let fake = Fake::start();
+    fake.set_vector("fern", &[0.1, -2e-5, 1.0]);
+    let tool = GenerateEmbedding::new(by(&fake, Face::Ollama, Provider::Ollama));
+    let (_, embedded) = bench::structured(tool, json!({"text": "fern"})).await;
+    assert_eq!(
+        embedded,
+        json!({
+            "provider": "ollama",
+            "model": "nomic-embed-text",
+            "dimensions": 3,
+            "embedding": [0.1, -2e-5, 1.0],
+        })
+    );
+    let tool = GenerateEmbedding::new(Embedder::Ready(llm::Embedder::local()));
+    let (text, embedded) = bench::structured(tool, json!({"text": "fern"})).await;
+    let note = embedded["note"].as_str().expect("a note");
+    assert!(text.contains(&format!("\nNote: {note}\n")), "{text}");
+    assert_eq!(embedded["embedding"].as_array().map(Vec::len), Some(256));
+}
+
+#[tokio::test]
 async fn a_provider_that_refuses_is_quoted_without_the_key() {
     let fake = Fake::start();
     let quoting = "Incorrect API key: {key}, or {stars}";

@@ -20,6 +20,16 @@ pub(super) struct Listing {
     tables: usize,
 }
 
+/// What stands above what is said of a table.
+pub(super) fn table_header() -> impl Iterator<Item = &'static str> {
+    TABLE_HEADER.split('\t')
+}
+
+/// What stands above what is said of a column.
+pub(super) fn column_header() -> impl Iterator<Item = &'static str> {
+    COLUMN_HEADER.split('\t')
+}
+
 // === impl Listing ===
 
 impl Listing {
@@ -51,6 +61,11 @@ impl Listing {
             }
             self.tables += 1;
         }
+    }
+
+    /// How many tables it holds.
+    pub(super) fn tables(&self) -> usize {
+        self.tables
     }
 
     /// Writes the lines below their header, and above it how many tables of those there are
@@ -91,7 +106,7 @@ impl Listing {
         if table.columns().len() == 0 {
             // There would be no sign of it otherwise.
             out.push_str(&about);
-            let fields = COLUMN_HEADER.split('\t').count();
+            let fields = column_header().count();
             out.extend(iter::repeat_n('\t', fields));
             out.push('\n');
         }

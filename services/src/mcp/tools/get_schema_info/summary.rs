@@ -8,16 +8,14 @@ use crate::pg::{metadata::Table, tsv};
 const EXAMPLES: usize = 5;
 
 /// How many schemas are described.
-const MAX_SCHEMAS: usize = 100;
+pub(super) const MAX_SCHEMAS: usize = 100;
 
 /// How many schemas are offered to look at next.
 const MAX_STEPS: usize = 20;
 
 /// Sums up tables that are in order.
 pub(super) fn write(out: &mut String, tables: &[Table<'_>]) {
-    let schemas: Vec<_> = tables
-        .chunk_by(|one, two| one.schema() == two.schema())
-        .collect();
+    let schemas = schemas(tables);
     out.push_str("Database Schema Summary:\n========================\n\n");
     write!(
         out,
@@ -34,6 +32,23 @@ pub(super) fn write(out: &mut String, tables: &[Table<'_>]) {
             .expect("a string takes all that is written");
     }
     write_steps(out, &schemas);
+}
+
+/// The tables of each schema.
+pub(super) fn schemas<'a, 'b>(tables: &'b [Table<'a>]) -> Vec<&'b [Table<'a>]> {
+    let of_one = |one: &Table<'_>, two: &Table<'_>| one.schema() == two.schema();
+    tables.chunk_by(of_one).collect()
+}
+
+/// The names of the first tables, or of the first with vectors; empty if there is none.
+pub(super) fn names(tables: &[Table<'_>], only_vectors: bool) -> String {
+    let mut out = String::new();
+    let tables = tables.iter().copied();
+    write_examples(
+        &mut out,
+        tables.filter(|table| table.has_vectors() || !only_vectors),
+    );
+    out
 }
 
 fn write_schema(out: &mut String, tables: &[Table<'_>]) {
@@ -53,6 +68,14 @@ where
     I: Iterator<Item = Table<'a>> + Clone,
 {
     write!(out, "  {label}: ").expect("a string takes all that is written");
+    write_examples(out, tables);
+    out.push('\n');
+}
+
+fn write_examples<'a, I>(out: &mut String, tables: I)
+where
+    I: Iterator<Item = Table<'a>> + Clone,
+{
     for (index, table) in tables.clone().take(EXAMPLES).enumerate() {
         if index > 0 {
             out.push_str(", ");
@@ -62,7 +85,6 @@ where
     if let Some(more) = more(tables.count(), EXAMPLES) {
         write!(out, ", ... (+{more} more)").expect("a string takes all that is written");
     }
-    out.push('\n');
 }
 
 fn write_steps(out: &mut String, schemas: &[&[Table<'_>]]) {

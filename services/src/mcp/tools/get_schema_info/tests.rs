@@ -11,7 +11,7 @@ use ziggurat_layers::json_rpc::JsonRpcLayer;
 use super::GetSchemaInfo;
 use crate::{
     databases::{Configured, Databases},
-    mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect},
+    mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect, tools::bench},
     pg::{
         database::Settings,
         fixture::{Fixture, Silence},
@@ -55,6 +55,12 @@ impl Bench {
         let response = server.oneshot(request.expect("constant parts")).await;
         let body = response.expect("infallible").into_body().collect().await;
         serde_json::from_slice(&body.expect("whole").to_bytes()).expect("JSON")
+    }
+
+    /// The text and the structure of an answer.
+    async fn both(&self, arguments: Value) -> (String, Value) {
+        let tool = GetSchemaInfo::new(self.databases.clone()).with_max_bytes(self.max_bytes);
+        bench::structured(tool, arguments).await
     }
 
     /// The text of the answer, and whether it is an error.
@@ -398,4 +404,108 @@ async fn while_a_database_is_being_prepared_a_call_is_an_error_of_its_own() {
     let answers = async { bench.answer(json!({})).await };
     let ((), answer) = tokio::join!(bench.databases.warm(), answers);
     assert_eq!(answer["error"]["code"], -32001, "{answer}");
+}
+
+#[tokio::test]
+async fn a_program_reads_a_row_for_each_line() {
+    let bench = Bench::with(SHOP).await;
+    let (text, table) = bench.both(json!({})).await;
+    assert_eq!(bench.text(json!({})).await, text);
+    let columns: Vec<_> = text.lines().nth(2).expect("a header").split('\t').collect();
+    assert_eq!(table["columns"], json!(columns));
+    let rows = table["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), text.lines().count() - 3, "{text}");
+    assert_eq!(
+        (&table["row_count"], &table["truncated"]),
+        (&json!(9), &json!(false))
+    );
+    // Without the name of the table and what it is.
+    let values = |at: usize| rows[at].as_array().expect("values")[3..].to_vec();
+    let item = json!("things\tfor\nsale");
+    let key = json!([
+        item, "id", "bigint", "NO", null, true, false, null, true, "a", null, false, 0
+    ]);
+    let vector = json!([
+        item,
+        "meaning",
+        "vector(3)",
+        "YES",
+        null,
+        false,
+        false,
+        null,
+        false,
+        null,
+        null,
+        true,
+        3
+    ]);
+    let reference = json!([
+        null,
+        "item",
+        "bigint",
+        "YES",
+        null,
+        false,
+        false,
+        "public.item.id",
+        false,
+        null,
+        null,
+        false,
+        0
+    ]);
+    assert_eq!(values(1), vec![Value::Null; 13]);
+    assert_eq!(json!(values(3)), key);
+    assert_eq!(json!(values(6)), vector);
+    assert_eq!(json!(values(7)), reference);
+}
+
+#[tokio::test]
+async fn a_program_reads_a_row_for_each_table_if_that_is_enough() {
+    let bench = Bench::with(SHOP).await;
+    let (_, table) = bench
+        .both(json!({"compact": true, "schema_name": "other"}))
+        .await;
+    assert_eq!(
+        table,
+        json!({
+            "columns": ["schema", "table", "type", "table_desc"],
+            "rows": [["other", "cheap", "VIEW", null]],
+            "row_count": 1,
+            "truncated": false,
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_program_reads_no_more_than_fits_and_that_there_is_more() {
+    let mut bench = Bench::with(&many(5)).await;
+    bench.max_bytes = 100;
+    let (text, table) = bench.both(json!({})).await;
+    assert!(text.contains("Note: the first 1 of 5 tables"), "{text}");
+    assert_eq!(
+        (&table["row_count"], &table["truncated"]),
+        (&json!(1), &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn of_many_tables_a_program_reads_a_row_for_each_schema() {
+    let vectors = "CREATE SCHEMA two; CREATE TABLE two.one (v vector(2));";
+    let bench = Bench::with(&[&many(11), vectors].concat()).await;
+    let (text, table) = bench.both(json!({})).await;
+    assert!(text.contains("Database Schema Summary:"), "{text}");
+    assert_eq!(
+        table,
+        json!({
+            "columns": ["schema", "table_count", "tables", "vector_tables"],
+            "rows": [
+                ["public", 11, "t00, t01, t02, t03, t04, ... (+6 more)", null],
+                ["two", 1, "one", "one"],
+            ],
+            "row_count": 2,
+            "truncated": false,
+        })
+    );
 }

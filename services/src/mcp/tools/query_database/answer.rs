@@ -8,11 +8,11 @@ use std::{fmt::Write as _, mem, sync::Arc};
 use futures_util::{Stream, TryStreamExt as _, stream};
 
 use crate::{
-    mcp::{Reported, Text, ToolResult, tools::client},
+    mcp::{Piece, Reported, Structure, Text, ToolResult, table::Table, tools::client},
     pg::{
         error::{Phase, QueryError},
         lease::Lease,
-        rows::{Extent, Row, Rows, Summary},
+        rows::{Column, Extent, Row, Rows, Summary},
         statement::{Statement, Window},
         tsv::Line,
     },
@@ -31,6 +31,7 @@ pub(super) struct Asked {
     window: Window,
     pages_itself: bool,
     max_bytes: usize,
+    is_structured: bool,
 }
 
 /// The rows of an answer, before their number is known and can be written above them.
@@ -40,12 +41,19 @@ struct Page {
     is_cut: bool,
 }
 
+/// The rows for programs, if they are wanted.
+// Boxed: mostly they are not.
+type Beside = Option<Box<Table>>;
+
 /// A large answer on its way.
 struct Flow {
     asked: Asked,
     rows: Rows,
     /// What has not been sent yet.
     piece: Text,
+    /// What is sent behind all of it.
+    beside: Beside,
+    has_more: bool,
 }
 
 // === impl Asked ===
@@ -60,6 +68,7 @@ impl Asked {
             window: statement.window(),
             pages_itself: statement.pages_itself(),
             max_bytes,
+            is_structured: false,
         }
     }
 
@@ -73,6 +82,12 @@ impl Asked {
         }
     }
 
+    /// Sets whether the rows are wanted for programs too.
+    pub(super) fn with_structure(mut self, is_structured: bool) -> Self {
+        self.is_structured = is_structured;
+        self
+    }
+
     /// Runs the statement.
     pub(super) async fn run(
         self,
@@ -81,24 +96,36 @@ impl Asked {
     ) -> Result<ToolResult, Reported> {
         let run = statement.run(lease).await;
         let mut rows = run.map_err(|error| self.complaint(&error))?;
+        let mut beside = self.beside(&rows);
         if let Some(extent) = rows.extent() {
-            return Ok(ToolResult::stream(self.flow(extent, rows)));
+            return Ok(ToolResult::stream(self.flow(extent, rows, beside)));
         }
-        let page = self.page(&mut rows).await;
+        let page = self.page(&mut rows, beside.as_deref_mut()).await;
         let page = page.map_err(|error| self.complaint(&error))?;
         let mut text = self.opening();
         match rows.summary() {
-            Some(summary) if rows.is_command() => write_command(&mut text, summary),
+            Some(summary) if rows.is_command() => {
+                write_command(&mut text, summary);
+                let structure = beside.map(|_| Table::changed(summary.affected));
+                Ok(ToolResult::text(text).with_structure(structure))
+            }
             summary => {
                 let has_more = page.is_cut || summary.is_some_and(|summary| summary.has_more);
                 self.write_notes(&mut text, page.is_cut, has_more);
                 write_heading(&mut text, self.window, page.rows, has_more);
                 let mut text = Text::from(text);
                 text.append(&page.tsv);
-                return Ok(ToolResult::text(text));
+                let structure = beside.map(|table| table.finish(has_more));
+                Ok(ToolResult::text(text).with_structure(structure))
             }
         }
-        Ok(ToolResult::text(text))
+    }
+
+    /// A table for the rows, if one is wanted.
+    fn beside(&self, rows: &Rows) -> Beside {
+        let columns = rows.columns().iter().map(Column::name);
+        let table = || Box::new(Table::new(columns, self.max_bytes));
+        self.is_structured.then(table)
     }
 
     fn opening(&self) -> String {
@@ -106,7 +133,11 @@ impl Asked {
     }
 
     /// Reads rows until there are no more, or no more fit.
-    async fn page(&self, rows: &mut Rows) -> Result<Page, QueryError> {
+    async fn page(
+        &self,
+        rows: &mut Rows,
+        mut beside: Option<&mut Table>,
+    ) -> Result<Page, QueryError> {
         let mut page = Page {
             tsv: Text::new(),
             rows: 0,
@@ -122,6 +153,9 @@ impl Asked {
                 break;
             }
             page.rows += 1;
+            if let Some(table) = &mut beside {
+                table.add(|table| table.write_row(row.scalars()))?;
+            }
         }
         Ok(page)
     }
@@ -130,7 +164,8 @@ impl Asked {
         self,
         extent: Extent,
         rows: Rows,
-    ) -> impl Stream<Item = Result<Text, Reported>> + Send + 'static {
+        beside: Beside,
+    ) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
         let mut opening = self.opening();
         self.write_notes(&mut opening, false, extent.has_more);
         write_heading(
@@ -144,11 +179,17 @@ impl Asked {
             asked: self,
             rows,
             piece: Text::from(&*opening),
+            beside,
+            has_more: extent.has_more,
         };
-        stream::try_unfold(Some(flow), |flow| async {
-            match flow {
-                Some(flow) => flow.next().await,
-                None => Ok(None),
+        stream::try_unfold((Some(flow), None::<Structure>), |rest| async {
+            match rest {
+                (Some(flow), _) => {
+                    let (text, rest) = flow.next().await?;
+                    Ok(Some((text.into(), rest)))
+                }
+                (None, Some(structure)) => Ok(Some((structure.into(), (None, None)))),
+                (None, None) => Ok(None),
             }
         })
     }
@@ -195,18 +236,25 @@ impl Asked {
 // === impl Flow ===
 
 impl Flow {
-    /// Fills a piece. What was in it when a row fails is not sent: what is sent then is why.
-    async fn next(mut self) -> Result<Option<(Text, Option<Self>)>, Reported> {
+    /// Fills a piece, and says what is left. What was in it when a row fails is not sent: what
+    /// is sent then is why.
+    async fn next(mut self) -> Result<(Text, (Option<Self>, Option<Structure>)), Reported> {
         while self.piece.len() < PIECE {
             let row = self.rows.try_next().await;
             let Some(row) = row.map_err(|error| self.asked.complaint(&error))? else {
-                return Ok(Some((self.piece, None)));
+                let has_more = self.has_more;
+                let structure = self.beside.map(|table| table.finish(has_more));
+                return Ok((self.piece, (None, structure)));
             };
             write_line(&mut self.piece, &row).map_err(|error| self.asked.complaint(&error))?;
+            if let Some(table) = &mut self.beside {
+                let added = table.add(|table| table.write_row(row.scalars()));
+                added.map_err(|error| self.asked.complaint(&error))?;
+            }
         }
         let next = Text::with_capacity(PIECE + PIECE / 8);
         let piece = mem::replace(&mut self.piece, next);
-        Ok(Some((piece, Some(self))))
+        Ok((piece, (Some(self), None)))
     }
 }
 

@@ -1,5 +1,6 @@
 mod connecting;
 mod streaming;
+mod structured;
 
 use bytes::Bytes;
 use http::Request;

@@ -7,7 +7,7 @@ use tokio::{task, time};
 use ziggurat_layers::bearer::TokenHash;
 
 use super::*;
-use crate::{accounts::Holder, pg::database::Password};
+use crate::{accounts::Holder, mcp::tools::bench, pg::database::Password};
 
 impl Bench {
     /// The URL of the database, and how it is shown.
@@ -259,4 +259,30 @@ async fn a_url_in_a_literal_is_nothing_but_text() {
         "{text}"
     );
     assert!(!failed);
+}
+
+#[tokio::test]
+async fn a_table_comes_from_elsewhere_too_and_is_empty_where_nothing_was_run() {
+    let bench = Bench::with(PEOPLE).await;
+    let (url, _) = bench.url();
+    for (query, columns, rows) in [
+        (
+            format!("SELECT id FROM people at {url} WHERE id = 1"),
+            json!(["id"]),
+            json!([[1]]),
+        ),
+        (format!("at {url};"), json!([]), json!([])),
+        (
+            format!("set default database to {url}"),
+            json!([]),
+            json!([]),
+        ),
+    ] {
+        let arguments = json!({"query": query});
+        let (text, table) = bench::structured(bench.tool(), arguments).await;
+        let count = rows.as_array().map(Vec::len);
+        let expected =
+            json!({"columns": columns, "rows": rows, "row_count": count, "truncated": false});
+        assert_eq!(table, expected, "{text}");
+    }
 }
