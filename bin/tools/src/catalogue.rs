@@ -135,6 +135,7 @@ fn tools(
     let schema = GetSchemaInfo::new(databases.clone()).with_max_bytes(max_bytes);
     let embedder = providers.embedder(&configuration.embedding);
     let tools = Tools::new()
+        .with_structured_output(configuration.protocol.structured_output)
         .with(query)
         .with(schema)
         .with(ExecuteExplain::new(databases.clone()))

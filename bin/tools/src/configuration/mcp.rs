@@ -6,6 +6,7 @@ use serde::Deserialize;
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawProtocol {
     stdio_negotiate: Option<bool>,
+    structured_output: Option<bool>,
 }
 
 /// What clients of newer revisions of the protocol get.
@@ -13,6 +14,8 @@ pub(super) struct RawProtocol {
 pub(crate) struct Protocol {
     /// Whether an `initialize` on standard input chooses the revision.
     pub(crate) stdio_negotiate: bool,
+    /// Whether rows, plans and passages are sent as JSON, too.
+    pub(crate) structured_output: bool,
 }
 
 // === impl RawProtocol ===
@@ -21,6 +24,7 @@ impl RawProtocol {
     pub(super) fn check(&self) -> Protocol {
         Protocol {
             stdio_negotiate: self.stdio_negotiate.unwrap_or_default(),
+            structured_output: self.structured_output.unwrap_or_default(),
         }
     }
 }

@@ -31,6 +31,7 @@ mod secrets;
 mod shutdown;
 mod start;
 mod stdio_rules;
+mod structured;
 mod support;
 mod tokens;
 mod tools_count;

@@ -15,23 +15,29 @@ fn message(method: &str, params: &Value) -> String {
 }
 
 /// Sends a legacy request.
-fn legacy(client: &Client, revision: &str, method: &str, params: &Value) -> Value {
+pub(crate) fn legacy(client: &Client, revision: &str, method: &str, params: &Value) -> Value {
     let headers = format!("{JSON}{BOTH}mcp-protocol-version: {revision}\r\n");
     let answer = client.send("POST", "/mcp", &headers, &message(method, params));
     assert_eq!(answer.status, 200, "{method}: {answer:?}");
     answer.json()
 }
 
-/// The headers and the body of a modern request.
-fn modern(method: &str, params: &Value) -> (String, String) {
+/// The params of a modern request.
+pub(crate) fn modern_params(params: &Value) -> Value {
     let mut params = params.clone();
-    let name = params.get("name").or(params.get("uri"));
-    let name = name.and_then(Value::as_str).map(str::to_owned);
     if params["_meta"].is_null() {
         params["_meta"] = json!({});
     }
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    params
+}
+
+/// The headers and the body of a modern request.
+fn modern(method: &str, params: &Value) -> (String, String) {
+    let name = params.get("name").or(params.get("uri"));
+    let name = name.and_then(Value::as_str).map(str::to_owned);
+    let params = modern_params(params);
     let name = name.map_or_else(String::new, |name| format!("mcp-name: {name}\r\n"));
     let headers =
         format!("{JSON}{BOTH}mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}");
@@ -43,7 +49,7 @@ fn ask(client: &Client, method: &str, params: &Value) -> Answer {
     client.send("POST", "/mcp", &headers, &body)
 }
 
-fn result(client: &Client, method: &str, params: &Value) -> Value {
+pub(crate) fn result(client: &Client, method: &str, params: &Value) -> Value {
     let answer = ask(client, method, params);
     assert_eq!(answer.status, 200, "{method}: {answer:?}");
     let answer = answer.json();

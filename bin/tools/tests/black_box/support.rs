@@ -5,6 +5,7 @@ mod doors;
 mod junction;
 mod program;
 pub(crate) mod records;
+mod schema;
 mod stdio;
 
 pub(crate) use ziggurat_black_box::{Answer, Client, PATIENCE, Postgres, Program, Ran, until};
@@ -13,5 +14,6 @@ pub(crate) use self::{
     doors::Doors,
     junction::{Junction, exchange},
     program::Home,
+    schema::{assert_conforms, assert_plain},
     stdio::Talk,
 };

@@ -1,0 +1,170 @@
+//! Results for programs (revisions, section 7).
+
+use serde_json::{Value, json};
+
+use crate::{
+    revisions::{legacy, modern_params, result},
+    support::{Client, Doors, Home, Postgres, assert_conforms, assert_plain},
+};
+
+const REVISIONS: [&str; 5] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    "2026-07-28",
+];
+
+/// The first with a place for a structure.
+const FIRST: &str = "2025-06-18";
+
+const SHOP: &str = "CREATE TABLE item (id bigint PRIMARY KEY, name text, price numeric, good bool);
+    INSERT INTO item VALUES (1, 'nut', 0.50, true), (9007199254740993, NULL, NULL, NULL)";
+
+const ROWS: &str = "SELECT * FROM item ORDER BY id";
+
+/// A server whose operator asks for structure, or does not.
+fn home(postgres: &Postgres, is_on: bool) -> Home {
+    let home = Home::new();
+    let entry = postgres.entry("main");
+    home.configure(&format!(
+        "databases:\n{entry}mcp:\n  structured_output: {is_on}\n"
+    ));
+    home
+}
+
+/// The result of a request in a revision.
+fn ask(client: &Client, revision: &str, method: &str, params: &Value) -> Value {
+    if revision == "2026-07-28" {
+        result(client, method, params)
+    } else {
+        legacy(client, revision, method, params)["result"].clone()
+    }
+}
+
+fn call(client: &Client, revision: &str, name: &str, arguments: &Value) -> Value {
+    let params = json!({"name": name, "arguments": arguments});
+    ask(client, revision, "tools/call", &params)
+}
+
+/// What a tool declares of its results.
+fn declared(client: &Client, revision: &str, name: &str) -> Option<Value> {
+    let tools = ask(client, revision, "tools/list", &json!({}));
+    let tools = tools["tools"].as_array().expect("a list");
+    let tool = tools.iter().find(|tool| tool["name"] == name);
+    tool.expect(name).get("outputSchema").cloned()
+}
+
+#[test]
+fn rows_are_sent_to_programs_where_the_operator_asks_for_it_and_the_revision_can() {
+    let postgres = Postgres::with(SHOP);
+    for is_on in [false, true] {
+        let home = home(&postgres, is_on);
+        let (_program, client) = home.serve(&["-no-auth"]);
+        for (name, arguments) in [
+            ("query_database", json!({"query": ROWS})),
+            ("get_schema_info", json!({})),
+        ] {
+            let exact = client.tool(name, &arguments).0;
+            for revision in REVISIONS {
+                let expected = is_on && revision >= FIRST;
+                let schema = declared(&client, revision, name);
+                let result = call(&client, revision, name, &arguments);
+                assert_eq!(result["content"][0]["text"], *exact, "{revision}");
+                let table = result.get("structuredContent");
+                assert_eq!(table.is_some(), expected, "{is_on} {revision} {result}");
+                assert_eq!(schema.is_some(), expected, "{is_on} {revision}");
+                if let (Some(table), Some(schema)) = (table, schema) {
+                    assert_plain(&schema);
+                    assert_conforms(table, &schema);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_is_its_columns_and_rows_and_an_error_has_none() {
+    let postgres = Postgres::with(SHOP);
+    let home = home(&postgres, true);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    let first = json!([1, "nut", "0.50", true]);
+    let second = json!(["9007199254740993", null, null, null]);
+    for (arguments, rows, is_truncated) in [
+        (json!({"query": ROWS}), json!([first, second]), false),
+        (json!({"query": ROWS, "limit": 1}), json!([first]), true),
+        (json!({"query": ROWS, "offset": 1}), json!([second]), false),
+    ] {
+        let result = call(&client, "2026-07-28", "query_database", &arguments);
+        let table = json!({
+            "columns": ["id", "name", "price", "good"],
+            "rows": rows,
+            "row_count": rows.as_array().map(Vec::len),
+            "truncated": is_truncated,
+        });
+        assert_eq!(result["structuredContent"], table, "{arguments}");
+    }
+    for revision in REVISIONS {
+        for (name, arguments) in [
+            ("query_database", json!({"query": "SELECT nope"})),
+            ("query_database", json!({"query": "DELETE FROM item"})),
+            ("query_database", json!({})),
+            ("get_schema_info", json!({"schema_name": "nope"})),
+            ("count_rows", json!({"table": "nope"})),
+        ] {
+            let result = call(&client, revision, name, &arguments);
+            assert_eq!(result["isError"], true, "{result}");
+            assert_eq!(result.get("structuredContent"), None, "{result}");
+        }
+    }
+}
+
+#[test]
+fn to_the_letter_nothing_is_different() {
+    let postgres = Postgres::with(SHOP);
+    let [mut without, mut with] = [false, true].map(|is_on| Doors::open(home(&postgres, is_on)));
+    let call = |name: &str, arguments: &Value| {
+        let params = json!({"name": name, "arguments": arguments});
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    };
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+        call("query_database", &json!({"query": ROWS})),
+        call("query_database", &json!({"query": "SELECT nope"})),
+        call("get_schema_info", &json!({})),
+        call("count_rows", &json!({"table": "item"})),
+    ] {
+        let message = message.to_string();
+        let exact = without.ask(&message);
+        assert_eq!(with.ask(&message), exact, "{message}");
+        for word in ["outputSchema", "structuredContent"] {
+            assert!(!exact.contains(word), "{exact}");
+        }
+    }
+}
+
+#[test]
+fn on_lines_only_those_who_can_read_it_get_a_table() {
+    let postgres = Postgres::with(SHOP);
+    let params = json!({"name": "query_database", "arguments": {"query": ROWS}});
+    let home = home(&postgres, true);
+    let (_program, mut talk) = home.talk(&[]);
+    let modern = talk.call(&json!(1), "tools/call", &modern_params(&params));
+    assert_eq!(modern["result"]["structuredContent"]["row_count"], 2);
+    let exact = talk.call(&json!(2), "tools/call", &params);
+    assert_eq!(exact["result"].get("structuredContent"), None, "{exact}");
+
+    let entry = postgres.entry("main");
+    home.configure(&format!(
+        "databases:\n{entry}mcp:\n  structured_output: true\n  stdio_negotiate: true\n"
+    ));
+    let (_program, mut talk) = home.talk(&[]);
+    for revision in REVISIONS.into_iter().take(4) {
+        let opening = json!({"protocolVersion": revision, "capabilities": {}});
+        let opened = talk.call(&json!(1), "initialize", &opening);
+        assert_eq!(opened["result"]["protocolVersion"], revision);
+        let answer = talk.call(&json!(2), "tools/call", &params);
+        let table = answer["result"].get("structuredContent");
+        assert_eq!(table.is_some(), revision >= FIRST, "{revision}");
+    }
+}
