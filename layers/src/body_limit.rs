@@ -68,6 +68,9 @@ use crate::reject::{ErrorString, Rejection, Render};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
+/// So many digits make no number that is too large for 64 bits.
+const SAFE_DIGITS: usize = 19;
+
 /// Refuses request bodies over a number of bytes.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -102,15 +105,16 @@ pin_project! {
     pub struct ResponseFuture<F, R = ErrorString> {
         #[pin]
         state: State<F, R>,
-        watch: Option<Watch<R>>,
     }
 }
 
 pin_project! {
     #[project = StateProj]
+    #[project_replace = StateOwned]
     #[derive(Debug)]
     enum State<F, R> {
         Serving { #[pin] response: F },
+        Watched { #[pin] response: F, watch: Watch<R> },
         Refused { refusal: Refusal<R> },
         Done,
     }
@@ -255,14 +259,12 @@ where
                         is_over: false,
                     })),
                 },
-                watch: None,
             },
             Ok(Size::Unknown) => self.watch(request),
             Err(fault) => ResponseFuture {
                 state: State::Refused {
                     refusal: self.refusal(fault, request.version()),
                 },
-                watch: None,
             },
         }
     }
@@ -282,15 +284,15 @@ impl<S, R> BodyLimit<S, R> {
         };
         let remaining = self.layer.max_bytes;
         ResponseFuture {
-            state: State::Serving {
+            state: State::Watched {
                 response: self.inner.call(request.map(|inner| LimitedBody {
                     inner,
                     remaining,
                     overrun: Some(overrun),
                     is_over: false,
                 })),
+                watch,
             },
-            watch: Some(watch),
         }
     }
 
@@ -358,10 +360,21 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }
-    digits.iter().try_fold(0_u64, |sum, byte| {
-        let digit = byte.wrapping_sub(b'0');
-        (digit < 10).then(|| sum.saturating_mul(10).saturating_add(digit.into()))
-    })
+    let (safe, rest) = digits.split_at(digits.len().min(SAFE_DIGITS));
+    let mut sum = 0_u64;
+    for &byte in safe {
+        sum = sum * 10 + digit(byte)?;
+    }
+    for &byte in rest {
+        sum = sum.saturating_mul(10).saturating_add(digit(byte)?);
+    }
+    Some(sum)
+}
+
+#[inline]
+fn digit(byte: u8) -> Option<u64> {
+    let digit = byte.wrapping_sub(b'0');
+    (digit < 10).then_some(digit.into())
 }
 
 // === impl LimitedBody ===
@@ -426,47 +439,43 @@ where
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        if let Some(watch) = this.watch {
-            return watch.poll(this.state, cx);
-        }
-        match this.state.project() {
+        let mut state = self.project().state;
+        match state.as_mut().project() {
             StateProj::Serving { response } => response.poll(cx),
-            StateProj::Refused { refusal } => Poll::Ready(Ok(refusal.answer())),
-            StateProj::Done => panic!("`ResponseFuture` polled after completion"),
+            _ => state.poll_otherwise(cx),
         }
     }
 }
 
-// === impl Watch ===
-
-impl<R> Watch<R> {
+impl<F, R> State<F, R> {
+    // Out of the way of requests whose size is known.
     #[inline(never)]
-    fn poll<F, B, E>(
-        &self,
-        mut state: Pin<&mut State<F, R>>,
+    fn poll_otherwise<B, E>(
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response<B>, E>>
     where
         F: Future<Output = Result<Response<B>, E>>,
         R: Render<B>,
     {
-        let StateProj::Serving { response } = state.as_mut().project() else {
-            panic!("`ResponseFuture` polled after completion");
-        };
-        let response = response.poll(cx);
-        // The body may be read on another task, so a future that waits for its handler
-        // waits for the overrun as well.
-        let has_overrun = match response {
-            Poll::Ready(_) => self.overrun.has_happened(),
-            Poll::Pending => self.overrun.has_happened_or_wake(cx.waker()),
-        };
-        if !has_overrun {
-            return response;
+        if let StateProj::Watched { response, watch } = self.as_mut().project() {
+            let response = response.poll(cx);
+            // The body may be read on another task, so a future that waits for its handler
+            // waits for the overrun as well.
+            let has_overrun = match response {
+                Poll::Ready(_) => watch.overrun.has_happened(),
+                Poll::Pending => watch.overrun.has_happened_or_wake(cx.waker()),
+            };
+            if !has_overrun {
+                return response;
+            }
         }
         // The handler goes first: nothing of it runs on while the answer is made.
-        state.set(State::Done);
-        Poll::Ready(Ok(self.refusal.answer()))
+        match self.project_replace(Self::Done) {
+            StateOwned::Watched { watch, .. } => Poll::Ready(Ok(watch.refusal.answer())),
+            StateOwned::Refused { refusal } => Poll::Ready(Ok(refusal.answer())),
+            _ => panic!("`ResponseFuture` polled after completion"),
+        }
     }
 }
 

@@ -147,7 +147,12 @@ where
 impl Select for JsonResponses {
     #[inline]
     fn selects(&self, _: StatusCode, headers: &HeaderMap) -> bool {
-        headers.get(header::CONTENT_TYPE).is_some_and(is_json)
+        // Mostly it is the first there is, and a look at that costs less than looking it up.
+        let content_type = match headers.iter().next() {
+            Some((name, value)) if name == header::CONTENT_TYPE => Some(value),
+            _ => headers.get(header::CONTENT_TYPE),
+        };
+        content_type.is_some_and(is_json)
     }
 }
 
