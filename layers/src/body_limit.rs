@@ -104,27 +104,17 @@ pin_project! {
     #[derive(Debug)]
     pub struct ResponseFuture<F, R = ErrorString> {
         #[pin]
-        state: State<F, R>,
+        // None: refused.
+        response: Option<F>,
+        watch: Option<Watch<R>>,
     }
 }
 
-pin_project! {
-    #[project = StateProj]
-    #[project_replace = StateOwned]
-    #[derive(Debug)]
-    enum State<F, R> {
-        Serving { #[pin] response: F },
-        Watched { #[pin] response: F, watch: Watch<R> },
-        Refused { refusal: Refusal<R> },
-        Done,
-    }
-}
-
-/// What it takes to refuse a request while it is served: only when its body may overrun.
+/// What it takes to refuse a request, at once or while it is served and its body may overrun.
 #[derive(Debug)]
 struct Watch<R> {
-    overrun: Arc<Overrun>,
     refusal: Refusal<R>,
+    overrun: Option<Arc<Overrun>>,
 }
 
 /// A refusal, certain or possible.
@@ -248,51 +238,49 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let remaining = self.layer.max_bytes;
         match self.layer.judge(&request) {
             Ok(Size::WithinLimit) => ResponseFuture {
-                state: State::Serving {
-                    response: self.inner.call(request.map(|inner| LimitedBody {
-                        inner,
-                        remaining,
-                        overrun: None,
-                        is_over: false,
-                    })),
-                },
+                response: Some(self.serve(request, None)),
+                watch: None,
             },
-            Ok(Size::Unknown) => self.watch(request),
-            Err(fault) => ResponseFuture {
-                state: State::Refused {
-                    refusal: self.refusal(fault, request.version()),
-                },
-            },
+            judged => self.call_otherwise(request, judged),
         }
     }
 }
 
 impl<S, R> BodyLimit<S, R> {
-    // Out of the way of requests whose size is known, which are nearly all.
-    #[inline(never)]
-    fn watch<B>(&mut self, request: Request<B>) -> ResponseFuture<S::Future, R>
+    #[inline]
+    fn serve<B>(&mut self, request: Request<B>, overrun: Option<Arc<Overrun>>) -> S::Future
     where
         S: Service<Request<LimitedBody<B>>>,
     {
-        let overrun = Arc::<Overrun>::default();
-        let watch = Watch {
-            overrun: Arc::clone(&overrun),
-            refusal: self.refusal(Fault::TooLarge, request.version()),
-        };
         let remaining = self.layer.max_bytes;
+        self.inner.call(request.map(|inner| LimitedBody {
+            inner,
+            remaining,
+            overrun,
+            is_over: false,
+        }))
+    }
+
+    // Out of the way of requests whose size is known, which are nearly all.
+    #[inline(never)]
+    fn call_otherwise<B>(
+        &mut self,
+        request: Request<B>,
+        judged: Result<Size, Fault>,
+    ) -> ResponseFuture<S::Future, R>
+    where
+        S: Service<Request<LimitedBody<B>>>,
+    {
+        let refusal = self.refusal(judged.err().unwrap_or(Fault::TooLarge), request.version());
+        let overrun = judged.is_ok().then(Arc::<Overrun>::default);
+        let response = overrun
+            .clone()
+            .map(|overrun| self.serve(request, Some(overrun)));
         ResponseFuture {
-            state: State::Watched {
-                response: self.inner.call(request.map(|inner| LimitedBody {
-                    inner,
-                    remaining,
-                    overrun: Some(overrun),
-                    is_over: false,
-                })),
-                watch,
-            },
+            response,
+            watch: Some(Watch { refusal, overrun }),
         }
     }
 
@@ -439,43 +427,43 @@ where
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.project().state;
-        match state.as_mut().project() {
-            StateProj::Serving { response } => response.poll(cx),
-            _ => state.poll_otherwise(cx),
+        let this = self.project();
+        if let Some(watch) = this.watch {
+            return watch.poll(this.response, cx);
         }
+        let response = this.response.as_pin_mut();
+        response.expect("what is not refused is served").poll(cx)
     }
 }
 
-impl<F, R> State<F, R> {
-    // Out of the way of requests whose size is known.
+// === impl Watch ===
+
+impl<R> Watch<R> {
     #[inline(never)]
-    fn poll_otherwise<B, E>(
-        mut self: Pin<&mut Self>,
+    fn poll<F, B, E>(
+        &self,
+        mut response: Pin<&mut Option<F>>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response<B>, E>>
     where
         F: Future<Output = Result<Response<B>, E>>,
         R: Render<B>,
     {
-        if let StateProj::Watched { response, watch } = self.as_mut().project() {
+        if let (Some(response), Some(overrun)) = (response.as_mut().as_pin_mut(), &self.overrun) {
             let response = response.poll(cx);
             // The body may be read on another task, so a future that waits for its handler
             // waits for the overrun as well.
             let has_overrun = match response {
-                Poll::Ready(_) => watch.overrun.has_happened(),
-                Poll::Pending => watch.overrun.has_happened_or_wake(cx.waker()),
+                Poll::Ready(_) => overrun.has_happened(),
+                Poll::Pending => overrun.has_happened_or_wake(cx.waker()),
             };
             if !has_overrun {
                 return response;
             }
         }
         // The handler goes first: nothing of it runs on while the answer is made.
-        match self.project_replace(Self::Done) {
-            StateOwned::Watched { watch, .. } => Poll::Ready(Ok(watch.refusal.answer())),
-            StateOwned::Refused { refusal } => Poll::Ready(Ok(refusal.answer())),
-            _ => panic!("`ResponseFuture` polled after completion"),
-        }
+        response.set(None);
+        Poll::Ready(Ok(self.refusal.answer()))
     }
 }
 
