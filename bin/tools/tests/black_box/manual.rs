@@ -44,7 +44,7 @@ fn every_configuration_is_understood() {
         assert!(!remarks.contains("WARN"), "{configuration}{remarks}");
         seen += 1;
     }
-    assert_eq!(seen, 9);
+    assert_eq!(seen, 10);
 }
 
 #[test]
