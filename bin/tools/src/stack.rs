@@ -92,8 +92,12 @@ pub(crate) fn build(
     let login = LoginLayer::new()
         .with_required(house.accounts.is_some())
         .with_challenge(&challenge);
+    // Nobody is worth more than this.
+    let max_bytes = configuration.limits.max_body_bytes;
+    let limit = BodyLimitLayer::new(max_bytes);
+    let framing = JsonRpcLayer::new().with_max_bytes(max_bytes.try_into().unwrap_or(usize::MAX));
     let calls = ServiceBuilder::new()
-        .layer(JsonRpcLayer::new().with_dialect(dialect()))
+        .layer(framing.with_dialect(dialect()))
         .service(house.mcp.clone());
     let calls = ServiceBuilder::new()
         .map_response(|response: Response<_>| {
@@ -103,8 +107,6 @@ pub(crate) fn build(
         // refused for that, and not for its method.
         .layer(login)
         .service(Routes::new().at("/mcp/v1", [Method::POST], calls));
-    // Nobody is worth more than this.
-    let limit = BodyLimitLayer::new(configuration.limits.max_body_bytes);
     // All revisions on one path. Nobody logs in here, so nobody comes without a token.
     let negotiated = ServiceBuilder::new()
         .map_response(|response: Response<_>| {
@@ -114,7 +116,7 @@ pub(crate) fn build(
         .layer(StreamableLayer::new())
         // After the method and the type of the content, before a byte is read.
         .layer(limit.clone())
-        .layer(JsonRpcLayer::new().with_dialect_of(era::dialect_of))
+        .layer(framing.with_dialect_of(era::dialect_of))
         // Which revision it is, and whether headers and message agree.
         .layer(EraLayer::http())
         .service(house.mcp.clone());

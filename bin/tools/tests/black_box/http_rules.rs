@@ -194,6 +194,12 @@ fn ten_megabytes_are_enough() {
     let (_home, _program, client) = open("limits: {max_body_bytes: 2000}\n");
     check(&client.post("/mcp/v1", &padded(2000)), 200, PONG);
     check(&client.post("/mcp/v1", &padded(2001)), 413, TOO_LARGE);
+
+    let (_home, _program, client) = open("limits: {max_body_bytes: 12000000}\n");
+    for path in ["/mcp/v1", "/mcp"] {
+        check(&client.post(path, &padded(12_000_000)), 200, PONG);
+        check(&client.post(path, &padded(12_000_001)), 413, TOO_LARGE);
+    }
 }
 
 #[test]
