@@ -81,8 +81,10 @@ mod changes;
 mod content;
 pub mod custom;
 pub mod era;
+mod exact;
 mod face;
 mod failure;
+mod future;
 mod negotiated;
 mod notify;
 mod params;
@@ -109,34 +111,20 @@ mod wire;
 use std::{
     borrow::Cow,
     convert::Infallible,
-    fmt, mem,
-    pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
-use bytes::Bytes;
 use serde::Serialize;
 use tower_service::Service;
 use ziggurat_layers::{
-    json_rpc::{Call, Dialect, Id, Reply},
+    json_rpc::{Call, Dialect, Reply},
     sanitize::Sanitizer,
 };
 
 use crate::{
     databases::Databases,
-    mcp::{
-        body::Ending,
-        era::{Context as Way, Revision},
-        face::{Face, Faces},
-        params::Named,
-        pulse::Pulse,
-        record::{Outcome, Record},
-        resource::{Contents, ReadFuture},
-        template::{CompleteFuture, ReadFuture as TemplatedFuture},
-        tool::{Found, ToolFuture},
-        wire::Fault,
-    },
+    mcp::{era::Context as Way, exact::Room, face::Faces, future::State},
 };
 
 pub use self::{
@@ -146,6 +134,7 @@ pub use self::{
     changes::{Change, Changes},
     content::{Block, EmbeddedResource},
     failure::Failure,
+    future::ResponseFuture,
     notify::{Notifier, Progress},
     prompt::{
         Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered,
@@ -210,57 +199,6 @@ pub struct Mcp {
     unattended: Option<Unattended>,
 }
 
-/// Everything that is settled when the service is built.
-#[derive(Debug)]
-struct Room {
-    tools: Tools,
-    resources: Resources,
-    prompts: Prompts,
-    rendered: RenderedLists,
-}
-
-/// Results that are the same for every caller.
-#[derive(Debug)]
-struct RenderedLists {
-    initialize: Bytes,
-    tools: Bytes,
-    resources: Bytes,
-    resource_templates: Bytes,
-    prompts: Bytes,
-}
-
-/// Response future of [`Mcp`].
-pub struct ResponseFuture {
-    state: State,
-    sanitizer: Sanitizer,
-    /// None where revision 2024-11-05 is spoken to the letter.
-    negotiated: Option<(Arc<Faces>, Revision)>,
-}
-
-enum State {
-    Ready(Option<Result<Reply<ResultBody>, Fault>>),
-    Calling {
-        /// Until the call has ended.
-        record: Option<Record>,
-        result: ToolFuture,
-        /// If the client wants to know.
-        pulse: Option<Pulse>,
-        /// Who finishes the call if the client is gone; nobody, where that cancels it.
-        unattended: Option<Unattended>,
-    },
-    Reading {
-        uri: String,
-        contents: ReadFuture,
-    },
-    ReadingTemplated {
-        uri: String,
-        contents: TemplatedFuture,
-    },
-    Completing(CompleteFuture),
-    // Boxed: one per client that listens, and it listens for long.
-    Listening(Pin<Box<dyn Future<Output = Id> + Send>>),
-}
-
 /// The JSON-RPC of this revision: no batches, params are objects.
 pub fn dialect() -> Dialect {
     Dialect::new().with_object_params()
@@ -315,23 +253,11 @@ impl Mcp {
         tools.check()?;
         resources.check()?;
         prompts.check()?;
-        let rendered = RenderedLists {
-            initialize: wire::initialized(server),
-            tools: wire::tools(&tools),
-            resources: wire::resources(&resources),
-            resource_templates: wire::resource_templates(),
-            prompts: wire::prompts(&prompts),
-        };
         let faces = Faces::new(server, &tools, &resources, &prompts, false);
-        let room = Arc::new(Room {
-            tools,
-            resources,
-            prompts,
-            rendered,
-        });
+        let room = Room::new(server, tools, resources, prompts);
         let sanitizer = Sanitizer::production();
         Ok(Self {
-            room,
+            room: Arc::new(room),
             faces: Arc::new(faces),
             databases: None,
             sanitizer,
@@ -409,200 +335,6 @@ impl Service<Call> for Mcp {
             state,
             sanitizer: self.sanitizer,
             negotiated,
-        }
-    }
-}
-
-// === impl Room ===
-
-impl Room {
-    fn answer(&self, call: Call) -> Result<State, Fault> {
-        if call.is_notification() {
-            return Ok(State::result(wire::nothing()));
-        }
-        let lists = &self.rendered;
-        match call.method() {
-            "initialize" => {
-                params::check_initialize(&call)?;
-                Ok(State::result(lists.initialize.clone()))
-            }
-            "ping" | "notifications/initialized" => Ok(State::result(wire::nothing())),
-            "tools/list" => Ok(State::result(lists.tools.clone())),
-            "tools/call" => self.call_tool(call),
-            "resources/list" => Ok(State::result(lists.resources.clone())),
-            "resources/templates/list" => Ok(State::result(lists.resource_templates.clone())),
-            "resources/read" => self.read_resource(call),
-            "prompts/list" => Ok(State::result(lists.prompts.clone())),
-            "prompts/get" => self.get_prompt(&call),
-            _ => Err(Fault::UnknownMethod),
-        }
-    }
-
-    fn call_tool(&self, mut call: Call) -> Result<State, Fault> {
-        let Named {
-            name, arguments, ..
-        } = Named::of(&call)?;
-        let found = self.tools.find(&name);
-        let record = Record::begin(name, &call);
-        match found {
-            Some(Found::Tool(tool)) => {
-                let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
-                let result = tool.start(ToolRequest::new(caller, call, arguments));
-                let record = Some(record);
-                let pulse = None;
-                Ok(State::Calling {
-                    record,
-                    result,
-                    pulse,
-                    unattended: None,
-                })
-            }
-            Some(Found::Disabled) => {
-                let reply = wire::disabled_tool(record.tool(), &Ending::PLAIN);
-                record.end(Outcome::Disabled);
-                Ok(State::ready(reply))
-            }
-            None => {
-                let name = record.tool().to_owned();
-                record.end(Outcome::Unknown);
-                Err(Fault::UnknownTool(name))
-            }
-        }
-    }
-
-    fn read_resource(&self, mut call: Call) -> Result<State, Fault> {
-        let uri = params::uri(&call)?;
-        let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
-        match self.resources.read(&uri, caller) {
-            Some(contents) => Ok(State::Reading { uri, contents }),
-            None => Err(Fault::UnknownResource(uri)),
-        }
-    }
-
-    fn get_prompt(&self, call: &Call) -> Result<State, Fault> {
-        let Named {
-            name, arguments, ..
-        } = Named::of(call)?;
-        let Some((descriptor, prompt)) = self.prompts.find(&name) else {
-            return Err(Fault::UnknownPrompt(self.prompts.unknown(&name)));
-        };
-        let json = arguments.and_then(|range| call.raw_params()?.get(range));
-        let arguments = PromptArguments::read(json.unwrap_or("{}"), &descriptor.arguments)?;
-        Ok(State::ready(wire::prompt(
-            &prompt.render(&arguments),
-            wire::PLAIN,
-        )))
-    }
-}
-
-// === impl State ===
-
-impl State {
-    fn ready(reply: Reply<ResultBody>) -> Self {
-        Self::Ready(Some(Ok(reply)))
-    }
-
-    fn result(result: Bytes) -> Self {
-        // Streamed, though it is there: the bytes are shared and not copied.
-        Self::ready(Reply::stream(ResultBody::from(result)))
-    }
-}
-
-// === impl ResponseFuture ===
-
-impl Future for ResponseFuture {
-    type Output = Result<Reply<ResultBody>, Infallible>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let face = this.negotiated.as_ref();
-        let face = face.map(|(faces, revision)| faces.of(*revision));
-        let outcome = match &mut this.state {
-            State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
-            State::Calling {
-                record,
-                result,
-                pulse,
-                ..
-            } => {
-                let Poll::Ready(result) = result.as_mut().poll(cx) else {
-                    if let Some(pulse) = pulse {
-                        pulse.poll(cx);
-                    }
-                    return Poll::Pending;
-                };
-                let record = record.take().expect("not polled after it is ready");
-                if let Err(ToolError::Failed(failure)) = &result {
-                    failure.log("tools/call", record.tool());
-                }
-                let result = record.follow(result);
-                match face {
-                    Some(face) => face.tool_result(result),
-                    None => wire::tool_result(result, &Ending::PLAIN),
-                }
-            }
-            State::Reading { uri, contents } => {
-                let contents = ready!(contents.as_mut().poll(cx)).map(Some);
-                read(uri, contents, face)
-            }
-            State::ReadingTemplated { uri, contents } => {
-                let contents = ready!(contents.as_mut().poll(cx));
-                read(uri, contents, face)
-            }
-            State::Completing(proposed) => {
-                let proposed = ready!(proposed.as_mut().poll(cx));
-                let face = face.expect("only where a revision is negotiated");
-                Ok(negotiated::completed(face, proposed))
-            }
-            State::Listening(listened) => {
-                let subscription = ready!(listened.as_mut().poll(cx));
-                let face = face.expect("only where a revision is negotiated");
-                Ok(face.listened(&subscription))
-            }
-        };
-        Poll::Ready(Ok(outcome.unwrap_or_else(|fault| match face {
-            Some(face) => face.fault(fault, this.sanitizer),
-            None => fault.into_reply(this.sanitizer),
-        })))
-    }
-}
-
-impl Drop for ResponseFuture {
-    fn drop(&mut self) {
-        let state = mem::replace(&mut self.state, State::Ready(None));
-        if let State::Calling {
-            record: Some(record),
-            result,
-            unattended: Some(unattended),
-            ..
-        } = state
-        {
-            unattended.take_over(record, result);
-        }
-    }
-}
-
-impl fmt::Debug for ResponseFuture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture").finish_non_exhaustive()
-    }
-}
-
-/// What became of reading a resource, which may not be there.
-fn read(
-    uri: &mut String,
-    contents: Result<Option<Contents>, Failure>,
-    face: Option<&Face>,
-) -> Result<Reply<ResultBody>, Fault> {
-    match contents {
-        Ok(Some(contents)) => {
-            let tail = face.map_or(wire::PLAIN, |face| &face.read_tail);
-            Ok(wire::contents(&contents, tail))
-        }
-        Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
-        Err(failure) => {
-            failure.log("resources/read", uri);
-            Err(Fault::Resource(failure))
         }
     }
 }
