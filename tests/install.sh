@@ -63,7 +63,7 @@ installed() (
 # Builds the programs, and sets `target` to where they are. The same selection for every script:
 # another one has other features, and is another build of most dependencies.
 build() {
-  cargo build --locked --quiet --workspace --bins --example database
+  cargo build --locked --quiet --bins --example database
   target=$(cargo metadata --locked --no-deps --offline --format-version 1 |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 }

@@ -52,6 +52,7 @@ CLIENTS = {
     "python_1": ([PYTHON_1, HERE / "python_1.py"], [*DOORS, "remote"]),
     "python_2": ([PYTHON_2, HERE / "python_2.py"], DOORS),
     "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], DOORS),
+    "rmcp": ([os.environ["INTEROP_RMCP"]], DOORS),
     "typescript_1": (["node", HERE / "typescript_1.mjs"], DOORS),
     "typescript_2": (["node", HERE / "typescript_2.mjs"], DOORS),
 }

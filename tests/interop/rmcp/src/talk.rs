@@ -1,0 +1,138 @@
+//! What is said once a client is connected.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rmcp::{
+    ServiceError,
+    model::{
+        CallToolRequestParams, CallToolResult, GetPromptRequestParams, JsonObject,
+        ReadResourceRequestParams, ResourceContents, Role,
+    },
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::{
+    conversation::{Call, Conversation, Refusal},
+    door::{Client, Face},
+};
+
+/// How long a client waits that gives up.
+const MOMENT: Duration = Duration::from_millis(300);
+
+/// Says everything there is to say.
+pub(crate) async fn all(client: &Client, conversation: &Conversation, face: Face) -> Result<()> {
+    call_tools(client, conversation).await?;
+    read(client, conversation, face).await?;
+    get_prompts(client, conversation).await?;
+    for refusal in conversation.refusals.iter().filter(|it| it.is_typed) {
+        refused(client, refusal, face)
+            .await
+            .with_context(|| format!("{refusal:?}"))?;
+    }
+    give_up(client).await
+}
+
+async fn call_tools(client: &Client, conversation: &Conversation) -> Result<()> {
+    let listed = client.list_all_tools().await?;
+    for name in &conversation.tools {
+        ensure!(listed.iter().any(|tool| tool.name == *name), "no {name}");
+    }
+    let calls = conversation.calls.iter();
+    for call in calls.chain(&conversation.unlisted_calls) {
+        let params = CallToolRequestParams::new(call.tool.clone());
+        let result = client
+            .call_tool(params.with_arguments(call.arguments.clone()))
+            .await
+            .with_context(|| format!("{call:?}"))?;
+        ensure!(is_expected(&result, call), "{call:?}: {result:?}");
+    }
+    Ok(())
+}
+
+fn is_expected(result: &CallToolResult, call: &Call) -> bool {
+    let text = text(result);
+    result.is_error.unwrap_or_default() == call.is_error
+        && call.text.iter().all(|part| text.contains(part))
+}
+
+fn text(result: &CallToolResult) -> &str {
+    let text = result.content.first().and_then(|block| block.as_text());
+    text.map_or("", |text| &text.text)
+}
+
+async fn read(client: &Client, conversation: &Conversation, face: Face) -> Result<()> {
+    let templates = client.list_all_resource_templates().await?;
+    let has_templates = face != Face::Exact;
+    ensure!(templates.is_empty() != has_templates, "{templates:?}");
+    let listed = client.list_all_resources().await?;
+    for read in &conversation.reads {
+        ensure!(listed.iter().any(|it| it.uri == read.uri), "{listed:?}");
+        let params = ReadResourceRequestParams::new(read.uri.clone());
+        let result = client.read_resource(params).await?;
+        let Some(ResourceContents::TextResourceContents { text, .. }) = result.contents.first()
+        else {
+            bail!("{}: {result:?}", read.uri);
+        };
+        let json: Value = serde_json::from_str(text)?;
+        let has = |member: &String| json.get(member).is_some();
+        ensure!(read.members.iter().all(has), "{}: {json}", read.uri);
+    }
+    Ok(())
+}
+
+async fn get_prompts(client: &Client, conversation: &Conversation) -> Result<()> {
+    let listed = client.list_all_prompts().await?;
+    for get in &conversation.prompts {
+        ensure!(listed.iter().any(|it| it.name == get.name), "{listed:?}");
+        let mut params = GetPromptRequestParams::new(get.name.clone());
+        params.arguments = Some(get.arguments.clone());
+        let result = client.get_prompt(params).await?;
+        let role = result.messages.first().map(|message| &message.role);
+        ensure!(role == Some(&Role::User), "{}: {result:?}", get.name);
+    }
+    Ok(())
+}
+
+async fn refused(client: &Client, refusal: &Refusal, face: Face) -> Result<()> {
+    let params = Value::Object(refusal.params.clone());
+    let outcome = match &*refusal.method {
+        "tools/call" => client
+            .call_tool(serde_json::from_value(params)?)
+            .await
+            .err(),
+        "resources/read" => client
+            .read_resource(serde_json::from_value(params)?)
+            .await
+            .err(),
+        "prompts/get" => client
+            .get_prompt(serde_json::from_value(params)?)
+            .await
+            .err(),
+        method => bail!("nobody knows how to say {method}"),
+    };
+    let expected = match face {
+        Face::Exact => refusal.code,
+        Face::Legacy => refusal.legacy.unwrap_or(refusal.code),
+        Face::Modern => -32602,
+    };
+    match outcome {
+        Some(ServiceError::McpError(error)) if error.code.0 == expected => Ok(()),
+        outcome => bail!("{outcome:?} instead of {expected}"),
+    }
+}
+
+/// A call that was given up leaves the connection as it was.
+async fn give_up(client: &Client) -> Result<()> {
+    let slow = client.call_tool(query("SELECT pg_sleep(20)"));
+    ensure!(timeout(MOMENT, slow).await.is_err(), "nobody waited");
+    let quick = client.call_tool(query("SELECT 1 AS one")).await?;
+    ensure!(text(&quick).contains("one\n1"), "{quick:?}");
+    Ok(())
+}
+
+fn query(statement: &str) -> CallToolRequestParams {
+    let arguments = JsonObject::from_iter([("query".to_owned(), json!(statement))]);
+    CallToolRequestParams::new("query_database").with_arguments(arguments)
+}
