@@ -189,7 +189,7 @@ def structure(door):
     say = modern if door.revision == MODERN else request
     _, [answer] = door.hear(say("tools/call", QUERY))
     has_structure = "structuredContent" in answer["result"]
-    assert not has_structure or door.revision >= "2025-06-18", answer
+    assert has_structure is (door.revision >= "2025-06-18"), answer
     for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]:
         expect(door.hear(say(method, {})), None, method)
     params = {"uri": "pg://shop/public/ware"}
