@@ -9,6 +9,7 @@ from schemas import LEGACY, MODERN
 DOOR = json.loads(os.environ["INTEROP_DOOR"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
+STRUCTURED = ["query_database", "get_schema_info"]
 CACHED = {
     "server/discover",
     "tools/list",
@@ -73,12 +74,19 @@ class Talk:
             params = {"ref": subject, "argument": argument}
             assert self.result("completion/complete", params)["completion"]["values"]
 
+    def is_structured(self, call):
+        is_asked = DOOR.get("structured", False) and self.revision >= "2025-06-18"
+        is_said = call["tool"] in STRUCTURED and not call.get("isError", False)
+        return is_asked and is_said
+
     def conversation(self):
         for call in CONVERSATION["calls"] + CONVERSATION["unlisted_calls"]:
             params = {"name": call["tool"], "arguments": call["arguments"]}
             answer = self.result("tools/call", params)
             assert answer.get("isError", False) is call.get("isError", False), (call, answer)
             assert all(part in answer["content"][0]["text"] for part in call["text"]), call
+            has_structure = self.is_structured(call)
+            assert ("structuredContent" in answer) is has_structure, (call, answer)
         for read in CONVERSATION["reads"]:
             assert self.result("resources/read", {"uri": read["uri"]})["contents"]
         for get in CONVERSATION["prompts"]:

@@ -95,7 +95,8 @@ def doors(stack, folder):
         return ["-config", str(file)]
 
     is_open = serve("http", ["-no-auth", *files])
-    guarded = serve("token", files)
+    # Clients hold what comes beside the text against what the tools have promised.
+    guarded = serve("token", [*files, *configured("token", "mcp: {structured_output: true}\n")])
     bare = {name: environment[name] for name in ["PATH", "HOME"]}
     writing = configured("writing", WRITING.format(**environment))
     writing = serve("writing", ["-no-auth", *writing], bare).removesuffix("/v1")
@@ -109,7 +110,12 @@ def doors(stack, folder):
         "http": {"url": is_open, "headers": {}},
         "token": {"url": guarded, "headers": bearer, "login": USER},
         "all": {"url": is_open.removesuffix("/v1"), "headers": {}, "negotiates": True},
-        "guarded": {"url": guarded.removesuffix("/v1"), "headers": bearer, "negotiates": True},
+        "guarded": {
+            "url": guarded.removesuffix("/v1"),
+            "headers": bearer,
+            "negotiates": True,
+            "structured": True,
+        },
         "stdio": {"command": PROGRAM, "args": files, "env": environment},
         "writing": {"url": writing, "headers": {}, "negotiates": True, "kind": "writing"},
         "unready": {"command": PROGRAM, "args": unready, "env": bare, "kind": "unready"},
