@@ -2,6 +2,7 @@ mod doubles;
 mod methods;
 mod results;
 mod setup;
+mod structures;
 mod vendor;
 
 use bytes::Bytes;

@@ -1,10 +1,13 @@
 //! Results for programs (revisions, section 7).
 
+use std::{collections::BTreeMap, fs};
+
 use serde_json::{Value, json};
 
 use crate::{
     revisions::{legacy, modern_params, result},
     support::{Client, Doors, Home, Postgres, assert_conforms, assert_plain},
+    tools_similarity::garden,
 };
 
 const REVISIONS: [&str; 5] = [
@@ -166,5 +169,143 @@ fn on_lines_only_those_who_can_read_it_get_a_table() {
         let answer = talk.call(&json!(2), "tools/call", &params);
         let table = answer["result"].get("structuredContent");
         assert_eq!(table.is_some(), revision >= FIRST, "{revision}");
+    }
+}
+
+/// A server with everything there is to search.
+fn library(postgres: &Postgres, is_on: bool) -> Home {
+    let home = Home::new();
+    let (entry, base) = (postgres.entry("main"), home.file("base.db"));
+    home.configure(&format!(
+        "databases:\n{entry}mcp:\n  structured_output: {is_on}\n\
+         embedding:\n  enabled: true\n  provider: local\n\
+         knowledgebase:\n  enabled: true\n  embedding_provider: local\n  database_path: {}\n",
+        base.display()
+    ));
+    let documents = home.file("docs");
+    fs::create_dir_all(&documents).expect("made");
+    fs::write(documents.join("pond.md"), "# Pond\n\nCarp want a pump.\n").expect("written");
+    let documents = documents.to_str().expect("text");
+    let arguments = ["-build-knowledgebase", documents, "-kb-project", "Garden"];
+    let ran = home.ran(&arguments, "");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    home
+}
+
+/// Calls that succeed, by tool.
+fn calls() -> BTreeMap<&'static str, Vec<Value>> {
+    let explained = "SELECT * FROM page WHERE id = 1";
+    let values = "SELECT NULL, true, 1::int2, 2, 9007199254740992, 1.5::float4, 'NaN'::float8,
+        1.50, '{\"a\": 1}'::jsonb, ARRAY[1, NULL], '\\x01'::bytea, now()";
+    let search = |more: Value| {
+        let mut arguments = json!({"query_text": "which plants want shade?"});
+        for (name, value) in more.as_object().expect("an object") {
+            arguments[name] = value.clone();
+        }
+        arguments
+    };
+    BTreeMap::from([
+        (
+            "execute_explain",
+            vec![
+                json!({"query": explained}),
+                json!({"query": explained, "analyze": false}),
+                json!({"query": explained, "format": "json"}),
+            ],
+        ),
+        ("generate_embedding", vec![json!({"text": "fern"})]),
+        (
+            "get_schema_info",
+            vec![
+                json!({}),
+                json!({"compact": true}),
+                json!({"schema_name": "public", "table_name": "page"}),
+            ],
+        ),
+        (
+            "query_database",
+            vec![
+                json!({"query": values}),
+                json!({"query": "SELECT FROM page"}),
+                json!({"query": "SELECT 1 WHERE false"}),
+                json!({"query": "SELECT id FROM page", "limit": 1}),
+                json!({"query": "SHOW search_path"}),
+                json!({"query": "EXPLAIN SELECT 1"}),
+            ],
+        ),
+        ("read_resource", vec![json!({"list": true})]),
+        (
+            "search_knowledgebase",
+            vec![
+                json!({"list_products": true}),
+                json!({"query": "a pump for carp"}),
+                json!({"query": "a pump", "project_versions": ["9"]}),
+            ],
+        ),
+        (
+            "similarity_search",
+            vec![
+                search(json!({})),
+                search(json!({"output_format": "summary"})),
+                search(json!({"output_format": "ids_only"})),
+                search(json!({"max_output_tokens": 1})),
+            ],
+        ),
+    ])
+}
+
+#[test]
+fn whoever_says_what_results_look_like_keeps_to_it() {
+    let postgres = garden();
+    for is_on in [false, true] {
+        let home = library(&postgres, is_on);
+        let (_program, client) = home.serve(&["-no-auth"]);
+        for revision in REVISIONS.into_iter().filter(|it| *it >= FIRST) {
+            let tools = ask(&client, revision, "tools/list", &json!({}));
+            let mut declared = Vec::new();
+            for tool in tools["tools"].as_array().expect("a list") {
+                let name = tool["name"].as_str().expect("a name");
+                let schema = tool.get("outputSchema");
+                if let Some(schema) = schema {
+                    assert_plain(schema);
+                    declared.push(name);
+                }
+                for arguments in &calls()[name] {
+                    let result = call(&client, revision, name, arguments);
+                    assert_eq!(result.get("isError"), None, "{name} {arguments} {result}");
+                    let structure = result.get("structuredContent");
+                    assert_eq!(structure.is_some(), schema.is_some(), "{name} {result}");
+                    if let (Some(structure), Some(schema)) = (structure, schema) {
+                        assert_conforms(structure, schema);
+                    }
+                }
+            }
+            let expected: &[&str] = if is_on {
+                &[
+                    "execute_explain",
+                    "generate_embedding",
+                    "get_schema_info",
+                    "query_database",
+                    "search_knowledgebase",
+                    "similarity_search",
+                ]
+            } else {
+                &["generate_embedding"]
+            };
+            assert_eq!(declared, expected, "{revision}");
+        }
+    }
+}
+
+#[test]
+fn a_few_facts_are_for_programs_whatever_the_operator_asks_for() {
+    let postgres = Postgres::with(SHOP);
+    let home = Home::with(&postgres);
+    let (_program, client) = home.serve(&["-no-auth"]);
+    for revision in REVISIONS {
+        let result = call(&client, revision, "count_rows", &json!({"table": "item"}));
+        let counted = json!({"database": "main", "schema": "public", "table": "item", "count": 2});
+        let expected = (revision >= FIRST).then_some(&counted);
+        assert_eq!(result.get("structuredContent"), expected, "{revision}");
     }
 }

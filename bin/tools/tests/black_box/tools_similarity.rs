@@ -16,7 +16,7 @@ const PAGES: [(&str, &str); 4] = [
 ];
 
 /// A database of pages, with the vectors the server would make of them.
-fn garden() -> Postgres {
+pub(crate) fn garden() -> Postgres {
     let runtime = Runtime::new().expect("a runtime");
     let embedder = Embedder::local();
     let mut sql = String::from(

@@ -1,5 +1,6 @@
 //! `execute_explain`: how PostgreSQL runs a SELECT, and what could make it faster.
 
+mod beside;
 mod findings;
 mod plan;
 mod select;
@@ -9,7 +10,7 @@ mod tests;
 use futures_util::TryStreamExt as _;
 use serde::Deserialize;
 
-use self::{findings::Findings, select::is_select};
+use self::{beside::Explained, findings::Findings, select::is_select};
 use crate::{
     databases::{Current, Databases},
     mcp::{
@@ -93,6 +94,7 @@ impl Tool for ExecuteExplain {
                 ),
         )
         .with_title("Explain a query")
+        .with_output_on_demand(Explained::schema())
         .with_annotations(Annotations::reading())
         .listed_where_negotiated()
     }
@@ -105,7 +107,15 @@ impl Tool for ExecuteExplain {
             .ask(&current)
             .await
             .map_err(|error| question.complaint(&error))?;
-        Ok(ToolResult::text(question.answer(current.label(), &plan)))
+        let findings = question.findings(&plan);
+        let explained = Explained {
+            database: current.label(),
+            query: &question.query,
+            plan: &plan,
+            findings: &findings,
+        };
+        let structure = request.wants_structure().then(|| explained.structure());
+        Ok(ToolResult::text(answer(&explained)).with_structure(structure))
     }
 }
 
@@ -177,19 +187,13 @@ impl Question {
         Ok(plan)
     }
 
-    fn answer(&self, label: &str, plan: &str) -> String {
-        let query = &self.query;
-        let mut text = format!(
-            "Database: {label}\n\nQuery:\n{query}\n\nExecution Plan:\n{RULE}\n{plan}{RULE}"
-        );
+    /// What there is to say about a plan that was run.
+    fn findings(&self, plan: &str) -> Findings {
         if self.analyze && !self.is_json {
-            let findings = Findings::of(plan);
-            if !findings.is_empty() {
-                text.push_str("\n\nAnalysis:\n");
-                text.push_str(&findings.to_string());
-            }
+            Findings::of(plan)
+        } else {
+            Findings::default()
         }
-        text
     }
 
     fn complaint(&self, error: &QueryError) -> Reported {
@@ -214,4 +218,20 @@ impl Question {
             }
         })
     }
+}
+
+fn answer(explained: &Explained<'_>) -> String {
+    let Explained {
+        database,
+        query,
+        plan,
+        findings,
+    } = explained;
+    let mut text =
+        format!("Database: {database}\n\nQuery:\n{query}\n\nExecution Plan:\n{RULE}\n{plan}{RULE}");
+    if !findings.is_empty() {
+        text.push_str("\n\nAnalysis:\n");
+        text.push_str(&findings.to_string());
+    }
+    text
 }

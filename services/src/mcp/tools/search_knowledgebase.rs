@@ -1,6 +1,7 @@
 //! `search_knowledgebase`: what the documentation at hand says.
 
 mod answer;
+mod beside;
 #[cfg(test)]
 mod tests;
 
@@ -108,6 +109,7 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
                 .with_optional("list_products", list.with_default(false)),
         )
         .with_title("Search the documentation")
+        .with_output_on_demand(beside::schema())
         .with_annotations(Annotations::asking());
         match self.source {
             Source::None(_) => about.unlisted(),
@@ -124,7 +126,9 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
         if arguments.list_products.0 == Some(true) {
             let products = base.products().await;
             let products = products.map_err(|error| refusal("Failed to list products", &error))?;
-            return Ok(ToolResult::text(answer::products(&products)));
+            let structure = || beside::products(&products);
+            let structure = request.wants_structure().then(structure);
+            return Ok(ToolResult::text(answer::products(&products)).with_structure(structure));
         }
         let query = question(arguments.query)?;
         let filter = Filter {
@@ -141,7 +145,9 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
             Reported::new(format!("Failed to generate query embedding: {error}"))
         })?;
         let found = search.nearest(&vector, top_n).await.map_err(failed)?;
-        Ok(ToolResult::text(answer::passages(&query, &filter, &found)))
+        let structure = || beside::passages(&found);
+        let structure = request.wants_structure().then(structure);
+        Ok(ToolResult::text(answer::passages(&query, &filter, &found)).with_structure(structure))
     }
 }
 

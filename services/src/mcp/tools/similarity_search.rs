@@ -6,6 +6,7 @@
 
 mod advice;
 mod answer;
+mod beside;
 mod columns;
 mod passages;
 mod place;
@@ -71,7 +72,8 @@ impl SimilaritySearch {
         wanted: &Wanted,
         current: &Current,
         place: &Place<'_>,
-    ) -> Result<String, Reported> {
+        is_structured: bool,
+    ) -> Result<ToolResult, Reported> {
         // PostgreSQL has a look at the texts while the vector is made.
         let (asked, sample) = join!(self.ask(&wanted.question), sample(current, place));
         let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
@@ -87,18 +89,25 @@ impl SimilaritySearch {
             parts: &parts,
             is_local: asked.is_local,
         };
-        if rows.is_empty() {
-            return Ok(answer.nothing());
-        }
         if wanted.format == Format::Ids {
-            return Ok(answer.rows(&rows));
+            let text = if rows.is_empty() {
+                answer.nothing()
+            } else {
+                answer.rows(&rows)
+            };
+            let structure = is_structured.then(|| beside::rows(&answer, &rows));
+            return Ok(ToolResult::text(text).with_structure(structure));
         }
         let passages = passages::take(&rows, wanted);
-        Ok(if passages.is_empty() {
+        let text = if rows.is_empty() {
+            answer.nothing()
+        } else if passages.is_empty() {
             answer.nothing_fits(rows.len())
         } else {
             answer.passages(&passages)
-        })
+        };
+        let structure = is_structured.then(|| beside::passages(&answer, &passages));
+        Ok(ToolResult::text(text).with_structure(structure))
     }
 
     async fn ask(&self, question: &str) -> Result<Asked, EmbedError> {
@@ -123,6 +132,7 @@ impl Tool for SimilaritySearch {
             wanted::schema(),
         )
         .with_title("Search by meaning")
+        .with_output_on_demand(beside::schema())
         .with_annotations(Annotations::asking())
     }
 
@@ -137,8 +147,9 @@ impl Tool for SimilaritySearch {
         }
         let place = Place::find(&metadata, table)
             .map_err(|problem| advice::explain(&problem, current.label(), &metadata))?;
-        let answer = self.search(&wanted, &current, &place).await?;
-        Ok(ToolResult::text(answer))
+        let is_structured = request.wants_structure();
+        let found = self.search(&wanted, &current, &place, is_structured);
+        Ok(found.await?)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use serde::Serialize;
+
 use super::plan::{Blocks, Plan};
 
 /// From when on a step is slow.
@@ -11,7 +13,7 @@ const SLOW_MILLISECONDS: f64 = 1000.0;
 const MAX_NAMES: usize = 10;
 
 /// What was found, and what to do about it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Findings {
     issues: Vec<String>,
     recommendations: Vec<&'static str>,

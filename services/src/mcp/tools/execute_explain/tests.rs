@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{ExecuteExplain, NOT_A_SELECT, RULE};
-use crate::mcp::tools::bench::Bench;
+use crate::mcp::tools::bench::{self, Bench};
 
 const ITEMS: &str = "CREATE TABLE item (id int, name text);
     INSERT INTO item SELECT i, 'item ' || i FROM generate_series(1, 100) i; ANALYZE item";
@@ -198,4 +198,28 @@ async fn a_plan_that_is_endless_is_cut() {
     let (text, failed) = explain(&bench, arguments).await;
     assert!(!failed);
     assert!(plan(&text).len() <= super::MAX_BYTES + 100);
+}
+
+#[tokio::test]
+async fn a_program_reads_the_plan_and_what_it_has_to_say() {
+    let bench = Bench::with(ITEMS).await;
+    let query = "SELECT * FROM item WHERE id = 7";
+    for (arguments, issues) in [
+        (json!({"query": query}), 1),
+        (json!({"query": query, "analyze": false}), 0),
+        (json!({"query": query, "format": "json"}), 0),
+    ] {
+        let tool = ExecuteExplain::new(bench.databases());
+        let (text, explained) = bench::structured(tool, arguments).await;
+        assert_eq!(explained["database"], "main");
+        assert_eq!(explained["query"], query);
+        assert_eq!(explained["plan"], plan(&text));
+        for member in ["issues", "recommendations"] {
+            let said = explained[member].as_array().expect("a list");
+            assert_eq!(said.len(), issues, "{explained}");
+            for line in said {
+                assert!(text.contains(line.as_str().expect("a text")), "{text}");
+            }
+        }
+    }
 }

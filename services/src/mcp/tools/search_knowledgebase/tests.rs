@@ -288,3 +288,35 @@ async fn a_vector_that_does_not_fit_is_reported_and_one_that_is_not_there_too() 
     let (text, _) = ask(library.base(Provider::OpenAi), None, query).await;
     assert!(text.contains("missing"), "{text}");
 }
+
+#[tokio::test]
+async fn a_program_reads_passages_or_products() {
+    let library = Library::with(&CHUNKS).await;
+    let ask = async |arguments: Value| {
+        let base = library.base(Provider::OpenAi);
+        let tool = SearchKnowledgebase::new(base, Parrot(Some(vec![0.6, 0.8])));
+        bench::structured(tool, arguments).await.1
+    };
+    let found = ask(json!({"query": "frames", "top_n": 2})).await;
+    let passages = found["passages"].as_array().expect("passages");
+    assert_eq!(found.get("products"), None);
+    assert_eq!(passages.len(), 2);
+    let similarity = &passages[0]["similarity"];
+    assert!(similarity.as_f64().expect("a number") > 0.99, "{found}");
+    let first = json!({
+        "project": "PostgreSQL", "version": "17", "similarity": similarity, "text": "Frames.",
+    });
+    assert_eq!(passages[0], first);
+    assert_eq!(passages[1]["title"], "SQL Functions");
+    assert_eq!(passages[1]["section"], "Window Functions");
+
+    let found = ask(json!({"list_products": true})).await;
+    let products = json!({"products": [
+        {"name": "Other", "chunks": 1},
+        {"name": "PostgreSQL", "version": "16", "chunks": 1},
+        {"name": "PostgreSQL", "version": "17", "chunks": 2},
+    ]});
+    assert_eq!(found, products);
+    let found = ask(json!({"query": "x", "project_versions": ["9"]})).await;
+    assert_eq!(found, json!({"passages": []}));
+}

@@ -68,6 +68,14 @@ impl Answer<'_> {
         }
     }
 
+    /// As much of a passage as is wanted.
+    pub(super) fn shown(&self, passage: &Passage) -> String {
+        match self.wanted.format {
+            Format::Summary => snippet(&passage.text),
+            Format::Full | Format::Ids => passage.text.clone(),
+        }
+    }
+
     /// That no row has a vector to compare with.
     pub(super) fn nothing(&self) -> String {
         format!(

@@ -4,7 +4,11 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use super::{wanted::schema, *};
-use crate::{databases::Configured, llm, mcp::tools::bench::Bench};
+use crate::{
+    databases::Configured,
+    llm,
+    mcp::tools::bench::{self, Bench},
+};
 
 const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE book (id int, title text, content varchar(99), content_embedding vector(3),
@@ -455,4 +459,55 @@ async fn what_postgresql_says_is_in_the_answer() {
     assert!(failed, "{text}");
     let first = "Vector search failed: ERROR: division by zero (SQLSTATE 22012)\n";
     assert!(text.starts_with(first), "{text}");
+}
+
+#[tokio::test]
+async fn a_program_reads_passages_or_rows() {
+    let bench = garden().await;
+    let ask = async |mut arguments: Value| {
+        arguments["query_text"] = "ferns in the shade".into();
+        let embedder = Embedder::Ready(llm::Embedder::local());
+        let tool = SimilaritySearch::new(bench.databases(), embedder);
+        bench::structured(tool, arguments).await
+    };
+    let (text, found) = ask(json!({})).await;
+    assert_eq!(
+        (&found["database"], &found["table"]),
+        (&json!("main"), &json!("page"))
+    );
+    assert_eq!(found.get("rows"), None);
+    for passage in found["passages"].as_array().expect("passages") {
+        let (column, rank) = (
+            passage["column"].as_str().expect("a name"),
+            &passage["rank"],
+        );
+        let source = format!(
+            "Source: page.{column} (vector search rank: #{rank}, chunk: {})",
+            passage["chunk"]
+        );
+        assert!(text.contains(&source), "{source} in {text}");
+        let score = passage["score"].as_f64().expect("a number");
+        assert!(
+            text.contains(&format!("Relevance Score: {score:.3}")),
+            "{text}"
+        );
+        assert!(
+            text.contains(passage["text"].as_str().expect("a text")),
+            "{text}"
+        );
+    }
+    let (text, found) = ask(json!({"output_format": "ids_only"})).await;
+    assert_eq!(found.get("passages"), None);
+    let rows = found["rows"].as_array().expect("rows");
+    assert_eq!((rows.len(), &rows[0]["id"]), (3, &json!("f1")));
+    let distance = rows[0]["distance"].as_f64().expect("a number");
+    assert!(
+        text.contains(&format!("1. ID: f1 | Distance: {distance:.4}")),
+        "{text}"
+    );
+    let (_, found) = ask(json!({"output_format": "summary"})).await;
+    let first = found["passages"][0]["text"].as_str().expect("a text");
+    assert!(!first.contains('\n'), "{first}");
+    let (_, found) = ask(json!({"max_output_tokens": 1})).await;
+    assert_eq!(found["passages"], json!([]));
 }
