@@ -4,30 +4,28 @@ mod annotations;
 mod arguments;
 pub(super) mod headers;
 mod list;
+mod result;
 mod schema;
 
 use std::{borrow::Cow, fmt, ops::Range, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
-use futures_util::{FutureExt as _, Stream, TryStreamExt as _};
+use futures_util::FutureExt as _;
 use serde::Deserialize;
-use serde_json::Value;
 use ziggurat_layers::json_rpc::Call;
 
 use crate::{
-    mcp::{
-        Ask, Block, Caller, Failure, Inputs, Seal, Structure, Text, ask::Unable, body::Pieces,
-        era::Context, negotiated::sealed,
-    },
+    mcp::{Ask, Caller, Failure, Inputs, Seal, ask::Unable, era::Context, negotiated::sealed},
     store::StoreError,
 };
 
-pub(super) use self::list::Found;
 pub use self::{
     annotations::Annotations,
     arguments::Given,
     list::Tools,
+    result::{Piece, ToolResult},
     schema::{Property, Schema},
 };
+pub(super) use self::{list::Found, result::Content};
 
 /// Something a client can call by name.
 ///
@@ -119,32 +117,6 @@ pub struct ToolRequest {
     wants_structure: bool,
 }
 
-/// What a tool has to say when it succeeds: text, whole or as it comes, and for programs a
-/// structure.
-#[must_use]
-pub struct ToolResult {
-    pub(super) content: Content,
-    pub(super) structure: Option<Structure>,
-}
-
-/// A part of a result that is sent as it comes.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Piece {
-    /// More of the text.
-    Text(Text),
-    /// The structure; it comes last, behind all text.
-    Structure(Structure),
-}
-
-pub(super) enum Content {
-    Whole(Text),
-    Streamed(Pieces),
-    Blocks(Vec<Block>),
-    /// The members of the result, all of them.
-    Asked(Value),
-}
-
 /// A failure in words for the model: the text of a result that is an error.
 ///
 /// A database says what is wrong with a statement, and the model that wrote the statement can
@@ -227,8 +199,8 @@ impl ToolDescriptor {
         self
     }
 
-    /// Says what the [structure](Structure) of results looks like, for a tool whose answer is a
-    /// few facts. Every result that is no error then has one if the
+    /// Says what the [structure](crate::mcp::Structure) of results looks like, for a tool whose
+    /// answer is a few facts. Every result that is no error then has one if the
     /// [request wants it](ToolRequest::wants_structure).
     pub fn with_output(mut self, schema: Schema) -> Self {
         let on_demand = false;
@@ -315,8 +287,9 @@ impl ToolRequest {
         self
     }
 
-    /// Whether the result is to have a [`Structure`]: the tool declares one, and there is a
-    /// place for it in the answer. Where it is not wanted none needs to be made.
+    /// Whether the result is to have a [`Structure`](crate::mcp::Structure): the tool declares
+    /// one, and there is a place for it in the answer. Where it is not wanted none needs to be
+    /// made.
     #[must_use]
     pub fn wants_structure(&self) -> bool {
         self.wants_structure
@@ -408,69 +381,6 @@ impl fmt::Debug for ToolRequest {
         f.debug_struct("ToolRequest")
             .field("caller", &self.caller)
             .finish_non_exhaustive()
-    }
-}
-
-// === impl ToolResult ===
-
-impl ToolResult {
-    /// A text that is there.
-    pub fn text(text: impl Into<Text>) -> Self {
-        Self::of(Content::Whole(text.into()))
-    }
-
-    /// Parts of several kinds. Clients of revision 2024-11-05 to the letter are told to come
-    /// back with a newer one.
-    pub fn blocks(blocks: impl IntoIterator<Item = Block>) -> Self {
-        Self::of(Content::Blocks(blocks.into_iter().collect()))
-    }
-
-    /// A text that is sent as it comes, one frame per piece; some kilobytes make a good one.
-    ///
-    /// A stream that fails before its first text makes a result that is an error and says what
-    /// it [`Reported`], like [`ToolError::Reported`]. One that fails later has that appended
-    /// to its text, behind a blank line, and the result is an error all the same: `isError` is
-    /// its last member. Either way the stream ends there, and the client reads valid JSON.
-    ///
-    /// A result that is to have a [`Structure`] is a stream of [pieces](Piece).
-    pub fn stream<P>(pieces: impl Stream<Item = Result<P, Reported>> + Send + 'static) -> Self
-    where
-        P: Into<Piece> + 'static,
-    {
-        Self::of(Content::Streamed(Box::pin(pieces.map_ok(Into::into))))
-    }
-
-    /// Adds what a program reads, if it is wanted. A stream brings its own.
-    pub fn with_structure(mut self, structure: Option<Structure>) -> Self {
-        self.structure = structure;
-        self
-    }
-
-    pub(super) fn of(content: Content) -> Self {
-        Self {
-            content,
-            structure: None,
-        }
-    }
-}
-
-impl fmt::Debug for ToolResult {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolResult").finish_non_exhaustive()
-    }
-}
-
-// === impl Piece ===
-
-impl From<Text> for Piece {
-    fn from(text: Text) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<Structure> for Piece {
-    fn from(structure: Structure) -> Self {
-        Self::Structure(structure)
     }
 }
 
