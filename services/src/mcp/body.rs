@@ -36,7 +36,8 @@ pub(super) struct Ending {
 pub(super) type Pieces = Pin<Box<dyn Stream<Item = Result<Piece, Reported>> + Send>>;
 
 /// The parts of a result with a structure that are left to be sent, none of them empty.
-type Parts = array::IntoIter<Bytes, 3>;
+// Boxed: few results have one, and it would be the largest part of every body.
+type Parts = Box<array::IntoIter<Bytes, 3>>;
 
 /// The body of a result: ready, or the text of a tool as it comes.
 ///
@@ -220,7 +221,8 @@ fn next(pieces: &mut Pieces, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, 
 
 /// A result with a structure, what stands before that being given.
 fn parts(opening: Bytes, structure: Structure, ending: &Ending) -> Parts {
-    [opening, structure.into_json(), ending.tail()].into_iter()
+    let parts = [opening, structure.into_json(), ending.tail()];
+    Box::new(parts.into_iter())
 }
 
 /// The first of the parts that are left; the others stay.

@@ -50,9 +50,10 @@ impl ToolResult {
     /// A text that is sent as it comes, one frame per piece; some kilobytes make a good one.
     ///
     /// A stream that fails before its first text makes a result that is an error and says what
-    /// it [`Reported`], like [`ToolError::Reported`]. One that fails later has that appended
-    /// to its text, behind a blank line, and the result is an error all the same: `isError` is
-    /// its last member. Either way the stream ends there, and the client reads valid JSON.
+    /// it [`Reported`], like [`ToolError::Reported`](crate::mcp::ToolError::Reported). One that
+    /// fails later has that appended to its text, behind a blank line, and the result is an error
+    /// all the same: `isError` is its last member. Either way the stream ends there, and the
+    /// client reads valid JSON.
     ///
     /// A result that is to have a [`Structure`] is a stream of [pieces](Piece).
     pub fn stream<P>(pieces: impl Stream<Item = Result<P, Reported>> + Send + 'static) -> Self
