@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio_test::block_on;
 
 use super::*;
-use crate::mcp::{body::Ending, face::Faces, tool::Content};
+use crate::mcp::{body::Ending, era::Revision, face::Faces, tool::Content};
 
 /// What a tool answers.
 type Results = fn() -> ToolResult;
