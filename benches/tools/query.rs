@@ -9,11 +9,11 @@ use ziggurat_benches::tools::{
     CONNECTIONS, Home, Load, Postgres, Report, median, post, query as ask, thousands,
 };
 
-/// Turns each has with each statement.
-const TURNS: usize = 7;
+/// Turns each has with each statement: many and short, since a machine is not the same for long.
+const TURNS: usize = 21;
 
 /// Seconds of a turn.
-const SECONDS: u32 = 2;
+const SECONDS: u32 = 1;
 
 /// A hundred rows of ten columns, of the types tables are made of.
 const WIDE: &str = "CREATE TABLE wide AS SELECT n AS id, 'item ' || n AS name, n % 7 AS kind,
