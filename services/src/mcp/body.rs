@@ -36,8 +36,7 @@ pub(super) struct Ending {
 pub(super) type Pieces = Pin<Box<dyn Stream<Item = Result<Piece, Reported>> + Send>>;
 
 /// The parts of a result with a structure that are left to be sent, none of them empty.
-// Boxed: few results have one, and it would be the largest part of every body.
-type Parts = Box<array::IntoIter<Bytes, 3>>;
+type Parts = array::IntoIter<Bytes, 3>;
 
 /// The body of a result: ready, or the text of a tool as it comes.
 ///
@@ -51,7 +50,8 @@ pub struct ResultBody {
 
 enum Kind {
     Ready(Bytes),
-    Parts(Parts),
+    // Boxed: few results have a structure, and it would be the largest part of every body.
+    Parts(Box<Parts>),
     Opening(Pieces),
     Streaming { pieces: Pieces, has_text: bool },
     Done,
@@ -123,7 +123,7 @@ pub(super) fn structured(text: &Text, structure: Option<Structure>, ending: &End
     opening.extend_from_slice(text.as_bytes());
     opening.extend_from_slice(STRUCTURED.as_bytes());
     ResultBody {
-        kind: Kind::Parts(parts(opening.into(), structure, ending)),
+        kind: Kind::Parts(Box::new(parts(opening.into(), structure, ending))),
         ending: Ending::PLAIN,
     }
 }
@@ -168,7 +168,7 @@ impl Body for ResultBody {
                     match structure.in_revision(ending.revision) {
                         Some(structure) => {
                             let opening = Bytes::from_static(STRUCTURED.as_bytes());
-                            first(parts(opening, structure, ending), kind)
+                            first(Box::new(parts(opening, structure, ending)), kind)
                         }
                         None => ending.ok.clone(),
                     }
@@ -221,12 +221,11 @@ fn next(pieces: &mut Pieces, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, 
 
 /// A result with a structure, what stands before that being given.
 fn parts(opening: Bytes, structure: Structure, ending: &Ending) -> Parts {
-    let parts = [opening, structure.into_json(), ending.tail()];
-    Box::new(parts.into_iter())
+    [opening, structure.into_json(), ending.tail()].into_iter()
 }
 
 /// The first of the parts that are left; the others stay.
-fn first(mut parts: Parts, rest: &mut Kind) -> Bytes {
+fn first(mut parts: Box<Parts>, rest: &mut Kind) -> Bytes {
     let part = parts.next().expect("a part is left");
     if parts.len() > 0 {
         *rest = Kind::Parts(parts);
