@@ -53,8 +53,9 @@
 //!
 //! # Cost
 //!
-//! Header values are made once, when the layer is built. A response that gets a link costs
-//! the space its header map needs for it; one that does not costs a look at its content type.
+//! Header values are made once, when the layer is built, and kept for as long as the program
+//! runs. A response that gets a link costs the space its header map needs for it; one that does
+//! not costs a look at its content type.
 //! Link lines that are already there are read in place, in time linear in their length.
 
 #[cfg(test)]
@@ -65,9 +66,10 @@ mod tests;
 mod value;
 
 use std::{
+    collections::BTreeSet,
     fmt, iter, mem,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
 
@@ -297,14 +299,10 @@ impl Prepared {
                 different.push(link);
             }
         }
-        let mut values = different.iter().map(|link| {
-            let value = HeaderValue::try_from(link.to_string());
-            let value = value.expect("a link is printable ASCII");
-            // The first clone of bytes made from a `String` moves them behind a reference
-            // count, which allocates. Done here, no response has to pay for it.
-            drop(value.clone());
-            value
-        });
+        // A link is printable ASCII.
+        let mut values = different
+            .iter()
+            .map(|link| HeaderValue::from_static(kept(link.to_string())));
         Self {
             first: values.next(),
             more: Some(values.collect::<Arc<[_]>>()).filter(|more| !more.is_empty()),
@@ -333,6 +331,24 @@ impl Prepared {
             }
         }
     }
+}
+
+/// The texts of all links that a layer was ever made with, each once.
+static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// Keeps a text for as long as the program runs.
+///
+/// What is there for good is put into a response without counting who holds it, and processors
+/// that count together wait for each other. Links are written by whoever builds a server, not by
+/// its clients, so there are few.
+fn kept(text: String) -> &'static str {
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = texts.get(&*text) {
+        return known;
+    }
+    let text = text.leak();
+    texts.insert(text);
+    text
 }
 
 /// Whether one of the first lines has a link that says what ours says.

@@ -441,7 +441,7 @@ impl Origin {
         Self {
             asked: tracing::enabled!(tracing::Level::ERROR)
                 .then(|| (request.method().clone(), uri.path_and_query().cloned())),
-            id: request.extensions().get().cloned(),
+            id: RequestId::of(request),
         }
     }
 

@@ -423,3 +423,9 @@ proptest! {
         prop_assert!(read[0].says(&meant) && meant.says(&read[0]), "{}", line);
     }
 }
+
+#[test]
+fn a_text_is_kept_once() {
+    let [first, second] = [(); 2].map(|()| kept("</kept-once>; rel=\"help\"".to_owned()));
+    assert!(std::ptr::eq(first, second));
+}

@@ -8,14 +8,18 @@ use std::{
     str::FromStr,
     sync::{
         Arc, LazyLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
-use http::HeaderValue;
+use http::{HeaderValue, Request};
 
 /// The longest id that is accepted.
 const LONGEST: usize = 128;
+
+/// Whether there has been an id at all. Where there is none, none is looked for in requests, which
+/// would take longer than the rest of what an admitted one costs.
+static ANY: AtomicBool = AtomicBool::new(false);
 
 /// The name a request goes by, in the log and to the client.
 ///
@@ -54,7 +58,25 @@ impl RequestId {
         static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self(format!("{:016x}-{number:x}", *PROCESS).into())
+        Self::new(&format!("{:016x}-{number:x}", *PROCESS))
+    }
+
+    fn new(text: &str) -> Self {
+        // Only once: processors share what nobody writes to.
+        if !ANY.load(Ordering::Relaxed) {
+            ANY.store(true, Ordering::Relaxed);
+        }
+        Self(text.into())
+    }
+
+    /// The id of a request, if whoever accepted it gave it one.
+    #[inline]
+    pub(super) fn of<B>(request: &Request<B>) -> Option<Self> {
+        if ANY.load(Ordering::Relaxed) {
+            request.extensions().get().cloned()
+        } else {
+            None
+        }
     }
 
     /// The text.
@@ -76,7 +98,7 @@ impl FromStr for RequestId {
         if text.is_empty() || text.len() > LONGEST || !text.bytes().all(allowed) {
             return Err(InvalidRequestId);
         }
-        Ok(Self(text.into()))
+        Ok(Self::new(text))
     }
 }
 
