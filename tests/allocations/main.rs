@@ -83,23 +83,27 @@ fn small() -> Request<Full<Bytes>> {
     request(Full::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
 }
 
-/// Counts the allocations of one request, after a first one that may fill caches.
+/// Counts the allocations of one request, after a first one that may fill caches: the least of a
+/// few, since the thread that watches over the test allocates now and then, too.
 fn count<S, B>(mut service: S, request: fn() -> Request<B>) -> u64
 where
     S: Service<Request<B>, Error: Debug>,
 {
-    let mut counted = 0;
-    for _ in 0..2 {
+    let mut least = u64::MAX;
+    for pass in 0..5 {
         let request = request();
         let before = dhat::HeapStats::get().total_blocks;
         let response = pin!(service.call(request)).poll(&mut Context::from_waker(Waker::noop()));
-        counted = dhat::HeapStats::get().total_blocks - before;
+        let counted = dhat::HeapStats::get().total_blocks - before;
+        if pass > 0 {
+            least = least.min(counted);
+        }
         let Poll::Ready(response) = response else {
             panic!("nothing here has to wait")
         };
         drop(response.expect("nothing here fails"));
     }
-    counted
+    least
 }
 
 /// What a layer allocates on top of the bare service.
