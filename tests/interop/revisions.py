@@ -9,7 +9,7 @@ from schemas import LEGACY, MODERN
 DOOR = json.loads(os.environ["INTEROP_DOOR"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
-STRUCTURED = ["query_database", "get_schema_info"]
+STRUCTURED = ["query_database", "get_schema_info", "execute_explain"]
 CACHED = {
     "server/discover",
     "tools/list",
