@@ -22,6 +22,9 @@ use crate::{
 const SUBQUERY: &str = "query rejected: subqueries are not permitted in 'where'; \
     use query_database to count over several tables";
 
+const NO_NUMBER: &str = "COUNT(*) gave no whole number: the search path of this database leads to a \
+     count function that is not PostgreSQL's";
+
 const UNBALANCED: &str = "query rejected: the parentheses in 'where' do not balance";
 
 const UNCLOSED: &str = "query rejected: a comment, string or quoted name in 'where' has no end";
@@ -104,12 +107,14 @@ impl Tool for CountRows {
             .run(&current)
             .await
             .map_err(|error| count.complaint(&error))?;
+        // A search path may put a function of somebody's before the one of PostgreSQL.
+        let rows: u64 = rows.parse().map_err(|_| Reported::new(NO_NUMBER))?;
         let label = current.label();
         let text = format!(
             "Database: {label}\n\nSQL Query:\n{}\n\nCount: {rows}",
             count.sql(),
         );
-        let structure = || count.structure(label, &rows);
+        let structure = || count.structure(label, rows);
         let structure = request.wants_structure().then(structure);
         Ok(ToolResult::text(text).with_structure(structure))
     }
@@ -162,13 +167,13 @@ impl Count {
         Ok(count)
     }
 
-    fn structure(&self, label: &str, rows: &str) -> Structure {
+    fn structure(&self, label: &str, rows: u64) -> Structure {
         let counted = Counted {
             database: label,
             schema: &self.schema,
             table: &self.table,
             condition: self.condition.as_deref(),
-            count: rows.parse().expect("COUNT is a whole number"),
+            count: rows,
         };
         Structure::new(&counted).expect("texts and a number are JSON")
     }
