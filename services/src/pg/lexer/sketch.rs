@@ -11,8 +11,18 @@ pub struct Sketch<'a> {
     verb: Option<&'a str>,
     object: [Option<&'a str>; 2],
     bounds: Bounds,
+    parentheses: Parentheses,
     is_several: bool,
     mentions: Mentions,
+}
+
+/// How far the text is one piece.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parentheses {
+    /// Before its first word.
+    lead: bool,
+    /// One closes that was not opened, or is left open.
+    unbalanced: bool,
 }
 
 /// Words that stand somewhere, in parentheses too.
@@ -48,8 +58,14 @@ impl<'a> Sketch<'a> {
             }
             sketch.is_several |= ended;
             match token {
-                Token::Symbol(b'(') => depth += 1,
-                Token::Symbol(b')') => depth = depth.saturating_sub(1),
+                Token::Symbol(b'(') => {
+                    sketch.parentheses.lead |= sketch.first.is_none();
+                    depth += 1;
+                }
+                Token::Symbol(b')') => {
+                    sketch.parentheses.unbalanced |= depth == 0;
+                    depth = depth.saturating_sub(1);
+                }
                 Token::Word(word) => {
                     is_copy |= is(word, &["COPY"]);
                     sketch.mentions.copy |= is_copy && is(word, &["STDIN", "STDOUT"]);
@@ -58,6 +74,7 @@ impl<'a> Sketch<'a> {
                 _ => {}
             }
         }
+        sketch.parentheses.unbalanced |= depth > 0;
         sketch
     }
 
@@ -114,6 +131,14 @@ impl<'a> Sketch<'a> {
     #[must_use]
     pub fn offsets_itself(&self) -> bool {
         self.bounds.offsets
+    }
+
+    /// Whether a LIMIT may follow it once it is in parentheses, and is its only one.
+    pub(crate) fn takes_a_limit(&self) -> bool {
+        let Bounds { limits, offsets } = self.bounds;
+        let Parentheses { lead, unbalanced } = self.parentheses;
+        // A query that is in parentheses already may have a LIMIT in there that counts.
+        self.is_query() && !(limits || offsets || lead || unbalanced)
     }
 
     /// Whether it asks for a plan.

@@ -147,6 +147,27 @@ fn a_sketch_sees_what_stands_outside_of_parentheses() {
 }
 
 #[test]
+fn a_limit_is_for_a_query_in_one_piece_that_has_none() {
+    let cases = [
+        ("SELECT 1", true),
+        ("SELECT (1) -- )", true),
+        ("WITH x AS (SELECT 1 LIMIT 1) TABLE x", true),
+        ("SELECT ')' UNION (SELECT 2 OFFSET 1)", true),
+        ("SELECT 1 LIMIT 1", false),
+        ("SELECT 1 OFFSET 1", false),
+        ("SELECT 1 FETCH FIRST ROW ONLY", false),
+        ("(SELECT 1 LIMIT 1)", false),
+        ("SELECT 1) UNION (SELECT 2", false),
+        ("SELECT (1", false),
+        ("SHOW all", false),
+        ("", false),
+    ];
+    for (text, takes) in cases {
+        assert_eq!(Sketch::new(text).takes_a_limit(), takes, "{text}");
+    }
+}
+
+#[test]
 fn a_sketch_names_the_command() {
     let cases = [
         ("insert into t values (1)", "INSERT"),

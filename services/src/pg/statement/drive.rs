@@ -14,7 +14,7 @@ use tokio::time;
 use tracing::warn;
 
 use self::account::Account;
-use super::{Access, Route, Statement};
+use super::{Access, Route, Statement, Window};
 use crate::pg::{
     error::{Phase, QueryError},
     lease::{Lease, Pool, milliseconds},
@@ -104,7 +104,7 @@ struct Message {
 impl Run {
     async fn go(&mut self) -> Result<Summary, Stop> {
         match self.statement.route() {
-            Route::Flight => match self.flight().await {
+            Route::Limited | Route::Flight => match self.flight().await {
                 Err(Stop::Unfit) => self.slowly(Route::Plain).await,
                 done => done,
             },
@@ -150,13 +150,21 @@ impl Run {
         let mut sql = String::with_capacity(ROOM + self.statement.text.len());
         self.write_opening("SET TRANSACTION", &mut sql);
         sql.push_str("; ");
-        let lead = self.write_cursor(&mut sql);
+        let is_limited = self.statement.route == Route::Limited;
+        let lead = if is_limited {
+            self.write_limited(&mut sql)
+        } else {
+            self.write_cursor(&mut sql)
+        };
         let message = Message { sql, lead };
         if let Err(error) = self.read(message, 0).await {
-            // Twice SET, and DECLARE: the text runs only after these.
-            let is_running = self.tally.completed > 2;
             let error = QueryError::new(error, Phase::Run, lead);
-            return Err(self.stop(error, !is_running, false).await);
+            // Twice SET; then the text runs, or DECLARE does, and after it the text.
+            let is_unfit = self.tally.completed < if is_limited { 1 } else { 3 };
+            return Err(match self.stop(error, is_unfit, false).await {
+                Stop::Failed(error) if is_limited => self.judge(error).await,
+                stop => stop,
+            });
         }
         self.lease.settle();
         if self.tally.set == Set::Awaited {
@@ -165,6 +173,23 @@ impl Run {
             self.lease.settle();
         }
         self.finish(false).await
+    }
+
+    /// Whether a text failed, or was not understood to begin with.
+    async fn judge(&mut self, error: QueryError) -> Stop {
+        let may_not_have_run = self.tally.set == Set::Awaited;
+        match &error {
+            QueryError::Failed { report, .. }
+                if may_not_have_run && !report.is_fatal() && !report.is_intervention() => {}
+            _ => return Stop::Failed(error),
+        }
+        match Box::pin(self.prove()).await {
+            Ok(()) => {
+                self.lease.settle();
+                Stop::Failed(error)
+            }
+            Err(error) => self.stop(error, false, false).await,
+        }
     }
 
     /// One thing after another.
@@ -231,6 +256,21 @@ impl Run {
             "{command} {access}; SET LOCAL statement_timeout = {timeout}"
         )
         .expect(INFALLIBLE);
+    }
+
+    /// Writes what is limited, and returns where in it the caller's text begins.
+    fn write_limited(&self, sql: &mut String) -> usize {
+        sql.push('(');
+        let lead = sql.len() + self.statement.lead;
+        sql.push_str(&self.statement.text);
+        let Window { offset, rows } = self.statement.window;
+        // On a line of its own, behind whatever comment the text ends with.
+        write!(sql, "\n) LIMIT {}", rows + 1).expect(INFALLIBLE);
+        // PostgreSQL takes its time for an OFFSET of nothing, too.
+        if offset > 0 {
+            write!(sql, " OFFSET {offset}").expect(INFALLIBLE);
+        }
+        lead
     }
 
     /// Writes what goes through a cursor, and returns where in it the caller's text begins.

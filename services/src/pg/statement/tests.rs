@@ -130,6 +130,21 @@ const WINDOWS: &[(&str, u64, u32, &str, bool)] = &[
         true,
     ),
     ("SELECT generate_series(1, 9)", 0, 0, "1", true),
+    (
+        "SELECT generate_series(1, 9) ORDER BY 1 DESC",
+        2,
+        3,
+        "7 6 5",
+        true,
+    ),
+    ("(SELECT generate_series(1, 9) LIMIT 4)", 1, 2, "2 3", true),
+    (
+        "SELECT 0 UNION ALL (SELECT generate_series(1, 9) LIMIT 3)",
+        1,
+        3,
+        "1 2 3",
+        false,
+    ),
 ];
 
 #[tokio::test]
@@ -189,6 +204,12 @@ const FAILURES: &[(&str, Phase, &str, Option<usize>)] = &[
         Parse,
         "ERROR: column \"é\" does not exist (SQLSTATE 42703)",
         Some(8),
+    ),
+    (
+        "SELECT 1) UNION (SELECT 2",
+        Parse,
+        "ERROR: syntax error at or near \")\" (SQLSTATE 42601)",
+        Some(9),
     ),
     (
         "SELEC 1",
@@ -337,17 +358,33 @@ async fn an_error_after_rows_comes_after_them() {
         .given("CREATE TABLE t AS SELECT generate_series(1, 5) AS a")
         .await;
     let pool = fixture.writable();
-    let sql = "SELECT 1 / (a - 3) FROM t FOR UPDATE";
-    let statement = Statement::new(pool.database(), sql).expect("a query");
-    let mut rows = statement
-        .run(pool.lease().await.expect("a lease"))
-        .await
-        .expect("rows");
-    assert!(rows.try_next().await.expect("a row").is_some());
-    assert!(rows.try_next().await.expect("a row").is_some());
-    assert!(rows.try_next().await.is_err());
-    assert!(rows.try_next().await.expect("the end").is_none());
-    assert!(rows.summary().is_none());
+    for sql in [
+        "SELECT 1 / (a - 3) FROM t",
+        "SELECT 1 / (a - 3) FROM t FOR UPDATE",
+    ] {
+        let statement = Statement::new(pool.database(), sql).expect("a query");
+        let mut rows = statement
+            .run(pool.lease().await.expect("a lease"))
+            .await
+            .expect("rows");
+        assert!(rows.try_next().await.expect("a row").is_some());
+        assert!(rows.try_next().await.expect("a row").is_some());
+        assert!(rows.try_next().await.is_err());
+        assert!(rows.try_next().await.expect("the end").is_none());
+        assert!(rows.summary().is_none());
+    }
+}
+
+#[tokio::test]
+async fn what_failed_while_it_ran_does_not_run_again() {
+    let mut fixture = Fixture::new().await;
+    fixture.given("CREATE SEQUENCE runs").await;
+    let pool = fixture.writable();
+    let sql = "SELECT 1 / (nextval('runs') - 1)";
+    let (phase, report) = failure(&pool, sql).await;
+    assert_eq!(report.sqlstate, "22012");
+    assert_eq!(phase, Run);
+    assert_eq!(fixture.count("SELECT last_value FROM runs").await, 1);
 }
 
 #[tokio::test]
@@ -370,7 +407,11 @@ async fn the_server_refuses_what_a_fooled_guard_would_let_pass() {
         .given("CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
         .await;
     let pool = fixture.readable();
-    for &(route, sql) in UNGUARDED {
+    let limited = UNGUARDED
+        .iter()
+        .filter(|(route, _)| *route == Route::Flight)
+        .map(|&(_, sql)| (Route::Limited, sql));
+    for (route, sql) in UNGUARDED.iter().copied().chain(limited) {
         let statement = unguarded(pool.database(), sql, route);
         let lease = pool.lease().await.expect("a lease");
         let result = async { statement.run(lease).await?.try_collect::<Vec<_>>().await };
@@ -389,7 +430,8 @@ async fn the_server_refuses_what_a_fooled_guard_would_let_pass() {
 }
 
 const UNGUARDED: &[(Route, &str)] = &[
-    // In a flight: no text without a `;` gets out of the cursor.
+    // In a flight: no text without a `;` gets out of the cursor, or is a query with a LIMIT that
+    // is none without.
     (Route::Flight, "DROP TABLE t"),
     (Route::Flight, "SELECT 1 /*"),
     (Route::Flight, "SELECT 'a"),
@@ -408,6 +450,8 @@ const UNGUARDED: &[(Route, &str)] = &[
         "SELECT set_config('transaction_read_only', 'off', true)",
     ),
     (Route::Flight, "SELECT nextval('pg_catalog.nope')"),
+    (Route::Flight, "SELECT 1) LIMIT 1 --"),
+    (Route::Flight, "SELECT 1) UNION (DELETE FROM t RETURNING a"),
     // In steps: nothing gets past the proof, or past the transaction.
     (Route::Plain, "SELECT 1; DROP TABLE t"),
     (Route::Plain, "SELECT 1; COMMIT; DROP TABLE t"),
