@@ -1,5 +1,7 @@
 //! Passwords, and the hashes that are kept of them.
 
+mod digest;
+
 use std::fmt;
 #[cfg(test)]
 use std::sync::{
@@ -7,10 +9,17 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use bcrypt::{BcryptError, HashParts};
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use bcrypt::HashParts;
+use rand::{
+    TryRng as _,
+    rngs::{SysError, SysRng},
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use tracing::warn;
+
+use self::digest::{MAX_BYTES, Salt, kept};
 
 /// About 0.4 s on a machine of 2026.
 const DEFAULT_COST: u32 = 12;
@@ -18,19 +27,11 @@ const DEFAULT_COST: u32 = 12;
 /// A hash that costs more is as good as none: checking it takes the server minutes.
 const MAX_COST: u32 = 16;
 
-/// bcrypt reads no more.
-const MAX_BYTES: usize = 72;
-
-/// What follows the cost in a hash that was made of no password.
-const NOBODY: &str = "abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZabcdu";
-
 /// Hashes passwords and checks them, always at the same expense.
 #[derive(Clone)]
 #[must_use]
 pub(super) struct Passwords {
     cost: u32,
-    /// Checked in place of a hash that is not there.
-    nobody: String,
     #[cfg(test)]
     checks: Arc<AtomicUsize>,
 }
@@ -45,9 +46,9 @@ pub enum PasswordError {
     /// What is behind the 72nd byte would not count.
     #[error("password must not be longer than 72 bytes")]
     TooLong,
-    /// It could not be hashed.
+    /// The system has no random bytes.
     #[error("password could not be hashed")]
-    Hash(#[source] BcryptError),
+    Random(#[from] SysError),
 }
 
 // === impl Passwords ===
@@ -56,7 +57,6 @@ impl Passwords {
     pub(super) fn with_cost(cost: u32) -> Self {
         Self {
             cost,
-            nobody: format!("$2b${cost:02}${NOBODY}"),
             #[cfg(test)]
             checks: Arc::default(),
         }
@@ -66,15 +66,13 @@ impl Passwords {
     pub(super) fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
         let password = password.expose_secret();
         match password.len() {
-            0 => Err(PasswordError::Missing),
-            // Nothing is cut here; `non_truncating_hash` refuses this length for the lack of
-            // room for a terminating zero that is not looked at.
-            MAX_BYTES => bcrypt::hash(password, self.cost).map_err(PasswordError::Hash),
-            _ => bcrypt::non_truncating_hash(password, self.cost).map_err(|error| match error {
-                BcryptError::Truncation(_) => PasswordError::TooLong,
-                error => PasswordError::Hash(error),
-            }),
+            0 => return Err(PasswordError::Missing),
+            1..=MAX_BYTES => {}
+            _ => return Err(PasswordError::TooLong),
         }
+        let mut salt = Salt::default();
+        SysRng.try_fill_bytes(&mut salt)?;
+        Ok(kept(password, salt, self.cost))
     }
 
     /// Checks a password. Takes its time once, whether there is a hash or not, so that the
@@ -83,11 +81,17 @@ impl Passwords {
         #[cfg(test)]
         self.checks.fetch_add(1, Ordering::Relaxed);
         let password = password.expose_secret();
-        let usable = hash.filter(|hash| is_usable(hash));
+        let parts = hash.and_then(usable);
+        let (salt, cost) = parts
+            .as_ref()
+            .map_or((Salt::default(), self.cost), |parts| {
+                (parts.get_salt_raw(), parts.get_cost())
+            });
+        let made = kept(password, salt, cost);
+        let expected = parts.map_or_else(String::new, |parts| parts.to_string());
+        let matches = verify_slices_are_equal(made.as_bytes(), expected.as_bytes());
         // A longer password would pass with its first 72 bytes.
-        let counts = usable.is_some() && password.len() <= MAX_BYTES;
-        let matches = bcrypt::verify(password, usable.unwrap_or(&self.nobody));
-        counts && matches.unwrap_or_default()
+        matches.is_ok() && password.len() <= MAX_BYTES
     }
 
     #[cfg(test)]
@@ -110,13 +114,14 @@ impl fmt::Debug for Passwords {
     }
 }
 
-fn is_usable(hash: &str) -> bool {
-    let parts = hash.parse::<HashParts>();
-    let is_usable = parts.is_ok_and(|parts| parts.get_cost() <= MAX_COST);
-    if !is_usable {
+/// The parts of a hash, whichever of its three spellings it has.
+fn usable(hash: &str) -> Option<HashParts> {
+    let parts = hash.parse::<HashParts>().ok();
+    let parts = parts.filter(|parts| (4..=MAX_COST).contains(&parts.get_cost()));
+    if parts.is_none() {
         warn!("a password hash in the user file is not bcrypt, or too expensive to check");
     }
-    is_usable
+    parts
 }
 
 #[cfg(test)]
@@ -183,10 +188,10 @@ mod tests {
     #[test]
     fn a_hash_nobody_can_check_is_nobodys() {
         let passwords = cheap();
-        let expensive = format!("$2b$31${NOBODY}");
-        for hash in [None, Some(""), Some("x"), Some(&*expensive)] {
+        let hash = passwords.hash(&"secret".into()).expect("hashed");
+        let [cheaper, expensive] = ["$03$", "$31$"].map(|cost| hash.replace("$04$", cost));
+        for hash in [None, Some(""), Some("x"), Some(&*cheaper), Some(&expensive)] {
             assert!(!passwords.is_right(&"secret".into(), hash), "{hash:?}");
         }
-        assert!(is_usable(&passwords.nobody), "or it would cost nothing");
     }
 }
