@@ -187,9 +187,14 @@ pub enum SetupError {
     ToolDescription(String),
 }
 
-/// Answers the methods of the protocol. Clones share their lists.
+/// Answers the methods of the protocol. Clones share everything: there is one for every call.
 #[derive(Clone, Debug)]
 pub struct Mcp {
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone, Debug)]
+struct Shared {
     room: Arc<Room>,
     faces: Arc<Faces>,
     databases: Option<Databases>,
@@ -257,13 +262,15 @@ impl Mcp {
         let room = Room::new(server, tools, resources, prompts);
         let sanitizer = Sanitizer::production();
         Ok(Self {
-            room: Arc::new(room),
-            faces: Arc::new(faces),
-            databases: None,
-            sanitizer,
-            seal: Seal::random(),
-            changes: None,
-            unattended: None,
+            shared: Arc::new(Shared {
+                room: Arc::new(room),
+                faces: Arc::new(faces),
+                databases: None,
+                sanitizer,
+                seal: Seal::random(),
+                changes: None,
+                unattended: None,
+            }),
         })
     }
 
@@ -271,28 +278,29 @@ impl Mcp {
     /// choose a database.
     #[must_use]
     pub fn with_databases(mut self, databases: Databases) -> Self {
-        self.databases = Some(databases);
+        self.shared_mut().databases = Some(databases);
         self
     }
 
     /// Sets what proves that a state came from here; replicas of a server share it.
     #[must_use]
     pub fn with_seal(mut self, seal: Seal) -> Self {
-        self.seal = seal;
+        self.shared_mut().seal = seal;
         self
     }
 
     /// Lets clients of 2026-07-28 listen to what changes.
     #[must_use]
     pub fn with_changes(mut self, server: &ServerInfo, changes: Changes) -> Self {
+        let shared = self.shared_mut();
         let Room {
             tools,
             resources,
             prompts,
             ..
-        } = &*self.room;
-        self.faces = Arc::new(Faces::new(server, tools, resources, prompts, true));
-        self.changes = Some(changes);
+        } = &*shared.room;
+        shared.faces = Arc::new(Faces::new(server, tools, resources, prompts, true));
+        shared.changes = Some(changes);
         self
     }
 
@@ -300,15 +308,20 @@ impl Mcp {
     /// cancellation and where one is negotiated over HTTP.
     #[must_use]
     pub fn with_unattended(mut self, unattended: Unattended) -> Self {
-        self.unattended = Some(unattended);
+        self.shared_mut().unattended = Some(unattended);
         self
     }
 
     /// Sets how much clients may read of what is behind a [`Failure`]; nothing by default.
     #[must_use]
     pub fn with_sanitizer(mut self, sanitizer: Sanitizer) -> Self {
-        self.sanitizer = sanitizer;
+        self.shared_mut().sanitizer = sanitizer;
         self
+    }
+
+    /// What is shared from now on.
+    fn shared_mut(&mut self) -> &mut Shared {
+        Arc::make_mut(&mut self.shared)
     }
 }
 
@@ -323,17 +336,18 @@ impl Service<Call> for Mcp {
 
     fn call(&mut self, call: Call) -> ResponseFuture {
         record::announce(&call);
+        let shared = &*self.shared;
         let revision = call.head().extensions.get().map(Way::revision);
-        let negotiated = revision.map(|revision| (Arc::clone(&self.faces), revision));
-        let answer = match (revision, &self.databases) {
-            (Some(revision), _) => self.negotiated(revision, call),
+        let negotiated = revision.map(|revision| (Arc::clone(&shared.faces), revision));
+        let answer = match (revision, &shared.databases) {
+            (Some(revision), _) => shared.negotiated(revision, call),
             (None, Some(databases)) if vendor::is_method(&call) => vendor::answer(databases, &call),
-            (None, _) => self.room.answer(call),
+            (None, _) => shared.room.answer(call),
         };
         let state = answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
         ResponseFuture {
             state,
-            sanitizer: self.sanitizer,
+            sanitizer: shared.sanitizer,
             negotiated,
         }
     }

@@ -47,7 +47,6 @@ use http_body::Body;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
-    service::TowerToHyperService,
 };
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::watch, time};
 use tower_service::Service;
@@ -240,7 +239,6 @@ impl Server {
         let socket = Socket::new(stream, Arc::clone(&activity), &self.limits);
         let timeout = self.limits.request_timeout;
         let service = Watched::new(service, peer, Arc::clone(&activity), timeout);
-        let service = TowerToHyperService::new(service);
         let connection = self.http.serve_connection(TokioIo::new(socket), service);
         if let Err(error) = drive(connection, &activity, stop).await {
             debug!(error = &*error, peer = %peer.client(), "connection ended early");

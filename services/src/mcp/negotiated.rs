@@ -6,7 +6,7 @@ use serde::Serialize;
 use ziggurat_layers::json_rpc::{Call, Reply};
 
 use crate::mcp::{
-    Caller, Inputs, Mcp, Notifier, PromptArguments, ResultBody, State, ToolRequest,
+    Caller, Inputs, Notifier, PromptArguments, ResultBody, Shared, State, ToolRequest,
     ask::Sealed,
     era::{Carrier, Context, Revision},
     face::{Face, Pages},
@@ -21,7 +21,7 @@ use crate::mcp::{
 /// How many proposals a client gets.
 const MAX_PROPOSALS: usize = 100;
 
-impl Mcp {
+impl Shared {
     /// Answers in the words of a revision the client has chosen.
     pub(super) fn negotiated(&self, revision: Revision, call: Call) -> Result<State, Fault> {
         if call.is_notification() {

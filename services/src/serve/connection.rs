@@ -1,18 +1,20 @@
 //! One connection: from its first bytes to its last.
 
 use std::{
+    cell::RefCell,
     pin::{Pin, pin},
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
+use futures_util::future::Either;
 use http::{Method, Request, Response, Version};
-use hyper::body::Incoming;
+use hyper::{body::Incoming, service::Service};
 use hyper_util::server::graceful::GracefulConnection;
 use pin_project_lite::pin_project;
 use tokio::sync::watch;
-use tower_service::Service;
+use tower::{ServiceExt as _, util::Oneshot};
 use tracing::debug;
 use ziggurat_layers::client_ip::ClientIp;
 
@@ -22,9 +24,12 @@ use super::{
 };
 
 /// Tells the service who is calling, and the connection what goes on.
-#[derive(Clone, Debug)]
+///
+/// A connection has one of it for all of its requests. Cloning a tower for each of them would
+/// count up and down whatever its layers share, on memory that all processors count on.
+#[derive(Debug)]
 pub(super) struct Watched<S> {
-    inner: S,
+    inner: RefCell<S>,
     peer: ClientIp,
     activity: Arc<Activity>,
     request_timeout: Duration,
@@ -87,7 +92,7 @@ impl<S> Watched<S> {
         request_timeout: Duration,
     ) -> Self {
         Self {
-            inner,
+            inner: RefCell::new(inner),
             peer,
             activity,
             request_timeout,
@@ -97,17 +102,13 @@ impl<S> Watched<S> {
 
 impl<S, B> Service<Request<Incoming>> for Watched<S>
 where
-    S: Service<Request<RequestBody>, Response = Response<B>>,
+    S: tower_service::Service<Request<RequestBody>, Response = Response<B>> + Clone,
 {
     type Response = Response<ResponseBody<B>>;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future>;
+    type Future = ResponseFuture<Either<S::Future, Oneshot<S, Request<RequestBody>>>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_flight = self.activity.begin();
         // hyper leaves the body of the answer to a HEAD out on HTTP/1 only.
         let is_withheld = request.version() == Version::HTTP_2 && request.method() == Method::HEAD;
@@ -116,8 +117,14 @@ where
             RequestBody::new(body, activity, self.request_timeout)
         });
         request.extensions_mut().insert(self.peer);
+        let mut inner = self.inner.borrow_mut();
+        let response = match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => Either::Left(inner.call(request)),
+            // A clone can wait, and fail, for itself.
+            _ => Either::Right(inner.clone().oneshot(request)),
+        };
         ResponseFuture {
-            response: self.inner.call(request),
+            response,
             is_withheld,
             request: Some(in_flight),
         }
