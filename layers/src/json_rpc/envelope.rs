@@ -11,6 +11,9 @@ use crate::json_rpc::{Answer, Error, Id, Reply, RpcBody, body::Opening, reply::O
 const RESULT: &str = r#","result":"#;
 const ERROR: &str = r#","error":"#;
 
+/// Room for the headers that layers on the way out add, made once.
+const HEADERS: usize = 6;
+
 /// Wraps the reply to one call: remembers its id, or that nobody waits for an answer.
 ///
 /// Whoever calls a service by hand takes it from the call first. Everybody else lets
@@ -74,6 +77,7 @@ impl Envelope {
                 ((self.error_status)(&error), body)
             }
         };
+        headers.reserve(HEADERS);
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
         Answer {

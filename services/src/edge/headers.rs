@@ -12,12 +12,21 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 /// A year, without the names below, which may be somebody else's.
-const TRANSPORT: (HeaderName, &str) = (header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
+const TRANSPORT: (HeaderName, HeaderValue) = (
+    header::STRICT_TRANSPORT_SECURITY,
+    HeaderValue::from_static("max-age=31536000"),
+);
 
-const ALWAYS: [(HeaderName, &str); 3] = [
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::X_FRAME_OPTIONS, "DENY"),
-    (header::REFERRER_POLICY, "strict-origin-when-cross-origin"),
+const ALWAYS: [(HeaderName, HeaderValue); 3] = [
+    (
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    ),
+    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("strict-origin-when-cross-origin"),
+    ),
 ];
 
 /// Puts on every response what keeps browsers from guessing its type, framing it and telling
@@ -121,10 +130,8 @@ impl<F> fmt::Debug for ResponseFuture<F> {
     }
 }
 
-fn add(headers: &mut HeaderMap, (name, value): (HeaderName, &'static str)) {
-    headers
-        .entry(name)
-        .or_insert(HeaderValue::from_static(value));
+fn add(headers: &mut HeaderMap, (name, value): (HeaderName, HeaderValue)) {
+    headers.entry(name).or_insert(value);
 }
 
 #[cfg(test)]

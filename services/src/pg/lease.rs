@@ -45,7 +45,7 @@ use std::{
 use sqlx::PgConnection;
 use thiserror::Error;
 use tokio::{
-    sync::{Semaphore, mpsc},
+    sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc},
     time,
 };
 use tracing::trace;
@@ -333,15 +333,12 @@ impl Pool {
     /// when PostgreSQL lets nobody in.
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
         let inner = &self.inner;
-        let limit = inner.database.settings().lease_timeout;
-        let room = Arc::clone(&inner.room).acquire_owned();
-        let room = time::timeout(limit, room)
-            .await
-            .map_err(|_| LeaseError::Busy {
-                database: inner.database.name().to_owned(),
-                limit,
-            })?
-            .map_err(|_| LeaseError::Closed)?;
+        // Nobody who waits is passed by: room that comes free is theirs before it is seen here.
+        let room = match Arc::clone(&inner.room).try_acquire_owned() {
+            Ok(room) => room,
+            Err(TryAcquireError::Closed) => return Err(LeaseError::Closed),
+            Err(TryAcquireError::NoPermits) => self.room().await?,
+        };
         let (connection, is_untested) = match inner.usable().await {
             Some(usable) => usable,
             None => (inner.open().await?, false),
@@ -358,6 +355,19 @@ impl Pool {
             state: State::Settled,
             is_untested,
         })
+    }
+
+    /// Waits for room.
+    async fn room(&self) -> Result<OwnedSemaphorePermit, LeaseError> {
+        let inner = &self.inner;
+        let limit = inner.database.settings().lease_timeout;
+        let room = Arc::clone(&inner.room).acquire_owned();
+        let room = time::timeout(limit, room).await;
+        let room = room.map_err(|_| LeaseError::Busy {
+            database: inner.database.name().to_owned(),
+            limit,
+        })?;
+        room.map_err(|_| LeaseError::Closed)
     }
 
     pub(crate) fn catalogue(&self) -> &Catalogue {

@@ -62,18 +62,19 @@ impl Inner {
     /// whether it was taken on trust.
     pub(super) async fn usable(&self) -> Option<(Connection, bool)> {
         loop {
+            let now = Instant::now();
             let idle = {
                 let mut list = self.idle();
                 let idle = list.pop()?;
                 // The room held for it stands for the one that was taken off the list.
-                if self.is_stale(&idle, self.open_besides(&list)) {
+                if self.is_stale(&idle, self.open_besides(&list), now) {
                     self.send(Errand::Close(idle.connection));
                     continue;
                 }
                 idle
             };
             let mut connection = idle.connection;
-            if idle.since.elapsed() < TRUSTED_IDLE {
+            if now - idle.since < TRUSTED_IDLE {
                 return Some((connection, true));
             }
             let limit = self.database.settings().connect_timeout;
@@ -142,18 +143,19 @@ impl Inner {
     }
 
     /// Whether a connection has to go, where so many are open.
-    fn is_stale(&self, idle: &Idle, open: usize) -> bool {
+    fn is_stale(&self, idle: &Idle, open: usize, now: Instant) -> bool {
         let settings = self.database.settings();
-        let is_unused = idle.since.elapsed() >= settings.max_idle;
+        let is_unused = now - idle.since >= settings.max_idle;
         (is_unused && open > size(settings.min_connections))
-            || idle.connection.since.elapsed() >= settings.max_lifetime
+            || now - idle.connection.since >= settings.max_lifetime
     }
 
     pub(super) fn drop_stale(&self) {
         let mut list = self.idle();
         let mut open = self.open_besides(&list);
+        let now = Instant::now();
         for idle in list.extract_if(.., |idle| {
-            let goes = self.is_stale(idle, open);
+            let goes = self.is_stale(idle, open, now);
             open -= usize::from(goes);
             goes
         }) {
@@ -179,7 +181,7 @@ impl Inner {
         let is_wanted = !self.room.is_closed()
             && !self.is_retired.load(Ordering::Relaxed)
             && !self.database.seats().are_awaited();
-        if !is_wanted || self.is_stale(&idle, self.open_besides(&list)) {
+        if !is_wanted || self.is_stale(&idle, self.open_besides(&list), idle.since) {
             self.send(Errand::Close(idle.connection));
         } else {
             list.push(idle);

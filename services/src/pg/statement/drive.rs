@@ -247,15 +247,13 @@ impl Run {
 
     fn write_opening(&self, command: &str, sql: &mut String) {
         let access = match self.statement.access {
-            Access::ReadOnly => "READ ONLY",
-            Access::ReadWrite => "READ WRITE",
+            Access::ReadOnly => " READ ONLY; SET LOCAL statement_timeout = ",
+            Access::ReadWrite => " READ WRITE; SET LOCAL statement_timeout = ",
         };
+        sql.push_str(command);
+        sql.push_str(access);
         let timeout = milliseconds(self.statement.timeout);
-        write!(
-            sql,
-            "{command} {access}; SET LOCAL statement_timeout = {timeout}"
-        )
-        .expect(INFALLIBLE);
+        write!(sql, "{timeout}").expect(INFALLIBLE);
     }
 
     /// Writes what is limited, and returns where in it the caller's text begins.
