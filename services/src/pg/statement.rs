@@ -28,7 +28,7 @@
 //! text itself: its order holds, and PostgreSQL plans for the rows that are wanted.
 //!
 //! A text with a LIMIT or an OFFSET of its own takes no other. It is declared as a cursor, from
-//! which the rows are fetched; that costs PostgreSQL a fifth more.
+//! which the rows are fetched; that costs PostgreSQL an eighth more.
 //!
 //! # The long way
 //!
