@@ -24,6 +24,9 @@ use self::digest::{MAX_BYTES, Salt, kept};
 /// About 0.4 s on a machine of 2026.
 const DEFAULT_COST: u32 = 12;
 
+/// bcrypt knows no less.
+const MIN_COST: u32 = 4;
+
 /// A hash that costs more is as good as none: checking it takes the server minutes.
 const MAX_COST: u32 = 16;
 
@@ -56,7 +59,8 @@ pub enum PasswordError {
 impl Passwords {
     pub(super) fn with_cost(cost: u32) -> Self {
         Self {
-            cost,
+            // Or nobody could log in with what is made at that cost.
+            cost: cost.clamp(MIN_COST, MAX_COST),
             #[cfg(test)]
             checks: Arc::default(),
         }
@@ -117,7 +121,7 @@ impl fmt::Debug for Passwords {
 /// The parts of a hash, whichever of its three spellings it has.
 fn usable(hash: &str) -> Option<HashParts> {
     let parts = hash.parse::<HashParts>().ok();
-    let parts = parts.filter(|parts| (4..=MAX_COST).contains(&parts.get_cost()));
+    let parts = parts.filter(|parts| (MIN_COST..=MAX_COST).contains(&parts.get_cost()));
     if parts.is_none() {
         warn!("a password hash in the user file is not bcrypt, or too expensive to check");
     }
@@ -145,6 +149,13 @@ mod tests {
         ] {
             let is_right = passwords.is_right(&password.into(), Some(&hash));
             assert_eq!(is_right, expected, "{password}");
+        }
+    }
+
+    #[test]
+    fn a_cost_is_one_that_is_taken_back() {
+        for (cost, expected) in [(0, 4), (4, 4), (12, 12), (16, 16), (31, 16), (u32::MAX, 16)] {
+            assert_eq!(Passwords::with_cost(cost).cost, expected, "{cost}");
         }
     }
 

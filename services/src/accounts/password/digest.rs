@@ -3,7 +3,7 @@
 //! A digest takes a processor for half a second. Left alone it would take it by whole time slices,
 //! milliseconds that a request on the same processor waits for; so it offers the processor to
 //! whoever wants it after every round, which is a tenth of a millisecond. Where nobody does, that
-//! costs less than one part in a hundred.
+//! costs about one part in a hundred.
 
 use std::thread;
 
