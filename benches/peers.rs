@@ -3,12 +3,17 @@
 //! The benches of single layers measure one thing after another, and where the allocator and
 //! the branch predictor stand by then is worth more than what separates two layers. Here both
 //! answer the same requests a few at a time, first one and then the other, and who begins
-//! changes with every round. `cargo bench -p ziggurat-benches --bench peers` runs it.
+//! changes with every round. Where a process has its stack and its heap is worth as much again,
+//! so there is a process after another, and what counts is the one in the middle.
+//! `cargo bench -p ziggurat-benches --bench peers` runs it.
 
 use std::{
     array,
+    collections::BTreeMap,
+    env,
     fmt::Debug,
     io::{self, Write as _},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -17,18 +22,62 @@ use tower::{Layer as _, Service};
 use tower_http::{
     catch_panic::CatchPanicLayer, limit::RequestBodyLimitLayer, set_header::SetResponseHeaderLayer,
 };
-use ziggurat_benches::{Bare, Body, request, send_from};
+use ziggurat_benches::{Bare, Body, request, serve};
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
     link::{Link, LinkLayer},
     sanitize::SanitizeLayer,
 };
 
+/// Set for a process that measures.
+const MEASURES: &str = "ZIGGURAT_BENCH_MEASURES";
+const PROCESSES: usize = 15;
 const ROUNDS: usize = 20_000;
 /// Few enough to stay in the cache, and long enough for the clock.
 const REQUESTS: u32 = 16;
 
+/// Nanoseconds of a request: with our layer, with the neighbour, with neither.
+type Times = [f64; 3];
+
 fn main() -> io::Result<()> {
+    if env::var_os(MEASURES).is_some() {
+        measure()
+    } else {
+        gather()
+    }
+}
+
+/// Prints what stands in the middle of what the processes say.
+fn gather() -> io::Result<()> {
+    let mut times = BTreeMap::<_, Vec<Times>>::new();
+    for _ in 0..PROCESSES {
+        let said = Command::new(env::current_exe()?)
+            .env(MEASURES, "1")
+            .output()?;
+        let said = String::from_utf8(said.stdout).map_err(io::Error::other)?;
+        for line in said.lines() {
+            let (name, measured) = line.split_once(": ").expect("a line of `compare`");
+            let mut numbers = measured.split(' ').map(|number| number.parse());
+            let numbers = array::from_fn(|_| numbers.next().expect("three").expect("a number"));
+            times.entry(name.to_owned()).or_default().push(numbers);
+        }
+    }
+    for (name, times) in times {
+        let [ours, theirs, bare] = array::from_fn(|which| middle(times.iter().map(|of| of[which])));
+        let ratio = |[ours, theirs, _]: &Times| ours / theirs;
+        let least = times.iter().map(ratio).fold(f64::INFINITY, f64::min);
+        let most = times.iter().map(ratio).fold(0.0, f64::max);
+        let ratio = middle(times.iter().map(ratio));
+        writeln!(
+            io::stdout(),
+            "{name}: {ratio:.2} ({least:.2} to {most:.2}); \
+             {ours:.0} and {theirs:.0} ns, {bare:.0} with neither"
+        )?;
+    }
+    Ok(())
+}
+
+fn measure() -> io::Result<()> {
     compare(
         "body_limit / RequestBodyLimit",
         BodyLimitLayer::new(1 << 20).layer(Bare),
@@ -73,12 +122,9 @@ where
         }
         bare.push(time(&mut Bare));
     }
-    let [ours, theirs, bare] = [with_ours, with_theirs, bare].map(median);
-    writeln!(
-        io::stdout(),
-        "{name}: {ours:?} and {theirs:?}, {:.3} ({bare:?} with neither)",
-        ours.as_secs_f64() / theirs.as_secs_f64()
-    )
+    let [ours, theirs, bare] =
+        [with_ours, with_theirs, bare].map(|times| middle(times.into_iter().map(nanoseconds)));
+    writeln!(io::stdout(), "{name}: {ours} {theirs} {bare}")
 }
 
 /// What a request takes: dropping the answer is part of it, making the request is not.
@@ -89,12 +135,17 @@ where
     let mut requests = array::from_fn::<_, { REQUESTS as usize }, _>(|_| Some(request()));
     let start = Instant::now();
     for request in &mut requests {
-        drop(send_from(request, service));
+        serve(request, service);
     }
     start.elapsed() / REQUESTS
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
+fn nanoseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e9
+}
+
+fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
 }

@@ -311,29 +311,45 @@ where
 {
     type Output = F::Output;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        loop {
-            match this.state.as_mut().project() {
-                StateProj::Serving { response } => {
-                    // Safe to unwind through, since the future is dropped below.
-                    match catch_unwind(AssertUnwindSafe(|| response.poll(cx))) {
-                        Ok(Poll::Ready(Ok(response))) if is_fault(response.status()) => {
-                            let response = this.rules.answer(this.origin, response);
-                            return Poll::Ready(Ok(response));
-                        }
-                        Ok(polled) => return polled,
-                        Err(payload) => this.state.set(State::panicked(&*payload)),
-                    }
-                }
-                StateProj::Panicked { detail } => {
-                    let response = this.rules.answer_to_panic(this.origin, detail);
-                    this.state.set(State::Done);
-                    return Poll::Ready(Ok(response));
-                }
-                StateProj::Done => panic!("`ResponseFuture` polled after completion"),
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.as_mut().project();
+        let StateProj::Serving { response } = this.state.as_mut().project() else {
+            return self.poll_panicked();
+        };
+        // Safe to unwind through, since the future is dropped below. The response is looked at
+        // where it lies, and then moved once.
+        let served = catch_unwind(AssertUnwindSafe(|| {
+            let mut polled = response.poll(cx);
+            if let Poll::Ready(Ok(response)) = &mut polled
+                && is_fault(response.status())
+            {
+                this.rules.answer(this.origin, response);
+            }
+            polled
+        }));
+        match served {
+            Ok(polled) => polled,
+            Err(payload) => {
+                this.state.set(State::panicked(&*payload));
+                self.poll_panicked()
             }
         }
+    }
+}
+
+impl<F, R> ResponseFuture<F, R> {
+    #[cold]
+    fn poll_panicked<B, E>(self: Pin<&mut Self>) -> Poll<Result<Response<B>, E>>
+    where
+        R: Render<B>,
+    {
+        let mut this = self.project();
+        let StateProj::Panicked { detail } = this.state.as_mut().project() else {
+            panic!("`ResponseFuture` polled after completion");
+        };
+        let response = this.rules.answer_to_panic(this.origin, detail);
+        this.state.set(State::Done);
+        Poll::Ready(Ok(response))
     }
 }
 
@@ -371,7 +387,7 @@ impl<R> fmt::Debug for Rules<R> {
 
 impl<R> Rules<R> {
     #[cold]
-    fn answer<B>(&self, origin: &Origin, mut response: Response<B>) -> Response<B>
+    fn answer<B>(&self, origin: &Origin, response: &mut Response<B>)
     where
         R: Render<B>,
     {
@@ -395,17 +411,15 @@ impl<R> Rules<R> {
                 .headers_mut()
                 .insert(X_REQUEST_ID, id.to_header_value());
             response.extensions_mut().insert(id);
-            return response;
+            return;
         };
-        let (mut head, unread) = response.into_parts();
-        drop(unread);
         for name in &ABOUT_BODY {
-            head.headers.remove(name);
+            response.headers_mut().remove(name);
         }
         let (new, body) = self.fault(status, message, id).into_parts();
-        head.headers.extend(new.headers);
-        head.extensions.extend(new.extensions);
-        Response::from_parts(head, body)
+        response.headers_mut().extend(new.headers);
+        response.extensions_mut().extend(new.extensions);
+        *response.body_mut() = body;
     }
 
     fn answer_to_panic<B>(&self, origin: &Origin, detail: &ErrorDetail) -> Response<B>
