@@ -144,6 +144,25 @@ async fn a_column_may_be_called_like_what_ends_a_transaction() {
 }
 
 #[tokio::test]
+async fn a_count_function_of_somebodys_own_is_not_believed() {
+    let bench = Bench::with(
+        "CREATE SCHEMA own; CREATE TABLE item ();
+        CREATE FUNCTION own.step(text) RETURNS text IMMUTABLE LANGUAGE sql AS $$SELECT 'many'$$;
+        CREATE AGGREGATE own.count(*) (sfunc = own.step, stype = text, initcond = 'none');
+        DO $$ BEGIN EXECUTE format(
+            'ALTER DATABASE %I SET search_path = own, pg_catalog', current_database()
+        ); END $$",
+    )
+    .await;
+    let (text, failed) = count(&bench, json!({"table": "item"})).await;
+    assert!(
+        text.contains("a count function that is not PostgreSQL's"),
+        "{text}"
+    );
+    assert!(failed);
+}
+
+#[tokio::test]
 async fn it_is_not_listed() {
     let bench = Bench::with("SELECT").await;
     let databases = crate::databases::Databases::new(bench.fixture.pools.clone(), []);
