@@ -6,10 +6,9 @@ use std::{
 };
 
 use divan::{AllocProfiler, Bencher};
-use http::{HeaderValue, Request, Response, header};
-use tower::{Layer as _, ServiceBuilder, service_fn};
-use tower_http::set_header::SetResponseHeaderLayer;
-use ziggurat_benches::{Bare, Body, measure, request, run};
+use http::{Request, Response};
+use tower::{Layer as _, service_fn};
+use ziggurat_benches::{Bare, Body, measure, neighbours, request, run};
 use ziggurat_layers::link::{Link, LinkLayer};
 
 #[global_allocator]
@@ -34,7 +33,7 @@ fn pass(bencher: Bencher<'_, '_>) {
 /// The response has the link already: it is read, and nothing is added.
 #[divan::bench]
 fn pass_already_there(bencher: Bencher<'_, '_>) {
-    let inner = ServiceBuilder::new().layer(peer()).service(Bare);
+    let inner = neighbours::link(LINK).layer(Bare);
     measure(bencher, layer().layer(inner), request);
 }
 
@@ -50,13 +49,9 @@ fn pass_not_selected(bencher: Bencher<'_, '_>) {
 /// The nearest published layer: it appends without a look at what is there.
 #[divan::bench]
 fn peer_set_response_header(bencher: Bencher<'_, '_>) {
-    measure(bencher, peer().layer(Bare), request);
+    measure(bencher, neighbours::link(LINK).layer(Bare), request);
 }
 
 fn layer() -> LinkLayer {
     LinkLayer::new([Link::service_desc("/openapi.json").expect("a reference")])
-}
-
-fn peer() -> SetResponseHeaderLayer<HeaderValue> {
-    SetResponseHeaderLayer::appending(header::LINK, HeaderValue::from_static(LINK))
 }

@@ -17,15 +17,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{HeaderValue, Request, header};
+use http::Request;
 use tower::{Layer as _, Service};
-use tower_http::{
-    catch_panic::CatchPanicLayer, limit::RequestBodyLimitLayer, set_header::SetResponseHeaderLayer,
+use tower_http::{catch_panic::CatchPanicLayer, limit::RequestBodyLimitLayer};
+use ziggurat_benches::{
+    Bare, Body, TOKEN,
+    neighbours::{self, BareAxum},
+    request, serve,
 };
-use ziggurat_benches::{Bare, Body, request, serve};
 use ziggurat_layers::{
+    bearer::{BearerLayer, Hashed, TokenHash},
     body_limit::BodyLimitLayer,
     link::{Link, LinkLayer},
+    rate_limit::{RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
 
@@ -78,14 +82,25 @@ fn gather() -> io::Result<()> {
 }
 
 fn measure() -> io::Result<()> {
+    let tokens = Hashed::from_iter([(TokenHash::of(TOKEN), ())]);
+    compare(
+        "bearer / AsyncRequireAuthorization",
+        BearerLayer::new(tokens.clone()).layer(Bare),
+        neighbours::bearer(tokens).layer(Bare),
+    )?;
+    let quota = "1000000000 per second".parse().expect("a quota");
+    compare(
+        "rate_limit / tower_governor",
+        RateLimitLayer::new(Steady::new(quota)).layer(BareAxum),
+        neighbours::rate_limit(1_000_000_000).layer(BareAxum),
+    )?;
     compare(
         "body_limit / RequestBodyLimit",
         BodyLimitLayer::new(1 << 20).layer(Bare),
         RequestBodyLimitLayer::new(1 << 20).layer(Bare),
     )?;
     let link = Link::service_desc("/openapi.json").expect("a reference");
-    let value = HeaderValue::from_static(r#"</openapi.json>; rel="service-desc""#);
-    let appending = SetResponseHeaderLayer::appending(header::LINK, value);
+    let appending = neighbours::link(r#"</openapi.json>; rel="service-desc""#);
     let linking = LinkLayer::new([link]);
     compare(
         "link / SetResponseHeader",

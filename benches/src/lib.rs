@@ -5,6 +5,7 @@
 //! allocations stand beside the times. Making the request is not measured, dropping it is.
 
 pub mod cli;
+pub mod neighbours;
 pub mod rag;
 pub mod tools;
 

@@ -1,17 +1,22 @@
 //! Where the policies take the time from.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::Duration,
 };
+
+use governor::clock::{Clock as _, QuantaClock, QuantaInstant, Reference as _};
 
 /// Tells the time.
 pub trait Clock {
-    /// The present moment, never earlier than one told before.
-    fn now(&self) -> Instant;
+    /// The time since a moment that is always the same one.
+    fn now(&self) -> Duration;
 }
 
-/// The clock of the operating system, which settings of the time of day do not move.
+/// The time since this clock was first looked at, which settings of the time of day do not move.
+///
+/// It is read from the processor where that keeps time for all of its cores, and from the
+/// operating system elsewhere, which takes several times as long.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Monotonic;
 
@@ -28,47 +33,46 @@ pub struct Monotonic;
 /// clock.advance(Duration::from_secs(60));
 /// assert_eq!(clock.now() - before, Duration::from_secs(60));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ManualClock {
-    now: Arc<Mutex<Instant>>,
+    now: Arc<Mutex<Duration>>,
 }
 
 // === impl Monotonic ===
 
 impl Clock for Monotonic {
-    fn now(&self) -> Instant {
-        Instant::now()
+    fn now(&self) -> Duration {
+        // Comparing the clock of the processor with that of the system takes a millisecond, once.
+        static SINCE: LazyLock<(QuantaClock, QuantaInstant)> = LazyLock::new(|| {
+            let clock = QuantaClock::default();
+            let start = clock.now();
+            (clock, start)
+        });
+        let (clock, start) = &*SINCE;
+        clock.now().duration_since(*start).into()
     }
 }
 
 // === impl ManualClock ===
 
 impl ManualClock {
-    /// Starts at the present moment.
+    /// Starts at nothing.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            now: Arc::new(Mutex::new(Instant::now())),
-        }
+        Self::default()
     }
 
     /// Moves the time on.
     ///
     /// # Panics
-    /// Panics beyond the end of time of the platform, some centuries from now.
+    /// Panics beyond the end of time, some billions of centuries from the start.
     pub fn advance(&self, by: Duration) {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) += by;
     }
 }
 
-impl Default for ManualClock {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Clock for ManualClock {
-    fn now(&self) -> Instant {
+    fn now(&self) -> Duration {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

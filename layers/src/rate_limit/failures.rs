@@ -1,6 +1,6 @@
 //! A fixed window that counts failures only.
 
-use std::{sync::Arc, time::Instant};
+use std::{sync::Arc, time::Duration};
 
 use super::{
     Clock, Key, Limited, Monotonic, Outcome, Permit, Policy, Quota, Standing,
@@ -66,7 +66,7 @@ pub struct Attempt<C = Monotonic> {
 
 #[derive(Clone, Copy, Debug)]
 struct Window {
-    ends: Instant,
+    ends: Duration,
     failures: u32,
 }
 
@@ -154,7 +154,7 @@ impl<C: Clock + Clone> Policy for Failures<C> {
         if let Some(slot) = open {
             let window = windows.value(slot);
             if window.failures >= self.quota.count() {
-                let wait = window.ends.saturating_duration_since(now);
+                let wait = window.ends.saturating_sub(now);
                 return Err(Limited::new(wait).with_message(MESSAGE));
             }
         }
@@ -186,7 +186,7 @@ impl<C> Failures<C> {
         windows: &mut Shard<Window>,
         key: Hashed,
         open: Option<Slot>,
-        now: Instant,
+        now: Duration,
     ) -> Slot {
         if let Some(slot) = open {
             let failures = &mut windows.value_mut(slot).failures;
@@ -195,19 +195,19 @@ impl<C> Failures<C> {
         }
         drop_ended(windows, now);
         let window = Window {
-            ends: now + self.quota.period(),
+            ends: now.saturating_add(self.quota.period()),
             failures: 1,
         };
         windows.insert(key, window)
     }
 
-    fn standing(&self, windows: &Shard<Window>, open: Option<Slot>, now: Instant) -> Standing {
+    fn standing(&self, windows: &Shard<Window>, open: Option<Slot>, now: Duration) -> Standing {
         let Some(slot) = open else {
             return Standing::new(self.quota.count());
         };
         let window = windows.value(slot);
         let remaining = self.quota.count().saturating_sub(window.failures);
-        let reset = window.ends.saturating_duration_since(now);
+        let reset = window.ends.saturating_sub(now);
         Standing::new(remaining).with_reset(reset)
     }
 }
@@ -244,7 +244,7 @@ impl<C: Clock> Permit for Attempt<C> {
 }
 
 /// Finds the caller's window, and drops it if it has ended.
-fn find_open(windows: &mut Shard<Window>, key: Hashed, now: Instant) -> Option<Slot> {
+fn find_open(windows: &mut Shard<Window>, key: Hashed, now: Duration) -> Option<Slot> {
     let slot = windows.find(&key)?;
     if windows.value(slot).has_ended(now) {
         windows.remove(slot);
@@ -264,7 +264,7 @@ fn uncount(windows: &mut Shard<Window>, slot: Slot) -> Option<Slot> {
 }
 
 /// The oldest window is the first to end, so those that have ended are found without a search.
-fn drop_ended(windows: &mut Shard<Window>, now: Instant) {
+fn drop_ended(windows: &mut Shard<Window>, now: Duration) {
     for _ in 0..DROPPED_PER_WINDOW {
         match windows.oldest() {
             Some(oldest) if windows.value(oldest).has_ended(now) => windows.remove(oldest),
@@ -276,7 +276,7 @@ fn drop_ended(windows: &mut Shard<Window>, now: Instant) {
 // === impl Window ===
 
 impl Window {
-    fn has_ended(self, now: Instant) -> bool {
+    fn has_ended(self, now: Duration) -> bool {
         self.ends <= now
     }
 }

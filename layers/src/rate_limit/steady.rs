@@ -1,11 +1,6 @@
 //! A steady rate, with room for a burst.
 
-use std::{
-    fmt,
-    num::NonZeroU32,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use governor::{
     RateLimiter,
@@ -69,12 +64,9 @@ type Limiter<C> = RateLimiter<Key, Buckets, Ticks<C>, StateInformationMiddleware
 #[derive(Clone, Debug)]
 struct Buckets(Arc<Store<Nanos>>);
 
-/// Counts the nanoseconds since it was made.
+/// The clock in governor's terms.
 #[derive(Clone)]
-struct Ticks<C> {
-    clock: C,
-    start: Instant,
-}
+struct Ticks<C>(C);
 
 // === impl Steady ===
 
@@ -108,7 +100,7 @@ impl<C: Clock> Steady<C> {
             ref limiter,
             ..
         } = *self.shared;
-        Self::build(quota, burst, max_keys, limiter.clock().clock.clone())
+        Self::build(quota, burst, max_keys, limiter.clock().0.clone())
     }
 
     /// Sets how many callers are remembered (100,000 by default, at least one).
@@ -122,7 +114,7 @@ impl<C: Clock> Steady<C> {
             ref limiter,
             ..
         } = *self.shared;
-        Self::build(quota, burst, max_keys, limiter.clock().clock.clone())
+        Self::build(quota, burst, max_keys, limiter.clock().0.clone())
     }
 
     /// Takes the time from another clock.
@@ -149,7 +141,6 @@ impl<C: Clock> Steady<C> {
     }
 
     fn build(quota: Quota, burst: NonZeroU32, max_keys: usize, clock: C) -> Self {
-        let start = clock.now();
         let rate = rate(quota, burst);
         let buckets = Buckets(Arc::new(Store::new(max_keys)));
         let shared = Shared {
@@ -158,7 +149,7 @@ impl<C: Clock> Steady<C> {
             burst: rate.burst_size(),
             max_keys,
             buckets: buckets.clone(),
-            limiter: RateLimiter::new(rate, buckets, Ticks { clock, start }),
+            limiter: RateLimiter::new(rate, buckets, Ticks(clock)),
         };
         Self {
             shared: Arc::new(shared),
@@ -256,9 +247,6 @@ impl<C: Clock> governor::clock::Clock for Ticks<C> {
     type Instant = Nanos;
 
     fn now(&self) -> Nanos {
-        self.clock
-            .now()
-            .saturating_duration_since(self.start)
-            .into()
+        self.0.now().into()
     }
 }

@@ -6,7 +6,6 @@ use std::{
     num::NonZeroU32,
     sync::atomic::{AtomicU32, Ordering},
     thread,
-    time::Instant,
 };
 
 use bytes::Bytes;
@@ -604,11 +603,11 @@ proptest! {
     ) {
         let (clock, policy) = failures(&format!("{max} per minute"));
         let policy = if counted { policy.with_in_flight_counted() } else { policy };
-        let mut windows: HashMap<u32, (Instant, u32)> = HashMap::new();
+        let mut windows: HashMap<u32, (Duration, u32)> = HashMap::new();
         for (pause, caller, fails) in attempts {
             clock.advance(Duration::from_secs(pause));
             let now = clock.now();
-            windows.retain(|_, (began, _)| now - *began < MINUTE);
+            windows.retain(|_, (began, _)| now.saturating_sub(*began) < MINUTE);
             let so_far = windows.get(&caller).map_or(0, |(_, failures)| *failures);
             match policy.admit(key(caller)) {
                 Ok(attempt) => {
@@ -624,7 +623,7 @@ proptest! {
                 Err(limited) => {
                     prop_assert_eq!(so_far, max);
                     let (began, _) = windows[&caller];
-                    prop_assert_eq!(limited.retry_after() + (now - began), MINUTE);
+                    prop_assert_eq!(limited.retry_after() + now.saturating_sub(began), MINUTE);
                 }
             }
         }
@@ -641,7 +640,7 @@ proptest! {
         for pause in pauses {
             clock.advance(Duration::from_millis(pause));
             admitted += u32::from(policy.admit(key(1)).is_ok());
-            let flowed = (clock.now() - start).as_nanos() * u128::from(count) / MINUTE.as_nanos();
+            let flowed = clock.now().saturating_sub(start).as_nanos() * u128::from(count) / MINUTE.as_nanos();
             // The interval is cut off to nanoseconds, hence the one.
             prop_assert!(u128::from(admitted) <= u128::from(count) + flowed + 1);
         }

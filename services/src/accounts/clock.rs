@@ -1,9 +1,9 @@
 //! Where accounts take the time from.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
-use ziggurat_layers::rate_limit::{self, ManualClock};
+use ziggurat_layers::rate_limit::{self, ManualClock, Monotonic};
 
 /// Tells the time of day.
 ///
@@ -29,7 +29,6 @@ enum Source {
     System,
     Manual {
         passed: ManualClock,
-        began: Instant,
         start: Timestamp,
     },
 }
@@ -40,12 +39,7 @@ impl WallClock {
     /// Stands still until it is advanced, for tests.
     pub fn manual(start: Timestamp) -> Self {
         let passed = ManualClock::new();
-        let began = rate_limit::Clock::now(&passed);
-        Self(Source::Manual {
-            passed,
-            began,
-            start,
-        })
+        Self(Source::Manual { passed, start })
     }
 
     /// The present moment.
@@ -53,11 +47,7 @@ impl WallClock {
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => Timestamp::now(),
-            Source::Manual {
-                passed,
-                began,
-                start,
-            } => *start + rate_limit::Clock::now(passed).duration_since(*began),
+            Source::Manual { passed, start } => *start + rate_limit::Clock::now(passed),
         }
     }
 
@@ -70,9 +60,9 @@ impl WallClock {
 }
 
 impl rate_limit::Clock for WallClock {
-    fn now(&self) -> Instant {
+    fn now(&self) -> Duration {
         match &self.0 {
-            Source::System => Instant::now(),
+            Source::System => Monotonic.now(),
             Source::Manual { passed, .. } => rate_limit::Clock::now(passed),
         }
     }

@@ -37,13 +37,7 @@ mod revoked;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    error::Error,
-    fmt,
-    pin::Pin,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use thiserror::Error;
@@ -157,9 +151,9 @@ struct Said {
     /// Whether it is being asked for keys.
     is_asked: bool,
     /// When it was last asked for keys.
-    asked: Option<Instant>,
+    asked: Option<Duration>,
     /// When it last gave some.
-    answered: Option<Instant>,
+    answered: Option<Duration>,
 }
 
 // === impl Settings ===
@@ -183,7 +177,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    fn moment(&self) -> Instant {
+    fn moment(&self) -> Duration {
         Clock::now(&self.clock)
     }
 }
@@ -306,9 +300,9 @@ impl fmt::Debug for Issuer {
 // === impl Shared ===
 
 impl Shared {
-    fn elapsed(&self, since: Instant) -> Duration {
+    fn elapsed(&self, since: Duration) -> Duration {
         let now = self.settings.moment();
-        now.saturating_duration_since(since)
+        now.saturating_sub(since)
     }
 
     /// Whether keys may be asked for now.

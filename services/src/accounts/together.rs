@@ -7,7 +7,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -44,7 +44,7 @@ pub(super) struct Together {
 /// A session that was good when it was last asked about.
 struct Remembered {
     session: SharedSession,
-    asked: Instant,
+    asked: Duration,
 }
 
 // === impl Together ===
@@ -69,20 +69,20 @@ impl Together {
     }
 
     /// What was known of a session, if that is not too long ago.
-    fn recall(&self, token: TokenHash, now: Instant) -> Option<SharedSession> {
+    fn recall(&self, token: TokenHash, now: Duration) -> Option<SharedSession> {
         let remembered = self.remembered();
         let known = remembered.get(&token)?;
-        let is_recent = now.saturating_duration_since(known.asked) < GRACE;
+        let is_recent = now.saturating_sub(known.asked) < GRACE;
         is_recent.then(|| known.session.clone())
     }
 
     /// Remembers a session, and says which had to be forgotten for it.
-    fn remember(&self, token: TokenHash, session: SharedSession, now: Instant) -> Vec<TokenHash> {
+    fn remember(&self, token: TokenHash, session: SharedSession, now: Duration) -> Vec<TokenHash> {
         let mut remembered = self.remembered();
         let mut gone = Vec::new();
         if remembered.len() >= MAX_REMEMBERED && !remembered.contains_key(&token) {
             remembered.retain(|&token, known| {
-                let stays = now.saturating_duration_since(known.asked) < GRACE;
+                let stays = now.saturating_sub(known.asked) < GRACE;
                 if !stays {
                     gone.push(token);
                 }

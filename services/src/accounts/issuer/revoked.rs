@@ -1,6 +1,6 @@
 //! Clients that are gone before their tokens.
 
-use std::{collections::HashSet, time::Instant};
+use std::{collections::HashSet, time::Duration};
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use super::fetch::{FetchError, Fetched};
 pub(super) struct Revoked {
     clients: HashSet<String>,
     tag: Option<String>,
-    asked: Option<Instant>,
+    asked: Option<Duration>,
 }
 
 #[derive(Deserialize)]
@@ -38,7 +38,7 @@ impl Revoked {
     }
 
     /// When the issuer was last asked and has answered.
-    pub(super) fn asked(&self) -> Option<Instant> {
+    pub(super) fn asked(&self) -> Option<Duration> {
         self.asked
     }
 
@@ -47,7 +47,7 @@ impl Revoked {
         &self,
         fetched: Fetched,
         issuer: &str,
-        now: Instant,
+        now: Duration,
     ) -> Result<Self, FetchError> {
         let (body, tag) = match fetched {
             Fetched::New { body, tag } => (body, tag),

@@ -1,0 +1,129 @@
+//! The nearest published layers, set up to do what ours do.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    net::IpAddr,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::body::Body as AxumBody;
+use governor::{clock::QuantaInstant, middleware::NoOpMiddleware};
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use tower_governor::{
+    GovernorError, GovernorLayer, governor::GovernorConfigBuilder, key_extractor::KeyExtractor,
+};
+use tower_http::{
+    auth::{AsyncAuthorizeRequest, AsyncRequireAuthorizationLayer},
+    set_header::SetResponseHeaderLayer,
+};
+use tower_service::Service;
+use ziggurat_layers::{
+    bearer::{Hashed, Verify as _},
+    client_ip::ClientIp,
+};
+
+use crate::{Answer, Bare, Body, now};
+
+/// Lets in who has one of these tokens.
+#[must_use]
+pub fn bearer(tokens: Hashed<()>) -> AsyncRequireAuthorizationLayer<ByHash> {
+    AsyncRequireAuthorizationLayer::new(ByHash(tokens))
+}
+
+/// Reads the header as simply as can be, then looks the digest up like ours.
+#[derive(Clone, Debug)]
+pub struct ByHash(Hashed<()>);
+
+impl AsyncAuthorizeRequest<Body> for ByHash {
+    type RequestBody = Body;
+    type ResponseBody = Body;
+    type Future = Ready<Result<Request<Body>, Response<Body>>>;
+
+    fn authorize(&mut self, mut request: Request<Body>) -> Self::Future {
+        let header = request.headers().get("authorization");
+        let token = header
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.strip_prefix("Bearer "));
+        let verdict = token.map(|token| now(self.0.verify(token)));
+        ready(if let Some(Ok(identity)) = verdict {
+            request.extensions_mut().insert(identity);
+            Ok(request)
+        } else {
+            let mut response = Response::new(Body::default());
+            *response.status_mut() = StatusCode::UNAUTHORIZED;
+            Err(response)
+        })
+    }
+}
+
+/// Appends the link without a look at what is there.
+///
+/// # Panics
+/// Panics when the link is no header.
+#[must_use]
+pub fn link(link: &str) -> SetResponseHeaderLayer<HeaderValue> {
+    let value = HeaderValue::from_str(link).expect("a header");
+    SetResponseHeaderLayer::appending(header::LINK, value)
+}
+
+/// Admits so many requests at once, and one a quarter of a second after another.
+///
+/// # Panics
+/// Panics when it is to admit none.
+#[must_use]
+pub fn rate_limit(burst: u32) -> GovernorLayer<Caller, NoOpMiddleware<QuantaInstant>, AxumBody> {
+    let config = GovernorConfigBuilder::default()
+        .key_extractor(Caller)
+        .per_second(3600)
+        .burst_size(burst)
+        .finish();
+    GovernorLayer::new(config.expect("more than nothing per second"))
+}
+
+/// Reads the address where ours reads it.
+#[derive(Clone, Debug)]
+pub struct Caller;
+
+impl KeyExtractor for Caller {
+    type Key = IpAddr;
+
+    fn extract<T>(&self, request: &Request<T>) -> Result<IpAddr, GovernorError> {
+        let caller = request.extensions().get().map(ClientIp::client);
+        caller.ok_or(GovernorError::UnableToExtractKey)
+    }
+}
+
+/// The bare service with the one body type [`rate_limit`] can refuse with.
+#[derive(Clone, Copy, Debug)]
+pub struct BareAxum;
+
+/// Response future of [`BareAxum`].
+#[derive(Clone, Copy, Debug)]
+pub struct AxumAnswer(Answer);
+
+impl Service<Request<Body>> for BareAxum {
+    type Response = Response<AxumBody>;
+    type Error = Infallible;
+    type Future = AxumAnswer;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    #[inline(never)]
+    fn call(&mut self, request: Request<Body>) -> AxumAnswer {
+        AxumAnswer(Bare.call(request))
+    }
+}
+
+impl Future for AxumAnswer {
+    type Output = Result<Response<AxumBody>, Infallible>;
+
+    #[inline(never)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = Pin::new(&mut self.0).poll(cx);
+        answer.map_ok(|response| response.map(AxumBody::new))
+    }
+}
