@@ -61,7 +61,7 @@ fn gather() -> io::Result<()> {
         let said = String::from_utf8(said.stdout).map_err(io::Error::other)?;
         for line in said.lines() {
             let (name, measured) = line.split_once(": ").expect("a line of `compare`");
-            let mut numbers = measured.split(' ').map(|number| number.parse());
+            let mut numbers = measured.split(' ').map(str::parse);
             let numbers = array::from_fn(|_| numbers.next().expect("three").expect("a number"));
             times.entry(name.to_owned()).or_default().push(numbers);
         }
@@ -92,7 +92,7 @@ fn measure() -> io::Result<()> {
     compare(
         "rate_limit / tower_governor",
         RateLimitLayer::new(Steady::new(quota)).layer(BareAxum),
-        neighbours::rate_limit(1_000_000_000).layer(BareAxum),
+        neighbours::rate_limit(1_000_000_000, Duration::from_nanos(1)).layer(BareAxum),
     )?;
     compare(
         "body_limit / RequestBodyLimit",

@@ -1,5 +1,7 @@
 //! What limiting the rate of requests costs.
 
+use std::time::Duration;
+
 use divan::{AllocProfiler, Bencher};
 use tower::Layer as _;
 use ziggurat_benches::{
@@ -11,6 +13,8 @@ use ziggurat_layers::rate_limit::{Failures, RateLimitLayer, Steady};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
+
+const DAY: Duration = Duration::from_hours(24);
 
 fn main() {
     run();
@@ -57,13 +61,13 @@ fn baseline_axum_body(bencher: Bencher<'_, '_>) {
 /// The nearest published layer.
 #[divan::bench]
 fn peer_tower_governor(bencher: Bencher<'_, '_>) {
-    let layer = neighbours::rate_limit(1_000_000_000);
+    let layer = neighbours::rate_limit(1_000_000_000, Duration::from_nanos(1));
     measure(bencher, layer.layer(BareAxum), request);
 }
 
 #[divan::bench]
 fn peer_tower_governor_refuse(bencher: Bencher<'_, '_>) {
-    let layer = neighbours::rate_limit(1);
+    let layer = neighbours::rate_limit(1, DAY);
     let service = layer.layer(BareAxum);
     send(&mut service.clone(), request());
     measure(bencher, service, request);

@@ -6,6 +6,7 @@ use std::{
     net::IpAddr,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use axum::body::Body as AxumBody;
@@ -68,18 +69,21 @@ pub fn link(link: &str) -> SetResponseHeaderLayer<HeaderValue> {
     SetResponseHeaderLayer::appending(header::LINK, value)
 }
 
-/// Admits so many requests at once, and one a quarter of a second after another.
+/// Admits so many requests at once, and from then on one in every period.
 ///
 /// # Panics
 /// Panics when it is to admit none.
 #[must_use]
-pub fn rate_limit(burst: u32) -> GovernorLayer<Caller, NoOpMiddleware<QuantaInstant>, AxumBody> {
+pub fn rate_limit(
+    burst: u32,
+    period: Duration,
+) -> GovernorLayer<Caller, NoOpMiddleware<QuantaInstant>, AxumBody> {
     let config = GovernorConfigBuilder::default()
         .key_extractor(Caller)
-        .per_second(3600)
+        .period(period)
         .burst_size(burst)
         .finish();
-    GovernorLayer::new(config.expect("more than nothing per second"))
+    GovernorLayer::new(config.expect("more than nothing in some time"))
 }
 
 /// Reads the address where ours reads it.

@@ -111,7 +111,7 @@ pub use self::{
     fields::InvalidName,
     key::Key,
     quota::{InvalidQuota, Quota},
-    steady::Steady,
+    steady::{Steady, Ticket},
 };
 
 /// Decides who is admitted.
@@ -139,6 +139,10 @@ pub trait Policy {
 /// Dropped unsettled when there is no response to learn from: the request was abandoned, or
 /// the service returned an error.
 pub trait Permit {
+    /// Whether there is anything to learn from a response. Where there is not, and no header
+    /// field is to tell what is left, responses pass without a look.
+    const LEARNS: bool = true;
+
     /// Learns how the request ended, and tells where its sender stands now.
     fn settle(self, outcome: Outcome) -> Standing;
 }
@@ -217,6 +221,7 @@ pin_project! {
         Serving {
             #[pin]
             response: F,
+            // None: there is no need to look at the response.
             admitted: Option<Admitted<T>>,
         },
     }
@@ -248,6 +253,8 @@ impl Outcome {
 
 /// A permit of a policy that learns nothing from answers.
 impl Permit for Standing {
+    const LEARNS: bool = false;
+
     fn settle(self, _: Outcome) -> Standing {
         self
     }
@@ -405,9 +412,10 @@ where
             Ok(permit) => {
                 let announced = self.rules.fields_on_success;
                 let rules = announced.then(|| Arc::clone(&self.rules));
+                let is_looked_at = P::Permit::LEARNS || announced;
                 return ResponseFuture {
                     state: State::Serving {
-                        admitted: Some(Admitted { permit, rules }),
+                        admitted: is_looked_at.then_some(Admitted { permit, rules }),
                         response: self.inner.call(request),
                     },
                 };
@@ -436,10 +444,14 @@ where
                 Poll::Ready(Ok(response))
             }
             StateProj::Serving { response, admitted } => {
+                if admitted.is_none() {
+                    return response.poll(cx);
+                }
                 // Changed where it is: a response is large enough for a copy of it to be felt.
                 let mut polled = response.poll(cx);
-                if let Poll::Ready(Ok(response)) = &mut polled {
-                    let admitted = admitted.take().expect("not polled after completion");
+                if let Poll::Ready(Ok(response)) = &mut polled
+                    && let Some(admitted) = admitted.take()
+                {
                     let outcome = Outcome::of(response);
                     let standing = admitted.permit.settle(outcome);
                     if let Some(rules) = admitted.rules {

@@ -11,7 +11,7 @@ use governor::{
 };
 
 use super::{
-    Clock, Key, Limited, Monotonic, Policy, Quota, Standing,
+    Clock, Key, Limited, Monotonic, Outcome, Permit, Policy, Quota, Standing,
     store::{DEFAULT_MAX_KEYS, Store},
 };
 
@@ -34,8 +34,8 @@ use super::{
 ///     .with_clock(clock.clone());
 ///
 /// let caller = Key::from("192.0.2.1".parse::<IpAddr>()?);
-/// assert_eq!(steady.admit(caller).unwrap().remaining(), 1);
-/// assert_eq!(steady.admit(caller).unwrap().remaining(), 0);
+/// assert_eq!(steady.admit(caller).unwrap().standing().remaining(), 1);
+/// assert_eq!(steady.admit(caller).unwrap().standing().remaining(), 0);
 /// assert_eq!(steady.admit(caller).unwrap_err().retry_after(), Duration::from_secs(1));
 ///
 /// clock.advance(Duration::from_secs(1));
@@ -48,10 +48,15 @@ pub struct Steady<C: Clock = Monotonic> {
     shared: Arc<Shared<C>>,
 }
 
+/// A request that [`Steady`] admitted.
+///
+/// What is left to its sender is reckoned for whoever asks, and mostly nobody does.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Ticket(StateSnapshot);
+
 struct Shared<C: Clock> {
     quota: Quota,
-    /// The time that fills one place of a bucket.
-    interval: Duration,
     burst: NonZeroU32,
     max_keys: usize,
     buckets: Buckets,
@@ -145,7 +150,6 @@ impl<C: Clock> Steady<C> {
         let buckets = Buckets(Arc::new(Store::new(max_keys)));
         let shared = Shared {
             quota,
-            interval: interval(quota),
             burst: rate.burst_size(),
             max_keys,
             buckets: buckets.clone(),
@@ -158,12 +162,12 @@ impl<C: Clock> Steady<C> {
 }
 
 impl<C: Clock> Policy for Steady<C> {
-    type Permit = Standing;
+    type Permit = Ticket;
 
-    fn admit(&self, key: Key) -> Result<Standing, Limited> {
+    fn admit(&self, key: Key) -> Result<Ticket, Limited> {
         let limiter = &self.shared.limiter;
         match limiter.check_key(&key) {
-            Ok(bucket) => Ok(self.shared.standing(&bucket)),
+            Ok(bucket) => Ok(Ticket(bucket)),
             Err(wait) => Err(Limited::new(wait.wait_time_from(limiter.clock().now()))),
         }
     }
@@ -174,14 +178,6 @@ impl<C: Clock> Policy for Steady<C> {
 
     fn name(&self) -> &'static str {
         "requests"
-    }
-}
-
-impl<C: Clock> Shared<C> {
-    fn standing(&self, bucket: &StateSnapshot) -> Standing {
-        let remaining = bucket.remaining_burst_capacity();
-        let missing = self.burst.get().saturating_sub(remaining);
-        Standing::new(remaining).with_reset(self.interval.saturating_mul(missing))
     }
 }
 
@@ -213,6 +209,28 @@ fn rate(quota: Quota, burst: NonZeroU32) -> governor::Quota {
     governor::Quota::with_period(interval)
         .expect("the interval is at least a nanosecond")
         .allow_burst(burst.min(max_burst))
+}
+
+// === impl Ticket ===
+
+impl Ticket {
+    /// How much was left when it was admitted.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let Self(bucket) = self;
+        let rate = bucket.quota();
+        let remaining = bucket.remaining_burst_capacity();
+        let missing = rate.burst_size().get().saturating_sub(remaining);
+        Standing::new(remaining).with_reset(rate.replenish_interval().saturating_mul(missing))
+    }
+}
+
+impl Permit for Ticket {
+    const LEARNS: bool = false;
+
+    fn settle(self, _: Outcome) -> Standing {
+        self.standing()
+    }
 }
 
 // === impl Buckets ===

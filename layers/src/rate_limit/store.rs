@@ -91,7 +91,8 @@ impl<V> Store<V> {
     pub(super) fn lock(&self, key: &Hashed) -> MutexGuard<'_, Shard<V>> {
         // The map inside a shard places its keys by the lowest and the highest bits.
         let place = usize::from(u16::try_from(key.hash >> 32 & 0xffff).expect("16 bits are left"));
-        lock(&self.shards[place % self.shards.len()])
+        // As spread out as by the remainder, without a division.
+        lock(&self.shards[(place * self.shards.len()) >> 16])
     }
 
     /// Counts the keys, one shard after the other.
@@ -165,8 +166,11 @@ impl<V> Shard<V> {
         self.slots.len()
     }
 
+    #[inline]
     pub(super) fn find(&self, key: &Hashed) -> Option<Slot> {
-        self.slots.get(key).copied()
+        // Whoever came last often comes again.
+        let newest = self.newest.filter(|&slot| self.entry(slot).key == *key);
+        newest.or_else(|| self.slots.get(key).copied())
     }
 
     /// The entry that was inserted, or renewed, before all others.
