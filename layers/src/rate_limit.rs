@@ -136,11 +136,11 @@ pub trait Policy {
 
 /// An admitted request that is not answered yet.
 ///
-/// Dropped unsettled when there is no response to learn from: the request was abandoned, or
-/// the service returned an error.
+/// Dropped unsettled when there is no response to learn from, since the request was abandoned
+/// or the service returned an error, and when it does not [learn](Self::LEARNS).
 pub trait Permit {
-    /// Whether there is anything to learn from a response. Where there is not, and no header
-    /// field is to tell what is left, responses pass without a look.
+    /// Whether it learns anything from a response. Where it does not, and no header field is
+    /// to tell what is left, responses pass without a look.
     const LEARNS: bool = true;
 
     /// Learns how the request ended, and tells where its sender stands now.
