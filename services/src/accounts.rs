@@ -91,7 +91,7 @@ pub use self::{
     clock::WallClock,
     expiry::{Expiry, InvalidExpiry},
     file::FileError,
-    identity::{Holder, Identity},
+    identity::{Account, Holder, Identity},
     login::{LoginError, LoginFault, Session},
     password::PasswordError,
     tokens::{CreatedToken, NewToken, TokenError, TokenFile, TokenRecord},

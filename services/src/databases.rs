@@ -220,46 +220,25 @@ impl Databases {
     }
 
     /// Makes a database the one a caller is using, and closes its connections to the others.
-    /// Connects to nothing.
+    /// Connects to none of them. The selection of a session that replicas share holds at all of
+    /// them from the moment this is done.
     ///
     /// # Errors
-    /// When there is no such database, or the caller may not use it.
-    pub fn select(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
+    /// When there is no such database, the caller may not use it, or the replicas could not be
+    /// told.
+    pub async fn select(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
         self.check(identity, name)?;
         let key = session_key(identity);
-        self.shared.pools.close_others(&key, name);
-        let selection = Selection::Named(name.to_owned());
-        self.shared.selections().insert(key, selection);
-        Ok(())
-    }
-
-    /// As [`select`](Self::select), and the selection of a session that replicas share holds at
-    /// all of them from the moment this is done.
-    ///
-    /// # Errors
-    /// As `select`, and when the others could not be told.
-    pub async fn choose(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
         let shared = identity.zip(self.shared.together.as_ref());
-        let Some((identity, together)) =
-            shared.filter(|(identity, _)| matches!(identity.selection(), Everywhere(_)))
-        else {
-            return self.select(identity, name);
-        };
-        self.check(Some(identity), name)?;
-        match together.select(identity.token(), name).await {
-            Ok(true) => {
-                let key = session_key(Some(identity));
-                self.shared.pools.close_others(&key, name);
-                Ok(())
-            }
-            // It has ended since the request came in.
-            Ok(false) => Err(SelectError::Unavailable),
-            Err(error) => {
-                let error: &dyn Error = &error;
-                error!(error, "a selection was not written down");
-                Err(SelectError::Unavailable)
+        match shared.filter(|(identity, _)| matches!(identity.selection(), Everywhere(_))) {
+            Some((identity, together)) => record(together, identity, name).await?,
+            None => {
+                let selection = Selection::Named(name.to_owned());
+                self.shared.selections().insert(key.clone(), selection);
             }
         }
+        self.shared.pools.close_others(&key, name);
+        Ok(())
     }
 
     fn check(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
@@ -384,7 +363,26 @@ fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined
     }
 }
 
-/// What the pools and the selection of a caller are kept under.
+/// Writes a selection where all replicas look for it.
+async fn record(
+    together: &store::Shared,
+    identity: &Identity,
+    name: &str,
+) -> Result<(), SelectError> {
+    match together.select(identity.token(), name).await {
+        Ok(true) => Ok(()),
+        // The session has ended since the request came in.
+        Ok(false) => Err(SelectError::Unavailable),
+        Err(error) => {
+            let error: &dyn Error = &error;
+            error!(error, "a selection was not written down");
+            Err(SelectError::Unavailable)
+        }
+    }
+}
+
+/// The key of a caller's pools and selection: its session. What all sessions of a user have in
+/// common is [`Identity::account`].
 fn session_key(identity: Option<&Identity>) -> String {
     identity.map_or_else(|| ANYBODY.to_owned(), |known| known.token().to_string())
 }

@@ -1,6 +1,6 @@
 //! What a bearer token proves.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use ziggurat_layers::bearer::TokenHash;
 
@@ -49,6 +49,23 @@ pub enum Holder {
     },
 }
 
+/// The account behind a caller. All sessions of a user have it in common, and all tokens that an
+/// issuer gave to one subject; an API token is an account of its own.
+///
+/// It stays the same for as long as the account exists, so it is what limits for all sessions of
+/// an account are counted by. Its text begins with the kind: `user:alice`, `token:<digest>`,
+/// `client:<subject>`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Account {
+    /// A user, by name.
+    User(Arc<str>),
+    /// An API token, by its digest.
+    Token(TokenHash),
+    /// A client of an issuer, by its subject.
+    Client(Arc<str>),
+}
+
 // === impl Identity ===
 
 impl Identity {
@@ -79,6 +96,17 @@ impl Identity {
         self.token
     }
 
+    /// The account behind the token: the same for all sessions of a user, whereas
+    /// [`token`](Self::token) is another for each. Copies no text.
+    #[must_use]
+    pub fn account(&self) -> Account {
+        match &self.holder {
+            Holder::Program { .. } => Account::Token(self.token),
+            Holder::User { name, .. } => Account::User(Arc::clone(name)),
+            Holder::Client { subject, .. } => Account::Client(Arc::clone(subject)),
+        }
+    }
+
     /// To whom the token was given.
     #[must_use]
     pub fn holder(&self) -> &Holder {
@@ -92,5 +120,42 @@ impl Identity {
             Holder::User { name, .. } => Some(name),
             Holder::Program { .. } | Holder::Client { .. } => None,
         }
+    }
+}
+
+// === impl Account ===
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(name) => write!(f, "user:{name}"),
+            Self::Token(digest) => write!(f, "token:{digest}"),
+            Self::Client(subject) => write!(f, "client:{subject}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_of_a_user_have_one_account_and_kinds_of_callers_share_no_name() {
+        let user = |name: &str, token: &str| {
+            let name = Arc::from(name);
+            let databases = Arc::default();
+            Identity::new(TokenHash::of(token), Holder::User { name, databases })
+        };
+        let program =
+            |token: &str| Identity::new(TokenHash::of(token), Holder::Program { database: None });
+        let (one, two) = (user("alice", "one"), user("alice", "two"));
+        assert_ne!(one.token(), two.token());
+        assert_eq!(one.account(), two.account());
+        assert_eq!(one.account().to_string(), "user:alice");
+        assert_ne!(one.account(), user("bob", "one").account());
+        assert_ne!(program("one").account(), program("two").account());
+        assert_ne!(one.account(), program("one").account());
+        let expected = format!("token:{}", TokenHash::of("one"));
+        assert_eq!(program("one").account().to_string(), expected);
     }
 }

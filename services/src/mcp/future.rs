@@ -57,6 +57,8 @@ pub(super) enum State {
         contents: TemplatedFuture,
     },
     Completing(CompleteFuture),
+    // Boxed: replicas that share the selection are told, and that is rare.
+    Selecting(Pin<Box<dyn Future<Output = Bytes> + Send>>),
     // Boxed: one per client that listens, and it listens for long.
     Listening(Pin<Box<dyn Future<Output = Id> + Send>>),
 }
@@ -106,6 +108,10 @@ impl Future for ResponseFuture {
                 let proposed = ready!(proposed.as_mut().poll(cx));
                 let face = face.expect("only where a revision is negotiated");
                 Ok(negotiated::completed(face, proposed))
+            }
+            State::Selecting(result) => {
+                let result = ready!(result.as_mut().poll(cx));
+                Ok(Reply::stream(ResultBody::from(result)))
             }
             State::Listening(listened) => {
                 let subscription = ready!(listened.as_mut().poll(cx));

@@ -35,19 +35,19 @@ pub(super) fn answer(databases: &Databases, call: &Call) -> Result<State, Fault>
         return Ok(State::result(wire::nothing()));
     }
     let identity = call.head().extensions.get::<Identity>();
-    let result = if call.method() == LIST {
-        to_bytes(&databases.listing(identity))
-    } else {
-        select(databases, identity, &params::database(call)?)
-    };
-    Ok(State::result(result))
+    if call.method() == LIST {
+        return Ok(State::result(to_bytes(&databases.listing(identity))));
+    }
+    let name = params::database(call)?;
+    let selected = select(databases.clone(), identity.cloned(), name);
+    Ok(State::Selecting(Box::pin(selected)))
 }
 
-fn select(databases: &Databases, identity: Option<&Identity>, name: &str) -> Bytes {
-    to_bytes(&match databases.select(identity, name) {
+async fn select(databases: Databases, identity: Option<Identity>, name: String) -> Bytes {
+    to_bytes(&match databases.select(identity.as_ref(), &name).await {
         Ok(()) => Selected {
             success: true,
-            current: Some(name),
+            current: Some(&name),
             message: Some("Database selected successfully"),
             error: None,
         },

@@ -84,7 +84,7 @@ async fn select(
     if name.is_empty() {
         return Err(Refusal::invalid("Database name is required"));
     }
-    databases.choose(caller.identity(), &name).await?;
+    databases.select(caller.identity(), &name).await?;
     Ok(Json(Selected {
         success: true,
         current: name,

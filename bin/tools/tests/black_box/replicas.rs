@@ -120,6 +120,41 @@ fn a_session_and_what_it_selects_hold_for_the_next_request_at_any_replica() {
 }
 
 #[test]
+fn every_way_of_selecting_a_database_holds_for_statements_at_every_replica() {
+    let postgres = [Postgres::new(), Postgres::new(), Postgres::new()];
+    let names = ["one", "two", "three"];
+    let described = names.iter().zip(&postgres);
+    let described = described.map(|(name, postgres)| postgres.entry(name));
+    let fleet = Fleet::of(2, &postgres[0].url(), "", &described.collect::<String>());
+    let alice = fleet.clients[0].logged_in("alice", PASSWORD);
+    let through_mcp = |client: &Client, name: &str| {
+        let answer = client.call("svc/selectDatabase", &json!({"name": name}));
+        assert_eq!(answer["result"]["success"], true, "{answer}");
+        assert_eq!(answer["result"]["current"], name);
+    };
+    let ways: [(&str, &dyn Fn(&Client, &str)); 2] = [
+        ("/api/databases/select", &|client, name| {
+            select(client, name)
+        }),
+        ("svc/selectDatabase", &through_mcp),
+    ];
+    for turn in 0..6 {
+        let (way, select) = ways[turn % 2];
+        let at = turn % 3;
+        select(&alice.at(&fleet.clients[turn / 2 % 2]), names[at]);
+        for client in &fleet.clients {
+            let text = alice.at(client).query("SELECT current_database()");
+            assert!(text.ends_with(postgres[at].name()), "{way} {turn}: {text}");
+            let listed = alice.at(client).call("svc/listDatabases", &json!({}));
+            assert_eq!(listed["result"]["current"], names[at], "{way} {turn}");
+        }
+    }
+    // A session that has ended meanwhile selects nothing, and is told so.
+    postgres[0].run("DELETE FROM ziggurat.sessions");
+    assert_eq!(alice.post(SELECT, r#"{"name":"one"}"#).status, 401);
+}
+
+#[test]
 fn failed_logins_count_together_whichever_replica_they_went_to() {
     let postgres = Postgres::new();
     let fleet = Fleet::of(
@@ -248,6 +283,10 @@ fn while_the_state_database_is_away_known_sessions_go_on_and_nothing_hangs() {
     let answer = alice.post(SELECT, r#"{"name":"one"}"#);
     assert_eq!(answer.status, 503, "{answer:?}");
     assert_eq!(answer.json()["success"], false);
+    let answer = alice.call("svc/selectDatabase", &json!({"name": "one"}));
+    let refused = json!({"success": false,
+        "error": "Databases cannot be selected now, try again later"});
+    assert_eq!(answer["result"], refused);
     let answer = alice.get("/api/conversations");
     let failed = json!({"error": "Failed to list conversations"});
     assert_eq!((answer.status, answer.json()), (500, failed));

@@ -191,7 +191,7 @@ async fn a_change_is_seen_under_every_name_of_the_database() {
     let databases = Databases::new(fixture.pools.clone(), list);
     let reading = current(&databases);
     reading.metadata().await.expect("metadata");
-    databases.select(None, "writing").expect("there");
+    databases.select(None, "writing").await.expect("there");
     fixture.given("CREATE TABLE late (id int)").await;
     databases.changed(&current(&databases));
     let after = reading.metadata().await.expect("metadata");
@@ -225,7 +225,7 @@ async fn a_database_that_is_silent_delays_no_other() {
         Configured::new(fixture.describe(|_| {})),
     ];
     let databases = Databases::new(fixture.pools.clone(), list);
-    databases.select(None, "main").expect("there");
+    databases.select(None, "main").await.expect("there");
     let main = current(&databases);
     let warm = pin!(databases.warm());
     let asked = pin!(async {

@@ -125,7 +125,11 @@ async fn a_url_can_be_made_the_default_of_a_session() {
         "{text}"
     );
     bench.identity = None;
-    bench.databases.select(None, "main").expect("configured");
+    bench
+        .databases
+        .select(None, "main")
+        .await
+        .expect("configured");
     let (text, _) = bench.query("SELECT 1").await;
     assert!(
         text.starts_with("Failed to get database client: "),
