@@ -15,7 +15,8 @@ pub(crate) enum Expected {
 
 use Expected::{Harmless, Ours, OutOfTime, Theirs};
 
-/// `{canary}` is a folder PostgreSQL can write to.
+/// `{canary}` is a folder PostgreSQL can write to; `{comments}`, `{nested}` and `{signs}` are
+/// 40,000 comments or pairs of signs side by side.
 pub(crate) const CORPUS: &[(Expected, &str)] = &[
     // Plain writes.
     (Theirs, "INSERT INTO account VALUES (0, 'eve', 1e9)"),
@@ -313,6 +314,10 @@ pub(crate) const CORPUS: &[(Expected, &str)] = &[
         Harmless,
         "SELECT txid_current(), random(), clock_timestamp(), gen_random_uuid()",
     ),
+    // What PostgreSQL reads for minutes, and cannot be stopped.
+    (Ours, "SELECT 1{comments}"),
+    (Ours, "{nested} SELECT 1"),
+    (Ours, "SELECT {signs}1"),
     // Time and size.
     (OutOfTime, "SELECT pg_sleep(600)"),
     (OutOfTime, "SELECT ';', pg_sleep_for('10 minutes')"),

@@ -132,6 +132,9 @@ impl Stage {
     /// A text with the paths of this stage.
     pub(crate) fn written_out(&self, text: &str) -> String {
         text.replace("{canary}", &self.canary().to_string_lossy())
+            .replace("{comments}", &"/**/".repeat(40_000))
+            .replace("{nested}", &("/*".repeat(40_000) + &"*/".repeat(40_000)))
+            .replace("{signs}", &"+-".repeat(40_000))
     }
 
     fn canary(&self) -> PathBuf {

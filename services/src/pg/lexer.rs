@@ -39,6 +39,9 @@ pub use self::{
 pub struct Lexer<'a> {
     text: &'a str,
     at: usize,
+    /// The end of the run of operator characters that was looked at last.
+    operators_end: usize,
+    given_back: usize,
 }
 
 /// A piece of SQL.
@@ -67,7 +70,32 @@ impl<'a> Lexer<'a> {
     /// Starts at the beginning of a text.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        Self {
+            text,
+            at: 0,
+            operators_end: 0,
+            given_back: 0,
+        }
+    }
+
+    /// The number of bytes so far that PostgreSQL's lexer reads ahead and gives back.
+    ///
+    /// It reads the longest run of operator characters where an operator or a comment begins,
+    /// keeps little of it, and reads the rest again for the next one: `/**//**/…` and `+++…` cost
+    /// it the square of their length.
+    pub(crate) fn given_back(&self) -> usize {
+        self.given_back
+    }
+
+    /// Counts the run of operator characters that begins here, but for what is kept of it.
+    fn read_operators(&mut self, kept: usize) {
+        if self.operators_end <= self.at {
+            let rest = &self.text.as_bytes()[self.at..];
+            let length = rest.iter().position(|&byte| !is_operator(byte));
+            self.operators_end = self.at + length.unwrap_or(rest.len());
+        }
+        let run = self.operators_end - self.at;
+        self.given_back = self.given_back.saturating_add(run.saturating_sub(kept));
     }
 
     /// Where the next token may begin: the end of the one before.
@@ -116,6 +144,7 @@ impl<'a> Lexer<'a> {
         while let Some(byte) = self.peek(0) {
             match (byte, self.peek(1)) {
                 (b'/', Some(b'*')) => {
+                    self.read_operators(2);
                     depth += 1;
                     self.at += 2;
                 }
@@ -263,6 +292,9 @@ impl<'a> Iterator for Lexer<'a> {
             b'0'..=b'9' => self.number(),
             byte if is_tag(byte) => self.word(),
             byte => {
+                if is_operator(byte) {
+                    self.read_operators(1);
+                }
                 self.at += 1;
                 Token::Symbol(byte)
             }
@@ -277,6 +309,29 @@ fn is_space(byte: u8) -> bool {
 
 fn is_newline(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
+}
+
+/// A character of an operator, the set `op_chars` of PostgreSQL's `scan.l`.
+fn is_operator(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'~' | b'!'
+            | b'@'
+            | b'#'
+            | b'^'
+            | b'&'
+            | b'|'
+            | b'`'
+            | b'?'
+            | b'+'
+            | b'-'
+            | b'*'
+            | b'/'
+            | b'%'
+            | b'<'
+            | b'>'
+            | b'='
+    )
 }
 
 /// A character of a word or of the tag of a dollar quote.

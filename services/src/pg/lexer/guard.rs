@@ -41,6 +41,13 @@ pub enum Refusal {
         /// What that does.
         danger: Danger,
     },
+    /// PostgreSQL would read the text again for each of its comments or operators, and cannot be
+    /// stopped while it reads.
+    #[error(
+        "query rejected: too many comments or operators follow each other directly, leave them \
+         out or put spaces between them"
+    )]
+    Operators,
     /// A name is written in a way that is not read here.
     #[error("query rejected: UESCAPE is not supported in names, write the name as it is")]
     Escape,

@@ -33,6 +33,7 @@
 //! | `COPY` with a file or a program, LOAD | we | we |
 //! | functions that reach files, the network, other sessions, the server, replication | we | we |
 //! | functions that write large objects or pages in place, take locks that stay, change settings, or run a text as SQL (`query_to_xml`, `ts_stat`) | we | allowed |
+//! | comments or operators side by side by the thousands, which PostgreSQL cannot stop reading | we | we |
 //! | a sleep, an endless join | its time limit | its time limit |
 //!
 //! [`with_dangerous_functions`](Policy::with_dangerous_functions) lifts what stands in the rows
@@ -150,7 +151,8 @@ impl Policy {
         }
         let mut reader = Reader::new(self);
         let mut has_ended = false;
-        for token in Lexer::new(text) {
+        let mut lexer = Lexer::new(text);
+        while let Some(token) = lexer.next() {
             if token == Token::Symbol(b';') {
                 has_ended = true;
                 reader.finish()?;
@@ -161,7 +163,11 @@ impl Policy {
                 reader.read(token)?;
             }
         }
-        reader.finish()
+        reader.finish()?;
+        if lexer.given_back() > MAX_GIVEN_BACK {
+            return Err(Refusal::Operators);
+        }
+        Ok(())
     }
 
     /// Whether it lets everything pass that PostgreSQL would.
@@ -216,6 +222,10 @@ impl fmt::Display for Danger {
         })
     }
 }
+
+/// The most bytes of a text that PostgreSQL's lexer may read again, some tenths of a second: it
+/// looks neither at a cancellation nor at `statement_timeout`.
+const MAX_GIVEN_BACK: usize = 32 << 20;
 
 /// Names of functions; a star stands for any end of a name.
 ///

@@ -1,3 +1,5 @@
+mod given_back;
+
 use proptest::prelude::*;
 
 use super::{
