@@ -2,7 +2,7 @@
 
 use crate::{
     mcp::{Property, Schema, Structure, Text},
-    pg::scalar::Scalar,
+    pg::{scalar::Scalar, tsv},
 };
 
 /// Rows as the structure of a result, as many as fit.
@@ -32,7 +32,9 @@ impl Table {
                 "rows",
                 Property::rows(
                     "The rows, a value for each column. Numbers that lose no digits in JSON are \
-                     numbers; what JSON has no form for is text, as PostgreSQL prints it.",
+                     numbers; timestamps are those of RFC 3339, without an offset where the \
+                     type has no time zone; what else JSON has no form for is text, as PostgreSQL \
+                     prints it.",
                 ),
             )
             .with_required(
@@ -128,12 +130,15 @@ impl Table {
             Scalar::Bool(true) => self.json.push_json("true"),
             Scalar::Bool(false) => self.json.push_json("false"),
             Scalar::Number(number) => self.json.push_json(number),
-            Scalar::Text(text) => {
-                self.json.push_json("\"");
-                self.json.push_str(text);
-                self.json.push_json("\"");
-            }
+            Scalar::Timestamp(text) => self.quote(|json| tsv::write_timestamp(json, text)),
+            Scalar::Text(text) => self.quote(|json| json.push_str(text)),
         }
+    }
+
+    fn quote(&mut self, write: impl FnOnce(&mut Text)) {
+        self.json.push_json("\"");
+        write(&mut self.json);
+        self.json.push_json("\"");
     }
 }
 
@@ -167,15 +172,15 @@ mod tests {
             &mut table,
             &[&[
                 Scalar::Number("1e-07"),
-                Scalar::Bool(false),
-                Scalar::Text(""),
+                Scalar::Timestamp("2024-01-31 13:34:56+01"),
+                Scalar::Timestamp("2024-01-31 12:34:56"),
             ]],
         );
         assert_eq!(
             read(table.finish(true)),
             json!({
                 "columns": ["a", "a", "q\"\n"],
-                "rows": [[null, true, "b\\\t\u{1}é"], [1e-7, false, ""]],
+                "rows": [[null, true, "b\\\t\u{1}é"], [1e-7, "2024-01-31T12:34:56Z", "2024-01-31T12:34:56"]],
                 "row_count": 2,
                 "truncated": true,
             })

@@ -1,7 +1,8 @@
 //! Values as a program reads them: what JSON has a form for, and text for the rest.
 //!
 //! Truth values, whole numbers that every reader of JSON holds exactly, and finite numbers of
-//! floating point are what they are. Everything else is the text PostgreSQL prints: digits of a
+//! floating point are what they are. Timestamps are written as in [`tsv`](super::tsv). Everything
+//! else is the text PostgreSQL prints: digits of a
 //! `numeric` or of a JSON document are worth more than a number that lost some of them.
 //!
 //! ```
@@ -26,6 +27,8 @@ pub enum Scalar<'a> {
     Bool(bool),
     /// A number, written as JSON has it.
     Number(&'a str),
+    /// A timestamp as PostgreSQL prints it, which is shown in the form of RFC 3339.
+    Timestamp(&'a str),
     /// Anything else, as PostgreSQL prints it.
     Text(&'a str),
 }
@@ -44,6 +47,7 @@ impl<'a> Scalar<'a> {
             (INT2 | INT4 | FLOAT4 | FLOAT8, number) if is_json_number(number) => {
                 Self::Number(number)
             }
+            (TIMESTAMP | TIMESTAMPTZ, text) => Self::Timestamp(text),
             (_, text) => Self::Text(text),
         }
     }
@@ -55,6 +59,8 @@ const INT2: u32 = 21;
 const INT4: u32 = 23;
 const FLOAT4: u32 = 700;
 const FLOAT8: u32 = 701;
+const TIMESTAMP: u32 = 1114;
+const TIMESTAMPTZ: u32 = 1184;
 
 fn is_exact(number: &str) -> bool {
     let number = number.parse::<i64>();
@@ -66,7 +72,7 @@ mod tests {
     use futures_util::TryStreamExt as _;
 
     use super::{
-        Scalar::{Bool, Null, Number, Text},
+        Scalar::{Bool, Null, Number, Text, Timestamp},
         *,
     };
     use crate::pg::{fixture::Fixture, statement::Statement};
@@ -114,7 +120,7 @@ mod tests {
         ("'\\x0102'::bytea", Text("\\x0102")),
         (
             "timestamptz '2024-01-31 12:34:56+00'",
-            Text("2024-01-31 12:34:56+00"),
+            Timestamp("2024-01-31 12:34:56+00"),
         ),
         ("date 'infinity'", Text("infinity")),
         ("ROW(1, NULL, 'a')", Text("(1,,a)")),

@@ -1,7 +1,8 @@
 //! Writes values as tab-separated text.
 //!
 //! A field is what PostgreSQL prints, with these exceptions: NULL is empty, booleans are
-//! `true` and `false`, timestamps have the form of RFC 3339, JSON has no white space and a JSON
+//! `true` and `false`, timestamps have the form of RFC 3339, in UTC if they have a time zone and
+//! without an offset if they have none, JSON has no white space and a JSON
 //! string no quotes, and an array is a JSON array. Tabs and line breaks inside a field become
 //! `\t`, `\n` and `\r`; backslashes stay as they are.
 //!
@@ -21,6 +22,8 @@ mod array;
 mod json;
 #[cfg(test)]
 mod tests;
+
+use jiff::{SignedDuration, civil::DateTime};
 
 use super::kind::Kind;
 use crate::scan;
@@ -158,26 +161,47 @@ fn boolean(text: &str) -> &str {
     }
 }
 
-/// Writes `2024-01-31 12:34:56.5+00` as `2024-01-31T12:34:56.5Z`.
+/// Writes a timestamp as [`write_value`] does.
+pub(crate) fn write_timestamp(out: &mut impl Line, text: &str) {
+    put_timestamp(&mut Field(out), text);
+}
+
+/// Writes `2024-01-31 12:34:56.5+00` as `2024-01-31T12:34:56.5Z`, and what has no offset, a
+/// `timestamp` without time zone, as `2024-01-31T12:34:56.5`.
 ///
 /// What RFC 3339 has no form for stays as PostgreSQL prints it: infinity, years before Christ,
-/// offsets with seconds, another `DateStyle`.
+/// another `DateStyle`.
 fn put_timestamp(out: &mut impl Put, text: &str) {
     let Some((date, time, zone)) = split_timestamp(text) else {
         return out.put(text);
     };
+    if !matches!(zone, "" | "+00") {
+        // The session is in another time zone.
+        return match in_utc(date, time, zone) {
+            Some(instant) => out.put_plain(&instant),
+            None => out.put(text),
+        };
+    }
     out.put_plain(date);
     out.put_plain("T");
     out.put_plain(time);
-    match zone {
-        "" | "+00" => out.put_plain("Z"),
-        _ => {
-            out.put_plain(zone);
-            if zone.len() == 3 {
-                out.put_plain(":00");
-            }
-        }
+    if !zone.is_empty() {
+        out.put_plain("Z");
     }
+}
+
+fn in_utc(date: &str, time: &str, zone: &str) -> Option<String> {
+    let (whole, fraction) = time.split_at_checked(8)?;
+    let local: DateTime = format!("{date}T{whole}").parse().ok()?;
+    let units = zone.get(1..)?.split(':').zip([3600, 60, 1]);
+    let seconds = units.map(|(count, unit)| Some(count.parse::<i64>().ok()? * unit));
+    let offset = SignedDuration::from_secs(seconds.sum::<Option<i64>>()?);
+    let utc = if zone.starts_with('-') {
+        local.checked_add(offset).ok()?
+    } else {
+        local.checked_sub(offset).ok()?
+    };
+    (utc.year() >= 0).then(|| format!("{utc}{fraction}Z"))
 }
 
 fn split_timestamp(text: &str) -> Option<(&str, &str, &str)> {
@@ -193,8 +217,10 @@ fn split_timestamp(text: &str) -> Option<(&str, &str, &str)> {
     let is_time = looks_like(whole, b"00:00:00")
         && (fraction.is_empty()
             || fraction.len() > 1 && fraction.starts_with('.') && are_digits(&fraction[1..]));
-    let is_zone =
-        zone.is_empty() || looks_like(&zone[1..], b"00") || looks_like(&zone[1..], b"00:00");
+    let is_zone = zone.is_empty()
+        || looks_like(&zone[1..], b"00")
+        || looks_like(&zone[1..], b"00:00")
+        || looks_like(&zone[1..], b"00:00:00");
     (is_date && is_time && is_zone).then_some((date, time, zone))
 }
 

@@ -58,10 +58,10 @@ const VALUES: &[(&str, &str)] = &[
     ("'12.34'::money", "$12.34"),
     ("date '2024-01-31'", "2024-01-31"),
     ("date 'infinity'", "infinity"),
-    ("timestamp '2024-01-31 12:34:56'", "2024-01-31T12:34:56Z"),
+    ("timestamp '2024-01-31 12:34:56'", "2024-01-31T12:34:56"),
     (
         "timestamp '2024-01-31 12:34:56.789'",
-        "2024-01-31T12:34:56.789Z",
+        "2024-01-31T12:34:56.789",
     ),
     ("timestamp '-infinity'", "-infinity"),
     (
@@ -153,6 +153,10 @@ const VALUES: &[(&str, &str)] = &[
         "ARRAY[timestamptz '2024-01-31 12:34:56+00']",
         r#"["2024-01-31T12:34:56Z"]"#,
     ),
+    (
+        "ARRAY[timestamp '2024-01-31 12:34:56', NULL]",
+        r#"["2024-01-31T12:34:56",null]"#,
+    ),
     ("ARRAY[date '2024-01-31']", r#"["2024-01-31"]"#),
     (r#"ARRAY['{"a": "b c"}'::jsonb]"#, r#"["{\"a\":\"b c\"}"]"#),
     (
@@ -212,17 +216,18 @@ async fn names_of_columns_are_escaped_like_values() {
 }
 
 #[test]
-fn timestamps_in_other_forms_stay_as_they_are() {
+fn timestamps_are_shown_in_utc_and_other_forms_stay_as_they_are() {
     let cases = [
-        ("2024-01-31 12:34:56+05:30", "2024-01-31T12:34:56+05:30"),
-        ("2024-01-31 12:34:56-03", "2024-01-31T12:34:56-03:00"),
-        (
-            "1800-01-01 00:00:00+00:19:32",
-            "1800-01-01 00:00:00+00:19:32",
-        ),
+        ("2024-01-31 12:34:56+05:30", "2024-01-31T07:04:56Z"),
+        ("2024-01-31 22:34:56.125-03", "2024-02-01T01:34:56.125Z"),
+        ("2024-01-01 00:00:00+01", "2023-12-31T23:00:00Z"),
+        ("1800-01-01 00:00:00+00:19:32", "1799-12-31T23:40:28Z"),
+        ("0001-01-01 00:00:00+01", "0000-12-31T23:00:00Z"),
+        ("10000-01-01 00:00:00+01", "10000-01-01 00:00:00+01"),
         ("31.01.2024 12:34:56 CET", "31.01.2024 12:34:56 CET"),
         ("Wed Jan 31 12:34:56 2024", "Wed Jan 31 12:34:56 2024"),
-        ("10000-01-01 00:00:00", "10000-01-01T00:00:00Z"),
+        ("10000-01-01 00:00:00", "10000-01-01T00:00:00"),
+        ("10000-01-01 00:00:00+00", "10000-01-01T00:00:00Z"),
         ("2024-01-31 12:34:56+", "2024-01-31 12:34:56+"),
         ("é", "é"),
         ("", ""),
@@ -230,6 +235,26 @@ fn timestamps_in_other_forms_stay_as_they_are() {
     for (text, expected) in cases {
         assert_eq!(written(TIMESTAMPTZ, text), expected, "{text}");
     }
+}
+
+#[tokio::test]
+async fn a_time_zone_of_the_call_changes_no_instant_and_gives_a_timestamp_none() {
+    let fixture = Fixture::new().await;
+    let pool = fixture.writable();
+    let (answer, _) = ask(
+        &pool,
+        "SET LOCAL timezone = 'Europe/Berlin';
+         SELECT timestamptz '2024-01-31 12:34:56.5+00' AS a, timestamptz '2024-07-31 00:00+00' AS b,
+                timestamptz '1800-01-01 00:00+00' AS c, timestamp '2024-01-31 12:34:56.5' AS d,
+                ARRAY[timestamptz '2024-01-31 12:34:56.5+00'] AS e",
+    )
+    .await
+    .expect("a result");
+    assert_eq!(
+        answer,
+        "a\tb\tc\td\te\n2024-01-31T12:34:56.5Z\t2024-07-31T00:00:00Z\t1800-01-01T00:00:00Z\t\
+         2024-01-31T12:34:56.5\t[\"2024-01-31T12:34:56.5Z\"]"
+    );
 }
 
 #[test]
