@@ -83,6 +83,13 @@ pub enum Event<'a> {
         /// Why.
         reason: &'a str,
     },
+    /// A symbolic link is not followed. What the file held under its name goes.
+    LeftOut {
+        /// Its name.
+        name: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
     /// A document is gone, and its chunks with it.
     Removed {
         /// Its name.
@@ -154,6 +161,9 @@ impl<'a, E: Embed> Builder<'a, E> {
         mut watch: impl FnMut(Event<'_>),
     ) -> Result<Outcome, BuildError> {
         let found = Found::search(folders)?;
+        for (name, reason) in &found.left_out {
+            watch(Event::LeftOut { name, reason });
+        }
         let at = |error| BuildError::Base {
             path: file.to_owned(),
             error,
@@ -304,7 +314,7 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
     async fn write(&mut self, source: &Source, content: &Content) -> Result<(), Stopped> {
         let name = &*source.name;
         let document = Document::read(source.kind, &content.text);
-        let title = document.title.or_else(|| title_of(&source.path));
+        let title = document.title.or_else(|| title_of(Path::new(name)));
         let chunks: Vec<_> = document
             .sections
             .iter()

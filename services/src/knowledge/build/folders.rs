@@ -27,12 +27,15 @@ pub(super) struct Found {
     pub(super) sources: Vec<Source>,
     /// What could not be looked into, and why.
     pub(super) skipped: Vec<(String, String)>,
+    /// Links that are not followed, and why.
+    pub(super) left_out: Vec<(String, &'static str)>,
 }
 
 // === impl Found ===
 
 impl Found {
-    /// Looks for documents. Hidden files are left alone, and links to folders not followed.
+    /// Looks for documents. Hidden files are left alone. A symbolic link is followed to a file
+    /// below the same folder only: a link out of it would publish files of the machine.
     pub(super) fn search(folders: &[PathBuf]) -> Result<Self, BuildError> {
         let mut roots: Vec<(PathBuf, String)> = Vec::new();
         for folder in folders {
@@ -58,13 +61,13 @@ impl Found {
         }
         let mut found = Self::default();
         for (path, name) in &roots {
-            found.folder(path, name, 0);
+            found.folder(path, path, name, 0);
         }
         found.sources.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
     }
 
-    fn folder(&mut self, folder: &Path, name: &str, depth: usize) {
+    fn folder(&mut self, root: &Path, folder: &Path, name: &str, depth: usize) {
         let mut skip = |name: &str, reason: String| self.skipped.push((name.to_owned(), reason));
         if depth > MAX_DEPTH {
             return skip(name, format!("more than {MAX_DEPTH} folders deep"));
@@ -89,17 +92,38 @@ impl Found {
             let name = format!("{name}/{own}");
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.folder(&path, &name, depth + 1);
-                continue;
+                self.folder(root, &path, &name, depth + 1);
+            } else {
+                self.file(root, &path, name);
             }
-            let Some(kind) = Kind::of(&path) else {
-                continue;
-            };
-            match fs::metadata(&path) {
-                Ok(file) if file.is_file() => self.sources.push(Source { path, name, kind }),
-                Ok(_) => {}
-                Err(error) => self.skipped.push((name, error.to_string())),
+        }
+    }
+
+    fn file(&mut self, root: &Path, path: &Path, name: String) {
+        let kind = Kind::of(path);
+        let path = match fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(error) => {
+                let skipped = kind.map(|_| (name, error.to_string()));
+                return self.skipped.extend(skipped);
             }
+        };
+        let is_folder = path.is_dir();
+        if !is_folder && kind.is_none() {
+            return;
+        }
+        if !path.starts_with(root) {
+            return self
+                .left_out
+                .push((name, "the link leads out of the folder"));
+        }
+        if is_folder {
+            return self
+                .left_out
+                .push((name, "links to folders are not followed"));
+        }
+        if let Some(kind) = kind.filter(|_| path.is_file()) {
+            self.sources.push(Source { path, name, kind });
         }
     }
 }

@@ -216,6 +216,42 @@ async fn what_cannot_be_read_is_named_and_what_was_known_of_it_stays() {
 }
 
 #[tokio::test]
+async fn links_out_of_the_folder_are_named_and_never_followed() {
+    let desk = Desk::with(&[("a.md", "one"), ("deep/b.md", "two"), ("was.md", "before")]);
+    let letters = Letters::default();
+    desk.build(&letters).await.expect("built");
+    let outside = desk.folder.path().join("docs-secret");
+    fs::create_dir(&outside).expect("a folder");
+    fs::write(outside.join("key.md"), "outside words").expect("written");
+    fs::remove_file(desk.path("was.md")).expect("removed");
+    let link = |target: PathBuf, name: &str| {
+        std::os::unix::fs::symlink(target, desk.path(name)).expect("linked");
+    };
+    link(outside.join("key.md"), "was.md");
+    link("../../docs-secret/key.md".into(), "deep/up.txt");
+    link(outside.clone(), "folder");
+    link("deep".into(), "same");
+    link("deep/b.md".into(), "again.md");
+    link(outside.join("key.png"), "picture.png");
+    let built = desk.build(&letters).await.expect("built");
+    // The link to a document of the folder is that document.
+    assert_eq!(built, outcome(0, 3, 1, 0, 2));
+    let texts = desk.texts(Provider::OpenAi).await;
+    let all = texts.into_values().flatten().collect::<Vec<_>>().join("|");
+    assert!(!all.contains("outside") && !all.contains("before"), "{all}");
+    let log = desk.log.lock().expect("whole").join("\n");
+    for (name, reason) in [
+        ("docs/was.md", "the link leads out of the folder"),
+        ("docs/deep/up.txt", "the link leads out of the folder"),
+        ("docs/folder", "the link leads out of the folder"),
+        ("docs/same", "links to folders are not followed"),
+    ] {
+        let line = format!("LeftOut {{ name: \"{name}\", reason: \"{reason}\" }}");
+        assert!(log.contains(&line), "{line} in {log}");
+    }
+}
+
+#[tokio::test]
 async fn nothing_to_build_from_changes_nothing() {
     let desk = Desk::with(&[("a.md", "one")]);
     let letters = Letters::default();

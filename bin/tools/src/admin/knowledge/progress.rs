@@ -45,7 +45,7 @@ impl<'c, 'a> Progress<'c, 'a> {
             Event::Written { name, chunks } => {
                 (Some(format!("{}: {chunks} chunks", plain(name))), name)
             }
-            Event::Skipped { name, reason } => (
+            Event::Skipped { name, reason } | Event::LeftOut { name, reason } => (
                 Some(format!("{}: skipped, {}", plain(name), plain(reason))),
                 name,
             ),
@@ -97,7 +97,11 @@ impl<'c, 'a> Progress<'c, 'a> {
 mod tests {
     use super::*;
 
-    const EVENTS: [Event<'_>; 5] = [
+    const EVENTS: [Event<'_>; 6] = [
+        Event::LeftOut {
+            name: "docs/z.md",
+            reason: "the link leads out of the folder",
+        },
         Event::Begun { documents: 2 },
         Event::Kept { name: "docs/a.md" },
         Event::Embedded { name: "docs/b.md" },
@@ -130,7 +134,8 @@ mod tests {
     fn without_a_screen_there_is_a_line_for_what_happens() {
         assert_eq!(
             shown(false),
-            "docs/ [2Jc.md: skipped, it is not UTF-8\ndocs/d.md: removed\n"
+            "docs/z.md: skipped, the link leads out of the folder\n\
+             docs/ [2Jc.md: skipped, it is not UTF-8\ndocs/d.md: removed\n"
         );
     }
 
@@ -139,7 +144,7 @@ mod tests {
         let text = shown(true);
         let bars: Vec<_> = text.split(AGAIN).collect();
         assert_eq!(
-            bars[2],
+            bars[3],
             format!(
                 "[{}{}] 1/2 documents, 0 chunks  docs/a.md",
                 "#".repeat(12),
@@ -147,10 +152,10 @@ mod tests {
             )
         );
         assert!(
-            bars[3].ends_with("] 1/2 documents, 1 chunks  docs/b.md"),
+            bars[4].ends_with("] 1/2 documents, 1 chunks  docs/b.md"),
             "{text:?}"
         );
-        assert!(bars[4].starts_with("docs/ [2Jc.md: skipped"), "{text:?}");
+        assert!(bars[5].starts_with("docs/ [2Jc.md: skipped"), "{text:?}");
         assert!(text.ends_with(AGAIN), "{text:?}");
     }
 }
