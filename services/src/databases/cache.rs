@@ -23,7 +23,8 @@ use tracing::warn;
 
 use crate::pg::{database::Database, error::QueryError, lease::Pools, metadata::Metadata};
 
-/// How long a call waits for a database that is being read for the first time.
+/// Longest wait of a call for a connection to read by. With a connection the call waits until the
+/// tables are read, which `query_timeout` limits.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is known of a database.
@@ -45,6 +46,8 @@ struct State {
     loading: Option<WeakShared<Load>>,
     /// Set while the server starts.
     warming: Option<WeakShared<Load>>,
+    /// Set once there is a connection to read by.
+    is_connected: bool,
     was_loaded: bool,
     /// Counts the changes: what was begun before one is not kept after it.
     edition: u64,
@@ -57,7 +60,9 @@ struct Snapshot {
 }
 
 // Boxed: one per load.
-type Load = Pin<Box<dyn Future<Output = Result<Arc<Metadata>, Arc<QueryError>>> + Send>>;
+type Load = Pin<Box<dyn Future<Output = Loaded> + Send>>;
+
+type Loaded = Result<Arc<Metadata>, Arc<QueryError>>;
 
 /// Why nothing is known of the tables of a database.
 #[derive(Clone, Debug, Error)]
@@ -108,10 +113,18 @@ impl Cache {
         let loaded = if is_patient {
             load.await
         } else {
-            let waited = time::timeout(PATIENCE, load).await;
-            waited.map_err(|_| MetadataError::NotReady)?
+            self.wait(load).await?
         };
         loaded.map_err(MetadataError::Load)
+    }
+
+    /// Waits for what is read for the first time.
+    async fn wait(&self, mut load: Shared<Load>) -> Result<Loaded, MetadataError> {
+        match time::timeout(PATIENCE, &mut load).await {
+            Ok(loaded) => Ok(loaded),
+            Err(_) if self.state().is_connected => Ok(load.await),
+            Err(_) => Err(MetadataError::NotReady),
+        }
     }
 
     /// Reads it while the server starts; statements wait for that.
@@ -139,10 +152,7 @@ impl Cache {
             state.warming.as_ref().and_then(WeakShared::upgrade)
         };
         match warming {
-            Some(load) => match time::timeout(PATIENCE, load).await {
-                Ok(_) => Ok(()),
-                Err(_) => Err(MetadataError::NotReady),
-            },
+            Some(load) => self.wait(load).await.map(drop),
             None => Ok(()),
         }
     }
@@ -157,6 +167,7 @@ impl Cache {
 
     fn begin(self: &Arc<Self>, state: &mut State, pools: &Pools) -> Shared<Load> {
         let (cache, pools, edition) = (Arc::clone(self), pools.clone(), state.edition);
+        state.is_connected = false;
         let load: Load = Box::pin(async move {
             let since = Instant::now();
             let read = cache.read(&pools).await.map(Arc::new);
@@ -172,7 +183,11 @@ impl Cache {
     async fn read(&self, pools: &Pools) -> Result<Metadata, QueryError> {
         let visit = Visit::new(pools);
         let pool = pools.pool(&visit.key, &self.database);
-        let read = async { Metadata::load(pool.lease().await?).await };
+        let read = async {
+            let lease = pool.lease().await?;
+            self.state().is_connected = true;
+            Metadata::load(lease).await
+        };
         read.await.inspect_err(|error| {
             warn!(
                 error = error as &dyn Error,

@@ -38,11 +38,11 @@ impl Current {
         &self.pool
     }
 
-    /// Waits while the server starts and reads this database for the first time, three seconds
-    /// at most. Whether it can be reached at all is for the statement to find out.
+    /// Waits while the server starts and reads this database for the first time. Whether it can be
+    /// reached at all is for the statement to find out.
     ///
     /// # Errors
-    /// [`MetadataError::NotReady`], when it takes longer.
+    /// [`MetadataError::NotReady`], when there is no connection after three seconds.
     pub async fn ready(&self) -> Result<(), MetadataError> {
         self.cache.ready().await
     }
@@ -50,10 +50,10 @@ impl Current {
     /// Its tables, as they were at most `metadata_ttl` ago.
     ///
     /// They are read when they are not known, for all who ask at the time; those who join the
-    /// first reading wait three seconds at most.
+    /// first reading wait three seconds at most for its connection.
     ///
     /// # Errors
-    /// When that fails, or takes longer.
+    /// When that fails, or there is no connection.
     pub async fn metadata(&self) -> Result<Arc<Metadata>, MetadataError> {
         let max_age = self.database().settings().metadata_ttl;
         self.cache.metadata(&self.pools, max_age).await

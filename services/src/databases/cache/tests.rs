@@ -239,7 +239,7 @@ async fn a_database_that_is_silent_delays_no_other() {
 }
 
 #[tokio::test]
-async fn a_call_waits_for_the_first_reading_but_not_for_long() {
+async fn a_call_does_not_wait_long_for_a_database_that_is_silent() {
     let fixture = Fixture::new().await;
     let silence = Silence::new().await;
     let databases = databases(&fixture, |settings| silence.stand_in(settings));
@@ -266,6 +266,27 @@ async fn a_call_waits_for_the_first_reading_but_not_for_long() {
     assert!(asking.ready().await.is_ok());
     let error = asking.metadata().await.expect_err("it is silent");
     assert!(matches!(error, MetadataError::Load(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_call_waits_as_long_as_a_first_reading_takes() {
+    let mut fixture = Fixture::new().await;
+    let databases = databases(&fixture, |_| {});
+    let holder = hold(&fixture).await;
+    let mut warm = Box::pin(databases.warm());
+    until(&mut fixture, WAITING, 1, &mut warm).await;
+    let asking = current(&databases);
+    let mut calls = Box::pin(async {
+        let (ready, metadata) = tokio::join!(asking.ready(), asking.metadata());
+        ready?;
+        metadata
+    });
+    time::pause();
+    let waited = time::timeout(2 * PATIENCE, &mut calls).await;
+    assert!(waited.is_err(), "it is still being read: {waited:?}");
+    time::resume();
+    let_go(holder).await;
+    calls.await.expect("metadata");
 }
 
 #[tokio::test]
