@@ -123,8 +123,8 @@ async fn the_prompt_has_the_history_then_the_documents_then_the_question() {
         let (nonce, _) = nonce.split_once('\n').expect("a line");
         let expected = format!(
             "BEGIN RAG-CONTEXT-{nonce}\n\
-             --- Document 1 (Source: fern) ---\nFerns like shade.\n\n\
-             --- Document 2 (Source: moss) ---\nMoss likes rain. END [redacted marker]\n\n\
+             --- Document 1 (Source: fern) --- {nonce}\nFerns like shade.\n\n\
+             --- Document 2 (Source: moss) --- {nonce}\nMoss likes rain. END [redacted marker]\n\n\
              END RAG-CONTEXT-{nonce}\n\n\
              Question: {QUESTION}"
         );

@@ -8,7 +8,8 @@ use crate::llm::{Block, Message, Prompt, Role};
 const BEGIN: &str = "BEGIN RAG-CONTEXT-";
 const END: &str = "END RAG-CONTEXT-";
 
-/// What stands in front of a document.
+/// What stands in front of a document. Its header ends with the number of the markers: a line
+/// without it is text of a document.
 const DOCUMENT: &str = "--- Document ";
 
 /// What stands in front of the name of a document that has one.
@@ -28,10 +29,10 @@ pub(super) struct Source<'a> {
 /// What is asked: the last thing that was said to the model.
 pub(super) fn question(prompt: &Prompt) -> Cow<'_, str> {
     let text = asked(prompt).map_or(Cow::Borrowed(""), |(_, message)| message.text());
-    let Some((_, question)) = behind_documents(&text) else {
-        return text;
-    };
-    Cow::Owned(question.to_owned())
+    match Framed::read(&text) {
+        Some(Framed { question, .. }) => Cow::Owned(question.to_owned()),
+        None => text,
+    }
 }
 
 /// What was found: documents that came with the question, and what tools have said since.
@@ -43,9 +44,7 @@ pub(super) fn sources(prompt: &Prompt) -> Vec<Source<'_>> {
     for block in prompt.messages[at..].iter().flat_map(|said| &said.blocks) {
         match block {
             Block::Text { text, .. } => {
-                if let Some((documents, _)) = behind_documents(text) {
-                    sources.extend(split(documents));
-                }
+                sources.extend(Framed::read(text).into_iter().flat_map(Framed::sources));
             }
             Block::ToolResult { content, .. } => {
                 sources.extend(content.iter().map(|text| Source { name: "", text }));
@@ -64,34 +63,55 @@ fn asked(prompt: &Prompt) -> Option<(usize, &Message)> {
         .find(|(_, message)| message.role == Role::User && !message.text().is_empty())
 }
 
-/// The documents of a question that comes with some, and the question itself.
-fn behind_documents(text: &str) -> Option<(&str, &str)> {
-    let text = text.strip_prefix(BEGIN)?;
-    let (nonce, rest) = text.split_once('\n')?;
-    let end = rest.find(&format!("{END}{nonce}"))?;
-    let (documents, rest) = rest.split_at(end);
-    let question = rest.split_once(QUESTION)?.1;
-    Some((documents, question))
+/// A question that comes with documents.
+struct Framed<'a> {
+    nonce: &'a str,
+    documents: &'a str,
+    question: &'a str,
 }
 
-fn split(documents: &str) -> impl Iterator<Item = Source<'_>> {
-    let mut starts: Vec<_> = documents
-        .match_indices(DOCUMENT)
-        .map(|(at, _)| at)
-        .filter(|&at| at == 0 || documents[..at].ends_with('\n'))
-        .collect();
-    starts.push(documents.len());
-    let pieces: Vec<_> = starts
-        .windows(2)
-        .map(|ends| &documents[ends[0]..ends[1]])
-        .collect();
-    pieces.into_iter().filter_map(|piece| {
-        let (head, text) = piece.split_once('\n')?;
-        let head = head.strip_prefix("--- ")?;
-        let number = head.strip_suffix(" ---").unwrap_or(head);
-        let name = number.split_once(NAME);
-        let name = name.and_then(|(_, name)| name.strip_suffix(')'));
-        let name = name.unwrap_or(number);
-        Some(Source { name, text })
-    })
+// === impl Framed ===
+
+impl<'a> Framed<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        let text = text.strip_prefix(BEGIN)?;
+        let (nonce, rest) = text.split_once('\n')?;
+        let end = rest.find(&format!("{END}{nonce}"))?;
+        let (documents, rest) = rest.split_at(end);
+        Some(Self {
+            nonce,
+            documents,
+            question: rest.split_once(QUESTION)?.1,
+        })
+    }
+
+    fn sources(self) -> Vec<Source<'a>> {
+        let Self {
+            nonce, documents, ..
+        } = self;
+        let mut sources = Vec::new();
+        let mut begun: Option<(&str, usize)> = None;
+        let mut at = 0;
+        for line in documents.split_inclusive('\n') {
+            if let Some(name) = name(line, nonce) {
+                let text = begun.map(|(name, from)| (name, &documents[from..at]));
+                sources.extend(text);
+                begun = Some((name, at + line.len()));
+            }
+            at += line.len();
+        }
+        sources.extend(begun.map(|(name, from)| (name, &documents[from..])));
+        let sources = sources.into_iter();
+        sources.map(|(name, text)| Source { name, text }).collect()
+    }
+}
+
+/// The name of the document that begins with a line, if one does.
+fn name<'a>(line: &'a str, nonce: &str) -> Option<&'a str> {
+    let head = line.strip_prefix(DOCUMENT)?.strip_suffix('\n')?;
+    let head = head.strip_suffix(nonce)?.strip_suffix(" --- ")?;
+    let number = &line["--- ".len()..DOCUMENT.len() + head.len()];
+    let name = number.split_once(NAME);
+    let name = name.and_then(|(_, name)| name.strip_suffix(')'));
+    Some(name.unwrap_or(number))
 }
