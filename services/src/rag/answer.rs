@@ -11,6 +11,9 @@ use super::{
 };
 use crate::llm::Deadline;
 
+/// The longest text of a source, in characters: a row may be a book.
+const LONGEST: usize = 16_384;
+
 /// What a pipeline answers.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = QueryResponse)]
@@ -23,6 +26,10 @@ pub(super) struct Answered {
     sources: Vec<Source>,
     /// What the provider counted for this answer.
     tokens_used: u64,
+    /// The reason why something that was asked for is missing, such as sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    notice: Option<&'static str>,
 }
 
 /// Something that was found.
@@ -32,7 +39,8 @@ struct Source {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     id: Option<String>,
-    /// Its whole text.
+    /// Its text. A text of more than 16,384 characters is cut there and ends with `…`.
+    #[schema(max_length = 16384)]
     content: String,
     /// How well it fits; more is better.
     score: f64,
@@ -53,12 +61,17 @@ async fn answer_by(
     deadline: Deadline,
 ) -> Result<Answered, Failure> {
     let shows_sources = pipeline.shows_sources(&ask);
+    let (shows_sources, notice) = match shows_sources {
+        Ok(shows_sources) => (shows_sources, None),
+        Err(notice) => (false, Some(notice)),
+    };
     let passages = pipeline.find(&ask, deadline).await?;
     if passages.is_empty() {
         return Ok(Answered {
             answer: NOTHING.to_owned(),
             sources: Vec::new(),
             tokens_used: 0,
+            notice,
         });
     }
     let prompt = pipeline.prompt(&mut ask, &passages)?;
@@ -70,7 +83,18 @@ async fn answer_by(
         answer: reply.text().into_owned(),
         sources: sources.into_iter().map(Source::from).collect(),
         tokens_used: reply.usage.total_tokens,
+        notice,
     })
+}
+
+/// A text of at most [`LONGEST`] characters.
+fn bounded(mut text: String) -> String {
+    if text.char_indices().nth(LONGEST).is_some() {
+        let end = text.char_indices().nth(LONGEST - 1);
+        text.truncate(end.map_or(0, |(end, _)| end));
+        text.push('…');
+    }
+    text
 }
 
 // === impl Source ===
@@ -78,6 +102,7 @@ async fn answer_by(
 impl From<Passage> for Source {
     fn from(passage: Passage) -> Self {
         let Passage { id, content, score } = passage;
+        let content = bounded(content);
         // JSON has no words for what is no number.
         let score = if score.is_finite() { score } else { 0.0 };
         Self { id, content, score }

@@ -47,6 +47,12 @@ mod tests {
     }
 
     #[test]
+    fn the_page_shows_no_scores_and_says_why_there_are_no_sources() {
+        assert!(!PAGE.contains("score,") && !PAGE.contains("toPrecision"));
+        assert!(PAGE.contains("(notice ?? "));
+    }
+
+    #[test]
     fn the_page_has_one_style_and_one_script_that_ends_where_it_ends() {
         for tag in ["<style>", "</style>", "<script>", "</script>"] {
             assert_eq!(PAGE.matches(tag).count(), 1, "{tag}");

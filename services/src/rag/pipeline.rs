@@ -14,6 +14,9 @@ use crate::llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
 /// How many results a request may ask for, unless the pipeline is configured for more.
 const MOST: usize = 1000;
 
+/// The notice for a client that asks for sources it may not have.
+const NO_SOURCES: &str = "This pipeline does not share its sources.";
+
 /// What is said when nothing was found.
 pub(super) const NOTHING: &str = "No relevant information found in the available documents.";
 
@@ -77,14 +80,18 @@ impl Pipeline {
         &self.parts.completer
     }
 
-    /// Whether the client gets what was found, if anything was.
-    pub(super) fn shows_sources(&self, ask: &Ask) -> bool {
+    /// Decides if the answer has sources.
+    ///
+    /// # Errors
+    /// A sentence for the client that asks for sources it may not have.
+    pub(super) fn shows_sources(&self, ask: &Ask) -> Result<bool, &'static str> {
         let is_allowed = self.parts.allow_include_sources;
         if ask.include_sources && !is_allowed {
             let pipeline = self.name();
             warn!(pipeline, "sources were asked for, and are not permitted");
+            return Err(NO_SOURCES);
         }
-        ask.include_sources && is_allowed
+        Ok(ask.include_sources)
     }
 
     /// What the tables hold about the question, best first.

@@ -40,11 +40,11 @@ async function* events(response) {
 
 function sourceList(sources) {
   const list = make("ol", "sources");
-  sources.forEach(({ id, content, score }, at) => {
+  /* No scores: what they count differs from pipeline to pipeline. The order is what they say. */
+  sources.forEach(({ id, content }, at) => {
     const item = make("li");
     const entry = make("details");
-    const head = make("summary", undefined, `${at + 1}. ${id ?? "without a name"} `);
-    head.append(make("span", "score", `score ${Number(score).toPrecision(4)}`));
+    const head = make("summary", undefined, `${at + 1}. ${id ?? "without a name"}`);
     entry.append(head, make("div", "text", content));
     item.append(entry);
     list.append(item);
@@ -61,11 +61,11 @@ async function tell(name, body, signal, turn) {
   });
   if (!response.ok) throw await refusal(response);
   if (!body.stream) {
-    const { answer, sources, tokens_used: tokens } = await response.json();
+    const { answer, sources, notice, tokens_used: tokens } = await response.json();
     turn.answer.textContent = answer;
     const said = sources
       ? (sources.length === 1 ? "One source." : `${sources.length} sources, best first.`)
-      : "No sources: this pipeline does not share them, or nothing was found.";
+      : (notice ?? "No sources: nothing was found.");
     turn.entry.append(make("p", "quiet", `${said} ${tokens} tokens used.`));
     if (sources) turn.entry.append(sourceList(sources));
     return;
@@ -142,9 +142,9 @@ async function check() {
     const response = await fetch("/v1/health");
     if (!response.ok) throw await refusal(response);
     const { status, pipelines = [] } = await response.json();
-    const lines = pipelines.flatMap(({ name, embedding, completion }) =>
-      [["embedding", embedding], ["completion", completion]]
-        .filter(([, side]) => !side.reachable)
+    const lines = pipelines.flatMap(({ name, embedding, completion, search }) =>
+      [["embedding", embedding], ["completion", completion], ["search", search]]
+        .filter(([, side]) => side?.error)
         .map(([kind, side]) => make("p", "bad", `${name}, ${kind}: ${side.error}`)));
     place.replaceChildren(make("p", undefined, `Providers: ${status}.`), ...lines);
   } catch (error) {

@@ -44,10 +44,30 @@ async fn sources_are_shown_if_they_are_wanted_and_permitted() {
     let score = sources[1]["score"].as_f64().expect("a number");
     assert!((score - 0.8).abs() < 1e-6, "{score}");
     assert_eq!(sources.len(), 2);
-    for (service, body) in [(&permitted, question()), (&refused, wanted)] {
+    let notice = json!("This pipeline does not share its sources.");
+    for (service, body, notice) in [
+        (&permitted, question(), None),
+        (&refused, question(), None),
+        (&refused, wanted, Some(&notice)),
+    ] {
         let (status, answer) = ask(service, body).await;
         assert_eq!((status, answer.get("sources")), (200, None));
+        assert_eq!(answer.get("notice"), notice);
     }
+}
+
+#[tokio::test]
+async fn the_text_of_a_source_has_an_upper_limit() {
+    let mut house = House::new().await;
+    let long = "TRUNCATE docs; INSERT INTO docs VALUES
+        ('fits', repeat('ä', 16384), '[1,0,0]'), ('long', repeat('ä', 16385), '[0.9,0.1,0]')";
+    house.fixture.given(long).await;
+    let service = served([house.parts()]);
+    let wanted = json!({"query": QUESTION, "include_sources": true});
+    let (_, answer) = ask(&service, wanted).await;
+    let content = |at: usize| answer["sources"][at]["content"].as_str().expect("a text");
+    assert_eq!(content(0), "ä".repeat(16_384));
+    assert_eq!(content(1), "ä".repeat(16_383) + "…");
 }
 
 #[tokio::test]
