@@ -14,7 +14,7 @@ use ziggurat_services::{
         database::{Database, Settings},
         lease::{Pool, Pools},
     },
-    rag::library::{Backend, Library, Manner, Question, Table},
+    rag::library::{Backend, FilterColumns, Library, Manner, Question, Table},
 };
 
 /// Rows of each table, and how many milliseconds a search by words may take.
@@ -122,6 +122,7 @@ fn library(pool: &Pool, table: &str, vector: &str) -> Library {
         vector: vector.to_owned(),
         id: Some("id".to_owned()),
         filter: None,
+        filter_columns: FilterColumns::Shown,
         keyword: Backend::Tsvector,
     };
     Library::new(pool.clone(), "bench", vec![table], Manner::default())

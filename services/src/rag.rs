@@ -77,6 +77,9 @@ pub use self::{
 /// Where the description of the interface is.
 pub const DESCRIPTION: &str = "/v1/openapi.json";
 
+/// The longest question unless the operator says otherwise, in bytes: embedding models read less.
+pub const MAX_QUERY: usize = 65_536;
+
 /// A response of this server: whole, or as it comes.
 type Responded<S> = Response<EitherBody<Whole, EventStream<S>>>;
 
@@ -96,7 +99,7 @@ pub struct Patience {
 }
 
 /// How pipelines are served.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How long things may take.
     pub patience: Patience,
@@ -104,6 +107,8 @@ pub struct Options {
     pub retrieval_error_codes: bool,
     /// After how long a silence a stream says that it is still there; never if not said.
     pub keep_alive: Option<Duration>,
+    /// The longest question, in bytes.
+    pub max_query: usize,
     /// The description of the interface, JSON.
     pub document: &'static str,
 }
@@ -192,6 +197,20 @@ fn compact(document: &str) -> String {
         Ok(value) => format!("{value}\n"),
         // Whoever serves no description serves what it has.
         Err(_) => document.to_owned(),
+    }
+}
+
+// === impl Options ===
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            patience: Patience::default(),
+            retrieval_error_codes: false,
+            keep_alive: None,
+            max_query: MAX_QUERY,
+            document: "",
+        }
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn build(
         },
         retrieval_error_codes: server.retrieval_error_codes,
         keep_alive: server.stream_keep_alive,
+        max_query: server.max_query_bytes,
         document: crate::DOCUMENT,
     };
     let origins = server.cors.as_ref().map(AllowedOrigins::new);

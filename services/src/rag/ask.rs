@@ -143,8 +143,9 @@ pub(super) struct Ask {
 // === impl Ask ===
 
 impl Ask {
-    /// Reads the body of a request, and checks it in the order the specification gives.
-    pub(super) fn read(body: Bytes) -> Result<Self, Refused> {
+    /// Reads the body of a request, and checks it in the order the specification gives. The
+    /// question has at most `max_query` bytes.
+    pub(super) fn read(body: Bytes, max_query: usize) -> Result<Self, Refused> {
         if body.is_empty() {
             return Err(unreadable("EOF"));
         }
@@ -152,16 +153,21 @@ impl Ask {
         let request: QueryRequest = payload
             .object()
             .map_err(|malformed| unreadable(&malformed.to_string()))?;
-        request.check()
+        request.check(max_query)
     }
 }
 
 // === impl QueryRequest ===
 
 impl QueryRequest {
-    fn check(self) -> Result<Ask, Refused> {
+    fn check(self, max_query: usize) -> Result<Ask, Refused> {
         let query = self.query.filter(|query| !query.trim().is_empty());
         let query = query.ok_or_else(|| invalid("query is required".to_owned()))?;
+        if query.len() > max_query {
+            let length = query.len();
+            let reason = format!("query has {length} bytes, and may have {max_query} at most");
+            return Err(unreadable(&reason));
+        }
         let messages = self.messages.unwrap_or_default().into_iter().enumerate();
         let history = messages.map(|(index, message)| message.check(index));
         let history = history.collect::<Result<_, _>>()?;
@@ -248,16 +254,26 @@ fn unreadable(reason: &str) -> Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rag::MAX_QUERY;
 
     fn refused(body: &str) -> String {
-        let rejection = Ask::read(Bytes::copy_from_slice(body.as_bytes())).expect_err(body);
+        let body_bytes = Bytes::copy_from_slice(body.as_bytes());
+        let rejection = Ask::read(body_bytes, MAX_QUERY).expect_err(body);
         assert_eq!(rejection.status(), 400, "{body}");
         assert_eq!(rejection.code(), "invalid_request", "{body}");
         rejection.message().to_owned()
     }
 
     fn read(body: &str) -> Ask {
-        Ask::read(Bytes::copy_from_slice(body.as_bytes())).expect(body)
+        Ask::read(Bytes::copy_from_slice(body.as_bytes()), MAX_QUERY).expect(body)
+    }
+
+    #[test]
+    fn a_question_that_is_too_long_is_refused_with_both_lengths() {
+        let body = |length: usize| format!(r#"{{"query":"{}"}}"#, "x".repeat(length));
+        assert_eq!(read(&body(MAX_QUERY)).query.len(), MAX_QUERY);
+        let expected = "invalid request body: query has 65537 bytes, and may have 65536 at most";
+        assert_eq!(refused(&body(MAX_QUERY + 1)), expected);
     }
 
     #[test]

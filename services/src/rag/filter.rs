@@ -163,13 +163,20 @@ impl CheckedFilter {
     pub(super) fn conditions(&self) -> &Conditions {
         &self.conditions
     }
+
+    /// The columns it names.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        let list = self.conditions.list.iter();
+        list.map(|condition| &*condition.column)
+    }
 }
 
 // === impl Condition ===
 
 impl Condition {
     fn check(self) -> Result<Tested, InvalidFilter> {
-        let column = self.column.unwrap_or_default();
+        // PostgreSQL takes no NUL in a message, and no name has one.
+        let column = self.column.unwrap_or_default().replace('\0', "");
         if column.is_empty() {
             return Err(InvalidFilter::NoColumn);
         }

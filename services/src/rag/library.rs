@@ -8,7 +8,7 @@
 //! use ziggurat_services::{
 //!     llm::Embedder,
 //!     pg::lease::Pool,
-//!     rag::library::{Backend, Failure, Library, Manner, Question, Table},
+//!     rag::library::{Backend, Failure, FilterColumns, Library, Manner, Question, Table},
 //! };
 //!
 //! # async fn example(pool: Pool, embedder: Embedder) -> Result<(), Failure> {
@@ -18,6 +18,7 @@
 //!     vector: "embedding".into(),
 //!     id: Some("id".into()),
 //!     filter: None,
+//!     filter_columns: FilterColumns::Shown,
 //!     keyword: Backend::Auto,
 //! };
 //! let library = Library::new(pool, "support", vec![table], Manner::default());
@@ -44,6 +45,7 @@
 
 mod backend;
 mod blend;
+mod columns;
 mod failure;
 mod shelf;
 #[cfg(test)]
@@ -60,6 +62,7 @@ use crate::{llm, pg::lease::Pool};
 
 pub use self::{
     backend::{Backend, UnknownBackend},
+    columns::{FilterColumns, ForbiddenColumn},
     failure::{Failure, Trouble},
 };
 use self::{
@@ -81,6 +84,8 @@ pub struct Table {
     pub id: Option<String>,
     /// Which rows are searched at all.
     pub filter: Option<TableFilter>,
+    /// The columns a request may filter by.
+    pub filter_columns: FilterColumns,
     /// How words are searched for.
     pub keyword: Backend,
 }
@@ -183,6 +188,25 @@ impl Library {
         future::join_all(self.inner.shelves.iter().map(Shelf::check)).await;
     }
 
+    /// Checks that one of the tables allows a request to filter by these columns. The others are
+    /// not searched then.
+    ///
+    /// # Errors
+    /// Names a column no table allows together with the others, and the columns that are allowed.
+    pub fn check_filter(&self, filter: &CheckedFilter) -> Result<(), ForbiddenColumn> {
+        let mut forbidden: Option<ForbiddenColumn> = None;
+        for shelf in &self.inner.shelves {
+            let Err(now) = shelf.check_filter(filter) else {
+                return Ok(());
+            };
+            forbidden = Some(match forbidden {
+                Some(before) => before.or(now),
+                None => now,
+            });
+        }
+        forbidden.map_or(Ok(()), Err)
+    }
+
     /// Finds passages, the best first.
     ///
     /// The vector of the question may still be in the making.
@@ -198,7 +222,7 @@ impl Library {
         let inner = &*self.inner;
         let request = Request {
             text: question.text,
-            filter: question.filter.map(CheckedFilter::conditions),
+            filter: question.filter,
             rows: u32::try_from(question.top_n.saturating_mul(2)).unwrap_or(u32::MAX),
             manner: &inner.manner,
         };

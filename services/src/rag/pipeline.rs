@@ -7,6 +7,7 @@ use super::{
     failure::Failure,
     library::{Library, Passage, Question},
     prompt::Nonce,
+    reply::{Refused, invalid},
     rerank::Rerank,
 };
 use crate::llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
@@ -78,6 +79,16 @@ impl Pipeline {
 
     pub(super) fn completer(&self) -> &Completer {
         &self.parts.completer
+    }
+
+    /// Checks what can be checked of a question without the tables.
+    pub(super) fn check(&self, ask: &Ask) -> Result<(), Refused> {
+        let checked = ask
+            .filter
+            .as_ref()
+            .map(|filter| self.parts.library.check_filter(filter));
+        let checked = checked.transpose().map(|_| ());
+        checked.map_err(|error| invalid(format!("invalid filter: {error}")))
     }
 
     /// Decides if the answer has sources.

@@ -112,7 +112,8 @@ where
     B: Body<Error: Into<Box<dyn StdError + Send + Sync>>>,
 {
     let version = request.version();
-    let ask = Ask::read(whole(request.into_body()).await?)?;
+    let ask = Ask::read(whole(request.into_body()).await?, options.max_query)?;
+    pipeline.check(&ask)?;
     let patience = &options.patience;
     let has_codes = options.retrieval_error_codes;
     if ask.stream {

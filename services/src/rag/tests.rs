@@ -19,7 +19,7 @@ use ziggurat_fake_providers::{Face, Fake};
 use ziggurat_layers::link::{Link, LinkLayer};
 
 use super::{
-    library::{Backend, Library, Manner, Table},
+    library::{Backend, FilterColumns, Library, Manner, Table},
     *,
 };
 use crate::{
@@ -100,6 +100,7 @@ fn table(name: &str) -> Table {
         vector: "embedding".to_owned(),
         id: Some("id".to_owned()),
         filter: None,
+        filter_columns: FilterColumns::All,
         keyword: Backend::Off,
     }
 }

@@ -26,6 +26,10 @@ const STOP_WORDS: [&str; 70] = [
     "why", "will", "with", "you", "your",
 ];
 
+/// The longest word PostgreSQL has in an index, in bytes. A longer one is data, such as a key or an
+/// encoded picture, and costs a search as much as a book.
+pub const LONGEST_WORD: usize = 2046;
+
 /// In bytes. Most words are longer, and need not be looked for.
 const LONGEST_STOP_WORD: usize = 6;
 

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
+use ziggurat_services::rag;
 
 use super::{
     findings::Place,
@@ -23,6 +24,7 @@ pub(super) struct RawServer {
     ping_timeout: Option<Written>,
     shutdown_timeout: Option<Written>,
     retrieval_error_codes: Option<Written>,
+    max_query_bytes: Option<Written>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -63,6 +65,8 @@ pub(crate) struct Server {
     pub(crate) shutdown_timeout: Duration,
     /// Whether clients are told more about a failed search.
     pub(crate) retrieval_error_codes: bool,
+    /// The longest question, in bytes.
+    pub(crate) max_query_bytes: usize,
 }
 
 /// The files of HTTPS.
@@ -111,6 +115,8 @@ impl RawServer {
             retrieval_error_codes: reader
                 .boolean(&at("retrieval_error_codes"), self.retrieval_error_codes)
                 .unwrap_or(default.retrieval_error_codes),
+            max_query_bytes: length(reader, &at("max_query_bytes"), self.max_query_bytes)
+                .unwrap_or(default.max_query_bytes),
             listen_address: host(reader, &at("listen_address"), self.listen_address)
                 .unwrap_or(default.listen_address),
             port: reader.port(&at("port"), self.port).unwrap_or(default.port),
@@ -118,6 +124,14 @@ impl RawServer {
             cors: self.cors.unwrap_or_default().check(reader, &at("cors")),
         }
     }
+}
+
+fn length(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Option<usize> {
+    let length = reader.count(place, written)?;
+    reader
+        .findings
+        .check(length > 0, place, "must be at least 1");
+    Some(length)
 }
 
 fn host(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Option<String> {
@@ -193,6 +207,7 @@ impl Default for Server {
             ping_timeout: Duration::from_secs(3),
             shutdown_timeout: Duration::from_secs(30),
             retrieval_error_codes: false,
+            max_query_bytes: rag::MAX_QUERY,
         }
     }
 }
@@ -232,6 +247,10 @@ impl Server {
             (
                 "retrieval_error_codes",
                 self.retrieval_error_codes == other.retrieval_error_codes,
+            ),
+            (
+                "max_query_bytes",
+                self.max_query_bytes == other.max_query_bytes,
             ),
         ];
         let keys = keys.into_iter().filter(|(_, is_same)| !is_same);

@@ -1,7 +1,7 @@
 //! The tables of a pipeline, and how they are searched.
 
 use serde::Deserialize;
-use ziggurat_services::rag::library::{Backend, Manner, Table};
+use ziggurat_services::rag::library::{Backend, FilterColumns, Manner, Table};
 
 use super::{
     filter::RawTableFilter,
@@ -20,6 +20,7 @@ pub(super) struct RawTable {
     vector_column: Option<Written>,
     id_column: Option<Written>,
     filter: Option<RawTableFilter>,
+    filter_columns: Option<Vec<Written>>,
     keyword_backend: Option<Written>,
 }
 
@@ -50,9 +51,29 @@ impl RawTable {
             filter: self
                 .filter
                 .and_then(|filter| filter.check(reader, &place.key("filter"))),
+            filter_columns: columns(reader, &place.key("filter_columns"), self.filter_columns),
             keyword: backend(reader, &place.key("keyword_backend"), self.keyword_backend),
         }
     }
+}
+
+/// The columns requests may filter by; `*` stands for all but system columns.
+fn columns(reader: &mut Reader<'_>, place: &Place, written: Option<Vec<Written>>) -> FilterColumns {
+    let Some(list) = written else {
+        return FilterColumns::Shown;
+    };
+    let list = list.into_iter().enumerate();
+    let names = list.filter_map(|(index, name)| {
+        let at = place.element(index);
+        let name = reader.text(&at, Some(name));
+        reader.findings.check(name.is_some(), &at, "required");
+        name
+    });
+    let names: Vec<_> = names.collect();
+    if names.iter().any(|name| name == "*") {
+        return FilterColumns::All;
+    }
+    FilterColumns::Listed(names)
 }
 
 fn backend(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Backend {

@@ -14,14 +14,18 @@ use tokio::{sync::Semaphore, time::Instant};
 use tracing::{error, info, warn};
 
 use super::{
-    Backend, Manner, Table, TableFilter,
+    Backend, ForbiddenColumn, Manner, Table, TableFilter,
+    columns::Allowed,
     failure::Missed,
     words::{Learned, Means, Words},
 };
-use crate::pg::{
-    error::QueryError,
-    lease::Pool,
-    passages::{Column, Conditions, Found, Place, Restriction, Search, Shape},
+use crate::{
+    pg::{
+        error::QueryError,
+        lease::Pool,
+        passages::{Column, Found, Place, Restriction, Search, Shape},
+    },
+    rag::filter::CheckedFilter,
 };
 
 /// How long what is known of a table counts.
@@ -37,6 +41,8 @@ pub(super) struct Shelf {
     pipeline: String,
     pool: Pool,
     place: Place,
+    /// The columns a request may filter by.
+    allowed: Allowed,
     backend: Backend,
     /// How words were searched for when it was last said, and whether an index was missing.
     said: Mutex<Option<(&'static str, bool)>>,
@@ -62,7 +68,7 @@ pub(super) struct Known {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request<'a> {
     pub(super) text: &'a str,
-    pub(super) filter: Option<&'a Conditions>,
+    pub(super) filter: Option<&'a CheckedFilter>,
     /// How many rows a search returns at most.
     pub(super) rows: u32,
     pub(super) manner: &'a Manner,
@@ -72,6 +78,7 @@ pub(super) struct Request<'a> {
 
 impl Shelf {
     pub(super) fn new(table: Table, pipeline: &str, pool: Pool, is_hybrid: bool) -> Self {
+        let allowed = Allowed::of(&table);
         let mut place = Place::new(&table.name, &table.text, &table.vector);
         if let Some(id) = &table.id {
             place = place.with_id(id);
@@ -90,6 +97,7 @@ impl Shelf {
             pipeline: pipeline.to_owned(),
             pool,
             place,
+            allowed,
             backend: if is_hybrid {
                 table.keyword
             } else {
@@ -132,12 +140,26 @@ impl Shelf {
         &self.name
     }
 
+    /// Checks that a request may filter by these columns.
+    pub(super) fn check_filter(&self, filter: &CheckedFilter) -> Result<(), ForbiddenColumn> {
+        self.allowed.check(filter)
+    }
+
+    /// True if it allows the filter of a request.
+    fn takes(&self, request: &Request<'_>) -> bool {
+        let is_taken = |filter| self.check_filter(filter).is_ok();
+        request.filter.is_none_or(is_taken)
+    }
+
     /// Finds the rows that are closest in meaning.
     pub(super) async fn closest(
         &self,
         request: &Request<'_>,
         asked: &[f32],
     ) -> Result<Vec<Found>, Missed> {
+        if !self.takes(request) {
+            return Err(Missed::Unfit);
+        }
         let result = async {
             let known = self.known_for(request).await?;
             self.compare_sizes(&known, asked);
@@ -163,6 +185,9 @@ impl Shelf {
     /// Finds the rows that have the words of the question. What goes wrong is logged, and leaves
     /// the other order alone.
     pub(super) async fn wordwise(&self, request: &Request<'_>) -> Vec<Found> {
+        if !self.takes(request) {
+            return Vec::new();
+        }
         let result = async {
             let known = self.known_for(request).await?;
             let words = Words {
@@ -203,7 +228,7 @@ impl Shelf {
         Search {
             place: &self.place,
             shape: &known.shape,
-            filter: request.filter,
+            filter: request.filter.map(CheckedFilter::conditions),
             rows: request.rows,
         }
     }
@@ -226,9 +251,8 @@ impl Shelf {
     /// new.
     async fn known_for(&self, request: &Request<'_>) -> Result<Arc<Known>, QueryError> {
         let known = self.known().await?;
-        let is_new = |filter: &Conditions| {
-            let columns = filter.list.iter();
-            let mut names = columns.map(|condition| &*condition.column);
+        let is_new = |filter: &CheckedFilter| {
+            let mut names = filter.columns();
             names.any(|name| known.shape.column(name).is_none())
         };
         if known.since.elapsed() > PATIENCE && request.filter.is_some_and(is_new) {

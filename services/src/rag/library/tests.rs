@@ -48,6 +48,7 @@ pub(super) fn table(name: &str) -> Table {
         vector: "embedding".to_owned(),
         id: Some("id".to_owned()),
         filter: None,
+        filter_columns: FilterColumns::All,
         keyword: Backend::Auto,
     }
 }

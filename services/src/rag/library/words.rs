@@ -12,6 +12,7 @@ use crate::{
         lease::Pool,
         passages::{Found, Lexicon, Place, Search, Shape},
     },
+    rag::filter::CheckedFilter,
     search::{
         bm25::{Bm25, Collection, Question, Tally},
         tokens,
@@ -26,6 +27,9 @@ const MOST_READ: u32 = 10_000;
 
 /// How many words of a question an index is asked for, or a prefilter.
 const MOST_WORDS: usize = 128;
+
+/// The longest prefilter, in bytes: PostgreSQL folds its case again for every row.
+const MOST_PATTERNS: usize = 4096;
 
 /// A table whose words are searched for.
 pub(super) struct Words<'a> {
@@ -65,7 +69,8 @@ impl Words<'_> {
         means: &Means,
         request: &Request<'_>,
     ) -> Result<Wordwise, QueryError> {
-        let question = Question::new(tokens::terms(request.text));
+        let words = tokens::terms(request.text).filter(|word| word.len() <= tokens::LONGEST_WORD);
+        let question = Question::new(words);
         if question.is_empty() || request.rows == 0 {
             return Ok(Wordwise::default());
         }
@@ -87,7 +92,7 @@ impl Words<'_> {
         Search {
             place: self.place,
             shape: self.shape,
-            filter: request.filter,
+            filter: request.filter.map(CheckedFilter::conditions),
             rows,
         }
     }
@@ -315,9 +320,15 @@ fn join(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {
     candidates.extend(new.filter_map(|(one, is_new)| is_new.then_some(one)));
 }
 
-/// The words that are likely to be the rarest, if there are many.
+/// The words that are likely to be the rarest, if there are many: as many as fit.
 fn longest(mut words: Vec<&str>) -> Vec<&str> {
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let mut left = MOST_PATTERNS;
+    words.retain(|word| {
+        let fits = word.len() <= left;
+        left -= if fits { word.len() } else { 0 };
+        fits
+    });
     words.truncate(MOST_WORDS);
     words
 }
@@ -328,4 +339,23 @@ fn count(candidates: &[Candidate]) -> u32 {
 
 fn is_full(candidates: &[Candidate], limit: u32) -> bool {
     count(candidates) >= limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefilter_has_the_longest_words_that_fit() {
+        assert_eq!(
+            longest(vec!["soil", "vacuum", "x1"]),
+            ["vacuum", "soil", "x1"]
+        );
+        let long = "k".repeat(2000);
+        let words = vec!["soil", &long, &long, &long, "vacuum"];
+        assert_eq!(longest(words), [&long, &long, "vacuum", "soil"]);
+        let many: Vec<_> = (0..20_000).map(|number| format!("w{number:06}")).collect();
+        let many = longest(many.iter().map(String::as_str).collect());
+        assert_eq!(many.len(), MOST_WORDS);
+    }
 }

@@ -90,6 +90,28 @@ async fn sources_are_all_that_was_found_and_not_only_what_fits() {
 }
 
 #[tokio::test]
+async fn a_filter_by_a_column_that_is_not_allowed_is_refused_before_anything_is_asked() {
+    let house = House::new().await;
+    let hidden = Table {
+        filter_columns: FilterColumns::Shown,
+        ..table("docs")
+    };
+    let service = served([Parts {
+        library: library(house.pool.clone(), vec![hidden]),
+        ..house.parts()
+    }]);
+    let condition = json!({"column": "ctid", "operator": "IS NOT NULL"});
+    let message = "invalid filter: column ctid cannot be filtered by; allowed columns: content, id";
+    for stream in [false, true] {
+        let body = json!({"query": QUESTION, "filter": {"conditions": [condition]},
+            "stream": stream});
+        let expected = (400, error("INVALID_REQUEST", message));
+        assert_eq!(ask(&service, body).await, expected);
+    }
+    assert_eq!(house.fake.requests().len(), 0);
+}
+
+#[tokio::test]
 async fn where_nothing_is_found_nobody_is_asked() {
     let mut house = House::new().await;
     house.fixture.given("TRUNCATE docs").await;

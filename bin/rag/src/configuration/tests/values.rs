@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
-use ziggurat_services::{pg::database::Password, rag::library::TableFilter};
+use ziggurat_services::{
+    pg::database::Password,
+    rag::library::{FilterColumns, TableFilter},
+};
 
 use super::{Case, PIPELINE};
 
@@ -118,6 +121,28 @@ fn filters_are_sql_or_conditions() {
 }
 
 #[test]
+fn columns_to_filter_by_are_listed_or_all_or_those_that_are_shown() {
+    let columns = |yaml: &str| {
+        let case = Case::changed(&[("table: documents", &format!("table: a{yaml}"))]);
+        case.pipeline().tables.remove(0).filter_columns
+    };
+    let listed = |names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned());
+        FilterColumns::Listed(names.collect())
+    };
+    assert_eq!(columns(""), FilterColumns::Shown);
+    assert_eq!(columns(", filter_columns: []"), listed(&[]));
+    let two = ", filter_columns: [lang, 'Odd Name']";
+    assert_eq!(columns(two), listed(&["lang", "Odd Name"]));
+    assert_eq!(columns(", filter_columns: ['*']"), FilterColumns::All);
+    let empty = Case::changed(&[("table: documents", "table: a, filter_columns: ['']")]);
+    assert_eq!(
+        empty.error(),
+        "invalid configuration: pipelines[0].tables[0].filter_columns[0]: required"
+    );
+}
+
+#[test]
 fn what_is_not_said_is_as_documented() {
     let configuration = Case::changed(&[]).configuration();
     let server = &configuration.server;
@@ -130,6 +155,7 @@ fn what_is_not_said_is_as_documented() {
     assert_eq!(server.ping_timeout, Duration::from_secs(3));
     assert_eq!(server.shutdown_timeout, Duration::from_secs(30));
     assert!(!server.retrieval_error_codes);
+    assert_eq!(server.max_query_bytes, 65_536);
     let pipeline = &configuration.pipelines[0];
     assert_eq!((pipeline.token_budget, pipeline.top_n), (4000, 10));
     assert_eq!((pipeline.max_tokens, pipeline.temperature), (4096, None));
@@ -167,6 +193,7 @@ fn the_server_is_as_it_is_written() {
   stream_keep_alive: 15s
   shutdown_timeout: 0s
   retrieval_error_codes: true
+  max_query_bytes: 1048576
 ";
     let server = Case::new(&format!("{text}pipelines:{PIPELINE}"));
     let server = server.configuration().server;
@@ -177,6 +204,7 @@ fn the_server_is_as_it_is_written() {
     assert_eq!(server.stream_keep_alive, Some(Duration::from_secs(15)));
     assert_eq!(server.shutdown_timeout, Duration::ZERO);
     assert!(server.retrieval_error_codes);
+    assert_eq!(server.max_query_bytes, 1_048_576);
     let default = Case::changed(&[]).configuration().server;
     assert_eq!(
         server.differences(&default),
@@ -187,7 +215,8 @@ fn the_server_is_as_it_is_written() {
             "request_timeout",
             "stream_keep_alive",
             "shutdown_timeout",
-            "retrieval_error_codes"
+            "retrieval_error_codes",
+            "max_query_bytes"
         ]
     );
     assert_eq!(server.differences(&server), [""; 0]);

@@ -155,6 +155,90 @@ async fn a_filter_that_fits_no_table_is_the_clients_fault_and_of_some_tables_it_
 }
 
 #[tokio::test]
+async fn a_filter_names_columns_it_may_name_and_no_others() {
+    let sql = format!(
+        "{THINGS} CREATE TABLE other AS SELECT 4 AS id, 'four wool' AS content,
+        '[1, 0]'::vector(2) AS embedding, 'z'::text AS big;"
+    );
+    let room = Room::with(&sql).await;
+    let of = |name: &str, filter_columns| Table {
+        filter_columns,
+        ..table(name)
+    };
+    let listed = || FilterColumns::Listed(vec!["big".to_owned(), "day".to_owned()]);
+    let operators = Table {
+        filter: Some(TableFilter::Structured(filter(&format!(
+            r#"{{"conditions": [{}]}}"#,
+            condition("mood", "=", r#""sad""#)
+        )))),
+        ..of("thing", FilterColumns::Shown)
+    };
+    let cases: [(Vec<Table>, &str, Option<&str>); 10] = [
+        (vec![of("thing", FilterColumns::Shown)], "id", None),
+        (vec![of("thing", FilterColumns::Shown)], "i\0d", None),
+        (
+            vec![of("thing", FilterColumns::Shown)],
+            "big",
+            Some("big cannot be filtered by; allowed columns: content, id"),
+        ),
+        (
+            vec![operators],
+            "mood",
+            Some("mood cannot be filtered by; allowed columns: content, id"),
+        ),
+        (vec![of("thing", listed())], "big", None),
+        (
+            vec![of("thing", listed())],
+            "id",
+            Some("id cannot be filtered by; allowed columns: big, day"),
+        ),
+        (
+            vec![of("thing", FilterColumns::Listed(Vec::new()))],
+            "id",
+            Some("id cannot be filtered by; allowed columns: none"),
+        ),
+        (vec![of("thing", FilterColumns::All)], "embedding", None),
+        (
+            vec![of("thing", FilterColumns::All)],
+            "ct\0id",
+            Some("ctid cannot be filtered by; allowed columns: all but system columns"),
+        ),
+        (
+            vec![of("thing", listed()), of("other", FilterColumns::Shown)],
+            "xmin",
+            Some("xmin cannot be filtered by; allowed columns: big, day, content, id"),
+        ),
+    ];
+    for (tables, column, refusal) in cases {
+        let library = room.library(tables, Manner::default());
+        let json = format!(
+            r#"{{"conditions": [{}]}}"#,
+            condition(column, "IS NOT NULL", "null")
+        );
+        let said = library.check_filter(&filter(&json));
+        let said = said.map_err(|error| error.to_string());
+        let expected = refusal.map_or(Ok(()), |refusal| Err(format!("column {refusal}")));
+        assert_eq!(said, expected, "{column:?}");
+        let found = answer(&library, &json).await;
+        match refusal {
+            None => assert!(!found.expect(&json).is_empty(), "{json}"),
+            Some(_) => assert!(matches!(found, Err(Failure::Filter)), "{found:?}"),
+        }
+    }
+    // A table that does not allow the column is left out.
+    let tables = vec![of("thing", listed()), of("other", FilterColumns::Shown)];
+    let library = room.library(tables, Manner::default());
+    let json = format!(
+        r#"{{"conditions": [{}]}}"#,
+        condition("big", "IS NOT NULL", "null")
+    );
+    let found = answer(&library, &json).await.expect("one allows it");
+    let mut found = ids(&found);
+    found.sort_unstable();
+    assert_eq!(found, ["1", "2"]);
+}
+
+#[tokio::test]
 async fn nothing_a_client_writes_is_read_as_sql() {
     let mut room = Room::with(THINGS).await;
     let attacks = [

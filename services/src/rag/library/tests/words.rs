@@ -285,6 +285,31 @@ async fn a_role_that_owns_nothing_finds_the_same() {
 }
 
 #[tokio::test]
+async fn a_word_no_index_would_hold_is_not_looked_for() {
+    let longest = "k".repeat(tokens::LONGEST_WORD);
+    let sql = library_of(3000)
+        + &format!(
+            "INSERT INTO docs VALUES (5001, '{longest}', '[1, 0]'),
+                (5002, '{longest}k', '[1, 0]'); ANALYZE docs;"
+        );
+    for index in [
+        "",
+        "CREATE INDEX ON docs USING gin (to_tsvector('simple', content));",
+    ] {
+        let room = Room::with(&(sql.clone() + index)).await;
+        let library = by_words(&room, Backend::Auto);
+        assert_eq!(found(&library, &longest).await, ["5001"], "{index}");
+        let longer = format!("{longest}k {longest}.{longest}k");
+        assert_eq!(found(&library, &longer).await, ["5001"], "{index}");
+        assert_eq!(
+            found(&library, &format!("{longest}k")).await,
+            [""; 0],
+            "{index}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn an_index_that_leaves_rows_out_by_a_filter_looks_on() {
     let sql = "CREATE EXTENSION IF NOT EXISTS vector; SELECT setseed(0.5);
         CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(4), kind text);

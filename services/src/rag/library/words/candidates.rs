@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::MOST_WORDS;
-use crate::pg::passages::Wanted;
+use crate::{pg::passages::Wanted, search::tokens};
 
 /// How many rows are ranked at most.
 pub(super) const MOST: u32 = 2000;
@@ -163,6 +163,7 @@ impl Glossary {
 fn compounds(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace()
         .map(|part| part.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|part| part.len() <= tokens::LONGEST_WORD)
         .filter(|part| part.contains(|c: char| !c.is_alphanumeric()))
         .take(MOST_WORDS)
 }
@@ -246,6 +247,12 @@ mod tests {
             glossary.add([(number.to_string(), Vec::new())], []);
             assert!(glossary.lexemes.len() <= MAX_KNOWN + 1);
         }
+        let part = format!("a.{}", "b".repeat(tokens::LONGEST_WORD));
+        assert_eq!(
+            glossary.unknown(&[], &part),
+            [""; 0],
+            "too long for an index"
+        );
         let long: Vec<_> = (0..1000).map(|number| number.to_string()).collect();
         let long: Vec<_> = long.iter().map(String::as_str).collect();
         assert_eq!(Glossary::default().unknown(&long, "").len(), MOST_WORDS);
