@@ -1,9 +1,9 @@
 //! `/v1/health`: whether the providers of the pipelines are there.
 //!
-//! Anybody may ask, and some providers take money for an answer. So a provider two pipelines
-//! share is asked once, all who ask at the same time wait for the same round, and what it found
-//! is told for a second. The round belongs to those who wait for it: when the last of them goes
-//! away, so do the questions.
+//! Some providers charge for an answer, and the endpoint has no authentication. So a provider that
+//! pipelines share is pinged once, and calls at the same time share one round of pings. Nothing is
+//! kept after it: the next call pings anew. When the last call that waits for a round goes away, so
+//! do its pings.
 
 #[cfg(test)]
 mod tests;
@@ -22,15 +22,11 @@ use futures_util::{
     future::{Shared, WeakShared, join_all},
 };
 use serde::Serialize;
-use tokio::time::Instant;
 use tracing::warn;
 use utoipa::ToSchema;
 
 use super::pipelines::{Pipelines, Served};
 use crate::llm::{Class, Completer, Deadline, Embedder, Error, Http};
-
-/// How long the findings of a round are told.
-const FRESH: Duration = Duration::from_secs(1);
 
 /// Finds out how the providers are.
 #[derive(Clone)]
@@ -41,22 +37,15 @@ pub(super) struct Pulse {
 struct Inner {
     pipelines: Pipelines,
     patience: Duration,
-    latest: Mutex<Latest>,
+    latest: Mutex<Option<Latest>>,
 }
 
-/// The round that runs, and what the last one found.
-#[derive(Default)]
+/// The round that runs.
 struct Latest {
-    /// Weak: it ends with those who wait for it.
-    round: Option<(Weak<Served>, WeakShared<Round>)>,
-    found: Option<Found>,
-}
-
-struct Found {
     /// Weak: pipelines that are served no more are not kept for it.
     of: Weak<Served>,
-    at: Instant,
-    report: Arc<Report>,
+    /// Weak: it ends with those who wait for it.
+    round: WeakShared<Round>,
 }
 
 // Boxed: one per round, and there is one round at a time.
@@ -143,10 +132,7 @@ impl Pulse {
         let served = self.inner.pipelines.now();
         let round = {
             let mut latest = self.inner.latest();
-            if let Some(report) = latest.fresh(&served) {
-                return report;
-            }
-            match latest.ongoing(&served) {
+            match latest.as_ref().and_then(|latest| latest.ongoing(&served)) {
                 Some(round) => round,
                 None => self.begin(&mut latest, served),
             }
@@ -154,20 +140,19 @@ impl Pulse {
         round.await
     }
 
-    fn begin(&self, latest: &mut Latest, served: Arc<Served>) -> Shared<Round> {
+    fn begin(&self, latest: &mut Option<Latest>, served: Arc<Served>) -> Shared<Round> {
         let inner = Arc::clone(&self.inner);
         let of = Arc::downgrade(&served);
+        let own = Weak::clone(&of);
         let round: Round = Box::pin(async move {
             let report = Arc::new(Report::of(&served, inner.patience).await);
-            inner.latest().found = Some(Found {
-                of: Arc::downgrade(&served),
-                at: Instant::now(),
-                report: Arc::clone(&report),
-            });
+            // The next call pings anew.
+            let is_own = |latest: &mut Latest| Weak::ptr_eq(&latest.of, &own);
+            inner.latest().take_if(is_own);
             report
         });
         let round = round.shared();
-        latest.round = round.downgrade().map(|round| (of, round));
+        *latest = round.downgrade().map(|round| Latest { of, round });
         round
     }
 }
@@ -183,7 +168,7 @@ impl fmt::Debug for Pulse {
 // === impl Inner ===
 
 impl Inner {
-    fn latest(&self) -> MutexGuard<'_, Latest> {
+    fn latest(&self) -> MutexGuard<'_, Option<Latest>> {
         // Nothing panics while holding it.
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -192,15 +177,9 @@ impl Inner {
 // === impl Latest ===
 
 impl Latest {
-    fn fresh(&self, served: &Arc<Served>) -> Option<Arc<Report>> {
-        let found = self.found.as_ref()?;
-        let is_fresh = is_same(&found.of, served) && found.at.elapsed() < FRESH;
-        is_fresh.then(|| Arc::clone(&found.report))
-    }
-
     fn ongoing(&self, served: &Arc<Served>) -> Option<Shared<Round>> {
-        let (of, round) = self.round.as_ref()?;
-        is_same(of, served).then(|| round.upgrade())?
+        let is_same = ptr::eq(self.of.as_ptr(), Arc::as_ptr(served));
+        is_same.then(|| self.round.upgrade())?
     }
 }
 
@@ -311,8 +290,4 @@ impl<'a> Target<'a> {
         let provider = self.http().map(|http| http.provider().name());
         warn!(%error, provider, "a provider cannot be reached");
     }
-}
-
-fn is_same(of: &Weak<Served>, served: &Arc<Served>) -> bool {
-    ptr::eq(of.as_ptr(), Arc::as_ptr(served))
 }
