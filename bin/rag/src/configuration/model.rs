@@ -215,12 +215,15 @@ impl Maker {
 // === impl Role ===
 
 impl Role {
-    /// Who there is to choose from. `local` works as well, for those who know it: nobody should
-    /// come to it by way of a message about a slip of the pen.
+    /// The providers to choose from.
     fn choice(self) -> &'static str {
         match self {
-            Self::Embedding => "must be one of: openai, voyage, ollama, gemini",
-            Self::Completion => "must be one of: anthropic, openai, ollama, gemini",
+            Self::Embedding => {
+                "must be one of: openai, voyage, ollama, gemini (or local, to try things out)"
+            }
+            Self::Completion => {
+                "must be one of: anthropic, openai, ollama, gemini (or local, to try things out)"
+            }
         }
     }
 }

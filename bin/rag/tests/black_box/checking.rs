@@ -1,6 +1,10 @@
 //! Details 1.2 and 1.5: what is wrong with a configuration, and what is wrong with keys.
 
-use crate::support::{Home, nowhere, server};
+use ziggurat_black_box::Postgres;
+
+use crate::support::{Home, database, nowhere, server};
+
+const MANUAL: &str = include_str!("../../README.md");
 
 const BAD: &str = "
 server: {port: 0}
@@ -33,24 +37,65 @@ fn all_problems_are_in_the_one_line_of_a_failed_start() {
     assert!(ran.stdout.contains(&expected), "{}", ran.stdout);
 }
 
+/// What a text shows in one language.
+fn snippets<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let begin = format!("```{language}\n");
+    let rest: Vec<_> = text.split(&*begin).skip(1).collect();
+    let end = |text: &'a str| text.split("```").next();
+    rest.into_iter().filter_map(end).collect()
+}
+
 #[test]
 fn what_the_manual_and_the_front_page_show_is_good() {
-    let manual = include_str!("../../README.md");
     let front = include_str!("../../../../README.md");
     let mut seen = 0;
-    for text in manual.split("```yaml\n").chain(front.split("```yaml\n")) {
-        let text = text.split("```").next().unwrap_or_default();
+    let front = snippets(front, "yaml");
+    let front = front.into_iter().filter(|text| text.contains("pipelines:"));
+    for text in snippets(MANUAL, "yaml").into_iter().chain(front) {
+        let mut text = text.to_owned();
         if !text.contains("pipelines:") {
-            continue;
+            // A section of its own.
+            text += &format!("pipelines:\n{}", nowhere("docs", ""));
         }
-        let mut home = Home::with(text);
+        let mut home = Home::with(&text);
         home.set("OPENAI_API_KEY", "sk-0123456789");
         home.set("ANTHROPIC_API_KEY", "sk-ant-0123456789");
         let ran = home.ran(&["-check-config"]);
         assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{}", ran.stdout);
         seen += 1;
     }
-    assert_eq!(seen, 2);
+    assert!(seen >= 3, "{seen}");
+}
+
+#[test]
+fn the_first_question_of_the_manual_is_answered_as_it_is_written() {
+    let [sql] = snippets(MANUAL, "sql")[..] else {
+        panic!("one table");
+    };
+    let postgres = Postgres::with(sql);
+    let yaml = snippets(MANUAL, "yaml")[0];
+    let given = "{host: localhost, database: docs}";
+    assert!(yaml.contains(given), "{yaml}");
+    let home = Home::with(&(server("") + &yaml.replace(given, &database(&postgres))));
+    let (program, client) = home.serve();
+    let curl = MANUAL.lines().find(|line| line.starts_with("$ curl "));
+    let curl = curl.expect("a question");
+    let path = curl
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix("localhost:8080"));
+    let body = curl.split('\'').nth(1).expect("a body");
+    let answer = client.post(path.expect("a path"), body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let text = answer.json()["answer"].to_string();
+    assert!(
+        text.contains("Wool is washed by hand in cold water."),
+        "{text}"
+    );
+    assert!(
+        program
+            .log()
+            .contains("provider local stands in for a model")
+    );
 }
 
 #[test]

@@ -228,8 +228,10 @@ fn tables_and_their_filters() {
 
 #[test]
 fn models() {
-    const EMBEDDERS: &str = "must be one of: openai, voyage, ollama, gemini";
-    const COMPLETERS: &str = "must be one of: anthropic, openai, ollama, gemini";
+    const EMBEDDERS: &str =
+        "must be one of: openai, voyage, ollama, gemini (or local, to try things out)";
+    const COMPLETERS: &str =
+        "must be one of: anthropic, openai, ollama, gemini (or local, to try things out)";
     const URL: &str = "must be an http or https URL with a host";
     let embedding = "embedding_llm: {provider: ollama, model: nomic}";
     let completion = "rag_llm: {provider: openai, model: gpt-4o-mini}";
@@ -290,11 +292,11 @@ fn what_models_fall_back_on_is_checked_if_it_names_a_provider() {
     for (defaults, message) in [
         (
             "embedding_llm: {provider: cohere, model: m}",
-            "defaults.embedding_llm.provider: must be one of: openai, voyage, ollama, gemini",
+            "defaults.embedding_llm.provider: must be one of: openai, voyage, ollama, gemini (or local, to try things out)",
         ),
         (
             "rag_llm: {provider: cohere, model: m}",
-            "defaults.rag_llm.provider: must be one of: anthropic, openai, ollama, gemini",
+            "defaults.rag_llm.provider: must be one of: anthropic, openai, ollama, gemini (or local, to try things out)",
         ),
         (
             "rag_llm: {provider: gemini}",
@@ -432,7 +434,7 @@ pipelines:
         "pipelines[0].tables[1].vector_column: required",
         "pipelines[0].embedding_llm.provider: required",
         "pipelines[0].embedding_llm.model: required",
-        "pipelines[0].rag_llm.provider: must be one of: anthropic, openai, ollama, gemini",
+        "pipelines[0].rag_llm.provider: must be one of: anthropic, openai, ollama, gemini (or local, to try things out)",
         "pipelines[0].top_n: must be non-negative",
         "pipelines[1].database.host: required",
         "pipelines[1].database.database: required",
