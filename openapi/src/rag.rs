@@ -138,7 +138,7 @@ mod tests {
                 "query",
                 "disable_hybrid filter include_sources messages stream top_n",
             ),
-            ("QueryResponse", "answer tokens_used", "sources"),
+            ("QueryResponse", "answer tokens_used", "notice sources"),
             ("Source", "content score", "id"),
             ("Filter", "conditions", "logic"),
             ("FilterCondition", "column operator", "value"),
