@@ -39,6 +39,7 @@
 //! No other room sends SQL that it did not write itself.
 
 pub mod database;
+pub(crate) mod driver;
 pub mod error;
 mod flight;
 pub mod kind;

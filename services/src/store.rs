@@ -48,7 +48,7 @@ use jiff::Timestamp;
 use sqlx::migrate::MigrateError;
 use thiserror::Error;
 
-use crate::pg::lease::LeaseError;
+use crate::pg::{driver::DriverError, lease::LeaseError};
 
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
@@ -136,6 +136,12 @@ pub enum StoreError {
     /// The database did not do it.
     #[error("the store could not be read or written")]
     Sql(#[source] Arc<sqlx::Error>),
+    /// The database of replicas did not do it.
+    #[error("the store could not be read or written")]
+    Postgres(#[source] Arc<DriverError>),
+    /// A newer program has changed the tables.
+    #[error("the tables of the store are of a newer version: {0}")]
+    Newer(i64),
     /// There is no connection to the database.
     #[error("the store has no connection")]
     Lease(#[source] Arc<LeaseError>),
@@ -169,6 +175,15 @@ impl Default for Page {
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         Self::Sql(Arc::new(error))
+    }
+}
+
+impl From<DriverError> for StoreError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::TimedOut => Self::TimedOut,
+            error => Self::Postgres(Arc::new(error)),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a caller is told about the databases it may use.
 
+use crate::pg::database::SslMode;
 use serde::Serialize;
-use sqlx::postgres::PgSslMode;
 use utoipa::ToSchema;
 
 use super::{Configured, Databases};
@@ -66,12 +66,12 @@ impl Entry {
             database: settings.database.clone(),
             user: settings.user.clone(),
             sslmode: match settings.ssl_mode {
-                PgSslMode::Disable => "disable",
-                PgSslMode::Allow => "allow",
-                PgSslMode::Prefer => "prefer",
-                PgSslMode::Require => "require",
-                PgSslMode::VerifyCa => "verify-ca",
-                PgSslMode::VerifyFull => "verify-full",
+                SslMode::Disable => "disable",
+                SslMode::Allow => "allow",
+                SslMode::Prefer => "prefer",
+                SslMode::Require => "require",
+                SslMode::VerifyCa => "verify-ca",
+                SslMode::VerifyFull => "verify-full",
             },
             allow_writes: settings.allow_writes,
         }

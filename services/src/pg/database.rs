@@ -23,12 +23,12 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, io, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use secrecy::SecretString;
-use sqlx::postgres::PgSslMode;
 use thiserror::Error;
 
+pub use super::driver::{SslMode, UnknownSslMode};
 use super::lease::Seats;
 
 use self::target::Certificates;
@@ -72,7 +72,7 @@ pub struct Settings {
     /// Where its password comes from.
     pub password: Password,
     /// How much the connection is to be trusted.
-    pub ssl_mode: PgSslMode,
+    pub ssl_mode: SslMode,
     /// A file with certificates of authorities to trust, besides those browsers trust.
     pub ssl_root_cert: Option<PathBuf>,
     /// A file with the certificate to show to the server.
@@ -81,6 +81,8 @@ pub struct Settings {
     pub ssl_key: Option<PathBuf>,
     /// What PostgreSQL lists the connections as.
     pub application_name: String,
+    /// What kind of pooler stands between this server and PostgreSQL.
+    pub pooler: Pooler,
     /// Whether statements may change data.
     pub allow_writes: bool,
     /// Whether statements may call what reaches beyond the transaction: files, programs, other
@@ -107,6 +109,38 @@ pub struct Settings {
     /// How long a connection is kept at all.
     pub max_lifetime: Duration,
 }
+
+/// A pooler between this server and PostgreSQL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pooler {
+    /// A pooler is recognised by the process it announces, and taken for one that hands out a
+    /// connection for the length of a transaction.
+    #[default]
+    Detect,
+    /// None, or one that hands out a connection for the length of a session.
+    Session,
+    /// One that hands out a connection for the length of a transaction.
+    Transaction,
+}
+
+impl FromStr for Pooler {
+    type Err = UnknownPooler;
+
+    fn from_str(word: &str) -> Result<Self, UnknownPooler> {
+        match word {
+            "detect" => Ok(Self::Detect),
+            "session" => Ok(Self::Session),
+            "transaction" => Ok(Self::Transaction),
+            _ => Err(UnknownPooler),
+        }
+    }
+}
+
+/// The word names no kind of pooler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be detect, session or transaction")]
+pub struct UnknownPooler;
 
 /// A description that can be connected to.
 #[derive(Clone)]
@@ -170,17 +204,6 @@ pub enum InvalidDatabase {
         /// The key of the file in the configuration file.
         setting: &'static str,
     },
-    /// The environment would have a say that the description does not give it.
-    #[error(
-        "database '{name}': {variable} is set in the environment and would change its connections; \
-         unset it, or say the same in the configuration if there is a key for it"
-    )]
-    Environment {
-        /// Which one.
-        name: String,
-        /// What is set.
-        variable: &'static str,
-    },
 }
 
 // === impl Settings ===
@@ -196,18 +219,19 @@ impl Default for Settings {
             database: "postgres".to_owned(),
             user: String::new(),
             password: Password::PasswordFile,
-            ssl_mode: PgSslMode::Prefer,
+            ssl_mode: SslMode::Prefer,
             ssl_root_cert: None,
             ssl_cert: None,
             ssl_key: None,
             application_name: "ziggurat".to_owned(),
+            pooler: Pooler::Detect,
             allow_writes: false,
             allow_dangerous_functions: false,
             row_limit: 100,
             query_timeout: Duration::from_secs(30),
             metadata_ttl: Duration::from_mins(5),
             connect_timeout: Duration::from_secs(10),
-            lease_timeout: Duration::from_secs(30),
+            lease_timeout: Duration::from_secs(5),
             min_connections: 0,
             max_connections: 4,
             max_total_connections: 100,
@@ -238,12 +262,6 @@ impl Settings {
         }
         if hosts.iter().any(|host| host.name.is_empty()) {
             return Err(InvalidDatabase::NoHost { name: name() });
-        }
-        if let Some(variable) = target::intruder(self, hosts) {
-            return Err(InvalidDatabase::Environment {
-                name: name(),
-                variable,
-            });
         }
         match self.out_of_range() {
             None => Ok(()),
@@ -317,9 +335,12 @@ impl TryFrom<Settings> for Database {
         let targets = hosts
             .iter()
             .map(|host| Target::new(&settings, host, &certificates))
-            .collect();
+            .collect::<Result<_, _>>()?;
         Ok(Self {
-            seats: Arc::new(Seats::new(settings.max_total_connections)),
+            seats: Arc::new(Seats::of_all(
+                settings.max_total_connections,
+                settings.max_connections,
+            )),
             settings,
             certificates,
             targets,
@@ -381,6 +402,13 @@ impl Database {
     /// The passwords it connects with, one for each host: to be kept out of logs.
     pub fn passwords(&self) -> impl Iterator<Item = &SecretString> {
         self.targets.iter().map(Target::password)
+    }
+
+    /// Whether a server of the other one is one of its own.
+    pub(in crate::pg) fn is_on_a_server_of(&self, other: &Self) -> bool {
+        let hosts = |database: &Self| database.settings.all_hosts();
+        let others = hosts(other);
+        hosts(self).iter().any(|host| others.contains(host))
     }
 
     pub(in crate::pg) fn targets(&self) -> &[Target] {

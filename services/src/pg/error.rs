@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use sqlx::postgres::{PgDatabaseError, PgErrorPosition, PgSeverity};
 use thiserror::Error;
 
+pub use super::driver::{DriverError, ServerError};
 use super::{lease::LeaseError, lexer::Refusal};
 
 /// Why a statement has no result, or not all of it.
@@ -30,10 +30,13 @@ pub enum QueryError {
     },
     /// A value cannot be read.
     #[error("row cannot be decoded")]
-    Row(#[source] sqlx::Error),
+    Row(#[source] DriverError),
     /// The connection broke.
     #[error("connection lost")]
-    Connection(#[source] sqlx::Error),
+    Connection(#[source] DriverError),
+    /// PostgreSQL gave no answer, not even that its own time limit has passed.
+    #[error("no answer from the database in time")]
+    Silent,
     /// There is no connection to run it on.
     #[error("no connection")]
     Lease(#[from] LeaseError),
@@ -91,21 +94,15 @@ impl fmt::Display for Phase {
 
 impl Report {
     /// Reports on a message that held the caller's text after `lead` characters of ours.
-    pub(crate) fn new(error: &PgDatabaseError, lead: usize) -> Self {
-        let position = match error.position() {
-            Some(PgErrorPosition::Original(position)) => {
-                position.checked_sub(lead).filter(|&position| position > 0)
-            }
-            // Inside a function: the caller's text has no such place.
-            Some(PgErrorPosition::Internal { .. }) | None => None,
-        };
+    pub(crate) fn new(error: &ServerError, lead: usize) -> Self {
+        let position = error.position.and_then(|place| place.checked_sub(lead));
         Self {
-            severity: severity(error.severity()),
-            message: error.message().to_owned(),
-            sqlstate: error.code().to_owned(),
-            detail: error.detail().map(str::to_owned),
-            hint: error.hint().map(str::to_owned),
-            position,
+            severity: severity(&error.severity),
+            message: error.message.clone(),
+            sqlstate: error.code.clone(),
+            detail: error.detail.clone(),
+            hint: error.hint.clone(),
+            position: position.filter(|&position| position > 0),
         }
     }
 
@@ -120,15 +117,6 @@ impl Report {
             hint: None,
             position: None,
         }
-    }
-
-    /// What PostgreSQL says in an error of the driver, if it comes from there.
-    pub(crate) fn of(error: &sqlx::Error, lead: usize) -> Option<Self> {
-        let sqlx::Error::Database(error) = error else {
-            return None;
-        };
-        let error = error.try_downcast_ref::<PgDatabaseError>()?;
-        Some(Self::new(error, lead))
     }
 
     /// Whether PostgreSQL hung up after saying it.
@@ -158,22 +146,28 @@ impl std::error::Error for Report {}
 
 impl QueryError {
     /// Sorts an error of the driver.
-    pub(crate) fn new(error: sqlx::Error, phase: Phase, lead: usize) -> Self {
-        let report = Report::of(&error, lead);
-        match report {
-            Some(report) => Self::Failed {
+    pub(crate) fn new(error: DriverError, phase: Phase, lead: usize) -> Self {
+        match error {
+            DriverError::Server(error) => Self::Failed {
                 phase,
-                report: Box::new(report),
+                report: Box::new(Report::new(&error, lead)),
             },
-            None => Self::Connection(error),
+            DriverError::TimedOut => Self::Silent,
+            error @ (DriverError::Value(_) | DriverError::Oversized { .. }) => Self::Row(error),
+            error => Self::Connection(error),
         }
+    }
+
+    /// A value that is not what it should be.
+    pub(crate) fn value(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Row(DriverError::value(error))
     }
 }
 
-fn severity(severity: PgSeverity) -> &'static str {
+fn severity(severity: &str) -> &'static str {
     match severity {
-        PgSeverity::Panic => "PANIC",
-        PgSeverity::Fatal => "FATAL",
+        "PANIC" => "PANIC",
+        "FATAL" => "FATAL",
         // The rest are not errors, and PostgreSQL sends none of them as one.
         _ => "ERROR",
     }

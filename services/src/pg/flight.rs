@@ -1,35 +1,26 @@
-//! One message of ours that only reads, and takes one round trip.
+//! A statement of ours that only reads, and takes one round trip.
 
 use std::{error::Error, time::Instant};
 
-use futures_util::TryStreamExt as _;
-use sqlx::{AssertSqlSafe, Either, Executor as _, postgres::PgRow};
 use tracing::{debug, warn};
 
+pub(super) use super::driver::Value;
 use super::{
     LOG_TARGET,
+    driver::{Client, DriverError, Event, Row},
     error::{Phase, QueryError},
-    lease::{Lease, milliseconds},
+    lease::Lease,
 };
 
 /// A query, and what is settled for it.
 pub(super) struct Flight {
     /// What the log calls it.
     pub(super) name: &'static str,
-    /// A query whose rows nobody needs, run first: settings for this transaction.
+    /// A query whose rows are not needed, run first: settings for this transaction.
     pub(super) before: Option<String>,
     pub(super) query: String,
-    /// What stands for `$1`, `$2` and so on. With none it is one message, else a few.
+    /// What stands for `$1`, `$2` and so on.
     pub(super) values: Vec<Value>,
-}
-
-/// A value that comes from a client. It travels beside the query and never in it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
-    /// Of the type `text`.
-    Text(String),
-    /// Of the type `text[]`.
-    Texts(Vec<String>),
 }
 
 // === impl Flight ===
@@ -40,13 +31,13 @@ impl Flight {
     pub(super) async fn read<T>(
         &self,
         mut lease: Lease,
-        row: impl Fn(&PgRow) -> sqlx::Result<T>,
+        row: impl Fn(&Row) -> Result<T, DriverError>,
     ) -> Result<Vec<T>, QueryError> {
         let began = Instant::now();
         let mut read = self.send(&mut lease, &row).await;
         if let Err(error) = &read
             && lease.is_untested()
-            && found_nobody(error)
+            && is_dead(error)
         {
             // It was idle, and had died meanwhile.
             lease.renew().await?;
@@ -71,19 +62,10 @@ impl Flight {
         }
     }
 
-    fn opening(&self, lease: &Lease) -> String {
-        let timeout = milliseconds(lease.database().query_timeout());
-        let (before, end) = match &self.before {
-            Some(before) => (&**before, "; "),
-            None => ("", ""),
-        };
-        format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {timeout}; {before}{end}")
-    }
-
     async fn send<T>(
         &self,
         lease: &mut Lease,
-        row: impl Fn(&PgRow) -> sqlx::Result<T>,
+        row: impl Fn(&Row) -> Result<T, DriverError>,
     ) -> Result<Vec<T>, QueryError> {
         let answer = if self.values.is_empty() {
             self.send_at_once(lease, row).await
@@ -95,7 +77,6 @@ impl Flight {
                 lease.has_answered();
                 Ok(rows)
             }
-            Err(error @ sqlx::Error::Decode(_)) => Err(QueryError::Row(error)),
             Err(error) => Err(QueryError::new(error, Phase::Run, 0)),
         }
     }
@@ -103,56 +84,78 @@ impl Flight {
     async fn send_at_once<T>(
         &self,
         lease: &mut Lease,
-        row: impl Fn(&PgRow) -> sqlx::Result<T>,
-    ) -> sqlx::Result<Vec<T>> {
-        let message = format!("{}{}; COMMIT", self.opening(lease), self.query);
-        let mut rows = Vec::new();
-        let mut completed = 0;
-        // Behind BEGIN, SET and what comes before.
-        let ours = 2 + usize::from(self.before.is_some());
-        let results = sqlx::raw_sql(AssertSqlSafe(message));
-        let mut results = results.fetch_many(lease.begin());
-        while let Some(result) = results.try_next().await? {
-            match result {
-                Either::Left(_) => completed += 1,
-                Either::Right(found) if completed == ours => rows.push(row(&found)?),
-                Either::Right(_) => {}
-            }
+        row: impl Fn(&Row) -> Result<T, DriverError>,
+    ) -> Result<Vec<T>, DriverError> {
+        let opening = self.opening(lease);
+        let query = &self.query;
+        let is_one = lease.session().takes_one_message();
+        let client = lease.begin();
+        let mut ours = 2 + usize::from(self.before.is_some());
+        if is_one {
+            // PostgreSQL makes one transaction of it by itself.
+            client.queue(&format!("SET TRANSACTION READ ONLY; {opening}; {query}"));
+        } else {
+            client.queue(&format!("BEGIN READ ONLY; {opening}"));
+            // Once more, should the message before it fail: this one is sent by then.
+            client.queue(&format!("SET TRANSACTION READ ONLY; {query}"));
+            client.queue("COMMIT");
+            ours += 4;
         }
-        Ok(rows)
+        rows(client, ours, row).await
     }
 
     async fn send_with_values<T>(
         &self,
         lease: &mut Lease,
-        row: impl Fn(&PgRow) -> sqlx::Result<T>,
-    ) -> sqlx::Result<Vec<T>> {
+        row: impl Fn(&Row) -> Result<T, DriverError>,
+    ) -> Result<Vec<T>, DriverError> {
         let opening = self.opening(lease);
-        let opening = sqlx::raw_sql(AssertSqlSafe(opening));
-        opening.execute(lease.begin()).await?;
-        // Not kept prepared: clients decide how many queries there are.
-        let mut query = sqlx::query(AssertSqlSafe(&*self.query)).persistent(false);
-        for value in &self.values {
-            query = match value {
-                Value::Text(text) => query.bind(text),
-                Value::Texts(texts) => query.bind(texts),
-            };
+        // The query follows when it is known that the transaction only reads.
+        lease
+            .begin()
+            .ask(&format!("BEGIN READ ONLY; {opening}"))
+            .await?;
+        let client = lease.begin();
+        client.queue_with_values(&self.query, &self.values);
+        client.queue("COMMIT");
+        rows(client, 0, row).await
+    }
+
+    fn opening(&self, lease: &Lease) -> String {
+        let mut opening = String::new();
+        let timeout = lease.database().query_timeout();
+        lease.session().write_settings(timeout, &mut opening);
+        if let Some(before) = &self.before {
+            opening.push_str("; ");
+            opening.push_str(before);
         }
-        let mut rows = Vec::new();
-        let mut results = query.fetch(lease.begin());
-        while let Some(found) = results.try_next().await? {
-            rows.push(row(&found)?);
-        }
-        drop(results);
-        lease.begin().execute("COMMIT").await?;
-        Ok(rows)
+        opening
     }
 }
 
-/// Whether nobody was there to get the message.
-fn found_nobody(error: &QueryError) -> bool {
+async fn rows<T>(
+    client: &mut Client,
+    ours: usize,
+    row: impl Fn(&Row) -> Result<T, DriverError>,
+) -> Result<Vec<T>, DriverError> {
+    client.flush().await?;
+    let mut rows = Vec::new();
+    let mut completed = 0;
+    while let Some(event) = client.next().await? {
+        match event {
+            Event::Completed { .. } => completed += 1,
+            Event::Row(found) if completed == ours => rows.push(row(&found)?),
+            Event::Oversized { bytes } => return Err(DriverError::Oversized { bytes }),
+            Event::Row(_) | Event::Columns(_) | Event::Ready => {}
+        }
+    }
+    Ok(rows)
+}
+
+/// Whether the connection was dead before it got the message.
+fn is_dead(error: &QueryError) -> bool {
     match error {
-        QueryError::Connection(sqlx::Error::Io(_)) => true,
+        QueryError::Connection(DriverError::Io(_)) => true,
         // What a server that ended the connection had left in the line.
         QueryError::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
         _ => false,
@@ -164,18 +167,21 @@ fn found_nobody(error: &QueryError) -> bool {
 async fn leave(mut lease: Lease, error: QueryError) -> QueryError {
     match &error {
         QueryError::Failed { report, .. } if !report.is_fatal() => {
-            match lease.begin().execute("ROLLBACK").await {
-                Ok(_) => lease.settle(),
+            // Without a transaction it is no more than a warning.
+            let client = lease.begin();
+            client.queue("ROLLBACK");
+            match client.drain().await {
+                Ok(()) => lease.settle(),
                 Err(lost) => {
                     lease.give_up();
                     warn!(
                         error = &lost as &dyn Error,
-                        "a transaction could not be rolled back"
+                        "the rest of an answer could not be read"
                     );
                 }
             }
         }
-        QueryError::Failed { .. } | QueryError::Connection(sqlx::Error::Io(_)) => lease.give_up(),
+        QueryError::Failed { .. } | QueryError::Connection(DriverError::Io(_)) => lease.give_up(),
         _ => {}
     }
     error

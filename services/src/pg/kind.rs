@@ -9,7 +9,7 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use sqlx::{PgConnection, postgres::types::Oid};
+use super::driver::{Client, DriverError};
 
 /// How many types made by users one pool remembers.
 const MAX_KNOWN: usize = 4096;
@@ -111,32 +111,36 @@ impl Catalogue {
     }
 
     /// Asks PostgreSQL about types, and remembers the answers.
-    pub(crate) async fn learn(&self, oids: &[u32], from: &mut PgConnection) -> sqlx::Result<()> {
-        let asked: Vec<Oid> = oids.iter().copied().map(Oid).collect();
+    pub(in crate::pg) async fn learn(
+        &self,
+        oids: &[u32],
+        from: &mut Client,
+    ) -> Result<(), DriverError> {
+        let asked: Vec<_> = oids.iter().map(u32::to_string).collect();
         // The element of an array of a domain has the category of what the domain is made of.
-        let arrays: Vec<(Oid, i8, i8)> = sqlx::query_as(
-            "SELECT a.oid, e.typcategory, e.typdelim
-             FROM pg_catalog.pg_type a JOIN pg_catalog.pg_type e ON e.oid = a.typelem
-             WHERE a.oid = ANY($1) AND a.typcategory = 'A' AND a.typlen = -1",
-        )
-        .bind(asked)
-        .persistent(false)
-        .fetch_all(from)
-        .await?;
+        let arrays = from
+            .ask(&format!(
+                "SELECT a.oid, e.typcategory, e.typdelim
+                 FROM pg_catalog.pg_type a JOIN pg_catalog.pg_type e ON e.oid = a.typelem
+                 WHERE a.oid IN ({}) AND a.typcategory = 'A' AND a.typlen = -1",
+                asked.join(", ")
+            ))
+            .await?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() + oids.len() > MAX_KNOWN {
             known.clear();
         }
         known.extend(oids.iter().map(|&oid| (oid, Kind::Text)));
-        for (oid, category, delimiter) in arrays {
-            let scalar = match category.cast_unsigned() {
-                b'B' => Scalar::Bool,
-                b'D' => Scalar::Timestamp,
-                b'N' => Scalar::Number,
+        for array in arrays {
+            let oid = array.text(0)?.parse().map_err(DriverError::value)?;
+            let scalar = match array.text(1)? {
+                "B" => Scalar::Bool,
+                "D" => Scalar::Timestamp,
+                "N" => Scalar::Number,
                 _ => Scalar::Text,
             };
-            let delimiter = delimiter.cast_unsigned();
-            known.insert(oid.0, Kind::Array(Element { scalar, delimiter }));
+            let delimiter = array.text(2)?.bytes().next().unwrap_or(b',');
+            known.insert(oid, Kind::Array(Element { scalar, delimiter }));
         }
         Ok(())
     }

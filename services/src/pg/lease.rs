@@ -34,23 +34,26 @@ mod tests;
 use std::{
     collections::HashMap,
     mem,
-    ops::DerefMut,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use sqlx::PgConnection;
 use thiserror::Error;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc},
-    time,
+    time::{self, Instant},
 };
 use tracing::trace;
 
-use super::{LOG_TARGET, database::Database, kind::Catalogue};
+use super::{
+    LOG_TARGET,
+    database::Database,
+    driver::{Client, DriverError},
+    kind::Catalogue,
+};
 
 use self::{
     cause::Listed,
@@ -62,7 +65,16 @@ pub use self::{
     cause::{Cause, Tried},
     reaper::Reaper,
 };
-pub(in crate::pg) use self::{connection::milliseconds, seats::Seats};
+pub(in crate::pg) use self::{
+    connection::{Session, milliseconds},
+    seats::Seats,
+};
+
+/// How many times the connections of one session the sessions of one account share.
+const SHARE: u32 = 4;
+
+/// How much later than PostgreSQL itself a statement is given up here: it may have fallen silent.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// The pools of all callers.
 #[derive(Clone, Debug)]
@@ -74,6 +86,8 @@ pub struct Pools {
 struct Shared {
     /// By caller, then by the name of the database.
     pools: Mutex<HashMap<String, HashMap<String, Pool>>>,
+    /// By account, then by the name of the database.
+    shares: Mutex<HashMap<String, HashMap<String, Weak<Seats>>>>,
     errands: mpsc::UnboundedSender<Errand>,
 }
 
@@ -94,8 +108,12 @@ pub struct Lease {
     held: Option<Held>,
     pool: Arc<Inner>,
     state: State,
-    /// Whether it was idle before, and nobody has heard from it since.
+    /// It was idle before, and has not answered since.
     is_untested: bool,
+    /// When its caller began to wait for it.
+    asked: Instant,
+    /// It has not answered yet.
+    is_first: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,10 +134,28 @@ pub enum LeaseError {
     #[error("the connections to the database were closed")]
     Closed,
     /// The caller's own connections are all at work.
-    #[error("all connections to database '{database}' were busy for {limit:?}")]
+    #[error(
+        "all {connections} connections of this caller to database '{database}' were busy for \
+         {limit:?}: run fewer statements at once, or raise pool_max_conns"
+    )]
     Busy {
         /// The configured name.
         database: String,
+        /// How many it may have.
+        connections: u32,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// The sessions of the caller's account have all the connections they may have.
+    #[error(
+        "all {connections} connections that the sessions of one account may have to database \
+         '{database}' were busy for {limit:?}"
+    )]
+    Account {
+        /// The configured name.
+        database: String,
+        /// How many they may have.
+        connections: usize,
         /// How long it was waited for.
         limit: Duration,
     },
@@ -139,13 +175,23 @@ pub enum LeaseError {
         /// The hosts, in the order they were tried.
         tried: Vec<Tried>,
         /// What the driver says about the last of them that it says something about.
-        source: Option<sqlx::Error>,
+        source: Option<DriverError>,
     },
 }
 
 // === impl LeaseError ===
 
 impl LeaseError {
+    /// Whether PostgreSQL has as many connections as it takes (`too_many_connections`).
+    fn is_full(&self) -> bool {
+        match self {
+            Self::Connect { tried, .. } => tried.iter().any(
+                |tried| matches!(&tried.cause, Cause::Report(report) if report.sqlstate == "53300"),
+            ),
+            _ => false,
+        }
+    }
+
     /// Why, for somebody who is told which database it is about anyway.
     pub(crate) fn cause(&self) -> String {
         match self {
@@ -166,6 +212,7 @@ impl Pools {
         let (errands, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             pools: Mutex::default(),
+            shares: Mutex::default(),
             errands,
         });
         let reaper = Reaper::new(inbox, Arc::downgrade(&shared));
@@ -174,10 +221,12 @@ impl Pools {
 
     /// The pool of a caller for a database, made when it is first asked for.
     ///
-    /// `caller` is a session key, never the token itself. Making a pool connects to nothing.
-    /// When the description of the database is another than before, so is the pool.
+    /// `caller` is a session key, never the token itself; `account` is what several sessions
+    /// have in common, and they share [`SHARE`] times the connections of one. Making a pool
+    /// connects to nothing. When the description of the database is another than before, so is
+    /// the pool.
     #[must_use]
-    pub fn pool(&self, caller: &str, database: &Arc<Database>) -> Pool {
+    pub fn pool_of(&self, caller: &str, account: &str, database: &Arc<Database>) -> Pool {
         let mut callers = self.shared.lock();
         let known = callers
             .get(caller)
@@ -188,12 +237,19 @@ impl Pools {
             }
             pool.close();
         }
-        let pool = Pool::new(Arc::clone(database), &self.shared);
+        let share = self.shared.share(account, database);
+        let pool = Pool::new(Arc::clone(database), share, &self.shared);
         callers
             .entry(caller.to_owned())
             .or_default()
             .insert(database.name().to_owned(), pool.clone());
         pool
+    }
+
+    /// The pool of a caller that shares its connections with no other.
+    #[must_use]
+    pub fn pool(&self, caller: &str, database: &Arc<Database>) -> Pool {
+        self.pool_of(caller, caller, database)
     }
 
     /// Connects to a database that nobody has configured, for one errand. There is no pool: the
@@ -202,7 +258,8 @@ impl Pools {
     /// # Errors
     /// When PostgreSQL lets nobody in.
     pub async fn visit(&self, database: &Arc<Database>) -> Result<Lease, LeaseError> {
-        let pool = Pool::new(Arc::clone(database), &self.shared);
+        let share = Arc::new(Seats::of_account(1));
+        let pool = Pool::new(Arc::clone(database), share, &self.shared);
         let lease = pool.lease().await?;
         pool.close();
         Ok(lease)
@@ -266,9 +323,33 @@ impl Shared {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the sessions of an account have in common.
+    fn share(&self, account: &str, database: &Arc<Database>) -> Arc<Seats> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = shares
+            .get(account)
+            .and_then(|shares| shares.get(database.name()))
+            .and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let count = database.settings().max_connections.saturating_mul(SHARE);
+            let share = Arc::new(Seats::of_account(count));
+            shares
+                .entry(account.to_owned())
+                .or_default()
+                .insert(database.name().to_owned(), Arc::downgrade(&share));
+            share
+        })
+    }
+
     /// Closes what has been idle for too long, opens what is to be kept open, and forgets pools
-    /// nobody uses.
+    /// that are not in use.
     fn sweep(&self) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.retain(|_, shares| {
+            shares.retain(|_, share| share.strong_count() > 0);
+            !shares.is_empty()
+        });
+        drop(shares);
         self.lock().retain(|_, pools| {
             pools.retain(|_, pool| {
                 pool.inner.drop_stale();
@@ -282,13 +363,13 @@ impl Shared {
         });
     }
 
-    /// Closes the connection to a database that was unused for longest, whoever keeps it.
-    fn make_way(&self, database: &Arc<Database>) {
+    /// Closes the connection that was unused for longest, of the pools that may have to.
+    fn make_way(&self, may_have_to: impl Fn(&Inner) -> bool) {
         let pools = self.lock();
         let oldest = pools
             .values()
             .flat_map(HashMap::values)
-            .filter(|pool| Arc::ptr_eq(&pool.inner.database, database))
+            .filter(|pool| may_have_to(&pool.inner))
             .filter_map(|pool| Some((pool.inner.idle().first()?.since, pool)))
             .min_by_key(|(since, _)| *since);
         if let Some((_, pool)) = oldest {
@@ -304,11 +385,12 @@ impl Shared {
 // === impl Pool ===
 
 impl Pool {
-    fn new(database: Arc<Database>, shared: &Arc<Shared>) -> Self {
+    fn new(database: Arc<Database>, share: Arc<Seats>, shared: &Arc<Shared>) -> Self {
         let room = database.settings().max_connections;
         Self {
             inner: Arc::new(Inner {
                 room: Arc::new(Semaphore::new(room.try_into().unwrap_or(usize::MAX))),
+                share,
                 idle: Mutex::default(),
                 was_used: AtomicBool::new(false),
                 is_retired: AtomicBool::new(false),
@@ -333,7 +415,8 @@ impl Pool {
     /// when PostgreSQL lets nobody in.
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
         let inner = &self.inner;
-        // Nobody who waits is passed by: room that comes free is theirs before it is seen here.
+        let asked = Instant::now();
+        // No caller that waits is passed by: room that comes free is theirs before it is seen here.
         let room = match Arc::clone(&inner.room).try_acquire_owned() {
             Ok(room) => room,
             Err(TryAcquireError::Closed) => return Err(LeaseError::Closed),
@@ -354,6 +437,8 @@ impl Pool {
             pool: Arc::clone(inner),
             state: State::Settled,
             is_untested,
+            asked,
+            is_first: true,
         })
     }
 
@@ -365,6 +450,7 @@ impl Pool {
         let room = time::timeout(limit, room).await;
         let room = room.map_err(|_| LeaseError::Busy {
             database: inner.database.name().to_owned(),
+            connections: inner.database.settings().max_connections,
             limit,
         })?;
         room.map_err(|_| LeaseError::Closed)
@@ -377,10 +463,9 @@ impl Pool {
     /// Connects once more, for one short question while a lease is in the middle of a result.
     ///
     /// Not counted: whoever asks holds a lease, and could wait for its own.
-    pub(crate) async fn aside(
-        &self,
-    ) -> Result<impl DerefMut<Target = PgConnection> + use<>, LeaseError> {
-        Connection::open(&self.inner.database).await
+    pub(crate) async fn aside(&self) -> Result<Client, LeaseError> {
+        let connection = Connection::open(&self.inner.database).await?;
+        Ok(connection.client)
     }
 
     fn is_closed(&self) -> bool {
@@ -412,20 +497,30 @@ impl Lease {
     /// Until [`settle`](Self::settle) says that it has come to its end, dropping the lease
     /// cancels what runs and closes the connection. So an error, or a future that is dropped,
     /// needs no further care.
-    ///
-    /// ```no_run
-    /// # use ziggurat_services::pg::lease::Lease;
-    /// # async fn example(mut lease: Lease) -> sqlx::Result<()> {
-    /// let version: String = sqlx::query_scalar("SELECT version()")
-    ///     .fetch_one(lease.begin())
-    ///     .await?;
-    /// lease.settle();
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn begin(&mut self) -> &mut PgConnection {
+    pub(crate) fn begin(&mut self) -> &mut Client {
         self.state = State::Busy;
-        &mut self.held_mut().connection.inner
+        let deadline = self.deadline();
+        let client = &mut self.held_mut().connection.client;
+        client.set_deadline(deadline);
+        client
+    }
+
+    /// When PostgreSQL must have answered: its own limit ends a statement before that. What was
+    /// waited for a connection counts, but for statements of a call behind its first.
+    fn deadline(&self) -> Option<Instant> {
+        let limit = self.database().query_timeout()? + GRACE;
+        let from = if self.is_first {
+            self.asked
+        } else {
+            Instant::now()
+        };
+        Some(from + limit)
+    }
+
+    /// What statements have to know of its session.
+    pub(in crate::pg) fn session(&self) -> Session {
+        let held = self.held.as_ref().expect("held until it is dropped");
+        held.connection.session
     }
 
     /// Says that nothing runs and no transaction is open.
@@ -441,6 +536,7 @@ impl Lease {
     /// Says that the connection is alive.
     pub(crate) fn has_answered(&mut self) {
         self.is_untested = false;
+        self.is_first = false;
     }
 
     /// Whether it was idle before, and nobody has heard from it since: it may have died.

@@ -49,9 +49,8 @@ mod query;
 mod tests;
 pub(in crate::pg) mod vector;
 
-use sqlx::{Row as _, ValueRef as _, postgres::PgRow};
-
 use super::{
+    driver::{DriverError, Row},
     error::QueryError,
     flight::Flight,
     lease::Pool,
@@ -219,7 +218,7 @@ async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Found>, Quer
         query,
         values: Vec::new(),
     };
-    let found = |row: &PgRow| {
+    let found = |row: &Row| {
         Ok(Found {
             row: Neighbour {
                 id: text(row, 2)?,
@@ -249,22 +248,20 @@ fn in_order(found: Vec<Found>) -> Vec<Neighbour> {
     rows
 }
 
-fn texts(row: &PgRow, first: usize) -> sqlx::Result<Vec<Option<String>>> {
-    (first..row.len()).map(|index| text(row, index)).collect()
+fn texts(row: &Row, first: usize) -> Result<Vec<Option<String>>, DriverError> {
+    (first..row.fields().len())
+        .map(|index| text(row, index))
+        .collect()
 }
 
 /// The text of a value. In a database whose encoding is `SQL_ASCII` it may be in any.
-pub(in crate::pg) fn text(row: &PgRow, index: usize) -> sqlx::Result<Option<String>> {
-    let value = row.try_get_raw(index)?;
-    if value.is_null() {
-        return Ok(None);
-    }
-    let bytes = value.as_bytes().map_err(sqlx::Error::Decode)?;
-    Ok(Some(String::from_utf8_lossy(bytes).into_owned()))
+pub(in crate::pg) fn text(row: &Row, index: usize) -> Result<Option<String>, DriverError> {
+    let bytes = row.value(index)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
-pub(in crate::pg) fn number(row: &PgRow, index: usize) -> sqlx::Result<Option<f64>> {
+pub(in crate::pg) fn number(row: &Row, index: usize) -> Result<Option<f64>, DriverError> {
     let text = text(row, index)?;
     let number = text.map(|text| text.parse::<f64>()).transpose();
-    number.map_err(|error| sqlx::Error::Decode(Box::new(error)))
+    number.map_err(DriverError::value)
 }

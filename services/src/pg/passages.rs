@@ -40,9 +40,8 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use sqlx::postgres::PgRow;
-
 use super::{
+    driver::{DriverError, Row},
     flight::Value,
     nearest::{number, quoted, text},
 };
@@ -228,7 +227,7 @@ impl Draft<'_> {
 
 impl Found {
     /// Reads the columns `id`, `content` and score. What has no score is no answer.
-    fn read(row: &PgRow) -> sqlx::Result<Option<Self>> {
+    fn read(row: &Row) -> Result<Option<Self>, DriverError> {
         let id = text(row, 0)?;
         let score = number(row, 2)?.filter(|score| score.is_finite());
         Ok(score
@@ -237,7 +236,7 @@ impl Found {
     }
 }
 
-fn read_row<T>(row: &PgRow, keep: impl Fn(Option<String>, String) -> T) -> sqlx::Result<T> {
+fn read_row<T>(row: &Row, keep: impl Fn(Option<String>, String) -> T) -> Result<T, DriverError> {
     Ok(keep(text(row, 0)?, text(row, 1)?.unwrap_or_default()))
 }
 

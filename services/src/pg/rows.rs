@@ -9,12 +9,9 @@ use std::{
 };
 
 use futures_util::Stream;
-use sqlx::{
-    Column as _, Row as _, ValueRef as _,
-    postgres::{PgColumn, PgRow},
-};
 
 use super::{
+    driver::{self, Field},
     error::QueryError,
     kind::Kind,
     scalar::Scalar,
@@ -48,7 +45,7 @@ pub struct Rows {
 /// A row of a result.
 #[derive(Debug)]
 pub struct Row {
-    values: PgRow,
+    values: driver::Row,
     columns: Arc<[Column]>,
 }
 
@@ -70,6 +67,9 @@ pub struct Summary {
     pub rows: u32,
     /// Whether there are more than were asked for.
     pub has_more: bool,
+    /// The size of a row that was larger than the limit: it was passed over, and the result ends
+    /// before it.
+    pub oversized: Option<usize>,
     /// The command tag of a statement without columns, such as `INSERT 0 2` or `CREATE TABLE`.
     pub command: String,
     /// How many rows a statement without columns changed.
@@ -96,27 +96,30 @@ pub(super) enum Found {
         is_command: bool,
         extent: Option<Extent>,
     },
-    Row(PgRow),
+    Row(driver::Row),
+}
+
+// === impl Found ===
+
+impl Found {
+    /// The columns of rows whose number is not known.
+    pub(super) fn head(columns: Arc<[Column]>) -> Self {
+        Self::Head {
+            columns,
+            is_command: false,
+            extent: None,
+        }
+    }
 }
 
 // === impl Column ===
 
 impl Column {
-    pub(super) fn new(column: &PgColumn, kind: impl Fn(u32) -> Option<Kind>) -> Self {
-        let type_oid = type_oid(column);
+    pub(super) fn new(field: &Field, kind: impl Fn(u32) -> Option<Kind>) -> Self {
         Self {
-            name: column.name().to_owned(),
-            type_oid,
-            kind: kind(type_oid).unwrap_or(Kind::Text),
-        }
-    }
-
-    /// The same column, now that more types are known.
-    pub(super) fn learned(&self, kind: impl Fn(u32) -> Option<Kind>) -> Self {
-        Self {
-            name: self.name.clone(),
-            type_oid: self.type_oid,
-            kind: kind(self.type_oid).unwrap_or(self.kind),
+            name: field.name.clone(),
+            type_oid: field.type_oid,
+            kind: kind(field.type_oid).unwrap_or(Kind::Text),
         }
     }
 
@@ -137,11 +140,6 @@ impl Column {
     pub fn kind(&self) -> Kind {
         self.kind
     }
-}
-
-/// Zero, which is no type, if PostgreSQL did not say.
-pub(super) fn type_oid(column: &PgColumn) -> u32 {
-    column.type_info().oid().map_or(0, |oid| oid.0)
 }
 
 // === impl Rows ===
@@ -260,7 +258,8 @@ impl Row {
     /// When there is no such column, and when the text is not UTF-8, which a database whose
     /// encoding is `SQL_ASCII` may send.
     pub fn text(&self, column: usize) -> Result<Option<&str>, QueryError> {
-        self.bytes(column)?.map(text).transpose()
+        let value = self.values.value(column).map_err(QueryError::Row)?;
+        value.map(text).transpose()
     }
 
     /// Writes the values as a line of tab-separated text, without a line break.
@@ -268,11 +267,11 @@ impl Row {
     /// # Errors
     /// As [`text`](Self::text) does. What was written by then is not taken back.
     pub fn write_tsv(&self, out: &mut impl Line) -> Result<(), QueryError> {
-        for (index, column) in self.columns.iter().enumerate() {
+        for (index, (column, value)) in self.columns.iter().zip(self.values.values()).enumerate() {
             if index > 0 {
                 out.push_tab();
             }
-            let Some(bytes) = self.bytes(index)? else {
+            let Some(bytes) = value else {
                 continue;
             };
             match Plain::new(bytes) {
@@ -288,28 +287,17 @@ impl Row {
     /// # Errors
     /// Each as [`text`](Self::text) does.
     pub fn scalars(&self) -> impl Iterator<Item = Result<Scalar<'_>, QueryError>> {
-        let columns = self.columns.iter().enumerate();
-        columns.map(|(index, column)| {
-            let text = self.text(index)?;
-            Ok(text.map_or(Scalar::Null, |text| Scalar::of(column.type_oid, text)))
+        let columns = self.columns.iter().zip(self.values.values());
+        columns.map(|(column, value)| match value {
+            Some(bytes) => Ok(Scalar::of(column.type_oid, text(bytes)?)),
+            None => Ok(Scalar::Null),
         })
-    }
-
-    fn bytes(&self, column: usize) -> Result<Option<&[u8]>, QueryError> {
-        let value = self.values.try_get_raw(column).map_err(QueryError::Row)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        let bytes = value.as_bytes();
-        bytes
-            .map(Some)
-            .map_err(|error| QueryError::Row(sqlx::Error::Decode(error)))
     }
 }
 
 fn text(bytes: &[u8]) -> Result<&str, QueryError> {
     let text = str::from_utf8(bytes);
-    text.map_err(|error| QueryError::Row(sqlx::Error::Decode(error.into())))
+    text.map_err(QueryError::value)
 }
 
 // === impl Desk ===

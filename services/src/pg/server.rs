@@ -44,18 +44,18 @@ impl Server {
     /// # Errors
     /// When there is no answer.
     pub async fn ask(mut lease: Lease) -> Result<Self, QueryError> {
-        let (description, version, version_number, database, user) = sqlx::query_as(QUESTION)
-            .persistent(false)
-            .fetch_one(lease.begin())
-            .await
-            .map_err(|error| QueryError::new(error, Phase::Run, 0))?;
+        let answer = lease.begin().ask(QUESTION).await;
+        let failed = |error| QueryError::new(error, Phase::Run, 0);
+        let rows = answer.map_err(failed)?;
         lease.settle();
+        let row = rows.first().ok_or_else(|| QueryError::value("no answer"))?;
+        let text = |index| row.text(index).map(str::to_owned).map_err(failed);
         Ok(Self {
-            description,
-            version,
-            version_number,
-            database,
-            user,
+            description: text(0)?,
+            version: text(1)?,
+            version_number: text(2)?,
+            database: text(3)?,
+            user: text(4)?,
         })
     }
 }

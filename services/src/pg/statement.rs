@@ -32,11 +32,19 @@
 //!
 //! # The long way
 //!
-//! Everything else, and whatever the short way does not take, goes in steps: begin, have
-//! PostgreSQL parse the text as a prepared statement, which it does for one statement only,
-//! run, commit. That also tells a text that was not understood from one that failed while
+//! Everything else, and whatever the short way does not take, goes in two writes: begin, and have
+//! PostgreSQL parse the text by itself, which it does for one statement only; then run, commit,
+//! and reset the session (`DISCARD ALL`), so that nothing a statement does to its session outlives
+//! the call. That also tells a text that was not understood from one that failed while
 //! running, and in terms of the caller's text alone. On a database that allows writes the text
 //! may hold several statements; the rows are those of the first that returns any.
+//!
+//! # Settings
+//!
+//! Each statement brings its own, as `SET LOCAL`: nothing of ours stays on a connection. Behind a
+//! pooler that hands out connections for the length of a transaction, they travel in a message
+//! before the text, what only reads ends with ROLLBACK, which undoes a `SET`, and what would stay
+//! in the session is refused.
 //!
 //! # Large results
 //!
@@ -71,6 +79,9 @@ use super::{
     rows::{Desk, Rows},
 };
 
+/// The size of the largest row that is read where nothing else is said.
+const MAX_ROW_BYTES: usize = 4 << 20;
+
 /// A text that may be run.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -87,6 +98,9 @@ pub struct Statement {
     bounds: Bounds,
     command: Cow<'static, str>,
     defines: bool,
+    /// Something of it stays in the session.
+    outlives: bool,
+    max_row_bytes: usize,
 }
 
 /// Which rows of a result are wanted.
@@ -207,6 +221,8 @@ impl Statement {
             bounds,
             command: sketch.command(),
             defines: sketch.mentions_a_definition(),
+            outlives: sketch.outlives(),
+            max_row_bytes: MAX_ROW_BYTES,
             text: text.into(),
         })
     }
@@ -220,6 +236,19 @@ impl Statement {
     pub fn with_window(mut self, window: Window) -> Self {
         self.window = narrowed(self.bounds, window, self.most);
         self
+    }
+
+    /// Replaces the size of the largest row that is read. The result ends before a larger one:
+    /// its bytes are dropped as they arrive.
+    pub fn with_max_row_bytes(mut self, bytes: usize) -> Self {
+        self.max_row_bytes = bytes;
+        self
+    }
+
+    /// Whether it is a setting for the session: it holds for its own call only.
+    #[must_use]
+    pub fn is_setting(&self) -> bool {
+        matches!(&*self.command, "SET" | "RESET")
     }
 
     /// The text as PostgreSQL gets it, without the `;` at its end.

@@ -30,8 +30,8 @@ mod tests;
 
 use std::{ops::Range, str::FromStr as _, time::Duration};
 
+use crate::pg::database::SslMode;
 use secrecy::SecretString;
-use sqlx::postgres::PgSslMode;
 use thiserror::Error;
 
 use super::database::{Database, Host, InvalidDatabase, Password, Settings, TargetSessionAttrs};
@@ -86,7 +86,7 @@ struct Parts {
     hosts: Vec<String>,
     ports: Vec<u16>,
     database: Option<String>,
-    ssl_mode: Option<PgSslMode>,
+    ssl_mode: Option<SslMode>,
     attrs: TargetSessionAttrs,
     application_name: Option<String>,
     connect_timeout: Option<Duration>,
@@ -115,7 +115,7 @@ impl Database {
             database: parts.database.unwrap_or_else(|| parts.user.clone()),
             user: parts.user,
             password: Password::Given(parts.password),
-            ssl_mode: parts.ssl_mode.unwrap_or(PgSslMode::Prefer),
+            ssl_mode: parts.ssl_mode.unwrap_or(SslMode::Prefer),
             ssl_root_cert: None,
             ssl_cert: None,
             ssl_key: None,
@@ -239,7 +239,7 @@ impl Parts {
         let value = || decoded(raw);
         match key {
             "sslmode" => {
-                let mode = PgSslMode::from_str(&value()?);
+                let mode = SslMode::from_str(&value()?);
                 self.ssl_mode = Some(mode.map_err(|_| InvalidUrl::Value("sslmode"))?);
             }
             "host" | "hostaddr" => {

@@ -3,13 +3,13 @@
 mod state;
 
 use jiff::Timestamp;
-use sqlx::{Row as _, postgres::PgRow};
 
 use super::{
     Conversation, Conversations, Listed, Page, Revision, StoreError,
     conversation::{storable, written},
-    row::{conversation, listed},
+    row::{Cells, conversation, listed},
 };
+use crate::pg::driver::{Row, query};
 
 pub(crate) use self::state::within;
 pub use self::state::{InvalidState, StateDatabase};
@@ -33,7 +33,7 @@ impl Postgres {
 impl Conversations for Postgres {
     async fn list(&self, owner: &str, page: Page) -> Result<Vec<Listed>, StoreError> {
         let mut lease = self.state.lease().await?;
-        let query = sqlx::query(
+        let query = query(
             "SELECT id, title, connection, created_at, updated_at, preview \
              FROM ziggurat.conversations WHERE username = $1 \
              ORDER BY updated_at DESC, id DESC LIMIT $2 OFFSET $3",
@@ -49,7 +49,7 @@ impl Conversations for Postgres {
     async fn find(&self, owner: &str, id: &str) -> Result<Option<Conversation>, StoreError> {
         let (owner, id) = (storable(owner.to_owned()), storable(id.to_owned()));
         let mut lease = self.state.lease().await?;
-        let query = sqlx::query(
+        let query = query(
             "SELECT id, username, title, provider, model, connection, preview, created_at, \
              updated_at, messages FROM ziggurat.conversations WHERE id = $1 AND username = $2",
         )
@@ -62,7 +62,7 @@ impl Conversations for Postgres {
 
     async fn create(&self, new: Conversation) -> Result<(), StoreError> {
         let mut lease = self.state.lease().await?;
-        let query = sqlx::query(
+        let query = query(
             "INSERT INTO ziggurat.conversations (id, username, title, provider, model, \
              connection, preview, created_at, updated_at, messages) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -90,7 +90,7 @@ impl Conversations for Postgres {
     ) -> Result<Option<Conversation>, StoreError> {
         let stored_id = storable(id.to_owned());
         let mut lease = self.state.lease().await?;
-        let query = sqlx::query(
+        let query = query(
             "UPDATE ziggurat.conversations SET provider = $1, model = $2, connection = $3, \
              preview = $4, messages = $5, updated_at = $6 WHERE id = $7 AND username = $8 \
              RETURNING title, created_at",
@@ -105,8 +105,7 @@ impl Conversations for Postgres {
         .bind(owner);
         let row = within(query.fetch_optional(lease.begin())).await?;
         lease.settle();
-        let applied =
-            |row: PgRow| Ok(revision.applied(id, owner, row.try_get(0)?, row.try_get(1)?));
+        let applied = |row: Row| Ok(revision.applied(id, owner, row.get(0)?, row.get(1)?));
         row.map(applied).transpose()
     }
 
@@ -118,7 +117,7 @@ impl Conversations for Postgres {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut lease = self.state.lease().await?;
-        let query = sqlx::query(
+        let query = query(
             "UPDATE ziggurat.conversations SET title = $1, updated_at = $2 \
              WHERE id = $3 AND username = $4",
         )
@@ -128,26 +127,30 @@ impl Conversations for Postgres {
         .bind(owner);
         let done = within(query.execute(lease.begin())).await?;
         lease.settle();
-        Ok(done.rows_affected() > 0)
+        Ok(done > 0)
     }
 
     async fn delete(&self, owner: &str, id: &str) -> Result<bool, StoreError> {
         let mut lease = self.state.lease().await?;
-        let query =
-            sqlx::query("DELETE FROM ziggurat.conversations WHERE id = $1 AND username = $2")
-                .bind(storable(id.to_owned()))
-                .bind(owner);
+        let query = query("DELETE FROM ziggurat.conversations WHERE id = $1 AND username = $2")
+            .bind(storable(id.to_owned()))
+            .bind(owner);
         let done = within(query.execute(lease.begin())).await?;
         lease.settle();
-        Ok(done.rows_affected() > 0)
+        Ok(done > 0)
     }
 
     async fn delete_all(&self, owner: &str) -> Result<u64, StoreError> {
         let mut lease = self.state.lease().await?;
-        let query =
-            sqlx::query("DELETE FROM ziggurat.conversations WHERE username = $1").bind(owner);
+        let query = query("DELETE FROM ziggurat.conversations WHERE username = $1").bind(owner);
         let done = within(query.execute(lease.begin())).await?;
         lease.settle();
-        Ok(done.rows_affected())
+        Ok(done)
+    }
+}
+
+impl Cells for Row {
+    fn text(&self, at: usize) -> Result<String, StoreError> {
+        Ok(self.get(at)?)
     }
 }

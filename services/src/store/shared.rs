@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use ziggurat_layers::bearer::TokenHash;
 
 use super::{StateDatabase, StoreError, conversation::storable, postgres::within};
+use crate::pg::driver::query;
 
 use self::clerk::Ask;
 pub use self::{
@@ -85,7 +86,7 @@ impl Shared {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let sweep = sqlx::query(
+        let sweep = query(
             "DELETE FROM ziggurat.sessions WHERE ends_at <= $1 OR token IN ( \
              SELECT token FROM ziggurat.sessions WHERE username = $2 \
              ORDER BY opened_at DESC, token OFFSET $3)",
@@ -94,7 +95,7 @@ impl Shared {
         .bind(storable(session.user.to_string()))
         .bind(MAX_PER_USER - 1);
         within(sweep.execute(lease.begin())).await?;
-        let insert = sqlx::query(
+        let insert = query(
             "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at) \
              SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
              WHERE username = $2 AND account_made IS NOT DISTINCT FROM $3 AND is_locked)",
@@ -105,7 +106,7 @@ impl Shared {
         .bind(session.ends.as_second());
         let inserted = within(insert.execute(lease.begin())).await?;
         lease.settle();
-        Ok(inserted.rows_affected() > 0)
+        Ok(inserted > 0)
     }
 
     /// Has a session use a database from now on, at every replica. Says whether there is such a
@@ -115,12 +116,12 @@ impl Shared {
     /// When the database did not do it.
     pub async fn select(&self, token: TokenHash, name: &str) -> Result<bool, StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query("UPDATE ziggurat.sessions SET selection = $1 WHERE token = $2")
+        let query = query("UPDATE ziggurat.sessions SET selection = $1 WHERE token = $2")
             .bind(storable(name.to_owned()))
             .bind(&token.as_bytes()[..]);
         let done = within(query.execute(lease.begin())).await?;
         lease.settle();
-        Ok(done.rows_affected() > 0)
+        Ok(done > 0)
     }
 
     /// Ends all sessions of a user, as soon as the database can be reached.

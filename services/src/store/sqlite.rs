@@ -13,16 +13,18 @@ use std::{
 
 use jiff::Timestamp;
 use sqlx::{
-    ConnectOptions as _, SqlSafeStr as _, SqlitePool,
+    ConnectOptions as _, Row as _, SqlSafeStr as _, SqlitePool,
     migrate::{Migration, MigrationType, Migrator},
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+    sqlite::{
+        SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
+    },
 };
 use tokio::sync::mpsc;
 
 use super::{
     Conversation, Conversations, Listed, Page, Revision, StoreError,
     conversation::{storable, written},
-    row::{conversation, listed},
+    row::{Cells, conversation, listed},
 };
 
 pub use self::writer::Writer;
@@ -90,6 +92,12 @@ impl Sqlite {
         sent.map_err(|_| StoreError::Closed)?;
         // It is dropped unanswered when the writer stops.
         done.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+impl Cells for SqliteRow {
+    fn text(&self, at: usize) -> Result<String, StoreError> {
+        Ok(self.try_get(at)?)
     }
 }
 

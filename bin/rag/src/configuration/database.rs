@@ -3,9 +3,10 @@
 use std::{error::Error, fmt::Write as _, iter, net::Ipv6Addr, sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use sqlx::postgres::PgSslMode;
 use ziggurat_services::{
-    pg::database::{Database, Host, InvalidDatabase, Password, Settings, TargetSessionAttrs},
+    pg::database::{
+        Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode, TargetSessionAttrs,
+    },
     program::Secret,
 };
 
@@ -32,6 +33,7 @@ pub(super) struct RawDatabase {
     connect_timeout: Option<Written>,
     acquire_timeout: Option<Written>,
     statement_timeout: Option<Written>,
+    pooler: Option<Written>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -139,6 +141,7 @@ impl RawDatabase {
             ssl_key: reader.path(&at("ssl_key"), self.ssl_key),
             ssl_root_cert: reader.path(&at("ssl_root_ca"), self.ssl_root_ca),
             application_name: APPLICATION.to_owned(),
+            pooler: pooler(reader, &at("pooler"), self.pooler),
             max_connections: connections,
             // There is one pool for each description.
             max_total_connections: connections,
@@ -250,14 +253,25 @@ fn password(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) ->
     }
 }
 
-fn ssl_mode(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> PgSslMode {
+fn ssl_mode(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> SslMode {
     let Some(text) = reader.text(place, written) else {
-        return PgSslMode::Prefer;
+        return SslMode::Prefer;
     };
     text.parse().unwrap_or_else(|_| {
         let message = "must be one of: disable, allow, prefer, require, verify-ca, verify-full";
         reader.findings.problem(place, message);
-        PgSslMode::Prefer
+        SslMode::Prefer
+    })
+}
+
+fn pooler(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Pooler {
+    let Some(text) = reader.text(place, written) else {
+        return Pooler::Detect;
+    };
+    text.parse().unwrap_or_else(|_| {
+        let message = "must be one of: detect, session, transaction";
+        reader.findings.problem(place, message);
+        Pooler::Detect
     })
 }
 

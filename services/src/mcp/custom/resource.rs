@@ -102,6 +102,7 @@ impl Resource for Rows {
 /// The statement is the operator's: what is wrong with it goes to the log too.
 fn unreadable(error: QueryError) -> ReadError {
     let told = match &error {
+        QueryError::Silent => "the database did not answer in time".to_owned(),
         QueryError::Lease(cause) => return out_of_reach(cause.to_string()),
         QueryError::Connection(_) => {
             return out_of_reach("the connection to the database was lost".to_owned());

@@ -1,19 +1,12 @@
 //! How to get to each host of a database.
-//!
-//! sqlx fills every set of options from the environment of the process, and has no way to take
-//! some of it back. What has one is overwritten here. `PGSSLCERT`, `PGSSLKEY` and `PGOPTIONS`
-//! have none, so a database they would reach uninvited is refused.
 
-use std::{env, fs::File, io::Read as _, path::Path};
+use std::{fs::File, io::Read as _, path::Path, time::Duration};
 
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use secrecy::ExposeSecret as _;
-use sqlx::{
-    ConnectOptions as _,
-    postgres::{PgConnectOptions, PgSslMode},
-};
 
-use super::{Host, InvalidDatabase, Settings, password::Account};
+use super::{Host, InvalidDatabase, Settings, SslMode, password::Account};
+use crate::pg::driver::{ConnectOptions, Endpoint, Tls};
 
 /// The most that is read of a certificate file.
 const MAX_FILE: u64 = 1 << 20;
@@ -22,9 +15,9 @@ const MAX_FILE: u64 = 1 << 20;
 #[derive(Clone)]
 pub(in crate::pg) struct Target {
     pub(in crate::pg) host: Host,
-    pub(in crate::pg) options: PgConnectOptions,
+    pub(in crate::pg) options: ConnectOptions,
     /// What to try when the first way is not open.
-    pub(in crate::pg) otherwise: Option<PgConnectOptions>,
+    pub(in crate::pg) otherwise: Option<ConnectOptions>,
     password: secrecy::SecretString,
 }
 
@@ -38,41 +31,35 @@ pub(super) struct Certificates {
 // === impl Target ===
 
 impl Target {
-    pub(super) fn new(settings: &Settings, host: &Host, certificates: &Certificates) -> Self {
+    pub(super) fn new(
+        settings: &Settings,
+        host: &Host,
+        certificates: &Certificates,
+    ) -> Result<Self, InvalidDatabase> {
         let password = settings.password.resolve(Account {
             host,
             user: &settings.user,
             database: &settings.database,
         });
-        // An empty one is what PostgreSQL would get if there was none.
-        let mut options = PgConnectOptions::new_without_pgpass()
-            .host(&host.name)
-            .port(host.port)
-            .username(&settings.user)
-            .password(password.expose_secret())
-            .database(&settings.database)
-            .application_name(&settings.application_name)
-            // Empty if there is none, so that it is not one from the environment.
-            .ssl_root_cert_from_pem(certificates.root.clone())
-            // Poolers refuse start-up parameters they do not know; it is set later.
-            .extra_float_digits(None)
-            // Proofs are not kept: what a text means depends on settings that may change.
-            .statement_cache_capacity(1)
-            // Statements hold what their authors know.
-            .disable_statement_logging();
-        if let Some((certificate, key)) = &certificates.client {
-            options = options
-                .ssl_client_cert_from_pem(certificate)
-                .ssl_client_key_from_pem(key);
-        }
         let has_root = !certificates.root.is_empty();
         let (mode, otherwise) = modes(settings.ssl_mode, host, has_root);
-        Self {
+        let options = |mode| {
+            Ok(ConnectOptions {
+                endpoint: endpoint(host),
+                user: settings.user.clone(),
+                password: password.clone(),
+                database: settings.database.clone(),
+                application_name: settings.application_name.clone(),
+                tls: certificates.tls(settings, mode)?,
+                silence: silence(settings),
+            })
+        };
+        Ok(Self {
             host: host.clone(),
-            otherwise: otherwise.map(|mode| options.clone().ssl_mode(mode)),
-            options: options.ssl_mode(mode),
-            password,
-        }
+            otherwise: otherwise.map(options).transpose()?,
+            options: options(mode)?,
+            password: password.clone(),
+        })
     }
 
     pub(super) fn password(&self) -> &secrecy::SecretString {
@@ -84,39 +71,40 @@ impl Target {
     }
 }
 
-/// How to ask for TLS, and how to ask if that is refused. The driver's own `allow` never tries
-/// TLS, and its `prefer` never tries without when TLS fails.
-fn modes(asked: PgSslMode, host: &Host, has_root: bool) -> (PgSslMode, Option<PgSslMode>) {
+/// How to ask for TLS, and how to ask if that is refused: `allow` and `prefer` try both ways.
+fn modes(asked: SslMode, host: &Host, has_root: bool) -> (SslMode, Option<SslMode>) {
     match asked {
-        // As libpq: there is nobody between the two ends of a socket.
-        _ if host.is_socket() => (PgSslMode::Disable, None),
-        PgSslMode::Allow => (PgSslMode::Disable, Some(PgSslMode::Require)),
-        PgSslMode::Prefer => (PgSslMode::Prefer, Some(PgSslMode::Disable)),
+        // As libpq: a socket does not leave the machine.
+        _ if host.is_socket() => (SslMode::Disable, None),
+        SslMode::Allow => (SslMode::Disable, Some(SslMode::Require)),
+        SslMode::Prefer => (SslMode::Prefer, Some(SslMode::Disable)),
         // As libpq: whoever says which authority to trust wants it to be asked.
-        PgSslMode::Require if has_root => (PgSslMode::VerifyCa, None),
+        SslMode::Require if has_root => (SslMode::VerifyCa, None),
         mode => (mode, None),
     }
 }
 
-/// What would reach the database from the environment although its description does not say so.
-pub(super) fn intruder(settings: &Settings, hosts: &[Host]) -> Option<&'static str> {
-    intruder_among(settings, hosts, |name| env::var(name).is_ok())
+fn endpoint(host: &Host) -> Endpoint {
+    if host.is_socket() {
+        Endpoint::Unix(Path::new(&host.name).join(format!(".s.PGSQL.{}", host.port)))
+    } else {
+        Endpoint::Tcp {
+            host: host.name.clone(),
+            port: host.port,
+        }
+    }
 }
 
-fn intruder_among(
-    settings: &Settings,
-    hosts: &[Host],
-    is_set: impl Fn(&str) -> bool,
-) -> Option<&'static str> {
-    let may_use_tls = !matches!(settings.ssl_mode, PgSslMode::Disable)
-        && hosts.iter().any(|host| !host.is_socket());
-    let certificates: &[_] = if may_use_tls && settings.ssl_cert.is_none() {
-        &["PGSSLCERT", "PGSSLKEY"]
+/// How long a network may owe the acknowledgement of what was sent: as long as a statement may
+/// take, so that no call waits longer for a dead network than for a slow statement.
+fn silence(settings: &Settings) -> Duration {
+    const SHORTEST: Duration = Duration::from_secs(5);
+    const LONGEST: Duration = Duration::from_secs(60);
+    if settings.query_timeout.is_zero() {
+        LONGEST
     } else {
-        &[]
-    };
-    let mut names = certificates.iter().chain(&["PGOPTIONS"]).copied();
-    names.find(|name| is_set(name))
+        settings.query_timeout.clamp(SHORTEST, LONGEST)
+    }
 }
 
 // === impl Certificates ===
@@ -159,6 +147,19 @@ impl Certificates {
         };
         Ok(Self { root, client })
     }
+
+    fn tls(&self, settings: &Settings, mode: SslMode) -> Result<Tls, InvalidDatabase> {
+        let client = self.client.as_ref();
+        let client = client.map(|(certificate, key)| (&**certificate, &**key));
+        Tls::new(mode, &self.root, client).map_err(|_| InvalidDatabase::NotPem {
+            name: settings.name.clone(),
+            setting: if client.is_some() {
+                "sslcert"
+            } else {
+                "sslrootcert"
+            },
+        })
+    }
 }
 
 fn holds_certificates(pem: &[u8]) -> bool {
@@ -176,11 +177,11 @@ mod tests {
 
     #[test]
     fn every_mode_asks_for_tls_as_libpq_does() {
-        use PgSslMode::{Allow, Disable, Prefer, Require, VerifyCa, VerifyFull};
+        use SslMode::{Allow, Disable, Prefer, Require, VerifyCa, VerifyFull};
 
         let far = Host::new("db", 5432);
         let near = Host::new("/run", 5432);
-        let shown = |modes: (PgSslMode, Option<PgSslMode>)| format!("{modes:?}");
+        let shown = |modes: (SslMode, Option<SslMode>)| format!("{modes:?}");
         let cases = [
             (Disable, (Disable, None), (Disable, None)),
             (Allow, (Disable, Some(Require)), (Disable, Some(Require))),
@@ -193,38 +194,6 @@ mod tests {
             assert_eq!(shown(modes(asked, &far, false)), shown(without_root));
             assert_eq!(shown(modes(asked, &far, true)), shown(with_root));
             assert_eq!(shown(modes(asked, &near, true)), shown((Disable, None)));
-        }
-    }
-
-    #[test]
-    fn the_environment_reaches_only_what_invites_it() {
-        let far = [Host::new("db", 5432)];
-        let near = [Host::new("/run", 5432)];
-        let plain = Settings::default();
-        let off = Settings {
-            ssl_mode: PgSslMode::Disable,
-            ..Settings::default()
-        };
-        let own = Settings {
-            ssl_cert: Some("a.crt".into()),
-            ssl_key: Some("a.key".into()),
-            ..Settings::default()
-        };
-        let cases = [
-            (&plain, &far, "PGSSLCERT", true),
-            (&plain, &far, "PGSSLKEY", true),
-            (&plain, &near, "PGSSLCERT", false),
-            (&off, &far, "PGSSLCERT", false),
-            (&own, &far, "PGSSLKEY", false),
-            (&own, &near, "PGOPTIONS", true),
-            (&off, &far, "PGOPTIONS", true),
-            // Overwritten.
-            (&plain, &far, "PGSSLROOTCERT", false),
-            (&plain, &far, "PGHOST", false),
-        ];
-        for (settings, hosts, set, is_refused) in cases {
-            let found = intruder_among(settings, hosts, |name| name == set);
-            assert_eq!(found, is_refused.then_some(set), "{set}");
         }
     }
 }

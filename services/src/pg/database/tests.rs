@@ -1,8 +1,7 @@
-use std::process::Command;
-
-use secrecy::SecretString;
+use secrecy::ExposeSecret as _;
 
 use super::*;
+use crate::pg::driver::Endpoint;
 
 fn settings() -> Settings {
     Settings {
@@ -176,9 +175,11 @@ fn odd_names_reach_the_driver_unchanged() {
         })
         .expect("valid");
         let options = &database.targets()[0].options;
-        assert_eq!(options.get_username(), "a@b&c=d");
-        assert_eq!(options.get_database(), Some("my/db?x#y"));
-        assert_eq!(options.get_host(), "/run/my sockets");
+        assert_eq!(options.user, "a@b&c=d");
+        assert_eq!(options.database, "my/db?x#y");
+        assert_eq!(options.password.expose_secret(), password);
+        let socket = Endpoint::Unix("/run/my sockets/.s.PGSQL.5432".into());
+        assert_eq!(options.endpoint, socket);
     }
 }
 
@@ -189,56 +190,4 @@ fn a_timeout_of_zero_is_none() {
         ..settings()
     });
     assert_eq!(database.expect("valid").query_timeout(), None);
-}
-
-/// The other side of the test below: whoever runs this without it has nothing of the sort set.
-#[test]
-fn a_process_with_pg_variables_describes_databases() {
-    let database = Database::try_from(Settings {
-        password: Password::Given(SecretString::default()),
-        ..settings()
-    });
-    let database = database.expect("nothing that cannot be overwritten is set");
-    let shown = format!("{:?}", database.targets()[0].options);
-    assert!(!shown.contains("intruder"), "{shown}");
-    let asked = database.targets()[0].options.get_ssl_mode();
-    assert!(matches!(asked, PgSslMode::Prefer));
-
-    let environment = Database::try_from(Settings {
-        password: Password::Environment,
-        ..settings()
-    });
-    let targets = environment.expect("valid").targets;
-    let is_invited = format!("{:?}", targets[0].options).contains("intruder-password");
-    let is_set = std::env::var("PGPASSWORD").is_ok_and(|set| set == "intruder-password");
-    assert_eq!(is_invited, is_set);
-}
-
-#[test]
-fn nothing_of_the_environment_gets_into_a_description() {
-    let inherited = [
-        ("PGHOST", "intruder-host"),
-        ("PGHOSTADDR", "192.0.2.1"),
-        ("PGPORT", "7"),
-        ("PGUSER", "intruder-user"),
-        ("PGDATABASE", "intruder-database"),
-        ("PGPASSWORD", "intruder-password"),
-        ("PGSSLMODE", "verify-full"),
-        ("PGSSLROOTCERT", "/intruder"),
-        ("PGAPPNAME", "intruder-name"),
-    ];
-    let run = |variables: &[(&str, &str)]| {
-        let name = module_path!().split_once("::").expect("a module").1;
-        let name = format!("{name}::a_process_with_pg_variables_describes_databases");
-        let mut command = Command::new(std::env::current_exe().expect("this test program"));
-        command.args(["--exact", &name]).envs(variables.to_vec());
-        let output = command.output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(said.contains("running 1 test"), "{said}");
-        output.status.success()
-    };
-    assert!(run(&inherited), "all of these are overwritten");
-    for variable in ["PGOPTIONS", "PGSSLCERT", "PGSSLKEY"] {
-        assert!(!run(&[(variable, "intruder")]), "{variable} is refused");
-    }
 }

@@ -2,9 +2,10 @@
 
 use std::{error::Error, fmt, io};
 
-use sqlx::postgres::PgDatabaseError;
-
-use crate::pg::{database::Host, error::Report};
+use crate::pg::{
+    database::Host,
+    error::{DriverError, Report},
+};
 
 /// Why one host could not be connected to. `Display` holds nothing that a client must not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,20 +54,12 @@ pub(super) struct Listed<'a>(pub(super) &'a [Tried]);
 
 impl Cause {
     /// Sorts an error of the driver.
-    pub(super) fn new(error: &sqlx::Error) -> Self {
+    pub(super) fn new(error: &DriverError) -> Self {
         match error {
-            sqlx::Error::Database(error) => error
-                .try_downcast_ref::<PgDatabaseError>()
-                .map_or(Self::Protocol, |error| {
-                    Self::Report(Box::new(Report::new(error, 0)))
-                }),
-            sqlx::Error::Io(error) => Self::of_io(error),
-            sqlx::Error::Tls(error) => match error.downcast_ref() {
-                Some(error) => Self::of_tls(error),
-                None if error.downcast_ref::<io::Error>().is_some() => Self::Tls,
-                // The driver has no type for it: it says so in words, of nothing else.
-                None => Self::NoTls,
-            },
+            DriverError::Server(error) => Self::Report(Box::new(Report::new(error, 0))),
+            DriverError::Io(error) => Self::of_io(error),
+            DriverError::NoTls => Self::NoTls,
+            DriverError::TimedOut => Self::TimedOut,
             _ => Self::Protocol,
         }
     }
@@ -203,7 +196,7 @@ mod tests {
         ];
         for (error, expected) in cases {
             let shown = format!("{error:?}");
-            let cause = Cause::new(&sqlx::Error::Io(error));
+            let cause = Cause::new(&DriverError::Io(error));
             assert_eq!(cause.to_string(), expected, "{shown}");
         }
     }

@@ -1,50 +1,89 @@
 //! How one connection is made.
 //!
 //! The hosts are tried in their order each time, as libpq does: the order is the operator's
-//! preference, and remembering another would keep everybody on a standby after the primary is
+//! preference, and remembering another would keep all callers on a standby after the primary is
 //! back. What is left of the time is shared equally among the hosts that are left, so that one
 //! that does not answer leaves the others theirs.
+//!
+//! No setting of ours is made on a connection: what a statement needs travels with it. So a
+//! connection may be that of a pooler, which hands it to other programs in between.
 
-use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection, Row as _,
-    postgres::PgConnectOptions,
-};
-use std::{
-    ops::{Deref, DerefMut},
-    time::Duration,
-};
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{self, Instant},
-};
-use tracing::info;
+use std::{fmt::Write as _, pin::pin, time::Duration};
+
+use tokio::time::{self, Instant};
+use tracing::{debug, info};
 
 use crate::pg::{
     LOG_TARGET,
-    database::{Database, Fit, Standing, Target},
+    database::{Database, Fit, Pooler, Standing, Target, TargetSessionAttrs},
+    driver::{Client, DriverError},
 };
 
 use super::{
     LeaseError,
     cause::{Cause, Tried},
+    seats::Seat,
 };
 
 /// How long PostgreSQL may take to hear that a connection closes.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A connection, and what PostgreSQL knows it by.
+/// How long a CancelRequest may take, and the pause before the next one. The first may come
+/// before the statement it is for.
+const CANCEL: Duration = Duration::from_secs(2);
+
+/// How long an answer to the question whether a connection still works may take.
+const PROBE: Duration = Duration::from_secs(2);
+
+/// How long a server is trusted to stay what it was: a standby may be promoted.
+const TRUSTED_STANDING: Duration = Duration::from_secs(30);
+
+/// A connection, and what is known of the server behind it.
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) inner: PgConnection,
+    pub(super) client: Client,
+    /// The process of PostgreSQL, whatever a pooler announces.
     pub(super) process: i32,
     pub(super) since: Instant,
-    /// Which of the hosts it is connected to.
-    pub(super) target: usize,
+    pub(super) session: Session,
     /// What it takes of what all callers together may have, if it is counted.
-    pub(super) seat: Option<OwnedSemaphorePermit>,
+    pub(super) seat: Option<Seat>,
+    /// When its server was last found to be one that is wanted.
+    pub(super) judged: Instant,
     /// Tells when it is gone.
     _end: End,
 }
+
+/// What statements have to know of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::pg) struct Session {
+    /// Another transaction may be on another connection of PostgreSQL.
+    pub(in crate::pg) is_shared: bool,
+    /// Values and strings are read and written as this crate expects, without being told.
+    pub(in crate::pg) is_usual: bool,
+}
+
+impl Session {
+    /// Whether a text may travel in one message with its settings: PostgreSQL reads all of a
+    /// message before it makes any of them.
+    pub(in crate::pg) fn takes_one_message(self) -> bool {
+        self.is_usual && !self.is_shared
+    }
+
+    /// Writes the settings that a statement travels with; they end with its transaction.
+    pub(in crate::pg) fn write_settings(self, timeout: Option<Duration>, sql: &mut String) {
+        let timeout = milliseconds(timeout);
+        write!(sql, "SET LOCAL statement_timeout = {timeout}").expect(INFALLIBLE);
+        if !self.takes_one_message() {
+            sql.push_str(
+                "; SET LOCAL standard_conforming_strings = on; SET LOCAL extra_float_digits = 1; \
+                 SET LOCAL bytea_output = hex",
+            );
+        }
+    }
+}
+
+const INFALLIBLE: &str = "a string takes everything";
 
 /// Tells of the end of a connection, whichever way it comes to it.
 #[derive(Debug)]
@@ -55,13 +94,13 @@ struct End {
 /// What went wrong with a host, for clients and for the log.
 struct Failure {
     cause: Cause,
-    source: Option<sqlx::Error>,
+    source: Option<DriverError>,
 }
 
 // === impl Connection ===
 
 impl Connection {
-    /// Connects to the first host that will do, and settles what every statement relies on.
+    /// Connects to the first host that will do.
     pub(super) async fn open(database: &Database) -> Result<Self, LeaseError> {
         let wanted = database.settings().target_session_attrs;
         let deadline = Instant::now() + database.settings().connect_timeout;
@@ -73,7 +112,7 @@ impl Connection {
         for index in 0..targets.len() {
             let left = u32::try_from(targets.len() - index).unwrap_or(u32::MAX);
             let share = deadline.saturating_duration_since(Instant::now()) / left;
-            // Boxed: one per connection. Whoever may have to wait for one would be as large.
+            // Boxed: one per connection. What may have to wait for one would be as large.
             let cause = match Box::pin(Self::reach(database, index, share)).await {
                 Ok((connection, standing)) => match wanted.judge(standing) {
                     Fit::Yes => return Ok(connection),
@@ -101,28 +140,62 @@ impl Connection {
         })
     }
 
-    /// Connects to the server another connection is connected to, whatever has become of it.
-    pub(super) async fn beside(&self, database: &Database) -> Result<Self, LeaseError> {
-        let limit = database.settings().connect_timeout;
-        match Box::pin(Self::reach(database, self.target, limit)).await {
-            Ok((connection, _)) => Ok(connection),
-            Err(Failure { cause, source }) => {
-                let host = database.targets()[self.target].host.clone();
-                Err(LeaseError::Connect {
-                    database: database.name().to_owned(),
-                    tried: vec![Tried { host, cause }],
-                    source,
-                })
-            }
+    /// Whether it still works, and its server is still one that is wanted.
+    pub(super) async fn is_fit(&mut self, database: &Database) -> bool {
+        let wanted = database.settings().target_session_attrs;
+        self.client.set_deadline(Some(Instant::now() + PROBE));
+        if self.is_judged(database) {
+            return self.client.ask("").await.is_ok();
         }
+        let rows = self.client.ask(STANDING).await;
+        self.judged = Instant::now();
+        let standing = rows.and_then(|rows| standing(&rows));
+        standing.is_ok_and(|standing| !matches!(wanted.judge(standing), Fit::No(_)))
+    }
+
+    /// Whether its server is still known to be one that is wanted.
+    pub(super) fn is_judged(&self, database: &Database) -> bool {
+        database.settings().target_session_attrs == TargetSessionAttrs::Any
+            || self.judged.elapsed() < TRUSTED_STANDING
     }
 
     /// Says farewell. Whether it was heard does not matter: the socket closes either way.
     pub(super) async fn close(self) {
         let Self {
-            inner, seat, _end, ..
+            client, seat, _end, ..
         } = self;
-        let _ = time::timeout(FAREWELL, inner.close()).await;
+        let _ = time::timeout(FAREWELL, client.close()).await;
+        drop(seat);
+    }
+
+    /// Stops what runs on it, and returns when PostgreSQL has confirmed that its process is
+    /// gone: only then is the place of the connection free.
+    pub(super) async fn stop(self, database: &Database) {
+        let Self {
+            mut client,
+            process,
+            seat,
+            _end,
+            ..
+        } = self;
+        let key = client.cancel_key();
+        let gone = async {
+            client.set_deadline(None);
+            client.drain().await?;
+            client.close().await?;
+            Ok::<_, DriverError>(())
+        };
+        let mut gone = pin!(time::timeout(database.settings().max_lifetime, gone));
+        let mut pause = CANCEL / 16;
+        loop {
+            let asked = time::timeout(CANCEL, key.cancel()).await;
+            let is_asked = matches!(asked, Ok(Ok(())));
+            debug!(target: LOG_TARGET, process, is_asked, "statement cancelled");
+            if time::timeout(pause, &mut gone).await.is_ok() {
+                break;
+            }
+            pause = (pause * 2).min(16 * CANCEL);
+        }
         drop(seat);
     }
 
@@ -132,17 +205,27 @@ impl Connection {
         limit: Duration,
     ) -> Result<(Self, Standing), Failure> {
         let connect = async {
-            let mut inner = enter(&database.targets()[index]).await?;
-            let (process, standing) = set_up(&mut inner, database).await?;
+            let mut client = enter(&database.targets()[index]).await?;
+            let rows = client.ask(SET_UP).await?;
+            let row = rows.first().ok_or(NO_ANSWER)?;
+            let process = row.text(2)?.parse().map_err(DriverError::value)?;
+            let pooler = database.settings().pooler;
+            let session = Session {
+                is_shared: pooler == Pooler::Transaction
+                    || pooler == Pooler::Detect && process != client.process(),
+                is_usual: row.text(3)? == "t",
+            };
+            let now = Instant::now();
             let connection = Self {
-                inner,
+                client,
                 process,
-                since: Instant::now(),
-                target: index,
+                since: now,
+                session,
                 seat: None,
+                judged: now,
                 _end: End { process },
             };
-            Ok((connection, standing))
+            Ok::<_, DriverError>((connection, standing(&rows)?))
         };
         let began = Instant::now();
         let reached = time::timeout(limit, connect).await;
@@ -173,20 +256,6 @@ impl Connection {
     }
 }
 
-impl Deref for Connection {
-    type Target = PgConnection;
-
-    fn deref(&self) -> &PgConnection {
-        &self.inner
-    }
-}
-
-impl DerefMut for Connection {
-    fn deref_mut(&mut self) -> &mut PgConnection {
-        &mut self.inner
-    }
-}
-
 // === impl End ===
 
 impl Drop for End {
@@ -195,50 +264,38 @@ impl Drop for End {
     }
 }
 
-async fn enter(target: &Target) -> sqlx::Result<PgConnection> {
-    let connect = async |options: &PgConnectOptions| options.connect().await;
-    match (connect(&target.options).await, &target.otherwise) {
+/// What a server is like.
+const STANDING: &str = "SELECT pg_catalog.pg_is_in_recovery(),
+    pg_catalog.current_setting('default_transaction_read_only') = 'on'";
+
+/// The same, its process, and whether it reads and writes as is expected: what is read before a
+/// text is sent holds only if PostgreSQL reads strings the same way, and numbers are to be
+/// written in full and bytes in hexadecimal.
+const SET_UP: &str = "SELECT pg_catalog.pg_is_in_recovery(),
+    pg_catalog.current_setting('default_transaction_read_only') = 'on',
+    pg_catalog.pg_backend_pid(),
+    pg_catalog.current_setting('standard_conforming_strings') = 'on'
+        AND pg_catalog.current_setting('extra_float_digits')::int >= 1
+        AND pg_catalog.current_setting('bytea_output') = 'hex'";
+
+const NO_ANSWER: DriverError = DriverError::Protocol("a query has no rows");
+
+async fn enter(target: &Target) -> Result<Client, DriverError> {
+    match (Client::connect(&target.options).await, &target.otherwise) {
         (Err(error), Some(otherwise)) if Cause::new(&error).is_about_the_way() => {
             // What the preferred way came to says more, if the other comes to nothing too.
-            connect(otherwise).await.map_err(|_| error)
+            Client::connect(otherwise).await.map_err(|_| error)
         }
         (entered, _) => entered,
     }
 }
 
-/// Settings travel as statements, since poolers refuse them as start-up parameters. The server
-/// is asked what it is like before it is told what we would have it be.
-async fn set_up(
-    connection: &mut PgConnection,
-    database: &Database,
-) -> sqlx::Result<(i32, Standing)> {
-    let timeout = milliseconds(database.query_timeout());
-    let access = if database.allows_writes() {
-        "off"
-    } else {
-        "on"
-    };
-    // What is read before a text is sent holds only if PostgreSQL reads strings the same way. And
-    // whatever a database or a role prefers, numbers are written in full and bytes in hexadecimal.
-    let set_up = format!(
-        "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), \
-         pg_catalog.current_setting('default_transaction_read_only') = 'on'; \
-         SET standard_conforming_strings = on; \
-         SET extra_float_digits = 1; \
-         SET bytea_output = hex; \
-         SET statement_timeout = {timeout}; \
-         SET default_transaction_read_only = {access}"
-    );
-    let row = sqlx::raw_sql(AssertSqlSafe(set_up))
-        .fetch_all(connection)
-        .await?
-        .pop()
-        .ok_or(sqlx::Error::RowNotFound)?;
-    let standing = Standing {
-        is_standby: row.try_get(1)?,
-        is_read_only: row.try_get(2)?,
-    };
-    Ok((row.try_get(0)?, standing))
+fn standing(rows: &[crate::pg::driver::Row]) -> Result<Standing, DriverError> {
+    let row = rows.first().ok_or(NO_ANSWER)?;
+    Ok(Standing {
+        is_standby: row.text(0)? == "t",
+        is_read_only: row.text(1)? == "t",
+    })
 }
 
 /// A timeout as PostgreSQL takes it, where zero is none.

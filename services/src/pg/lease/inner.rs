@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use sqlx::Connection as _;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::{self, Instant},
@@ -18,15 +17,25 @@ use tracing::debug;
 
 use crate::pg::{database::Database, kind::Catalogue};
 
-use super::{LeaseError, Shared, connection::Connection, reaper::Errand};
+use super::{
+    LeaseError, Shared,
+    connection::Connection,
+    reaper::Errand,
+    seats::{Seat, Seats},
+};
 
 /// How long an idle connection is lent without asking whether it is still there.
 pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
+/// The pause before PostgreSQL is asked once more whether it has room for a connection.
+const FULL_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) database: Arc<Database>,
     pub(super) room: Arc<Semaphore>,
+    /// What the sessions of one account share.
+    pub(super) share: Arc<Seats>,
     pub(super) idle: Mutex<Vec<Idle>>,
     /// Whether anybody ever had a connection.
     pub(super) was_used: AtomicBool,
@@ -74,45 +83,95 @@ impl Inner {
                 idle
             };
             let mut connection = idle.connection;
-            if now - idle.since < TRUSTED_IDLE {
+            if now - idle.since < TRUSTED_IDLE && connection.is_judged(&self.database) {
                 return Some((connection, true));
             }
-            let limit = self.database.settings().connect_timeout;
-            if let Ok(Ok(())) = time::timeout(limit, connection.inner.ping()).await {
+            if connection.is_fit(&self.database).await {
                 return Some((connection, false));
             }
         }
     }
 
-    /// Connects, once all callers together have room for it.
+    /// Connects, once the account and all callers together have room for it.
+    ///
+    /// Where PostgreSQL itself has none left, other programs hold the rest: connections of ours
+    /// that are not in use are closed, and it is asked again for as long as connecting may take.
     pub(super) async fn open(&self) -> Result<Connection, LeaseError> {
+        let deadline = Instant::now() + self.database.settings().connect_timeout;
         let seat = self.seat().await?;
-        let mut connection = Connection::open(&self.database).await?;
-        connection.seat = Some(seat);
-        Ok(connection)
+        let mut waiting = None;
+        loop {
+            match Connection::open(&self.database).await {
+                Ok(mut connection) => {
+                    connection.seat = Some(seat);
+                    return Ok(connection);
+                }
+                Err(error) if error.is_full() && Instant::now() + FULL_PAUSE < deadline => {
+                    waiting.get_or_insert_with(|| self.database.seats().wait());
+                    self.make_way(|pool| pool.database.is_on_a_server_of(&self.database));
+                    time::sleep(FULL_PAUSE).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
-    async fn seat(&self) -> Result<OwnedSemaphorePermit, LeaseError> {
-        let seats = self.database.seats();
-        if let Some(seat) = seats.try_take() {
+    /// Waits for what a connection takes.
+    async fn seat(&self) -> Result<Seat, LeaseError> {
+        if let Some(seat) = self.try_seat() {
             return Ok(seat);
         }
-        let waiting = seats.wait();
-        if let Some(shared) = self.shared.upgrade() {
-            shared.make_way(&self.database);
-        }
+        let database = || self.database.name().to_owned();
         let limit = self.database.settings().connect_timeout;
-        let seat = time::timeout(limit, waiting.take()).await;
-        seat.map_err(|_| LeaseError::Full {
-            database: self.database.name().to_owned(),
+        let of_account = match self.share.try_take(true) {
+            Some(seat) => seat,
+            None => {
+                let waiting = self.share.wait();
+                self.make_way(|pool| Arc::ptr_eq(&pool.share, &self.share));
+                let seat = waiting.take(true, limit).await;
+                seat.ok_or_else(|| LeaseError::Account {
+                    database: database(),
+                    connections: self.share.count(),
+                    limit,
+                })?
+            }
+        };
+        // The one of the account is taken by now.
+        let holds_some = self.share.taken() > 1;
+        let waiting = self.database.seats().wait();
+        self.make_way(|pool| Arc::ptr_eq(&pool.database, &self.database));
+        let of_all = waiting.take(holds_some, limit).await;
+        let of_all = of_all.ok_or_else(|| LeaseError::Full {
+            database: database(),
             limit,
+        })?;
+        Ok(Seat {
+            _of_all: of_all,
+            _of_account: of_account,
         })
+    }
+
+    fn try_seat(&self) -> Option<Seat> {
+        let holds_some = self.share.taken() > 0;
+        let of_account = self.share.try_take(true)?;
+        let of_all = self.database.seats().try_take(holds_some)?;
+        Some(Seat {
+            _of_all: of_all,
+            _of_account: of_account,
+        })
+    }
+
+    /// Closes the connection that was unused for longest, of the pools that may have to.
+    fn make_way(&self, may_have_to: impl Fn(&Self) -> bool) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.make_way(may_have_to);
+        }
     }
 
     /// Opens a connection that is to be kept, unless somebody needs the room for it.
     pub(super) async fn top_up(&self) {
         let room = Arc::clone(&self.room).try_acquire_owned();
-        let (Ok(room), Some(seat)) = (room, self.database.seats().try_take()) else {
+        let (Ok(room), Some(seat)) = (room, self.try_seat()) else {
             return;
         };
         match Connection::open(&self.database).await {
@@ -170,7 +229,7 @@ impl Inner {
             room,
         } = held;
         // One long row must not cost its length for as long as the connection lives.
-        connection.inner.shrink_buffers();
+        connection.client.shrink();
         let idle = Idle {
             connection,
             since: Instant::now(),
@@ -180,7 +239,8 @@ impl Inner {
         // the list after this, or did before.
         let is_wanted = !self.room.is_closed()
             && !self.is_retired.load(Ordering::Relaxed)
-            && !self.database.seats().are_awaited();
+            && !self.database.seats().are_awaited()
+            && !self.share.are_awaited();
         if !is_wanted || self.is_stale(&idle, self.open_besides(&list), idle.since) {
             self.send(Errand::Close(idle.connection));
         } else {

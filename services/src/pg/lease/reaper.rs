@@ -1,26 +1,23 @@
 //! The future that does what `drop` cannot.
 
 use std::{
-    error::Error,
     sync::{Arc, Weak},
     time::Duration,
 };
 
+use super::{
+    Shared,
+    connection::Connection,
+    inner::{Held, Inner},
+};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use thiserror::Error;
 use tokio::{
     sync::mpsc,
     time::{self, MissedTickBehavior},
 };
-use tracing::{debug, warn};
 
-use crate::pg::LOG_TARGET;
-
-use super::{
-    LeaseError, Shared,
-    connection::Connection,
-    inner::{Held, Inner},
-};
+/// How long statements may take to stop once the pools are gone: the program is about to end.
+const LAST: Duration = Duration::from_secs(5);
 
 /// How often idle connections are looked through.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -46,17 +43,6 @@ pub(super) enum Errand {
     Open(Arc<Inner>),
 }
 
-/// Why a statement may still run.
-#[derive(Debug, Error)]
-enum NotCancelled {
-    #[error("its server cannot be asked")]
-    Connect(#[from] LeaseError),
-    #[error("its server refused")]
-    Refused(#[from] sqlx::Error),
-    #[error("its server did not answer")]
-    TimedOut(#[from] time::error::Elapsed),
-}
-
 // === impl Reaper ===
 
 impl Reaper {
@@ -66,8 +52,7 @@ impl Reaper {
 
     /// Runs until the pools and all leases are dropped.
     ///
-    /// All errands run side by side, each within a time limit, so a database that is dead
-    /// delays nobody else's.
+    /// All errands run side by side, so a database that is dead delays no other.
     pub async fn run(mut self) {
         let mut errands = FuturesUnordered::new();
         let mut sweep = time::interval(SWEEP);
@@ -86,7 +71,8 @@ impl Reaper {
                 }
             }
         }
-        while errands.next().await.is_some() {}
+        let rest = async { while errands.next().await.is_some() {} };
+        time::timeout(LAST, rest).await.ok();
     }
 }
 
@@ -99,37 +85,9 @@ impl Errand {
             Self::Open(pool) => pool.top_up().await,
             Self::Cancel { held, pool } => {
                 let Held { connection, room } = held;
-                // The connection stays open meanwhile, so its process can be nobody else's.
-                match cancel(&connection, &pool).await {
-                    Ok(()) => debug!(
-                        target: LOG_TARGET,
-                        database = pool.database.name(),
-                        process = connection.process,
-                        "statement cancelled"
-                    ),
-                    Err(error) => warn!(
-                        error = &error as &dyn Error,
-                        database = pool.database.name(),
-                        "an abandoned statement could not be cancelled"
-                    ),
-                }
-                // Without a farewell: it would wait behind the rest of the result.
-                drop(connection);
+                connection.stop(&pool.database).await;
                 drop(room);
             }
         }
     }
-}
-
-async fn cancel(connection: &Connection, pool: &Inner) -> Result<(), NotCancelled> {
-    let mut aside = connection.beside(&pool.database).await?;
-    let cancel = sqlx::query("SELECT pg_cancel_backend($1)")
-        .bind(connection.process)
-        .persistent(false)
-        .execute(&mut aside.inner);
-    let limit = pool.database.settings().connect_timeout;
-    let cancelled = time::timeout(limit, cancel).await;
-    aside.close().await;
-    cancelled??;
-    Ok(())
 }

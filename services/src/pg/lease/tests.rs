@@ -11,6 +11,7 @@ use tokio::{net::TcpListener, task, time};
 
 use super::{inner::TRUSTED_IDLE, *};
 use crate::pg::{
+    database::{Pooler, TargetSessionAttrs},
     error::QueryError,
     fixture::{Fixture, ask},
     statement::Statement,
@@ -60,20 +61,81 @@ async fn callers_do_not_see_each_others_sessions() {
     let database = fixture.describe(|settings| settings.allow_writes = true);
     let one = fixture.pools.pool("one", &database);
     let other = fixture.pools.pool("other", &database);
-    ask(&one, "CREATE TEMP TABLE mine (a int)")
-        .await
-        .expect("a table");
-    ask(&one, "SET search_path = pg_temp")
-        .await
-        .expect("a setting");
-    assert_eq!(value(&one, "SELECT count(*) FROM mine").await, "0");
-    assert!(ask(&other, "SELECT count(*) FROM mine").await.is_err());
-    let shown = value(&other, "SHOW search_path").await;
-    assert_ne!(shown, "pg_temp");
     assert_ne!(
         value(&one, "SELECT pg_backend_pid()").await,
         value(&other, "SELECT pg_backend_pid()").await
     );
+}
+
+#[tokio::test]
+async fn nothing_a_statement_does_to_its_session_outlives_its_call() {
+    let fixture = Fixture::new().await;
+    let pool = fixture.pool(|settings| {
+        settings.allow_writes = true;
+        settings.max_connections = 1;
+    });
+    let process = value(&pool, "SELECT pg_backend_pid()").await;
+    let path = value(&pool, "SHOW search_path").await;
+    for text in [
+        "SET search_path = pg_temp",
+        "SET TimeZone = 'Europe/Berlin'",
+        "CREATE TEMP TABLE mine (a int)",
+        "PREPARE mine AS SELECT 1",
+        "SELECT 1; SET statement_timeout = 1",
+        "SELECT pg_advisory_lock(7)",
+    ] {
+        ask(&pool, text).await.expect(text);
+    }
+    assert_eq!(value(&pool, "SHOW search_path").await, path);
+    assert_eq!(value(&pool, "SHOW TimeZone").await, "UTC");
+    assert_eq!(
+        value(&pool, "SELECT count(*) FROM pg_prepared_statements").await,
+        "0"
+    );
+    assert_eq!(value(&pool, "SELECT pg_sleep(0.01) IS NULL").await, "false");
+    assert!(ask(&pool, "SELECT count(*) FROM mine").await.is_err());
+    assert_eq!(value(&pool, "SELECT pg_backend_pid()").await, process);
+}
+
+#[tokio::test]
+async fn behind_a_pooler_nothing_stays_in_the_session() {
+    let fixture = Fixture::new().await;
+    let describe = |writes| {
+        fixture.describe(|settings| {
+            settings.pooler = Pooler::Transaction;
+            settings.allow_writes = writes;
+            settings.max_connections = 1;
+        })
+    };
+    let reader = fixture.pools.pool("reader", &describe(false));
+    let path = value(&reader, "SHOW search_path").await;
+    ask(&reader, "SET search_path = pg_temp")
+        .await
+        .expect("undone");
+    assert_eq!(value(&reader, "SHOW search_path").await, path);
+    assert_eq!(value(&reader, "SELECT 1 LIMIT 1").await, "1");
+    assert!(ask(&reader, "SELECT 1/0").await.is_err());
+    assert!(ask(&reader, "SELECT nothing").await.is_err());
+    assert!(ask(&reader, "CREATE TABLE no (a int)").await.is_err());
+
+    let writer = fixture.pools.pool("writer", &describe(true));
+    for text in [
+        "SET search_path = pg_temp",
+        "SELECT 1; SET search_path = pg_temp",
+        "CREATE TEMP TABLE mine (a int)",
+        "PREPARE mine AS SELECT 1",
+        "LISTEN mine",
+    ] {
+        let error = ask(&writer, text).await.expect_err(text);
+        assert!(matches!(error, QueryError::Refused(_)), "{text}: {error:?}");
+    }
+    ask(&writer, "SET LOCAL search_path = pg_temp")
+        .await
+        .expect("local");
+    ask(&writer, "CREATE TABLE kept (a int)")
+        .await
+        .expect("a table");
+    assert_eq!(value(&writer, "SELECT count(*) FROM kept").await, "0");
 }
 
 #[tokio::test]

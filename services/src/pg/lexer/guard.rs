@@ -48,6 +48,13 @@ pub enum Refusal {
          out or put spaces between them"
     )]
     Operators,
+    /// The text would leave something in a session that other programs use too.
+    #[error(
+        "query rejected: it would leave a setting, a prepared statement or a temporary table in a \
+         session that a connection pooler shares with other programs: use SET LOCAL, or an \
+         ordinary table"
+    )]
+    Session,
     /// A name is written in a way that is not read here.
     #[error("query rejected: UESCAPE is not supported in names, write the name as it is")]
     Escape,

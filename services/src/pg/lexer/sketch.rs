@@ -14,6 +14,7 @@ pub struct Sketch<'a> {
     parentheses: Parentheses,
     is_several: bool,
     mentions: Mentions,
+    outlives: Outlives,
 }
 
 /// How far the text is one piece.
@@ -31,6 +32,17 @@ struct Mentions {
     write: bool,
     definition: bool,
     copy: bool,
+}
+
+/// What a text leaves in its session, read one word after the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outlives {
+    /// How many words of the present statement were read.
+    words: usize,
+    is_set: bool,
+    is_create: bool,
+    is_with: bool,
+    found: bool,
 }
 
 /// What a query says itself about how much of its result there is.
@@ -54,6 +66,7 @@ impl<'a> Sketch<'a> {
             if token == Token::Symbol(b';') {
                 ended = true;
                 is_copy = false;
+                sketch.outlives.end();
                 continue;
             }
             sketch.is_several |= ended;
@@ -80,6 +93,7 @@ impl<'a> Sketch<'a> {
 
     fn note(&mut self, word: &'a str, depth: usize) {
         self.first.get_or_insert(word);
+        self.outlives.note(word);
         self.mentions.write |= is(word, &["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"]);
         self.mentions.definition |= is(word, DEFINING);
         if depth > 0 {
@@ -100,6 +114,12 @@ impl<'a> Sketch<'a> {
                 self.object[1] = Some(word);
             }
         }
+    }
+
+    /// Whether something of it stays in the session when its transaction has ended: settings,
+    /// prepared statements, temporary tables, cursors with HOLD, listeners.
+    pub(crate) fn outlives(&self) -> bool {
+        self.outlives.found
     }
 
     /// The first word, behind any parentheses.
@@ -233,6 +253,47 @@ const TWO_WORDS: &[&str] = &[
     "ACCESS",
     "OPERATOR",
     "DEFAULT",
+];
+
+// === impl Outlives ===
+
+impl Outlives {
+    fn end(&mut self) {
+        let found = self.found;
+        *self = Self {
+            found,
+            ..Self::default()
+        };
+    }
+
+    fn note(&mut self, word: &str) {
+        self.words += 1;
+        match self.words {
+            1 => {
+                self.is_set = is(word, &["SET", "RESET"]);
+                self.is_create = is(word, &["CREATE", "SELECT", "WITH"]);
+                self.found |= is(word, STAYING);
+            }
+            2 if self.is_set => {
+                self.found |= !is(word, &["LOCAL", "TRANSACTION", "CONSTRAINTS"]);
+            }
+            _ => {
+                self.found |= self.is_create && is(word, &["TEMP", "TEMPORARY"]);
+                self.found |= self.is_with && is(word, &["HOLD"]);
+            }
+        }
+        self.is_with = is(word, &["WITH"]);
+    }
+}
+
+/// Commands whose effect is on the session.
+const STAYING: &[&str] = &[
+    "PREPARE",
+    "DEALLOCATE",
+    "LISTEN",
+    "UNLISTEN",
+    "LOAD",
+    "DISCARD",
 ];
 
 pub(super) fn is(word: &str, any_of: &[&str]) -> bool {

@@ -2,8 +2,6 @@
 
 use std::{borrow::Cow, time::Instant};
 
-use futures_util::TryStreamExt as _;
-use sqlx::{AssertSqlSafe, Either, Row as _, ValueRef as _, postgres::PgRow};
 use tracing::debug;
 
 use super::{
@@ -12,6 +10,7 @@ use super::{
 };
 use crate::pg::{
     LOG_TARGET,
+    driver::{DriverError, Event, Row},
     error::{Phase, QueryError},
     lease::{Lease, milliseconds},
 };
@@ -59,7 +58,7 @@ impl Metadata {
         let mut reader = Reader::new(limits);
         let began = Instant::now();
         reader
-            .read(&mut lease, message)
+            .read(&mut lease, &message)
             .await
             .map_err(|error| QueryError::new(error, Phase::Run, 0))?;
         lease.settle();
@@ -88,31 +87,34 @@ impl Reader {
         }
     }
 
-    async fn read(&mut self, lease: &mut Lease, message: String) -> sqlx::Result<()> {
+    async fn read(&mut self, lease: &mut Lease, message: &str) -> Result<(), DriverError> {
+        let client = lease.begin();
+        client.queue(message);
+        client.flush().await?;
         let mut completed = 0;
-        let mut results = sqlx::raw_sql(AssertSqlSafe(message)).fetch_many(lease.begin());
-        while let Some(result) = results.try_next().await? {
-            match result {
-                Either::Left(_) => completed += 1,
-                Either::Right(row) => match completed {
+        while let Some(event) = client.next().await? {
+            match event {
+                Event::Completed { .. } => completed += 1,
+                Event::Row(row) => match completed {
                     query::DENIED_AT => self.denied(&row)?,
                     query::TABLES_AT => self.table(&row)?,
                     query::COLUMNS_AT => self.column(&row)?,
                     _ => {}
                 },
+                Event::Columns(_) | Event::Oversized { .. } | Event::Ready => {}
             }
         }
         Ok(())
     }
 
-    fn denied(&mut self, row: &PgRow) -> sqlx::Result<()> {
+    fn denied(&mut self, row: &Row) -> Result<(), DriverError> {
         if let Some(schema) = self.word(row, 0)? {
             self.metadata.denied.push(schema);
         }
         Ok(())
     }
 
-    fn table(&mut self, row: &PgRow) -> sqlx::Result<()> {
+    fn table(&mut self, row: &Row) -> Result<(), DriverError> {
         let texts = (self.word(row, 0)?, self.word(row, 1)?, self.word(row, 4)?);
         let (Some(schema), Some(name), Some(comment)) = texts else {
             self.metadata.is_cut = true;
@@ -142,7 +144,7 @@ impl Reader {
         Ok(())
     }
 
-    fn column(&mut self, row: &PgRow) -> sqlx::Result<()> {
+    fn column(&mut self, row: &Row) -> Result<(), DriverError> {
         let place: usize = number(row, 0)?;
         if place >= self.metadata.tables.len() {
             // Its table is beyond what is kept.
@@ -171,7 +173,7 @@ impl Reader {
         Ok(())
     }
 
-    fn column_entry(&mut self, row: &PgRow) -> sqlx::Result<Option<ColumnEntry>> {
+    fn column_entry(&mut self, row: &Row) -> Result<Option<ColumnEntry>, DriverError> {
         let mut words = [Word::EMPTY; 5];
         for (word, index) in words.iter_mut().zip([1, 2, 4, 5, 7]) {
             match self.word(row, index)? {
@@ -208,7 +210,7 @@ impl Reader {
         }
     }
 
-    fn word(&mut self, row: &PgRow, index: usize) -> sqlx::Result<Option<Word>> {
+    fn word(&mut self, row: &Row, index: usize) -> Result<Option<Word>, DriverError> {
         Ok(self.words.keep(&text(row, index)?, self.limits.text))
     }
 
@@ -230,20 +232,14 @@ impl Reader {
 
 /// The text of a value, empty for NULL. In a database whose encoding is `SQL_ASCII` names may be
 /// in any; they must not keep the others from being read.
-fn text(row: &PgRow, index: usize) -> sqlx::Result<Cow<'_, str>> {
-    let value = row.try_get_raw(index)?;
-    if value.is_null() {
-        return Ok(Cow::Borrowed(""));
-    }
-    let bytes = value.as_bytes().map_err(sqlx::Error::Decode)?;
-    Ok(String::from_utf8_lossy(bytes))
+fn text(row: &Row, index: usize) -> Result<Cow<'_, str>, DriverError> {
+    let bytes = row.value(index)?;
+    Ok(bytes.map_or(Cow::Borrowed(""), String::from_utf8_lossy))
 }
 
-fn number<T>(row: &PgRow, index: usize) -> sqlx::Result<T>
+fn number<T>(row: &Row, index: usize) -> Result<T, DriverError>
 where
     T: std::str::FromStr<Err = std::num::ParseIntError>,
 {
-    text(row, index)?
-        .parse()
-        .map_err(|error| sqlx::Error::Decode(Box::new(error)))
+    text(row, index)?.parse().map_err(DriverError::value)
 }

@@ -267,22 +267,13 @@ async fn what_was_set_for_a_search_is_gone_after_it_and_what_an_operator_set_sta
     let (answer, _) = ask(&room.pool, reach).await.expect(reach);
     assert!(answer.ends_with("\n40"), "{answer}");
 
-    let set = AssertSqlSafe("SET hnsw.ef_search = 300".to_owned());
     let mut lease = room.pool.lease().await.expect("a connection");
-    sqlx::raw_sql(set)
-        .execute(lease.begin())
-        .await
-        .expect("set");
-    let settings = AssertSqlSafe(format!("BEGIN; {}", settings(60)));
-    sqlx::raw_sql(settings)
-        .execute(lease.begin())
-        .await
-        .expect("set");
-    let reach: String = sqlx::query_scalar(reach)
-        .fetch_one(lease.begin())
-        .await
-        .expect("a number");
-    assert_eq!(reach, "300");
+    let client = lease.begin();
+    client.ask("SET hnsw.ef_search = 300").await.expect("set");
+    let settings = format!("BEGIN; {}", settings(60));
+    client.ask(&settings).await.expect("set");
+    let rows = client.ask(reach).await.expect("a number");
+    assert_eq!(rows[0].text(0).expect("a number"), "300");
 }
 
 #[tokio::test]

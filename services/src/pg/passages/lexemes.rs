@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
-use sqlx::postgres::PgRow;
 
 use super::{Draft, Place, Search, Shape, read_row, shape::Index};
 use crate::pg::{
+    driver::{DriverError, Row},
     error::QueryError,
     flight::{Flight, Value},
     lease::Pool,
@@ -252,9 +252,9 @@ impl Lexicon {
             query: format!("SELECT {queries}"),
             values,
         };
-        let counts = |row: &PgRow| {
+        let counts = |row: &Row| {
             let counts = (0..lexemes.len()).map(|at| number(row, at));
-            counts.collect::<sqlx::Result<Vec<_>>>()
+            counts.collect::<Result<Vec<_>, DriverError>>()
         };
         let rows = flight.read(pool.lease().await?, counts).await?;
         let counts = rows.into_iter().flatten();

@@ -31,6 +31,7 @@ async fn plan(fixture: &mut Fixture, flight: &Flight) -> String {
         query = match value {
             Value::Text(text) => query.bind(text),
             Value::Texts(texts) => query.bind(texts),
+            other => panic!("no search has {other:?}"),
         };
     }
     let lines = query.fetch_all(&mut fixture.outside).await.expect("a plan");

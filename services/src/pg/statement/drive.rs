@@ -5,20 +5,17 @@ mod spool;
 
 use std::{error::Error, fmt::Write as _, pin::Pin, sync::Arc};
 
-use futures_util::TryStreamExt as _;
-use sqlx::{
-    AssertSqlSafe, Connection as _, Either, Executor as _, Row as _, SqlSafeStr as _,
-    Statement as _, postgres::PgRow,
-};
 use tokio::time;
 use tracing::warn;
 
 use self::account::Account;
 use super::{Access, Route, Statement, Window};
 use crate::pg::{
+    driver::{DriverError, Event, Field},
     error::{Phase, QueryError},
-    lease::{Lease, Pool, milliseconds},
-    rows::{Column, Desk, Found, Summary, type_oid},
+    lease::{Lease, Pool},
+    lexer::Refusal,
+    rows::{Column, Desk, Found, Summary},
 };
 
 /// The cursor of a transaction. Its name only has to differ from those callers declare.
@@ -45,7 +42,7 @@ pub(super) async fn drive(
     };
     let mut done = run.go().await;
     if let Err(Stop::Failed(error)) = &done
-        && run.found_nobody(error)
+        && run.found_dead(error)
     {
         run.lease.renew().await?;
         done = run.go().await;
@@ -63,7 +60,7 @@ struct Run {
     statement: Statement,
     desk: Desk,
     tally: Tally,
-    /// What PostgreSQL said when it parsed the text.
+    /// What PostgreSQL said when it parsed the text, or before its first row.
     columns: Option<Arc<[Column]>>,
 }
 
@@ -80,10 +77,14 @@ struct Tally {
     /// Commands that have completed.
     completed: u32,
     set: Set,
+    /// It is known what the result looks like, and to the reader too.
+    has_head: bool,
     skipped: u64,
     rows: u32,
     has_more: bool,
     affected: u64,
+    /// The size of a row that was passed over.
+    oversized: Option<usize>,
 }
 
 /// The rows of one command: those of a second one are not part of the result.
@@ -95,14 +96,16 @@ enum Set {
     Over,
 }
 
-/// A message, and where in it the caller's text begins.
-struct Message {
-    sql: String,
-    lead: usize,
-}
-
 impl Run {
     async fn go(&mut self) -> Result<Summary, Stop> {
+        self.tally = Tally::default();
+        self.columns = None;
+        if self.statement.outlives
+            && self.lease.session().is_shared
+            && self.statement.access == Access::ReadWrite
+        {
+            return Err(Stop::Failed(Refusal::Session.into()));
+        }
         match self.statement.route() {
             Route::Limited | Route::Flight => match self.flight().await {
                 Err(Stop::Unfit) => self.slowly(Route::Plain).await,
@@ -131,9 +134,9 @@ impl Run {
 
     /// Whether the connection was dead before it got the statement, which may then be sent
     /// again. What only reads may run twice, should it be that it did get there.
-    fn found_nobody(&self, error: &QueryError) -> bool {
+    fn found_dead(&self, error: &QueryError) -> bool {
         let is_dead = match error {
-            QueryError::Connection(sqlx::Error::Io(_)) => true,
+            QueryError::Connection(DriverError::Io(_)) => true,
             // What a server that ended it had left in the line.
             QueryError::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
             _ => false,
@@ -145,44 +148,84 @@ impl Run {
             && self.tally.set == Set::Awaited
     }
 
-    /// All in one message, which PostgreSQL makes one transaction of by itself.
+    /// All in one write, and where the session allows it in one message, of which PostgreSQL
+    /// makes one transaction by itself.
     async fn flight(&mut self) -> Result<Summary, Stop> {
-        let mut sql = String::with_capacity(ROOM + self.statement.text.len());
-        self.write_opening("SET TRANSACTION", &mut sql);
-        sql.push_str("; ");
         let is_limited = self.statement.route == Route::Limited;
+        let is_one = self.lease.session().takes_one_message();
+        let mut sql = String::with_capacity(ROOM + self.statement.text.len());
+        if is_one {
+            self.write_opening("SET TRANSACTION", &mut sql);
+        } else {
+            // Once more, should the message before it fail: this one is sent by then.
+            self.write_access("SET TRANSACTION", &mut sql);
+        }
+        sql.push_str("; ");
         let lead = if is_limited {
             self.write_limited(&mut sql)
         } else {
             self.write_cursor(&mut sql)
         };
-        let message = Message { sql, lead };
-        if let Err(error) = self.read(message, 0).await {
+        if !is_one {
+            self.queue_opening();
+        }
+        self.lease.begin().queue(&sql);
+        if !is_one {
+            self.lease.begin().queue("COMMIT");
+        }
+        self.flush_and_open(!is_one).await?;
+        if let Err(error) = self.read(0).await {
+            let is_understood = self.columns.is_some();
             let error = QueryError::new(error, Phase::Run, lead);
-            // Twice SET; then the text runs, or DECLARE does, and after it the text.
-            let is_unfit = self.tally.completed < if is_limited { 1 } else { 3 };
+            let is_unfit = match (is_limited, is_one) {
+                // PostgreSQL reads all of a message before it runs any of it.
+                (true, true) => self.tally.completed < 1,
+                (true, false) => !is_understood && is_syntax(&error),
+                // What is ours, and DECLARE.
+                (false, true) => self.tally.completed < 3,
+                (false, false) => self.tally.completed < 2,
+            };
             return Err(match self.stop(error, is_unfit, false).await {
-                Stop::Failed(error) if is_limited => self.judge(error).await,
+                Stop::Failed(error) if is_limited && !is_understood => self.judge(error).await,
                 stop => stop,
             });
-        }
-        self.lease.settle();
-        if self.tally.set == Set::Awaited {
-            // PostgreSQL names the columns of no rows too, and the driver keeps it to itself.
-            Box::pin(self.prove()).await.map_err(Stop::Failed)?;
-            self.lease.settle();
         }
         self.finish(false).await
     }
 
+    /// Sends what is queued, and reads the answer to BEGIN if there is one.
+    async fn flush_and_open(&mut self, has_opening: bool) -> Result<(), Stop> {
+        let client = self.lease.begin();
+        let opened = async {
+            client.flush().await?;
+            while has_opening {
+                if let Some(Event::Ready) | None = client.next().await? {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        match opened.await {
+            Ok(()) if has_opening => {
+                self.lease.has_answered();
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let error = QueryError::new(error, Phase::Begin, 0);
+                Err(self.stop(error, false, false).await)
+            }
+        }
+    }
+
     /// Whether a text failed, or was not understood to begin with.
     async fn judge(&mut self, error: QueryError) -> Stop {
-        let may_not_have_run = self.tally.set == Set::Awaited;
         match &error {
             QueryError::Failed { report, .. }
-                if may_not_have_run && !report.is_fatal() && !report.is_intervention() => {}
+                if !report.is_fatal() && !report.is_intervention() => {}
             _ => return Stop::Failed(error),
         }
+        self.lease.begin().queue_parse(&self.statement.text);
         match Box::pin(self.prove()).await {
             Ok(()) => {
                 self.lease.settle();
@@ -192,68 +235,90 @@ impl Run {
         }
     }
 
-    /// One thing after another.
+    /// One thing after another, in two writes.
     async fn steps(&mut self, route: Route) -> Result<Summary, Stop> {
-        self.begin().await?;
-        if route != Route::Script
-            && let Err(error) = self.prove().await
-        {
-            return Err(self.stop(error, false, true).await);
-        }
-        let (message, skip) = if route == Route::Cursor {
+        self.begin(route != Route::Script).await?;
+        let (sql, lead, skip) = if route == Route::Cursor {
             let mut sql = String::new();
             let lead = self.write_cursor(&mut sql);
-            (Message { sql, lead }, 0)
+            (sql, lead, 0)
         } else {
             let sql = self.statement.text.to_string();
-            let lead = self.statement.lead;
-            (Message { sql, lead }, self.statement.window.offset)
+            (sql, self.statement.lead, self.statement.window.offset)
         };
-        let lead = message.lead;
-        if let Err(error) = self.read(message, skip).await {
+        let client = self.lease.begin();
+        client.queue(&sql);
+        self.queue_ending(route);
+        if let Err(error) = self.read_on(skip).await {
             let is_unfit = route == Route::Cursor && self.tally.completed == 0;
             let error = QueryError::new(error, Phase::Run, lead);
-            return Err(self.stop(error, is_unfit, true).await);
+            return Err(self.stop(error, is_unfit, false).await);
         }
-        let ending = if route == Route::Trial {
-            "ROLLBACK"
-        } else {
-            "COMMIT"
-        };
-        self.end(ending).await?;
         self.finish(route != Route::Cursor).await
     }
 
-    async fn begin(&mut self) -> Result<(), Stop> {
+    /// Begins, and has PostgreSQL parse the text if that is wanted.
+    async fn begin(&mut self, is_proved: bool) -> Result<(), Stop> {
         self.tally = Tally::default();
-        let mut opening = String::new();
-        self.write_opening("BEGIN", &mut opening);
-        if let Err(error) = self.execute(opening).await {
-            let error = QueryError::new(error, Phase::Begin, 0);
-            return Err(self.stop(error, false, false).await);
+        self.columns = None;
+        self.queue_opening();
+        if is_proved {
+            self.lease.begin().queue_parse(&self.statement.text);
+        }
+        self.flush_and_open(true).await?;
+        if is_proved && let Err(error) = self.prove().await {
+            return Err(self.stop(error, false, true).await);
         }
         Ok(())
     }
 
-    async fn end(&mut self, ending: &str) -> Result<(), Stop> {
-        if let Err(error) = self.execute(ending.to_owned()).await {
-            // It has ended, one way or the other.
+    fn queue_opening(&mut self) {
+        let mut opening = String::new();
+        self.write_opening("BEGIN", &mut opening);
+        self.lease.begin().queue(&opening);
+    }
+
+    /// Ends the transaction, and everything the statement may have done to its session.
+    fn queue_ending(&mut self, route: Route) {
+        let is_shared = self.lease.session().is_shared;
+        let is_read_only = self.statement.access == Access::ReadOnly;
+        let is_undone = route == Route::Trial || is_shared && is_read_only;
+        let client = self.lease.begin();
+        client.queue(if is_undone { "ROLLBACK" } else { "COMMIT" });
+        if !is_shared {
+            client.queue("DISCARD ALL");
+        }
+    }
+
+    /// Reads the answers to what ends a statement: it has ended, one way or the other.
+    async fn end(&mut self) -> Result<(), Stop> {
+        let ended = async {
+            let client = self.lease.begin();
+            client.flush().await?;
+            client.rows().await
+        };
+        if let Err(error) = ended.await {
             let error = QueryError::new(error, Phase::Commit, 0);
             return Err(self.stop(error, false, false).await);
         }
+        self.lease.has_answered();
         self.lease.settle();
         Ok(())
     }
 
-    fn write_opening(&self, command: &str, sql: &mut String) {
-        let access = match self.statement.access {
-            Access::ReadOnly => " READ ONLY; SET LOCAL statement_timeout = ",
-            Access::ReadWrite => " READ WRITE; SET LOCAL statement_timeout = ",
-        };
+    fn write_access(&self, command: &str, sql: &mut String) {
         sql.push_str(command);
-        sql.push_str(access);
-        let timeout = milliseconds(self.statement.timeout);
-        write!(sql, "{timeout}").expect(INFALLIBLE);
+        sql.push_str(match self.statement.access {
+            Access::ReadOnly => " READ ONLY",
+            Access::ReadWrite => " READ WRITE",
+        });
+    }
+
+    fn write_opening(&self, command: &str, sql: &mut String) {
+        self.write_access(command, sql);
+        sql.push_str("; ");
+        let session = self.lease.session();
+        session.write_settings(self.statement.timeout, sql);
     }
 
     /// Writes what is limited, and returns where in it the caller's text begins.
@@ -288,75 +353,73 @@ impl Run {
         lead
     }
 
-    async fn execute(&mut self, sql: String) -> sqlx::Result<()> {
-        let connection = self.lease.begin();
-        connection
-            .execute(sqlx::raw_sql(AssertSqlSafe(sql)))
-            .await?;
-        self.lease.has_answered();
-        Ok(())
-    }
-
-    /// Has PostgreSQL parse the text, which proves that it is one statement.
+    /// Reads what PostgreSQL says of the text, which proves that it is one statement.
     async fn prove(&mut self) -> Result<(), QueryError> {
-        let pool = self.lease.pool();
-        let text = AssertSqlSafe(Arc::clone(&self.statement.text)).into_sql_str();
-        let connection = self.lease.begin();
-        let proof = connection
-            .prepare(text)
-            .await
-            .map_err(|error| QueryError::new(error, Phase::Parse, self.statement.lead))?;
-        // Forgotten at once, here and in PostgreSQL: a proof holds for now only, since settings
-        // of the session decide what ends a string.
-        connection
-            .clear_cached_statements()
-            .await
-            .map_err(|error| QueryError::new(error, Phase::Parse, 0))?;
-        self.columns = Some(
-            proof
-                .columns()
-                .iter()
-                .map(|column| Column::new(column, |oid| pool.catalogue().kind(oid)))
-                .collect(),
-        );
+        let lead = self.statement.lead;
+        let failed = |error| QueryError::new(error, Phase::Parse, lead);
+        let client = self.lease.begin();
+        client.flush().await.map_err(failed)?;
+        let mut fields: Arc<[Field]> = Arc::default();
+        loop {
+            match client.next().await.map_err(failed)? {
+                Some(Event::Columns(found)) => fields = found,
+                Some(Event::Ready) | None => break,
+                Some(_) => {}
+            }
+        }
+        self.columns = Some(columns(&fields, &self.lease.pool()).await);
         Ok(())
     }
 
-    /// Sends a message, and hands on the rows that are wanted.
-    async fn read(&mut self, message: Message, skip: u64) -> sqlx::Result<()> {
+    /// Sends what is queued, and hands on the rows that are wanted.
+    async fn read_on(&mut self, skip: u64) -> Result<(), DriverError> {
+        self.lease.begin().flush().await?;
+        self.read(skip).await
+    }
+
+    /// Reads the answer to the message with the text, and hands on the rows that are wanted.
+    async fn read(&mut self, skip: u64) -> Result<(), DriverError> {
         let pool = self.lease.pool();
         let wanted = self.statement.window.rows;
         let tally = &mut self.tally;
-        let mut results = sqlx::raw_sql(AssertSqlSafe(message.sql)).fetch_many(self.lease.begin());
-        while let Some(result) = results.try_next().await? {
-            let row = match result {
-                Either::Left(done) => {
-                    tally.complete(done.rows_affected());
-                    continue;
+        let client = self.lease.begin();
+        client.set_max_row_bytes(self.statement.max_row_bytes);
+        while let Some(event) = client.next().await? {
+            match event {
+                Event::Ready => break,
+                Event::Completed { rows } => tally.complete(rows),
+                Event::Columns(fields) if tally.set == Set::Awaited => {
+                    self.columns = Some(columns(&fields, &pool).await);
                 }
-                Either::Right(row) => row,
-            };
-            if tally.set == Set::Over {
-                continue;
-            }
-            if tally.set == Set::Awaited {
-                tally.set = Set::Arriving;
-                let columns = columns(&row, &pool).await;
-                self.desk
-                    .leave(Found::Head {
-                        columns,
-                        is_command: false,
-                        extent: None,
-                    })
-                    .await;
-            }
-            if tally.skipped < skip {
-                tally.skipped += 1;
-            } else if tally.rows < wanted {
-                tally.rows += 1;
-                self.desk.leave(Found::Row(row)).await;
-            } else {
-                tally.has_more = true;
+                Event::Columns(_) => {}
+                _ if tally.set == Set::Over => {}
+                Event::Oversized { bytes } => {
+                    tally.has_more = true;
+                    if tally.skipped >= skip && tally.rows < wanted {
+                        tally.oversized = Some(bytes);
+                        tally.set = Set::Over;
+                        if self.statement.access == Access::ReadOnly {
+                            // The lease is in the middle of the result: the rest is cancelled.
+                            return Ok(());
+                        }
+                    }
+                }
+                Event::Row(row) => {
+                    if tally.set == Set::Awaited {
+                        tally.set = Set::Arriving;
+                        tally.has_head = true;
+                        let columns = self.columns.clone().unwrap_or_default();
+                        self.desk.leave(Found::head(columns)).await;
+                    }
+                    if tally.skipped < skip {
+                        tally.skipped += 1;
+                    } else if tally.rows < wanted {
+                        tally.rows += 1;
+                        self.desk.leave(Found::Row(row)).await;
+                    } else {
+                        tally.has_more = true;
+                    }
+                }
             }
         }
         Ok(())
@@ -366,7 +429,7 @@ impl Run {
     /// `has_begun` says that a transaction is open.
     async fn stop(&mut self, error: QueryError, is_unfit: bool, has_begun: bool) -> Stop {
         let QueryError::Failed { report, .. } = &error else {
-            if matches!(&error, QueryError::Connection(sqlx::Error::Io(_))) {
+            if matches!(&error, QueryError::Connection(DriverError::Io(_))) {
                 self.lease.give_up();
             }
             // Else it is not known what goes on at the other end: the lease stays busy, and
@@ -378,11 +441,16 @@ impl Run {
             self.lease.give_up();
             return Stop::Failed(error);
         }
-        if has_begun && let Err(lost) = self.execute("ROLLBACK".to_owned()).await {
+        self.lease.has_answered();
+        let client = self.lease.begin();
+        if has_begun {
+            client.queue("ROLLBACK");
+        }
+        if let Err(lost) = client.drain().await {
             self.lease.give_up();
             warn!(
                 error = &lost as &dyn Error,
-                "a transaction could not be rolled back"
+                "the rest of an answer could not be read"
             );
             return Stop::Failed(error);
         }
@@ -396,10 +464,13 @@ impl Run {
 
     /// Sums up, and says what the columns are if no row has.
     async fn finish(&mut self, may_be_command: bool) -> Result<Summary, Stop> {
+        if self.tally.oversized.is_none() || self.statement.access == Access::ReadWrite {
+            self.end().await?;
+        }
         let tally = &self.tally;
         let columns = self.columns.take().unwrap_or_default();
         let is_command = may_be_command && tally.set == Set::Awaited && columns.is_empty();
-        if tally.set == Set::Awaited {
+        if !tally.has_head {
             self.desk
                 .leave(Found::Head {
                     columns,
@@ -411,6 +482,7 @@ impl Run {
         Ok(Summary {
             rows: tally.rows,
             has_more: tally.has_more,
+            oversized: tally.oversized,
             affected: if is_command { tally.affected } else { 0 },
             command: if is_command {
                 tag(&self.statement.command, tally.affected)
@@ -434,13 +506,12 @@ impl Tally {
     }
 }
 
-/// The columns of a row. Types nobody has met before are asked about on another connection,
-/// since this one is in the middle of the result.
-async fn columns(row: &PgRow, pool: &Pool) -> Arc<[Column]> {
-    let unknown: Vec<u32> = row
-        .columns()
+/// The columns of a result. Unknown types are asked about on another connection, since this one
+/// is in the middle of an answer.
+async fn columns(fields: &[Field], pool: &Pool) -> Arc<[Column]> {
+    let unknown: Vec<u32> = fields
         .iter()
-        .map(type_oid)
+        .map(|field| field.type_oid)
         .filter(|&oid| pool.catalogue().kind(oid).is_none())
         .collect();
     if !unknown.is_empty()
@@ -454,9 +525,9 @@ async fn columns(row: &PgRow, pool: &Pool) -> Arc<[Column]> {
             "types could not be looked up"
         );
     }
-    row.columns()
+    fields
         .iter()
-        .map(|column| Column::new(column, |oid| pool.catalogue().kind(oid)))
+        .map(|field| Column::new(field, |oid| pool.catalogue().kind(oid)))
         .collect()
 }
 
@@ -467,7 +538,12 @@ async fn learn(oids: &[u32], pool: &Pool) -> Result<(), Box<dyn Error + Send + S
     Ok(())
 }
 
-/// The command tag, rebuilt: the driver keeps only the count.
+/// Whether PostgreSQL did not understand a text (`syntax_error`).
+fn is_syntax(error: &QueryError) -> bool {
+    matches!(error, QueryError::Failed { report, .. } if report.sqlstate == "42601")
+}
+
+/// The command tag, rebuilt from the command and the count.
 fn tag(command: &str, affected: u64) -> String {
     match command {
         "INSERT" => format!("INSERT 0 {affected}"),

@@ -58,10 +58,6 @@ async fn a_query_has_a_header_and_rows() {
         ("SELECT ';' AS a WHERE false", "a"),
         ("SELECT", "\n"),
         ("SELECT WHERE false", ""),
-        (
-            "SHOW default_transaction_read_only",
-            "default_transaction_read_only\non",
-        ),
         ("SHOW transaction_read_only", "transaction_read_only\non"),
         ("SHOW application_name", "application_name\nziggurat"),
         ("EXPLAIN (COSTS false) SELECT 1", "QUERY PLAN\nResult"),

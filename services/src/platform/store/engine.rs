@@ -3,13 +3,13 @@
 //! Both take the same statements: placeholders are `$1`, `$2`…, columns are texts and numbers.
 //! In PostgreSQL the tables are in a schema that every transaction puts into its search path.
 
-use sqlx::{
-    Decode, Executor as _, Postgres, Row as _, Sqlite, SqlitePool, Transaction, Type,
-    postgres::PgRow, sqlite::SqliteRow,
-};
+use sqlx::{Decode, Row as _, Sqlite, SqlitePool, Transaction, Type, sqlite::SqliteRow};
 
 use crate::{
-    pg::lease::Lease,
+    pg::{
+        driver::{self, FromText, query},
+        lease::Lease,
+    },
     platform::{Id, InvalidId, Moment},
     store::{StateDatabase, StoreError, within},
 };
@@ -43,14 +43,11 @@ pub(super) enum Value<'a> {
 /// A row of either database.
 pub(super) enum Row {
     File(SqliteRow),
-    Shared(PgRow),
+    Shared(driver::Row),
 }
 
 /// What can be in a column.
-pub(super) trait Cell:
-    for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres>
-{
-}
+pub(super) trait Cell: for<'r> Decode<'r, Sqlite> + Type<Sqlite> + FromText {}
 
 // === impl Engine ===
 
@@ -96,7 +93,7 @@ impl Engine {
 impl Session {
     async fn begin(state: &StateDatabase, begin: &'static str) -> Result<Self, StoreError> {
         let mut lease = state.lease().await?;
-        within(lease.begin().execute(sqlx::raw_sql(begin))).await?;
+        within(lease.begin().ask(begin)).await?;
         Ok(Self::Shared(Box::new(lease)))
     }
 
@@ -119,13 +116,11 @@ impl Session {
                 Ok(rows.into_iter().map(Row::File).collect())
             }
             Self::Shared(lease) => {
-                let query = values
-                    .iter()
-                    .fold(sqlx::query(sql), |query, value| match value {
-                        Value::Text(text) => query.bind(*text),
-                        Value::Optional(text) => query.bind(*text),
-                        Value::Number(number) => query.bind(*number),
-                    });
+                let query = values.iter().fold(query(sql), |query, value| match value {
+                    Value::Text(text) => query.bind(*text),
+                    Value::Optional(text) => query.bind(*text),
+                    Value::Number(number) => query.bind(*number),
+                });
                 let rows = within(query.fetch_all(lease.begin())).await?;
                 Ok(rows.into_iter().map(Row::Shared).collect())
             }
@@ -158,7 +153,7 @@ impl Session {
         match self {
             Self::File(transaction) => Ok(transaction.commit().await?),
             Self::Shared(mut lease) => {
-                within(lease.begin().execute(sqlx::raw_sql("COMMIT"))).await?;
+                within(lease.begin().ask("COMMIT")).await?;
                 lease.settle();
                 Ok(())
             }
@@ -173,7 +168,7 @@ impl Row {
     pub(super) fn get<T: Cell>(&self, at: usize) -> Result<T, StoreError> {
         Ok(match self {
             Self::File(row) => row.try_get(at)?,
-            Self::Shared(row) => row.try_get(at)?,
+            Self::Shared(row) => row.get(at)?,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sqlx::{
-    PgConnection, SqlSafeStr as _,
+    SqlSafeStr as _,
     migrate::{Migration, MigrationType, Migrator},
 };
 use thiserror::Error;
@@ -12,6 +12,7 @@ use tokio::{sync::OnceCell, time};
 use crate::{
     pg::{
         database::{Database, InvalidDatabase, Password, Settings},
+        driver::{Client, DriverError, query},
         lease::{Lease, Pool, Pools},
         url::InvalidUrl,
     },
@@ -136,7 +137,8 @@ impl StateDatabase {
     async fn prepared(&self, mut lease: Lease) -> Result<Lease, StoreError> {
         self.is_ready
             .get_or_try_init(async || {
-                let made = time::timeout(ANSWER, make_tables(lease.begin(), self.migrations)).await;
+                let made =
+                    time::timeout(ANSWER, make_tables(lease.begin(), &(self.migrations)())).await;
                 made.map_err(|_| StoreError::TimedOut)??;
                 lease.settle();
                 Ok::<_, StoreError>(())
@@ -156,7 +158,7 @@ impl StateDatabase {
 
 /// Waits for an answer, but not for ever.
 pub(crate) async fn within<T>(
-    answer: impl Future<Output = sqlx::Result<T>>,
+    answer: impl Future<Output = Result<T, DriverError>>,
 ) -> Result<T, StoreError> {
     match time::timeout(ANSWER, answer).await {
         Ok(answer) => answer.map_err(StoreError::from),
@@ -164,33 +166,77 @@ pub(crate) async fn within<T>(
     }
 }
 
-async fn make_tables(
-    connection: &mut PgConnection,
-    migrations: fn() -> Migrator,
-) -> Result<(), StoreError> {
-    // The migrator takes turns as well, but not before it has made the schema.
-    sqlx::query("SELECT pg_catalog.pg_advisory_lock($1)")
-        .bind(TURN)
-        .execute(&mut *connection)
+/// Makes the tables, or brings them up to date, while other replicas wait for it.
+async fn make_tables(client: &mut Client, migrations: &Migrator) -> Result<(), StoreError> {
+    client
+        .ask(&format!("SELECT pg_catalog.pg_advisory_lock({TURN})"))
         .await?;
-    let schema: Option<String> =
-        sqlx::query_scalar("SELECT pg_catalog.to_regnamespace('ziggurat')::text")
-            .fetch_one(&mut *connection)
-            .await?;
+    migrate(client, migrations).await?;
+    // Without it the turn ends with the connection.
+    client
+        .ask(&format!("SELECT pg_catalog.pg_advisory_unlock({TURN})"))
+        .await?;
+    Ok(())
+}
+
+async fn migrate(client: &mut Client, migrations: &Migrator) -> Result<(), StoreError> {
+    let schema = client
+        .ask("SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'ziggurat'")
+        .await?;
     // Asked for first: a role that may not make schemas may use one that is there.
-    if schema.is_none() {
-        sqlx::query("CREATE SCHEMA ziggurat")
-            .execute(&mut *connection)
+    if schema.is_empty() {
+        client.ask("CREATE SCHEMA ziggurat").await?;
+    }
+    let table = &*migrations.table_name;
+    if !is_there(client, table).await? {
+        // As sqlx makes it, which made it first.
+        client
+            .ask(&format!(
+                "CREATE TABLE {table} (version BIGINT PRIMARY KEY, description TEXT NOT NULL, \
+                 installed_on TIMESTAMPTZ NOT NULL DEFAULT now(), success BOOLEAN NOT NULL, \
+                 checksum BYTEA NOT NULL, execution_time BIGINT NOT NULL)"
+            ))
             .await?;
     }
-    // Not `run`, whose future the compiler cannot see to be `Send`.
-    migrations()
-        .run_direct(None, &mut *connection, false)
+    let rows = client
+        .ask(&format!("SELECT version FROM {table} ORDER BY version"))
         .await?;
-    sqlx::query("SELECT pg_catalog.pg_advisory_unlock($1)")
-        .bind(TURN)
-        .execute(connection)
+    let made: Vec<i64> = rows
+        .iter()
+        .map(|row| row.get(0))
+        .collect::<Result<_, _>>()?;
+    let newest = migrations.iter().map(|migration| migration.version).max();
+    if let Some(newer) = made.iter().find(|version| Some(**version) > newest) {
+        return Err(StoreError::Newer(*newer));
+    }
+    let missing = |migration: &&Migration| !made.contains(&migration.version);
+    for migration in migrations.iter().filter(missing) {
+        apply(client, table, migration).await?;
+    }
+    Ok(())
+}
+
+async fn is_there(client: &mut Client, table: &str) -> Result<bool, StoreError> {
+    let found = query("SELECT pg_catalog.to_regclass($1) IS NOT NULL").bind(table);
+    let row = found.fetch_optional(client).await?;
+    Ok(row.map_or(Ok(false), |row| row.get(0))?)
+}
+
+/// Runs one, and writes down that it has run, in one transaction.
+async fn apply(client: &mut Client, table: &str, migration: &Migration) -> Result<(), StoreError> {
+    client.ask("BEGIN").await?;
+    client.ask(migration.sql.as_str()).await?;
+    let insert = format!(
+        "INSERT INTO {table} (version, description, success, checksum, execution_time) \
+         VALUES ($1, $2, true, $3, 0)"
+    );
+    query(&insert)
+        .bind(migration.version)
+        .bind(&*migration.description)
+        .bind(&*migration.checksum)
+        .execute(client)
         .await?;
+    client.ask("COMMIT").await?;
     Ok(())
 }
 

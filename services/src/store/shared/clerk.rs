@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
-use sqlx::{Row as _, postgres::PgRow};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{self, Instant},
@@ -18,7 +18,10 @@ use tracing::{info, warn};
 use ziggurat_layers::bearer::TokenHash;
 
 use super::SharedSession;
-use crate::store::{StateDatabase, StoreError};
+use crate::{
+    pg::driver::{DriverError, Row, Value, query},
+    store::{StateDatabase, StoreError},
+};
 
 /// How many are looked up in one statement.
 const BATCH: usize = 256;
@@ -186,10 +189,11 @@ async fn find(
     state: &StateDatabase,
     batch: &[Ask],
 ) -> Result<HashMap<TokenHash, SharedSession>, StoreError> {
-    let tokens: Vec<&[u8]> = batch.iter().map(|ask| &ask.token.as_bytes()[..]).collect();
+    let tokens = batch.iter().map(|ask| ask.token.as_bytes().to_vec());
+    let tokens = Value::ManyBytes(tokens.collect());
     let mut lease = state.front_lease().await?;
-    let rows = sqlx::query(
-        "SELECT token, username, account_made, ends_at, selection FROM ziggurat.sessions \
+    let rows = query(
+        "SELECT pg_catalog.encode(token, 'base64'), username, account_made, ends_at, selection FROM ziggurat.sessions \
          WHERE token = ANY($1)",
     )
     .bind(tokens)
@@ -199,27 +203,25 @@ async fn find(
     rows.iter().map(session).collect()
 }
 
-fn session(row: &PgRow) -> Result<(TokenHash, SharedSession), StoreError> {
-    let moment = |seconds: i64| {
-        Timestamp::from_second(seconds).map_err(|error| sqlx::Error::Decode(error.into()))
-    };
-    let token: &[u8] = row.try_get(0)?;
-    let token = token.try_into();
-    let token = token.map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
-    let account_made: Option<i64> = row.try_get(2)?;
+fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
+    let moment = |seconds: i64| Timestamp::from_second(seconds).map_err(DriverError::value);
+    let token = STANDARD.decode(row.get::<String>(0)?);
+    let token = token.map_err(DriverError::value)?;
+    let token = <[u8; 32]>::try_from(&*token).map_err(DriverError::value)?;
+    let account_made: Option<i64> = row.get(2)?;
     let session = SharedSession {
-        user: Arc::from(row.try_get::<&str, _>(1)?),
+        user: row.get::<String>(1)?.into(),
         account_made: account_made.map(moment).transpose()?,
-        ends: moment(row.try_get(3)?)?,
-        selection: row.try_get::<Option<&str>, _>(4)?.map(Arc::from),
+        ends: moment(row.get(3)?)?,
+        selection: row.get::<Option<String>>(4)?.map(Arc::from),
     };
     Ok((TokenHash::from_bytes(token), session))
 }
 
 async fn end_sessions(state: &StateDatabase, users: &[String]) -> Result<(), StoreError> {
     let mut lease = state.front_lease().await?;
-    sqlx::query("DELETE FROM ziggurat.sessions WHERE username = ANY($1)")
-        .bind(users)
+    query("DELETE FROM ziggurat.sessions WHERE username = ANY($1)")
+        .bind(Value::Texts(users.to_vec()))
         .execute(lease.begin())
         .await?;
     lease.settle();

@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use ziggurat_layers::rate_limit::{Key, Quota};
 
 use super::Shared;
-use crate::store::{StoreError, conversation::storable, postgres::within};
+use crate::{
+    pg::driver::query,
+    store::{StoreError, conversation::storable, postgres::within},
+};
 
 /// How many ended windows are dropped whenever somebody fails, so that nobody waits for a sweep.
 const DROPPED: i64 = 4;
@@ -27,14 +30,15 @@ impl Shared {
     /// When the database did not say.
     pub async fn wait_of(&self, key: Key, quota: Quota) -> Result<Option<Duration>, StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query_scalar(
+        let query = query(
             "SELECT pg_catalog.date_part('epoch', ends_at - clock_timestamp())::float8 \
              FROM ziggurat.failed_logins \
              WHERE address = $1 AND ends_at > clock_timestamp() AND failures >= $2",
         )
         .bind(key.to_string())
         .bind(i64::from(quota.count()));
-        let wait: Option<f64> = within(query.fetch_optional(lease.begin())).await?;
+        let row = within(query.fetch_optional(lease.begin())).await?;
+        let wait: Option<f64> = row.map(|row| row.get(0)).transpose()?;
         lease.settle();
         Ok(wait.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))
     }
@@ -51,7 +55,7 @@ impl Shared {
     ) -> Result<Result<Attempt, Duration>, StoreError> {
         let address = key.to_string();
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query_scalar(
+        let query = query(
             "INSERT INTO ziggurat.failed_logins AS f (address, failures, ends_at) \
              VALUES ($1, 1, clock_timestamp() + pg_catalog.make_interval(secs => $2)) \
              ON CONFLICT (address) DO UPDATE SET \
@@ -63,7 +67,7 @@ impl Shared {
         .bind(&address)
         .bind(quota.period().as_secs_f64())
         .bind(i64::from(quota.count()));
-        let counted: Option<i64> = within(query.fetch_optional(lease.begin())).await?;
+        let counted = within(query.fetch_optional(lease.begin())).await?;
         lease.settle();
         drop(lease);
         if counted.is_some() {
@@ -81,7 +85,7 @@ impl Shared {
     /// When the database did not do it.
     pub async fn attempt_failed(&self, _: Attempt) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query(
+        let query = query(
             "DELETE FROM ziggurat.failed_logins WHERE address IN ( \
              SELECT address FROM ziggurat.failed_logins WHERE ends_at <= clock_timestamp() \
              ORDER BY ends_at LIMIT $1 FOR UPDATE SKIP LOCKED)",
@@ -98,8 +102,8 @@ impl Shared {
     /// When the database did not do it.
     pub async fn attempt_succeeded(&self, attempt: Attempt) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query("DELETE FROM ziggurat.failed_logins WHERE address = $1")
-            .bind(attempt.address);
+        let query =
+            query("DELETE FROM ziggurat.failed_logins WHERE address = $1").bind(attempt.address);
         within(query.execute(lease.begin())).await?;
         lease.settle();
         Ok(())
@@ -112,7 +116,7 @@ impl Shared {
     /// When the database did not do it.
     pub async fn attempt_withdrawn(&self, attempt: Attempt) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query(
+        let query = query(
             "UPDATE ziggurat.failed_logins SET failures = failures - 1 \
              WHERE address = $1 AND failures > 0",
         )
@@ -134,7 +138,7 @@ impl Shared {
         limit: u32,
     ) -> Result<bool, StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query_scalar(
+        let query = query(
             "INSERT INTO ziggurat.failed_accounts AS f (username, account_made, failures, \
              is_locked) VALUES ($1, $2, 1, 1 >= $3) ON CONFLICT (username) DO UPDATE SET \
              failures = CASE WHEN f.account_made IS NOT DISTINCT FROM $2 \
@@ -148,7 +152,8 @@ impl Shared {
         .bind(storable(user.to_owned()))
         .bind(account_made.map(Timestamp::as_second))
         .bind(i64::from(limit));
-        let is_locked: Option<bool> = within(query.fetch_optional(lease.begin())).await?;
+        let row = within(query.fetch_optional(lease.begin())).await?;
+        let is_locked: Option<bool> = row.map(|row| row.get(0)).transpose()?;
         lease.settle();
         Ok(is_locked.unwrap_or(false))
     }
@@ -163,13 +168,14 @@ impl Shared {
         account_made: Option<Timestamp>,
     ) -> Result<bool, StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query_scalar(
+        let query = query(
             "SELECT is_locked FROM ziggurat.failed_accounts \
              WHERE username = $1 AND account_made IS NOT DISTINCT FROM $2",
         )
         .bind(storable(user.to_owned()))
         .bind(account_made.map(Timestamp::as_second));
-        let is_locked: Option<bool> = within(query.fetch_optional(lease.begin())).await?;
+        let row = within(query.fetch_optional(lease.begin())).await?;
+        let is_locked: Option<bool> = row.map(|row| row.get(0)).transpose()?;
         lease.settle();
         Ok(is_locked.unwrap_or(false))
     }
@@ -180,10 +186,9 @@ impl Shared {
     /// When the database did not do it.
     pub async fn account_succeeded(&self, user: &str) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query(
-            "DELETE FROM ziggurat.failed_accounts WHERE username = $1 AND NOT is_locked",
-        )
-        .bind(storable(user.to_owned()));
+        let query =
+            query("DELETE FROM ziggurat.failed_accounts WHERE username = $1 AND NOT is_locked")
+                .bind(storable(user.to_owned()));
         within(query.execute(lease.begin())).await?;
         lease.settle();
         Ok(())
@@ -195,7 +200,7 @@ impl Shared {
     /// When the database did not do it.
     pub async fn unlock(&self, user: &str) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query("DELETE FROM ziggurat.failed_accounts WHERE username = $1")
+        let query = query("DELETE FROM ziggurat.failed_accounts WHERE username = $1")
             .bind(storable(user.to_owned()));
         within(query.execute(lease.begin())).await?;
         lease.settle();
@@ -208,15 +213,13 @@ impl Shared {
     /// When the database did not say.
     pub async fn locked(&self) -> Result<Vec<(String, Option<Timestamp>)>, StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query_as(
-            "SELECT username, account_made FROM ziggurat.failed_accounts WHERE is_locked",
-        );
-        let rows: Vec<(String, Option<i64>)> = within(query.fetch_all(lease.begin())).await?;
+        let query =
+            query("SELECT username, account_made FROM ziggurat.failed_accounts WHERE is_locked");
+        let rows = within(query.fetch_all(lease.begin())).await?;
         lease.settle();
         let made = |seconds: Option<i64>| Timestamp::from_second(seconds?).ok();
-        Ok(rows
-            .into_iter()
-            .map(|(user, at)| (user, made(at)))
-            .collect())
+        rows.iter()
+            .map(|row| Ok((row.get(0)?, made(row.get(1)?))))
+            .collect()
     }
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::Shared;
-use crate::store::{StoreError, postgres::within};
+use crate::{
+    pg::driver::query,
+    store::{StoreError, postgres::within},
+};
 
 /// How many of those that have ended are dropped for each that comes, so that there are never
 /// many of them.
@@ -19,7 +22,7 @@ impl Shared {
     /// When the database did not say.
     pub async fn spend(&self, ticket: [u8; 16], time: Duration) -> Result<bool, StoreError> {
         let mut lease = self.state.front_lease().await?;
-        let query = sqlx::query(
+        let query = query(
             "WITH dropped AS (DELETE FROM ziggurat.spent WHERE ticket IN ( \
              SELECT ticket FROM ziggurat.spent WHERE ends_at <= clock_timestamp() \
              ORDER BY ends_at LIMIT $3 FOR UPDATE SKIP LOCKED)) \
@@ -32,6 +35,6 @@ impl Shared {
         .bind(DROPPED);
         let done = within(query.execute(lease.begin())).await?;
         lease.settle();
-        Ok(done.rows_affected() > 0)
+        Ok(done > 0)
     }
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use sqlx::postgres::PgSslMode;
 use ziggurat_services::{
-    pg::database::{Database, Host, Settings, TargetSessionAttrs, UnknownSessionAttrs},
+    pg::database::{
+        Database, Host, Pooler, Settings, SslMode, TargetSessionAttrs, UnknownPooler,
+        UnknownSessionAttrs,
+    },
     program::duration,
 };
 
@@ -48,6 +50,7 @@ impl RawDatabase {
             ssl_cert: around.path(self.sslcert),
             ssl_key: around.path(self.sslkey),
             application_name: said(self.application_name).unwrap_or(default.application_name),
+            pooler: pooler(name, self.pooler)?,
             allow_writes: self.allow_writes.unwrap_or(default.allow_writes),
             allow_dangerous_functions: self
                 .allow_dangerous_functions
@@ -96,6 +99,14 @@ impl RawDatabase {
     }
 }
 
+fn pooler(name: &str, text: Option<String>) -> Result<Pooler, Invalid> {
+    let Some(text) = said(text) else {
+        return Ok(Pooler::Detect);
+    };
+    let unknown = |error: UnknownPooler| setting(name, "pooler", error.to_string());
+    text.parse().map_err(unknown)
+}
+
 fn setting(name: &str, key: &'static str, reason: impl Into<String>) -> Invalid {
     Invalid::Setting {
         name: name.to_owned(),
@@ -133,7 +144,7 @@ fn of_raw(RawHost { host, port: own }: &RawHost, port: u16) -> Host {
     Host::new(host.clone().unwrap_or_default(), own.unwrap_or(port))
 }
 
-fn ssl_mode(name: &str, text: Option<String>) -> Result<Option<PgSslMode>, Invalid> {
+fn ssl_mode(name: &str, text: Option<String>) -> Result<Option<SslMode>, Invalid> {
     let mode = said(text).map(|text| {
         text.parse().map_err(|_| {
             let reason = format!(

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
-use sqlx::postgres::PgSslMode;
+use ziggurat_services::pg::database::SslMode;
 use ziggurat_services::pg::database::{Host, Password, TargetSessionAttrs};
 
 use super::check;
@@ -53,7 +53,7 @@ databases:
         (settings.database.as_str(), settings.user.as_str()),
         ("d", "u")
     );
-    assert!(matches!(settings.ssl_mode, PgSslMode::Require));
+    assert!(matches!(settings.ssl_mode, SslMode::Require));
     assert!(settings.allow_writes);
     assert_eq!(entry.users, ["alice"]);
     assert_eq!(settings.max_connections, 2);
@@ -76,7 +76,7 @@ fn every_entry_has_the_defaults() {
         let settings = entry.database.settings();
         assert_eq!((settings.host.as_str(), settings.port), ("localhost", 5432));
         assert_eq!(settings.database, "postgres");
-        assert!(matches!(settings.ssl_mode, PgSslMode::Prefer));
+        assert!(matches!(settings.ssl_mode, SslMode::Prefer));
         assert_eq!(settings.max_connections, 4);
         assert_eq!(settings.max_idle, Duration::from_mins(30));
         assert_eq!(settings.connect_timeout, Duration::from_secs(10));
@@ -108,7 +108,7 @@ fn the_environment_and_the_command_line_are_about_the_first() {
         ("a", "e", 3)
     );
     assert_eq!((first.database.as_str(), first.user.as_str()), ("e", "c"));
-    assert!(matches!(first.ssl_mode, PgSslMode::Disable));
+    assert!(matches!(first.ssl_mode, SslMode::Disable));
     assert!(first.allow_writes);
     assert_eq!(first.row_limit, 7);
     let second = entries[1].database.settings();

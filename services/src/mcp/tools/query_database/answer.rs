@@ -269,6 +269,9 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
             _ => format!("Error iterating rows: {}", client::explained(report)),
         },
         QueryError::Row(_) => "Error reading row: the value is not text".to_owned(),
+        QueryError::Silent => {
+            "Error iterating rows: the database did not answer in time".to_owned()
+        }
         QueryError::Lease(error) => return client::unavailable(error),
         _ => "Error iterating rows: the connection to the database was lost".to_owned(),
     })

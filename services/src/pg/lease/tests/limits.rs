@@ -89,11 +89,111 @@ async fn waiting_for_ones_own_connections_ends() {
     assert!(matches!(error, LeaseError::Busy { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "all connections to database 'main' were busy for 30s"
+        "all 1 connections of this caller to database 'main' were busy for 5s: run fewer \
+         statements at once, or raise pool_max_conns"
     );
     time::resume();
     drop(lease);
     assert!(pool.lease().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_fifth_of_all_connections_is_kept_for_callers_who_hold_none() {
+    let fixture = Fixture::new().await;
+    let database = fixture.describe(|settings| {
+        settings.max_connections = 4;
+        settings.max_total_connections = 5;
+    });
+    let greedy = fixture.pools.pool("greedy", &database);
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(greedy.lease().await.expect("its share"));
+    }
+    let second = fixture.pools.pool("second", &database);
+    let kept = second.lease().await.expect("one is kept for it");
+    time::pause();
+    let error = second.lease().await.expect_err("it holds one");
+    assert!(matches!(error, LeaseError::Full { .. }), "{error:?}");
+    time::resume();
+    drop((held, kept));
+}
+
+#[tokio::test]
+async fn the_sessions_of_an_account_share_four_times_the_connections_of_one() {
+    let fixture = Fixture::new().await;
+    let database = fixture.describe(|settings| settings.max_connections = 1);
+    let pool = |session: &str| fixture.pools.pool_of(session, "user:alice", &database);
+    let mut held = Vec::new();
+    for session in ["one", "two", "three", "four"] {
+        held.push(pool(session).lease().await.expect(session));
+    }
+    time::pause();
+    let error = pool("five").lease().await.expect_err("alice has hers");
+    assert!(
+        matches!(error, LeaseError::Account { connections: 4, .. }),
+        "{error:?}"
+    );
+    time::resume();
+    let other = fixture.pools.pool_of("six", "user:bob", &database);
+    assert!(other.lease().await.is_ok(), "bob is another");
+    held.pop();
+    assert!(pool("five").lease().await.is_ok(), "an idle one makes way");
+}
+
+#[tokio::test]
+async fn where_postgresql_has_no_connection_left_an_idle_one_of_ours_makes_way() {
+    let mut fixture = Fixture::new().await;
+    let role = format!("few_{}", std::process::id());
+    fixture
+        .given(&format!(
+            "DROP ROLE IF EXISTS {role}; CREATE ROLE {role} LOGIN PASSWORD 'few' CONNECTION LIMIT 1"
+        ))
+        .await;
+    let database = fixture.describe(|settings| {
+        settings.user.clone_from(&role);
+        settings.password = "few".to_owned().into();
+    });
+    let one = fixture.pools.pool("one", &database);
+    let other = fixture.pools.pool("other", &database);
+    assert_eq!(value(&one, "SELECT 1").await, "1");
+    assert_eq!(value(&other, "SELECT 2").await, "2");
+    let held = other.lease().await.expect("its own");
+    let error = one.lease().await.expect_err("it is not idle");
+    assert!(error.is_full(), "{error:?}");
+    drop(held);
+    fixture.pools.close_all();
+    until_connected(&mut fixture, 0).await;
+    fixture.given(&format!("DROP ROLE {role}")).await;
+}
+
+#[tokio::test]
+async fn a_connection_whose_server_is_no_longer_wanted_is_not_lent() {
+    let fixture = Fixture::new().await;
+    let pool = fixture.pool(|settings| {
+        settings.target_session_attrs = TargetSessionAttrs::ReadWrite;
+    });
+    let mut lease = pool.lease().await.expect("a primary");
+    let process = lease.process();
+    let demoted = lease.begin().ask("SET default_transaction_read_only = on");
+    demoted.await.expect("set");
+    lease.settle();
+    drop(lease);
+    assert_eq!(pool.lease().await.expect("trusted").process(), process);
+    pool.inner.idle()[0].connection.judged -= Duration::from_secs(31);
+    assert_ne!(pool.lease().await.expect("another").process(), process);
+}
+
+#[tokio::test]
+async fn a_statement_of_a_silent_database_is_given_up_and_its_place_is_taken_until_it_is_gone() {
+    let fixture = Fixture::new().await;
+    let pool = fixture.pool(|settings| settings.max_connections = 1);
+    let statement = Statement::new(pool.database(), "SELECT pg_sleep(60)").expect("a statement");
+    let lease = pool.lease().await.expect("a connection");
+    time::pause();
+    let error = statement.run(lease).await.expect_err("no answer");
+    assert!(matches!(error, QueryError::Silent), "{error:?}");
+    time::resume();
+    assert_eq!(value(&pool, "SELECT 1").await, "1", "it was cancelled");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use crate::pg::error::QueryError;
 /// Has the idle connections of a pool look as if they were used a moment ago.
 fn trust_idle(pool: &Pool) {
     for idle in pool.inner.idle().iter_mut() {
-        idle.since = time::Instant::now();
+        idle.since = Instant::now();
     }
 }
 

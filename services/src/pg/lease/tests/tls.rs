@@ -5,13 +5,15 @@ mod doorman;
 use std::{fs, path::PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
-use sqlx::postgres::PgSslMode::{self, Allow, Disable, Prefer, Require, VerifyCa, VerifyFull};
 use tempfile::TempDir;
 
 use self::doorman::Doorman;
 use super::{private::Private, *};
 use crate::pg::{
-    database::{Host, Settings},
+    database::{
+        Host, Settings,
+        SslMode::{self, Allow, Disable, Prefer, Require, VerifyCa, VerifyFull},
+    },
     error::QueryError,
 };
 
@@ -117,7 +119,7 @@ impl Bench {
     /// Whether the connection is encrypted, or why there is none.
     async fn enter(
         &self,
-        mode: PgSslMode,
+        mode: SslMode,
         user: &str,
         host: &str,
         change: impl FnOnce(&mut Settings),

@@ -1,15 +1,12 @@
 //! Results of which nobody holds more than a row, and whose size is known first.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
-use futures_util::TryStreamExt as _;
-use sqlx::{AssertSqlSafe, Either};
-use tracing::warn;
-
-use super::{CURSOR, Message, Run, Set, Stop, learn};
+use super::{CURSOR, Route, Run, Set, Stop};
 use crate::pg::{
+    driver::{DriverError, Event},
     error::{Phase, QueryError},
-    rows::{Column, Extent, Found, Summary},
+    rows::{Extent, Found, Summary},
 };
 
 /// The rows of one FETCH, which PostgreSQL gathers before it sends the first.
@@ -21,15 +18,11 @@ const ROWS_PER_MESSAGE: u32 = 64 * ROWS_AT_ONCE;
 impl Run {
     /// Has PostgreSQL keep the rows, counts them, and hands them on.
     pub(super) async fn spool(&mut self) -> Result<Summary, Stop> {
-        self.begin().await?;
-        // By itself, before anything is put around it: what is one statement in parentheses
-        // need not be one without.
-        if let Err(error) = self.prove().await {
-            return Err(self.stop(error, false, true).await);
-        }
-        let message = self.spooled();
-        let lead = message.lead;
-        let counted = match self.count(message).await {
+        // Proved by itself, before anything is put around it: what is one statement in
+        // parentheses need not be one without.
+        self.begin(true).await?;
+        let (sql, lead) = self.spooled();
+        let counted = match self.count(&sql).await {
             Ok(counted) => counted,
             Err(error) => {
                 let is_unfit = self.tally.completed == 0;
@@ -43,23 +36,26 @@ impl Run {
             has_more: counted > most.into(),
         };
         let head = Found::Head {
-            columns: self.learned().await,
+            columns: self.columns.clone().unwrap_or_default(),
             is_command: false,
             extent: Some(extent),
         };
         self.desk.leave(head).await;
+        self.tally.has_head = true;
         self.tally.set = Set::Over;
         self.tally.has_more = extent.has_more;
         if let Err(error) = self.fetch(extent.rows).await {
             let error = QueryError::new(error, Phase::Run, 0);
             return Err(self.stop(error, false, true).await);
         }
-        self.end("COMMIT").await?;
+        if self.tally.oversized.is_none() {
+            self.queue_ending(Route::Spool);
+        }
         self.finish(false).await
     }
 
     /// The text behind a cursor that reads it once, as far as it is wanted, and keeps the rows.
-    fn spooled(&self) -> Message {
+    fn spooled(&self) -> (String, usize) {
         let window = self.statement.window;
         let mut sql = format!(
             "DECLARE {CURSOR} SCROLL CURSOR FOR \
@@ -76,25 +72,27 @@ impl Run {
             window.rows + 1,
         )
         .expect("a string takes everything");
-        Message { sql, lead }
+        (sql, lead)
     }
 
-    async fn count(&mut self, message: Message) -> sqlx::Result<u64> {
+    async fn count(&mut self, sql: &str) -> Result<u64, DriverError> {
         let tally = &mut self.tally;
-        let mut results = sqlx::raw_sql(AssertSqlSafe(message.sql)).fetch_many(self.lease.begin());
+        let client = self.lease.begin();
+        client.queue(sql);
+        client.flush().await?;
         let mut counted = 0;
-        while let Some(result) = results.try_next().await? {
-            if let Either::Left(done) = result {
+        while let Some(event) = client.next().await? {
+            if let Event::Completed { rows } = event {
                 tally.completed += 1;
                 // The first MOVE passes every row, the second counts none.
-                counted = done.rows_affected().max(counted);
+                counted = rows.max(counted);
             }
         }
         Ok(counted)
     }
 
     /// Hands on so many rows.
-    async fn fetch(&mut self, rows: u32) -> sqlx::Result<()> {
+    async fn fetch(&mut self, rows: u32) -> Result<(), DriverError> {
         let mut left = rows;
         while left > 0 {
             let mut message = String::new();
@@ -106,39 +104,26 @@ impl Run {
                 write!(message, "FETCH FORWARD {rows} FROM {CURSOR};")
                     .expect("a string takes everything");
             }
-            let mut results = sqlx::raw_sql(AssertSqlSafe(message)).fetch_many(self.lease.begin());
-            while let Some(result) = results.try_next().await? {
-                if let Either::Right(row) = result {
-                    self.tally.rows += 1;
-                    self.desk.leave(Found::Row(row)).await;
+            let client = self.lease.begin();
+            client.set_max_row_bytes(self.statement.max_row_bytes);
+            client.queue(&message);
+            client.flush().await?;
+            while let Some(event) = client.next().await? {
+                match event {
+                    Event::Row(row) => {
+                        self.tally.rows += 1;
+                        self.desk.leave(Found::Row(row)).await;
+                    }
+                    Event::Oversized { bytes } => {
+                        // The lease is in the middle of the result: the rest is cancelled.
+                        self.tally.oversized = Some(bytes);
+                        self.tally.has_more = true;
+                        return Ok(());
+                    }
+                    _ => {}
                 }
             }
         }
         Ok(())
-    }
-
-    /// The columns, types that nobody has met before looked up.
-    async fn learned(&self) -> Arc<[Column]> {
-        let columns = self.columns.clone().unwrap_or_default();
-        let pool = self.lease.pool();
-        let unknown: Vec<u32> = columns
-            .iter()
-            .map(Column::type_oid)
-            .filter(|&oid| pool.catalogue().kind(oid).is_none())
-            .collect();
-        if unknown.is_empty() {
-            return columns;
-        }
-        if let Err(error) = learn(&unknown, &pool).await {
-            warn!(
-                error = &*error,
-                database = pool.database().name(),
-                "types could not be looked up"
-            );
-        }
-        columns
-            .iter()
-            .map(|column| column.learned(|oid| pool.catalogue().kind(oid)))
-            .collect()
     }
 }

@@ -1,0 +1,186 @@
+//! The bytes of a connection, with TLS or without.
+
+use std::{
+    io,
+    net::SocketAddr,
+    path::PathBuf,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
+    net::{TcpStream, UnixStream},
+};
+use tokio_rustls::client::TlsStream;
+
+use super::{DriverError, Endpoint, Tls, tls::Asking};
+
+/// How long a connection is silent before the network is asked whether it is still there, and
+/// between two such questions.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// A connected socket.
+pub(super) struct Socket {
+    stream: Stream,
+    /// To connect to the same server once more.
+    pub(super) peer: Peer,
+    pub(super) tls: Tls,
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    // Boxed: its buffers would make every connection as large.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// The very server a socket is connected to, of several a name may stand for.
+#[derive(Clone, Debug)]
+pub(super) enum Peer {
+    Tcp { host: String, address: SocketAddr },
+    Unix(PathBuf),
+}
+
+// === impl Socket ===
+
+impl Socket {
+    /// Connects, and negotiates TLS as far as it is wanted.
+    pub(super) async fn connect(
+        endpoint: &Endpoint,
+        tls: &Tls,
+        silence: Duration,
+    ) -> Result<Self, DriverError> {
+        match endpoint {
+            Endpoint::Unix(path) => Self::to_unix(path.clone(), tls).await,
+            Endpoint::Tcp { host, port } => {
+                // As it may be written in a URL.
+                let name = host.trim_matches(['[', ']']);
+                let stream = TcpStream::connect((name, *port)).await?;
+                Self::over(stream, name.to_owned(), tls, silence).await
+            }
+        }
+    }
+
+    /// Connects to the same server in the same way.
+    pub(super) async fn again(
+        peer: &Peer,
+        tls: &Tls,
+        silence: Duration,
+    ) -> Result<Self, DriverError> {
+        match peer {
+            Peer::Unix(path) => Self::to_unix(path.clone(), tls).await,
+            Peer::Tcp { host, address } => {
+                let stream = TcpStream::connect(address).await?;
+                Self::over(stream, host.clone(), tls, silence).await
+            }
+        }
+    }
+
+    async fn to_unix(path: PathBuf, tls: &Tls) -> Result<Self, DriverError> {
+        Ok(Self {
+            stream: Stream::Unix(UnixStream::connect(&path).await?),
+            peer: Peer::Unix(path),
+            tls: tls.clone(),
+        })
+    }
+
+    async fn over(
+        mut stream: TcpStream,
+        host: String,
+        tls: &Tls,
+        silence: Duration,
+    ) -> Result<Self, DriverError> {
+        stream.set_nodelay(true)?;
+        keep_alive(&stream, silence)?;
+        let address = stream.peer_addr()?;
+        let stream = match tls.asking() {
+            Asking::No => Stream::Tcp(stream),
+            asking => match (offers_tls(&mut stream).await?, asking) {
+                (true, _) => Stream::Tls(Box::new(tls.handshake(stream, &host).await?)),
+                (false, Asking::Preferred) => Stream::Tcp(stream),
+                (false, _) => return Err(DriverError::NoTls),
+            },
+        };
+        Ok(Self {
+            stream,
+            peer: Peer::Tcp { host, address },
+            tls: tls.clone(),
+        })
+    }
+}
+
+async fn offers_tls(stream: &mut TcpStream) -> Result<bool, DriverError> {
+    let mut request = bytes::BytesMut::new();
+    postgres_protocol::message::frontend::ssl_request(&mut request);
+    stream.write_all(&request).await?;
+    match stream.read_u8().await? {
+        b'S' => Ok(true),
+        // A server that does not know the request says `E`, for an error.
+        b'N' | b'E' => Ok(false),
+        _ => Err(DriverError::Protocol("no answer to a request for TLS")),
+    }
+}
+
+/// Notices when the other end is gone without a word, whether it owes an answer or the
+/// acknowledgement of what was sent.
+fn keep_alive(stream: &TcpStream, silence: Duration) -> io::Result<()> {
+    use rustix::net::sockopt;
+
+    let idle = KEEPALIVE.min(silence);
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, idle)?;
+    sockopt::set_tcp_keepintvl(stream, idle)?;
+    sockopt::set_tcp_keepcnt(stream, 3)?;
+    #[cfg(target_os = "linux")]
+    {
+        let silence = u32::try_from(silence.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(stream, silence)?;
+    }
+    Ok(())
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
+            Stream::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Unix(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
