@@ -37,6 +37,7 @@ pub(crate) mod fixture;
 mod listing;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::{
     collections::HashMap,
@@ -46,7 +47,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures_util::{FutureExt as _, future};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
 use crate::{
@@ -84,6 +85,8 @@ struct Shared {
     pools: Pools,
     /// In the order of the configuration; the first is the default.
     list: ArcSwap<Vec<Configured>>,
+    /// Tells the watch that there is another list.
+    replaced: Notify,
     /// By session key. It grows with the sessions that select, and each is forgotten with its
     /// token.
     selections: Mutex<HashMap<String, Selection>>,
@@ -129,6 +132,7 @@ impl Databases {
             shared: Arc::new(Shared {
                 pools,
                 list: ArcSwap::from_pointee(list.into_iter().collect()),
+                replaced: Notify::new(),
                 selections: Mutex::default(),
                 visits: Arc::new(Semaphore::new(MAX_VISITS)),
                 together,
@@ -152,6 +156,7 @@ impl Databases {
             }
         }
         self.shared.list.store(Arc::new(list));
+        self.shared.replaced.notify_one();
     }
 
     /// The databases a caller may use, in the order of the configuration.

@@ -31,6 +31,7 @@ mod body;
 mod connection;
 mod crowd;
 mod listeners;
+mod ready;
 mod socket;
 mod stream;
 #[cfg(test)]
@@ -65,6 +66,7 @@ use self::{
 pub use self::{
     body::{BodyError, RequestBody},
     listeners::Listeners,
+    ready::{Readiness, Ready, Report, Status},
     tls::{Tls, TlsError},
 };
 

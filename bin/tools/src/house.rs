@@ -14,6 +14,7 @@ use ziggurat_services::{
     mcp::{Mcp, Unattended},
     pg::lease::Pools,
     rest::llm::Proxy,
+    serve::Readiness,
     store::Shared,
 };
 
@@ -38,6 +39,8 @@ pub(crate) struct House {
     pub(crate) mcp: Mcp,
     pub(crate) conversations: Option<Conversations>,
     pub(crate) proxy: Option<Proxy>,
+    /// Which databases let the server in.
+    pub(crate) readiness: Readiness,
     pools: Pools,
     reaper: JoinSet<()>,
     keepers: JoinSet<()>,
@@ -52,10 +55,11 @@ impl House {
     pub(crate) async fn build(configuration: &Configuration) -> anyhow::Result<Self> {
         let (pools, reaper) = Pools::new();
         let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
+        let readiness = Readiness::new("database");
         // Over standard input and output nobody signs in, and nothing has to be remembered.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let memory = if has_accounts {
-            Memory::open(configuration, &mut tasks, &mut keepers).await
+            Memory::open(configuration, &readiness, &mut tasks, &mut keepers).await
         } else {
             if configuration.state.is_some() {
                 warn!("state.url has no effect where nobody signs in");
@@ -68,6 +72,9 @@ impl House {
         let accounts = has_accounts
             .then(|| open(configuration, &databases, shared.clone()))
             .transpose()?;
+        if configuration.http.is_some() {
+            tasks.spawn(databases.clone().watch(readiness.clone()));
+        }
         let providers = Providers::default();
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
         let mcp = catalogue::offer(
@@ -103,6 +110,7 @@ impl House {
                 .http
                 .as_ref()
                 .and_then(|_| proxy::open(&configuration.llm, &providers)),
+            readiness,
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
             keepers,
@@ -124,6 +132,7 @@ impl House {
             mcp,
             conversations,
             proxy,
+            readiness: _,
             pools,
             mut reaper,
             mut keepers,

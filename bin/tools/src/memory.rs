@@ -4,6 +4,7 @@ use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use ziggurat_services::{
     pg::lease::Pools,
+    serve::Readiness,
     store::{Postgres, Shared, Sqlite, StateDatabase},
 };
 
@@ -37,16 +38,17 @@ impl Memory {
     /// reached yet is tried again whenever it is needed.
     pub(crate) async fn open(
         configuration: &Configuration,
+        readiness: &Readiness,
         tasks: &mut JoinSet<()>,
         keepers: &mut JoinSet<()>,
     ) -> Self {
         match &configuration.state {
-            Some(state) => Self::shared(state, tasks).await,
+            Some(state) => Self::shared(state, readiness.clone(), tasks).await,
             None => Self::alone(configuration, keepers).await,
         }
     }
 
-    async fn shared(state: &State, tasks: &mut JoinSet<()>) -> Self {
+    async fn shared(state: &State, readiness: Readiness, tasks: &mut JoinSet<()>) -> Self {
         let database = match state.database() {
             Ok(database) => database,
             Err(error) => {
@@ -65,6 +67,11 @@ impl Memory {
                 warn!(error, "the state database cannot be reached yet");
             }
         }
+        let looked_at = state.clone();
+        tasks.spawn(readiness.watch_shared(move || {
+            let state = looked_at.clone();
+            async move { state.check().await }
+        }));
         let (shared, clerk) = Shared::new(state.clone());
         // The clerk holds the pools as long as it runs.
         tasks.spawn(async move {

@@ -33,6 +33,11 @@ pub(crate) async fn serve(
     let configuration = loaded.configuration;
     let stop = stopped()?;
     let mut house = House::build(&configuration).await?;
+    let readiness = house.readiness.clone();
+    let stop = async move {
+        stop.await;
+        readiness.stop();
+    };
     logs::introduce(&configuration);
     let outcome = match &configuration.http {
         Some(http) => {

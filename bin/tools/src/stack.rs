@@ -23,7 +23,7 @@ use ziggurat_services::{
         streamable::StreamableLayer,
     },
     rest::{self, Document, Health},
-    serve::RequestBody,
+    serve::{Ready, RequestBody},
 };
 
 use crate::{
@@ -46,6 +46,9 @@ const METADATA: [&str; 2] = [
     "/.well-known/oauth-protected-resource",
     "/.well-known/oauth-protected-resource/mcp",
 ];
+
+/// Paths that probes ask, by any host and without a token.
+const PROBES: [&str; 2] = ["/health", "/ready"];
 
 /// Builds the tower over the services of a house.
 ///
@@ -79,12 +82,6 @@ pub(crate) fn build(
     let bearer = house.guard.clone().map(|guard| {
         BearerLayer::new(guard)
             .with_challenge(challenge.clone())
-            // A health check has no token; and a client that looks for an OAuth server must
-            // learn that there is none, instead of being asked for a token.
-            .with_exempt(["/health", "/.well-known/*"])
-            .with_exempt(DESCRIPTION)
-            // A login comes without one. What else does is refused where calls are read.
-            .with_optional(["/mcp/v1"])
             // Guessing 32 random bytes needs no counting. Failed logins are counted where
             // passwords are checked.
             .with_failures_reported(false)
@@ -135,11 +132,13 @@ pub(crate) fn build(
         .service(rest::router(areas.into_iter().flatten()));
     let document = Document::new("application/json", ziggurat_openapi::TOOLS);
     let [own, usual, page] = DESCRIPTION;
+    let [health, ready] = PROBES;
     let reading = [Method::GET, Method::HEAD];
     let others = Routes::new()
         .under("/mcp/v1", calls)
         .under("/api/", rest)
-        .at("/health", reading.clone(), Health::new(NAME, VERSION))
+        .at(health, reading.clone(), Health::new(NAME, VERSION))
+        .at(ready, reading.clone(), Ready::new(house.readiness.clone()))
         .at(own, reading.clone(), document.clone())
         .at(usual, reading.clone(), document)
         .at(
@@ -161,6 +160,16 @@ pub(crate) fn build(
         .under("", others)
         .at("/mcp", [Method::POST], negotiated);
     let description = Link::service_desc(own).context("the path of the description")?;
+    let bearer = bearer.map(|bearer| {
+        bearer
+            // Probes have no token; and a client that looks for an OAuth server must learn that
+            // there is none, instead of being asked for a token.
+            .with_exempt(PROBES)
+            .with_exempt(["/.well-known/*"])
+            .with_exempt(DESCRIPTION)
+            // A login comes without one. What else does is refused where calls are read.
+            .with_optional(["/mcp/v1"])
+    });
 
     Ok(ServiceBuilder::new()
         // Somebody wants to see everything as it comes and goes.
@@ -172,7 +181,7 @@ pub(crate) fn build(
         // Where to read what is offered: to whoever is turned away below, too.
         .layer(LinkLayer::new([description]))
         // Before anything is read: pages of strangers are turned away.
-        .layer(HostLayer::new(hosts))
+        .layer(HostLayer::new(hosts).with_exempt(&PROBES))
         .layer(OriginLayer::new(origins))
         // Who is calling; logins are counted by it.
         .layer(ClientIpLayer::new(

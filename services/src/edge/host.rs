@@ -7,7 +7,10 @@ use std::{
     fmt,
     net::IpAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -15,6 +18,7 @@ use http::{Request, Response, StatusCode, header, uri::Authority};
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
+use tracing::{debug, warn};
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 
 /// What programs on this machine call it.
@@ -31,10 +35,15 @@ pub struct Hosts(Option<Arc<[Named]>>);
 pub struct InvalidHost(String);
 
 /// Refuses requests that were meant for another host.
+///
+/// The first refusal is logged as a warning, because a server behind a proxy that forwards a
+/// host it does not know refuses everything; later ones are logged at `debug`.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct HostLayer<R = ErrorString> {
     hosts: Hosts,
+    exempt: &'static [&'static str],
+    was_reported: Arc<AtomicBool>,
     render: R,
 }
 
@@ -42,8 +51,7 @@ pub struct HostLayer<R = ErrorString> {
 #[derive(Clone, Debug)]
 pub struct Host<S, R = ErrorString> {
     inner: S,
-    hosts: Hosts,
-    render: R,
+    layer: HostLayer<R>,
 }
 
 pin_project! {
@@ -82,13 +90,30 @@ impl Hosts {
             Named::new(text).ok_or_else(|| InvalidHost(text.to_owned()))
         });
         let mut hosts: Vec<_> = named.collect::<Result<_, _>>()?;
-        if address.is_loopback() {
+        if address.to_canonical().is_loopback() {
             hosts.extend(LOOPBACK.into_iter().filter_map(Named::new));
         }
         Ok(Self((!hosts.is_empty()).then(|| hosts.into())))
     }
 
-    /// Whether all that the request says about its host is allowed.
+    /// Adds a host to those that are answered for; without effect where all of them are.
+    ///
+    /// # Errors
+    ///
+    /// If it is no host.
+    pub fn and(self, host: &str) -> Result<Self, InvalidHost> {
+        let Some(hosts) = self.0 else { return Ok(self) };
+        let host = Named::new(host).ok_or_else(|| InvalidHost(host.to_owned()))?;
+        Ok(Self(Some(hosts.iter().cloned().chain([host]).collect())))
+    }
+
+    /// True if only some hosts are answered for, so that the `Host` of a request that passed is
+    /// a name of this server.
+    pub(super) fn are_limited(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// True if all that the request says about its host is allowed.
     fn contain<B>(&self, request: &Request<B>) -> bool {
         let Some(hosts) = &self.0 else { return true };
         let is_known = |host: &str| {
@@ -124,16 +149,52 @@ impl Named {
 impl HostLayer {
     /// Answers only for these hosts.
     pub fn new(hosts: Hosts) -> Self {
-        let render = ErrorString;
-        Self { hosts, render }
+        Self {
+            hosts,
+            exempt: &[],
+            was_reported: Arc::default(),
+            render: ErrorString,
+        }
     }
 }
 
 impl<R> HostLayer<R> {
     /// Replaces the body of the refusal.
     pub fn with_render<T>(self, render: T) -> HostLayer<T> {
-        let hosts = self.hosts;
-        HostLayer { hosts, render }
+        HostLayer {
+            hosts: self.hosts,
+            exempt: self.exempt,
+            was_reported: self.was_reported,
+            render,
+        }
+    }
+
+    /// Lets requests for these paths pass whatever their host: probes call a server by its
+    /// address.
+    pub fn with_exempt(self, exempt: &'static [&'static str]) -> Self {
+        Self { exempt, ..self }
+    }
+
+    fn admits<B>(&self, request: &Request<B>) -> bool {
+        let is_admitted =
+            self.exempt.contains(&request.uri().path()) || self.hosts.contain(request);
+        if !is_admitted {
+            self.report(request);
+        }
+        is_admitted
+    }
+
+    fn report<B>(&self, request: &Request<B>) {
+        let host = request.headers().get(header::HOST);
+        if self.was_reported.swap(true, Ordering::Relaxed) {
+            debug!(?host, "refused a request for another host");
+        } else {
+            warn!(
+                ?host,
+                "refused a request for another host; if clients call the server by this name, \
+                 add it to allowed_hosts"
+            );
+        }
     }
 }
 
@@ -141,11 +202,8 @@ impl<S, R: Clone> Layer<S> for HostLayer<R> {
     type Service = Host<S, R>;
 
     fn layer(&self, inner: S) -> Host<S, R> {
-        Host {
-            inner,
-            hosts: self.hosts.clone(),
-            render: self.render.clone(),
-        }
+        let layer = self.clone();
+        Host { inner, layer }
     }
 }
 
@@ -165,10 +223,10 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let is_ours = self.hosts.contain(&request);
+        let is_admitted = self.layer.admits(&request);
         ResponseFuture {
-            response: is_ours.then(|| self.inner.call(request)),
-            render: self.render.clone(),
+            response: is_admitted.then(|| self.inner.call(request)),
+            render: self.layer.render.clone(),
         }
     }
 }
@@ -279,6 +337,31 @@ mod tests {
         let listed = of("::", &["mcp.example"]);
         assert_eq!(status(&listed, "/", &["mcp.example"]).await, 200);
         assert_eq!(status(&listed, "/", &["localhost"]).await, 403);
+    }
+
+    #[tokio::test]
+    async fn one_more_host_counts_only_where_hosts_are_checked() {
+        let host = "accounts.example";
+        let local = of("127.0.0.1", &[]).and(host).expect("a host");
+        assert_eq!(status(&local, "/", &["accounts.example:443"]).await, 200);
+        assert_eq!(status(&local, "/", &["evil.example"]).await, 403);
+        let open = of("0.0.0.0", &[]).and(host).expect("a host");
+        assert_eq!(status(&open, "/", &["anything"]).await, 200);
+        assert!(of("::1", &[]).and("a b").is_err());
+    }
+
+    #[tokio::test]
+    async fn probes_may_call_the_server_what_they_like() {
+        let layer = HostLayer::new(of("127.0.0.1", &[])).with_exempt(&["/health"]);
+        let service = layer.layer(service_fn(|_: Request<()>| async {
+            Ok::<_, Infallible>(Response::new(Bytes::new()))
+        }));
+        for (path, expected) in [("/health", 200), ("/health/", 403), ("/", 403)] {
+            let request = Request::get(path).header("host", "10.0.0.7:8080");
+            let request = request.body(()).expect("valid parts");
+            let response = service.clone().oneshot(request).await.expect("infallible");
+            assert_eq!(response.status(), expected, "{path}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod logs;
 mod manual;
 mod methods;
 mod order;
+mod probes;
 mod prompts;
 mod reload;
 mod replicas;

@@ -162,7 +162,7 @@ fn behind_a_proxy_it_answers_to_its_name_and_counts_logins_by_client() {
 
     for (host, status) in [("tools.example.com", 200), ("evil.example.com", 403)] {
         let mut stream = TcpStream::connect(client.address()).expect("listening");
-        let request = format!("GET /health HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        let request = format!("GET /docs HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("answered");

@@ -154,6 +154,17 @@ impl StateDatabase {
     pub async fn open(&self) -> Result<(), StoreError> {
         self.lease().await.map(drop)
     }
+
+    /// Asks the database for an answer, on the way that look-ups of sessions take.
+    ///
+    /// # Errors
+    /// When it gives none in time.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let mut lease = self.front_lease().await?;
+        within(sqlx::query("SELECT 1").execute(lease.begin())).await?;
+        lease.settle();
+        Ok(())
+    }
 }
 
 /// Waits for an answer, but not for ever.

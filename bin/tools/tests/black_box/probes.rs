@@ -1,0 +1,141 @@
+//! `/health` and `/ready`, and who may ask them.
+
+use serde_json::{Value, json};
+use ziggurat_black_box::{Answer, Client};
+
+use crate::support::{Home, Junction, Postgres, until};
+
+/// An entry for the database that nothing serves.
+const NOWHERE: &str = "  - {name: secret_shop, host: 127.0.0.1, port: 1, user: reader}\n";
+
+fn ready(client: &Client) -> (u16, Value) {
+    let answer = client.get("/ready");
+    (answer.status, answer.json())
+}
+
+fn report(status: &str, unavailable: u32) -> Value {
+    json!({"status": status, "unavailable": unavailable})
+}
+
+/// Sends a request that calls the server by this name.
+fn called(client: &Client, host: &str, path: &str) -> Answer {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    client.exchange(request.as_bytes())
+}
+
+/// A line to PostgreSQL that can be cut, and the entry of a database at its end.
+fn wired(postgres: &Postgres, name: &str) -> (Junction, String) {
+    let [
+        (_, host),
+        (_, port),
+        (_, database),
+        (_, user),
+        (_, password),
+    ] = postgres.environment();
+    let wire = Junction::to([format!("{host}:{port}")]);
+    let (host, port) = wire.address().rsplit_once(':').expect("a port");
+    let entry = format!(
+        "  - {{name: {name}, host: {host}, port: {port}, database: {database}, user: {user}, \
+         password: '{password}'}}\n"
+    );
+    (wire, entry)
+}
+
+#[test]
+fn a_server_whose_databases_are_all_away_is_not_ready_until_one_is_back() {
+    let postgres = Postgres::new();
+    let (wire, entry) = wired(&postgres, "shop");
+    wire.cut();
+    let home = Home::new();
+    home.configure(&format!("databases:\n{entry}{NOWHERE}"));
+    home.token("shop");
+    let (program, client) = home.serve(&[]);
+    until("all are known to be away", || {
+        ready(&client) == (503, report("unavailable", 2))
+    });
+    let answer = client.get("/ready");
+    assert!(!answer.body.contains("shop"), "{answer:?}");
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert_eq!(client.get("/health").status, 200);
+    let line = program.wait_for("a database is unavailable");
+    assert!(line.contains("WARN"), "{line}");
+    for name in ["shop", "secret_shop"] {
+        program.wait_for(&format!("a database is unavailable name={name}"));
+    }
+    wire.mend();
+    let line = program.wait_for("a database is available again");
+    assert!(line.contains("WARN") && line.contains("shop"), "{line}");
+    assert_eq!(ready(&client), (200, report("ready", 1)));
+}
+
+#[test]
+fn another_list_of_databases_is_looked_at_when_it_is_read() {
+    let postgres = Postgres::new();
+    let home = Home::with(&postgres);
+    let (program, client) = home.serve(&["-no-auth"]);
+    until("it is ready", || {
+        ready(&client) == (200, report("ready", 0))
+    });
+    home.configure(&format!("databases:\n{}{NOWHERE}", postgres.entry("main")));
+    program.signal(rustix::process::Signal::HUP);
+    until("the new one is counted", || {
+        ready(&client) == (200, report("ready", 1))
+    });
+    assert!(!program.log().contains("available again"));
+}
+
+#[test]
+fn a_state_database_that_is_away_is_said_and_one_that_is_back_too() {
+    let postgres = Postgres::new();
+    let (wire, url) = {
+        let url = postgres.url();
+        let (_, place) = url.split_once('@').expect("a user");
+        let authority = place.split('/').next().expect("a host").to_owned();
+        let wire = Junction::to([authority.clone()]);
+        let url = url.replace(&authority, wire.address());
+        (wire, url)
+    };
+    wire.cut();
+    let mut home = Home::with(&postgres);
+    home.set("ZIGGURAT_STATE_URL", &url);
+    home.token("main");
+    let (program, client) = home.serve(&[]);
+    until("it is known to be away", || {
+        let (status, report) = ready(&client);
+        status == 503 && report["status"] == "state unreachable"
+    });
+    wire.mend();
+    until("it is back", || ready(&client).0 == 200);
+    program.wait_for("the state database is reachable again");
+}
+
+#[test]
+fn probes_need_no_token_and_no_name_of_the_server() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    let entry = postgres.entry("main");
+    home.configure(&format!(
+        "http: {{allowed_hosts: [tools.example]}}\ndatabases:\n{entry}"
+    ));
+    home.token("main");
+    let (program, client) = home.serve(&[]);
+    until("it is ready", || ready(&client).0 == 200);
+    for (path, inside) in [("/health", 200), ("/ready", 200), ("/api/databases", 401)] {
+        assert_eq!(
+            called(&client, "tools.example", path).status,
+            inside,
+            "{path}"
+        );
+        let outside = if inside == 200 { 200 } else { 403 };
+        assert_eq!(
+            called(&client, "10.0.0.7:8080", path).status,
+            outside,
+            "{path}"
+        );
+    }
+    let line = program.wait_for("refused a request for another host");
+    assert!(line.contains("WARN") && line.contains("10.0.0.7"), "{line}");
+    let head = client.send("HEAD", "/ready", "", "");
+    assert_eq!((head.status, &*head.body), (200, ""));
+    assert_eq!(client.send("POST", "/ready", "", "").status, 405);
+}

@@ -1,0 +1,59 @@
+//! Looks again and again if the databases let the server in.
+
+use futures_util::future;
+
+use super::{Configured, Databases};
+use crate::{
+    pg::lease::{Cause, LeaseError},
+    serve::Readiness,
+};
+
+/// The key of the pools to look with. No session key has a space.
+const LOOKING: &str = "looking at databases";
+
+/// SQLSTATE of a server that has all the connections it may have.
+const TOO_MANY_CONNECTIONS: &str = "53300";
+
+impl Databases {
+    /// Connects to each database every few seconds, and notes which of them let the server in. It
+    /// never ends.
+    ///
+    /// The connections close at once, and count for no caller.
+    pub async fn watch(self, readiness: Readiness) {
+        loop {
+            let list = self.shared.list.load_full();
+            readiness.set_parts(list.iter().map(|configured| configured.database.name()));
+            let looks = list
+                .iter()
+                .map(|configured| self.look(configured, &readiness));
+            let round = async {
+                future::join_all(looks).await;
+                readiness.pause().await;
+            };
+            tokio::select! {
+                () = round => {}
+                () = self.shared.replaced.notified() => {}
+            }
+        }
+    }
+
+    async fn look(&self, configured: &Configured, readiness: &Readiness) {
+        let database = &configured.database;
+        let pool = self.shared.pools.pool(LOOKING, database);
+        match pool.aside().await.map(drop) {
+            Err(error) if !is_full(&error) => readiness.note(database.name(), Err(&error)),
+            _ => readiness.note(database.name(), Ok(())),
+        }
+    }
+}
+
+/// True if PostgreSQL answered and has no connection left: it serves the callers that have one.
+fn is_full(error: &LeaseError) -> bool {
+    let LeaseError::Connect { tried, .. } = error else {
+        return false;
+    };
+    tried.iter().any(|host| match &host.cause {
+        Cause::Report(report) => report.sqlstate == TOO_MANY_CONNECTIONS,
+        _ => false,
+    })
+}
