@@ -121,7 +121,8 @@ mod tests {
         for (name, required, optional) in [
             ("LiveResponse", "status", ""),
             ("HealthResponse", "status", "pipelines"),
-            ("PipelineHealth", "completion embedding name", ""),
+            ("PipelineHealth", "completion embedding name", "search"),
+            ("SearchHealth", "by_meaning error", ""),
             ("ProviderHealth", "reachable", "error"),
             ("PipelinesResponse", "pipelines", ""),
             ("PipelineInfo", "name", "description"),

@@ -64,6 +64,7 @@ use self::{handler::Handler, health::Pulse, whole::Whole};
 use crate::{
     edge::{EitherBody, Routes},
     rest::Document,
+    serve::Ready,
     sse::EventStream,
 };
 
@@ -167,6 +168,7 @@ where
     let stats = Handler(move |request: Request<B>| {
         ready(Ok(reply::page(request.method(), &stats::stats(&counted))))
     });
+    let readiness = Ready::new(pipelines.readiness().clone());
     Routes::new()
         .under(query::ROOT, query::service(pipelines, Arc::new(options)))
         .at("/v1/pipelines", reading.clone(), list)
@@ -174,6 +176,7 @@ where
         .at("/v1/health", reading.clone(), health)
         .at("/v1/live", reading.clone(), live)
         .at(DESCRIPTION, reading.clone(), document)
+        .at(Ready::<Whole>::PATH, reading.clone(), readiness)
         .at("/", reading, Document::page(page::PAGE))
         .with_render(ErrorLine)
 }

@@ -3,7 +3,7 @@
 mod opening;
 mod set;
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, time::Duration};
 
 use tokio::{task::JoinSet, time};
 use tracing::warn;
@@ -27,15 +27,19 @@ pub(crate) struct House {
     pools: Pools,
     reaper: JoinSet<()>,
     openers: JoinSet<()>,
+    watcher: JoinSet<Infallible>,
 }
 
 // === impl House ===
 
 impl House {
-    /// Serves a set, and begins to connect to its databases.
-    pub(crate) fn new(mut set: Set, pools: Pools, reaper: Reaper) -> Self {
+    /// Serves a set, begins to connect to its databases, and checks the pipelines from now on. A
+    /// provider that is pinged has so long to answer.
+    pub(crate) fn new(mut set: Set, pools: Pools, reaper: Reaper, ping: Duration) -> Self {
+        let pipelines = Pipelines::new(set.take_pipelines());
         let mut house = Self {
-            pipelines: Pipelines::new(set.take_pipelines()),
+            watcher: JoinSet::from_iter([pipelines.clone().watch(ping)]),
+            pipelines,
             set,
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
@@ -80,8 +84,10 @@ impl House {
             pools,
             mut reaper,
             mut openers,
+            mut watcher,
         } = self;
         openers.shutdown().await;
+        watcher.shutdown().await;
         pools.close_all();
         pipelines.replace(Vec::new());
         drop((pipelines, set, pools));

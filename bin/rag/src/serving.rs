@@ -45,8 +45,13 @@ pub(crate) async fn serve(
         .context("failed to create pipeline manager")?;
     let tls = server.tls.as_ref().map(read_tls).transpose()?;
     let listeners = listen(&server).await?;
-    let mut house = House::new(set, pools, reaper);
+    let mut house = House::new(set, pools, reaper, server.ping_timeout);
     let tower = stack::build(&server, house.pipelines.clone())?;
+    let readiness = house.pipelines.readiness().clone();
+    let stop = async move {
+        stop.await;
+        readiness.stop();
+    };
     let mut web = ziggurat_services::serve::Server::new(limits(&server));
     if let Some(tls) = &tls {
         web = web.with_tls(tls.clone());

@@ -7,7 +7,13 @@ mod openai;
 mod tests;
 pub(super) mod voyage;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use super::{Deadline, Error, Http, Meter, Provider, Usage, local};
 
@@ -43,6 +49,8 @@ struct Inner {
     source: Source,
     model: String,
     meter: Meter,
+    /// Of the last vector; zero before the first.
+    dimensions: AtomicUsize,
 }
 
 enum Source {
@@ -107,6 +115,7 @@ impl Embedder {
                 source,
                 model: model.to_owned(),
                 meter: Meter::default(),
+                dimensions: AtomicUsize::new(0),
             }),
         }
     }
@@ -136,6 +145,13 @@ impl Embedder {
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.inner.meter.read()
+    }
+
+    /// The dimensions of its vectors, once it has made one.
+    #[must_use]
+    pub fn dimensions(&self) -> Option<usize> {
+        let dimensions = self.inner.dimensions.load(Ordering::Relaxed);
+        (dimensions > 0).then_some(dimensions)
     }
 
     /// The provider, if there is one.
@@ -175,6 +191,8 @@ impl Embedder {
             let text = "a number of the vector is not finite";
             return Err(Error::Malformed(text.to_owned()));
         }
+        let dimensions = embedding.vector.len();
+        self.inner.dimensions.store(dimensions, Ordering::Relaxed);
         Ok(embedding)
     }
 

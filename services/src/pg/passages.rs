@@ -50,6 +50,7 @@ pub use self::{
     condition::{Comparison, Condition, Conditions, Test},
     lexemes::{Lexicon, Wanted},
     ranked::{Extension, Ranking},
+    rows::reach,
     shape::{Column, Finding, Shape},
 };
 

@@ -63,7 +63,7 @@ pub(super) struct Report {
     pipelines: Vec<PipelineHealth>,
 }
 
-/// Whether all of them are there.
+/// `healthy` if all providers are reachable and all tables can be searched by meaning.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Status {
@@ -80,6 +80,19 @@ struct PipelineHealth {
     embedding: ProviderHealth,
     /// Who answers.
     completion: ProviderHealth,
+    /// Only there while a table cannot be searched by meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    search: Option<SearchHealth>,
+}
+
+/// A pipeline that cannot search all its tables by meaning.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+struct SearchHealth {
+    /// False: a search by meaning leaves out a table, or all of them.
+    by_meaning: bool,
+    /// The reason, in a fixed sentence.
+    error: &'static str,
 }
 
 /// How a provider is.
@@ -219,9 +232,11 @@ impl Report {
                 name: pipeline.name().to_owned(),
                 embedding: health(Target::Embedder(pipeline.embedder())),
                 completion: health(Target::Completer(pipeline.completer())),
+                search: (!pipeline.is_sound()).then_some(SearchHealth::BROKEN),
             })
             .collect();
-        let is_healthy = found.iter().all(|health| health.reachable);
+        let is_sound = pipelines.iter().all(|pipeline| pipeline.search.is_none());
+        let is_healthy = is_sound && found.iter().all(|health| health.reachable);
         Self {
             status: if is_healthy {
                 Status::Healthy
@@ -231,6 +246,16 @@ impl Report {
             pipelines,
         }
     }
+}
+
+// === impl SearchHealth ===
+
+impl SearchHealth {
+    /// The log names the table and what is wrong with it.
+    const BROKEN: Self = Self {
+        by_meaning: false,
+        error: "a table cannot be searched by meaning; the log of the server says why",
+    };
 }
 
 // === impl ProviderHealth ===

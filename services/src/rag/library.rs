@@ -47,6 +47,7 @@ mod backend;
 mod blend;
 mod columns;
 mod failure;
+mod obstacle;
 mod shelf;
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,7 @@ pub use self::{
     backend::{Backend, UnknownBackend},
     columns::{FilterColumns, ForbiddenColumn},
     failure::{Failure, Trouble},
+    obstacle::Obstacle,
 };
 use self::{
     blend::Hits,
@@ -144,6 +146,7 @@ pub struct Library {
 
 struct Inner {
     pipeline: String,
+    pool: Pool,
     manner: Manner,
     shelves: Vec<Shelf>,
 }
@@ -171,11 +174,12 @@ impl Library {
         let is_hybrid = manner.hybrid && manner.vector_weight < 1.0;
         let shelves = tables
             .into_iter()
-            .zip(iter::repeat(pool))
+            .zip(iter::repeat(pool.clone()))
             .map(|(table, pool)| Shelf::new(table, pipeline, pool, is_hybrid));
         Self {
             inner: Arc::new(Inner {
                 pipeline: pipeline.to_owned(),
+                pool,
                 manner,
                 shelves: shelves.collect(),
             }),
@@ -186,6 +190,22 @@ impl Library {
     /// being searched quickly. A database that is down is one of these things.
     pub async fn check(&self) {
         future::join_all(self.inner.shelves.iter().map(Shelf::check)).await;
+    }
+
+    /// Checks that the database answers, and that one of the tables can be searched by vectors of
+    /// so many dimensions.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub async fn probe(&self, dimensions: Option<usize>) -> Result<(), Obstacle> {
+        obstacle::reach(&self.inner.pool).await?;
+        obstacle::of_all(&self.inner.shelves, dimensions).await
+    }
+
+    /// True if nothing is known that keeps a table from a search by vectors of so many dimensions.
+    pub(super) fn is_sound(&self, dimensions: Option<usize>) -> bool {
+        let mut shelves = self.inner.shelves.iter();
+        shelves.all(|shelf| shelf.known_obstacle(dimensions).is_none())
     }
 
     /// Checks that one of the tables allows a request to filter by these columns. The others are

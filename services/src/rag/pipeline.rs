@@ -1,11 +1,17 @@
 //! One pipeline: what it searches, and who answers.
 
-use tracing::warn;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tracing::{debug, warn};
 
 use super::{
     ask::Ask,
     failure::Failure,
-    library::{Library, Passage, Question},
+    library::{Library, Obstacle, Passage, Question},
     prompt::Nonce,
     reply::{Refused, invalid},
     rerank::Rerank,
@@ -20,6 +26,12 @@ const NO_SOURCES: &str = "This pipeline does not share its sources.";
 
 /// What is said when nothing was found.
 pub(super) const NOTHING: &str = "No relevant information found in the available documents.";
+
+/// The text whose vector shows how many dimensions a model has.
+const PROBE: &str = "dimensions";
+
+/// Time before a provider that made no vector is asked for one again.
+const PROBE_PAUSE: Duration = Duration::from_mins(1);
 
 /// What a pipeline is made of.
 #[derive(Clone, Debug)]
@@ -55,6 +67,8 @@ pub struct Parts {
 #[must_use]
 pub struct Pipeline {
     parts: Parts,
+    /// The moment a vector was last asked for to count its dimensions.
+    probed: Mutex<Option<Instant>>,
 }
 
 // === impl Pipeline ===
@@ -62,7 +76,8 @@ pub struct Pipeline {
 impl Pipeline {
     /// Puts a pipeline together. It connects to nothing.
     pub fn new(parts: Parts) -> Self {
-        Self { parts }
+        let probed = Mutex::default();
+        Self { parts, probed }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -79,6 +94,43 @@ impl Pipeline {
 
     pub(super) fn completer(&self) -> &Completer {
         &self.parts.completer
+    }
+
+    /// Checks that it can be asked: that its database answers, and that one of its tables can be
+    /// searched with the vectors of its model. A model that has made no vector yet is asked for
+    /// one, for so long at most.
+    pub(super) async fn probe(&self, patience: Duration) -> Result<(), Obstacle> {
+        let Parts {
+            library, embedder, ..
+        } = &self.parts;
+        library.probe(embedder.dimensions()).await?;
+        if embedder.dimensions().is_some() || !self.may_probe() {
+            return Ok(());
+        }
+        match embedder.embed_by(PROBE, Deadline::after(patience)).await {
+            Ok(_) => library.probe(embedder.dimensions()).await,
+            Err(error) => {
+                // Providers are for `/v1/health` to look at.
+                let pipeline = self.name();
+                debug!(%error, pipeline, "the dimensions of the model are not known yet");
+                Ok(())
+            }
+        }
+    }
+
+    /// True if nothing is known that keeps a table from a search by meaning.
+    pub(super) fn is_sound(&self) -> bool {
+        let dimensions = self.parts.embedder.dimensions();
+        self.parts.library.is_sound(dimensions)
+    }
+
+    fn may_probe(&self) -> bool {
+        let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        let may_probe = probed.is_none_or(|last| last.elapsed() >= PROBE_PAUSE);
+        if may_probe {
+            *probed = Some(Instant::now());
+        }
+        may_probe
     }
 
     /// Checks what can be checked of a question without the tables.

@@ -1,17 +1,22 @@
 //! The pipelines that are served.
 
-use std::{fmt, sync::Arc};
+use std::{convert::Infallible, error::Error, fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
+use futures_util::future;
 use serde::Serialize;
+use tokio::sync::Notify;
 use utoipa::ToSchema;
 
 use super::pipeline::Pipeline;
+use crate::serve::Readiness;
 
 /// The pipelines that are served now, in the order of the configuration. Clones are the same.
 #[derive(Clone)]
 pub struct Pipelines {
     served: Arc<ArcSwap<Served>>,
+    replaced: Arc<Notify>,
+    readiness: Readiness,
 }
 
 /// The pipelines of one configuration.
@@ -42,16 +47,53 @@ impl Pipelines {
     /// Serves these.
     #[must_use]
     pub fn new(list: Vec<Pipeline>) -> Self {
-        let served = ArcSwap::from_pointee(shared(list));
+        let readiness = Readiness::new("pipeline");
+        readiness.set_parts(list.iter().map(Pipeline::name));
         Self {
-            served: Arc::new(served),
+            served: Arc::new(ArcSwap::from_pointee(shared(list))),
+            replaced: Arc::default(),
+            readiness,
         }
+    }
+
+    /// Notes which pipelines can serve, for `/ready`.
+    #[must_use]
+    pub fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    /// Checks every pipeline again and again, and notes which of them can serve: those whose
+    /// database answers, and of whose tables one can be searched with the vectors of their model.
+    /// A model that has made no vector yet is asked for one, for so long at most.
+    pub async fn watch(self, patience: Duration) -> Infallible {
+        loop {
+            let replaced = self.replaced.notified();
+            let served = self.now();
+            let round = async {
+                let probes = served.iter().map(|pipeline| self.probe(pipeline, patience));
+                future::join_all(probes).await;
+                self.readiness.pause().await;
+            };
+            tokio::select! {
+                () = round => {}
+                () = replaced => {}
+            }
+        }
+    }
+
+    async fn probe(&self, pipeline: &Pipeline, patience: Duration) {
+        let found = pipeline.probe(patience).await;
+        let found = found.as_ref().map(|()| ());
+        let found = found.map_err(|obstacle| obstacle as &(dyn Error + 'static));
+        self.readiness.note(pipeline.name(), found);
     }
 
     /// Serves these from now on, all at once. Requests that have begun keep those they began
     /// with, which go when the last of them ends.
     pub fn replace(&self, list: Vec<Pipeline>) {
+        self.readiness.set_parts(list.iter().map(Pipeline::name));
         self.served.store(Arc::new(shared(list)));
+        self.replaced.notify_waiters();
     }
 
     pub(super) fn now(&self) -> Arc<Served> {

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::Signal;
 use ziggurat_black_box::{Program, until};
-use ziggurat_fake_providers::{Fake, Gate, Turn};
+use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
 
 use crate::support::{
     Client, Home, asking, free_port, library, nowhere, pipeline, question, server,
@@ -49,6 +49,57 @@ fn a_start_says_what_is_served_and_where() {
         client.post("/v1/pipelines/lost", &question("ferns")).status,
         500
     );
+    assert_eq!(client.get("/v1/live").status, 200);
+}
+
+#[test]
+fn a_probe_is_told_how_many_pipelines_cannot_serve_and_the_log_which() {
+    let postgres = library();
+    let fake = Fake::start();
+    fake.set_dimensions(3);
+    let model = format!(
+        "embedding_llm: {{provider: openai, model: m, base_url: '{}'}}",
+        fake.url(Face::OpenAi)
+    );
+    let other =
+        pipeline("other", &postgres, "").replace("embedding_llm: {provider: local}", &model);
+    let list = pipeline("docs", &postgres, "") + &nowhere("lost", "") + &other;
+    let mut home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    home.set("OPENAI_API_KEY", "sk-wq8JkLmN2pRs7TuV");
+    let (program, client) = home.serve();
+    let lost = program.wait_for("a pipeline is unavailable\" name=lost");
+    assert!(lost.contains("the database cannot be reached"), "{lost}");
+    let line = program.wait_for("a pipeline is unavailable\" name=other");
+    let expected = "holds vectors of 256 dimensions and the embedding model makes 3";
+    assert!(
+        line.contains("level=WARN") && line.contains(expected),
+        "{line}"
+    );
+    until("two are unavailable", || {
+        client.get("/ready").body == r#"{"status":"ready","unavailable":2}"#
+    });
+    assert_eq!(client.get("/ready").status, 200);
+    let health = client.get("/v1/health").json();
+    assert_eq!(health["status"], "degraded", "{health}");
+    assert_eq!(health["pipelines"][0].get("search"), None, "{health}");
+    assert_eq!(
+        health["pipelines"][2]["search"]["by_meaning"], false,
+        "{health}"
+    );
+    // Questions are answered from words still.
+    let answer = client.post("/v1/pipelines/other", &question("ferns"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+#[test]
+fn without_a_pipeline_that_can_serve_the_server_is_not_ready() {
+    let list = nowhere("one", "") + &nowhere("two", "");
+    let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
+    let (_program, client) = home.serve();
+    until("both have been looked at", || {
+        client.get("/ready").body == r#"{"status":"unavailable","unavailable":2}"#
+    });
+    assert_eq!(client.get("/ready").status, 503);
     assert_eq!(client.get("/v1/live").status, 200);
 }
 

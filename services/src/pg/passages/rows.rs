@@ -14,6 +14,20 @@ const SAMPLE: u32 = 300;
 /// How many characters of a text a sample reads.
 const SAMPLED: u32 = 100_000;
 
+/// Checks that a database answers.
+///
+/// # Errors
+/// As [`Search::closest`].
+pub async fn reach(pool: &Pool) -> Result<(), QueryError> {
+    let flight = Flight {
+        name: "SELECT",
+        before: None,
+        query: "SELECT 1".to_owned(),
+        values: Vec::new(),
+    };
+    flight.read(pool.lease().await?, |_| Ok(())).await.map(drop)
+}
+
 impl Search<'_> {
     /// Reads the rows that may be shown; with words, only those that have one of them. `keep`
     /// is given what names a row and its text, and makes of it what is kept.

@@ -17,13 +17,14 @@ use super::{
     Backend, ForbiddenColumn, Manner, Table, TableFilter,
     columns::Allowed,
     failure::Missed,
+    obstacle::Obstacle,
     words::{Learned, Means, Words},
 };
 use crate::{
     pg::{
         error::QueryError,
         lease::Pool,
-        passages::{Column, Found, Place, Restriction, Search, Shape},
+        passages::{Column, Finding, Found, Place, Restriction, Search, Shape},
     },
     rag::filter::CheckedFilter,
 };
@@ -33,6 +34,9 @@ const MAX_AGE: Duration = Duration::from_mins(5);
 
 /// How long what is known counts when it seems to be wrong.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Age at which a table that cannot be searched is looked at again.
+const RECENT: Duration = Duration::from_secs(1);
 
 /// A table of a pipeline.
 pub(super) struct Shelf {
@@ -135,6 +139,45 @@ impl Shelf {
         }
     }
 
+    /// Finds what keeps it from a search by vectors of so many dimensions. It looks again before it
+    /// says that there is something.
+    pub(super) async fn look_for_obstacle(
+        &self,
+        made: Option<usize>,
+    ) -> Result<Option<Obstacle>, QueryError> {
+        let known = self.known().await?;
+        let Some(obstacle) = self.obstacle(&known, made) else {
+            return Ok(None);
+        };
+        if known.since.elapsed() < RECENT {
+            return Ok(Some(obstacle));
+        }
+        Ok(self.obstacle(&*self.look().await?, made))
+    }
+
+    /// Finds what is known to keep it from a search by vectors of so many dimensions.
+    pub(super) fn known_obstacle(&self, made: Option<usize>) -> Option<Obstacle> {
+        self.obstacle(self.known.load().as_deref()?, made)
+    }
+
+    fn obstacle(&self, known: &Known, made: Option<usize>) -> Option<Obstacle> {
+        let table = self.name.clone();
+        let mut findings = known.shape.findings(&self.place).into_iter();
+        if let Some(finding) = findings.find(Finding::is_fatal) {
+            return Some(Obstacle::Table { table, finding });
+        }
+        let made = made?;
+        self.compare_sizes(known, made);
+        let column = self.place.vector();
+        let held = known.shape.column(column).and_then(Column::dimensions)?;
+        (held != made).then(|| Obstacle::Dimensions {
+            table,
+            column: column.to_owned(),
+            held,
+            made,
+        })
+    }
+
     /// The name the operator gives it.
     pub(super) fn name(&self) -> &str {
         &self.name
@@ -162,7 +205,7 @@ impl Shelf {
         }
         let result = async {
             let known = self.known_for(request).await?;
-            self.compare_sizes(&known, asked);
+            self.compare_sizes(&known, asked.len());
             let search = self.search(&known, request);
             let least = request.manner.min_similarity;
             search.closest(asked, least, &self.pool).await
@@ -312,19 +355,18 @@ impl Shelf {
     }
 
     /// Says once that the vectors of the provider are not those of the table.
-    fn compare_sizes(&self, known: &Known, asked: &[f32]) {
+    fn compare_sizes(&self, known: &Known, made: usize) {
         let column = known.shape.column(self.place.vector());
         let Some(expected) = column.and_then(Column::dimensions) else {
             return;
         };
-        if expected != asked.len() && !self.has_warned_of_size.swap(true, Ordering::Relaxed) {
+        if expected != made && !self.has_warned_of_size.swap(true, Ordering::Relaxed) {
             error!(
                 pipeline = self.pipeline,
                 table = self.name,
                 column = self.place.vector(),
                 "the column holds vectors of {expected} dimensions and the embedding model makes \
-                 {}: configure the model the table was filled with",
-                asked.len()
+                 {made}: configure the model the table was filled with"
             );
         }
     }

@@ -1,5 +1,7 @@
 use std::{future, time::Duration};
 
+use tokio::time;
+
 use super::*;
 use crate::{
     pg::{database::Settings, fixture::Fixture},
@@ -338,4 +340,50 @@ fn a_search_can_be_sent_between_threads() {
         is_send(&library.find(question, future::ready(Ok(Vec::new()))));
         is_send(&library.check());
     };
+}
+
+fn told(outcome: Result<(), Obstacle>) -> String {
+    outcome.expect_err("an obstacle").to_string()
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_searched_by_meaning_is_told_until_it_can() {
+    let mut room = Room::with(DOCS).await;
+    let library = room.library(vec![table("docs")], Manner::default());
+    assert!(library.is_sound(Some(3)), "nothing is known yet");
+    for dimensions in [None, Some(2)] {
+        library.probe(dimensions).await.expect("it fits");
+        assert!(library.is_sound(dimensions));
+    }
+    let expected = "table docs: the column embedding holds vectors of 2 dimensions and the \
+        embedding model makes 3: configure the model the table was filled with";
+    assert_eq!(told(library.probe(Some(3)).await), expected);
+    assert!(!library.is_sound(Some(3)));
+    let change = "ALTER TABLE docs ALTER embedding TYPE vector(3) USING NULL::vector(3)";
+    room.fixture.given(change).await;
+    time::pause();
+    time::advance(2 * Duration::from_secs(1)).await;
+    time::resume();
+    library.probe(Some(3)).await.expect("it fits now");
+    assert!(library.is_sound(Some(3)));
+}
+
+#[tokio::test]
+async fn a_pipeline_can_be_asked_while_one_of_its_tables_can_be_searched() {
+    let room = Room::with(DOCS).await;
+    let missing = || table("nope");
+    let both = room.library(vec![missing(), table("docs")], Manner::default());
+    both.probe(Some(2)).await.expect("one is there");
+    assert!(!both.is_sound(Some(2)));
+    let none = room.library(vec![missing()], Manner::default());
+    let said = told(none.probe(Some(2)).await);
+    assert!(said.starts_with("table nope: there is no table"), "{said}");
+
+    let away = Room::as_described("SELECT 1", |settings| {
+        settings.host = "127.0.0.1".into();
+        settings.port = 1;
+    });
+    let away = away.await.library(vec![table("docs")], Manner::default());
+    let said = told(away.probe(None).await);
+    assert_eq!(said, "the database cannot be reached");
 }

@@ -152,3 +152,29 @@ async fn a_database_that_fails_is_a_matter_of_ours() {
         );
     }
 }
+
+#[tokio::test]
+async fn health_says_that_the_vectors_of_a_table_are_not_those_of_the_model() {
+    let house = House::new().await;
+    let service = served([house.parts()]);
+    let health = async || said(sent(&service, "GET", "/v1/health", "").await).await;
+    let there = json!({"reachable": true});
+    let docs = json!({"name": "docs", "embedding": there, "completion": there});
+    let healthy = json!({"status": "healthy", "pipelines": [docs]});
+    assert_eq!(health().await, (200, healthy.clone()));
+
+    house.fake.set_dimensions(2);
+    let (status, _) = ask(&service, json!({"query": "Where do ferns grow?"})).await;
+    assert_eq!(status, 500);
+    let (status, answer) = health().await;
+    assert_eq!((status, &answer["status"]), (200, &json!("degraded")));
+    let expected = json!({
+        "by_meaning": false,
+        "error": "a table cannot be searched by meaning; the log of the server says why",
+    });
+    assert_eq!(answer["pipelines"][0]["search"], expected);
+
+    house.fake.set_dimensions(3);
+    assert_eq!(ask(&service, question()).await.0, 200);
+    assert_eq!(health().await, (200, healthy));
+}
