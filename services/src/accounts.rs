@@ -121,6 +121,9 @@ pub struct Settings {
     pub concurrent_logins: usize,
     /// How many more logins may wait for their turn (32 by default); others are refused.
     pub waiting_logins: usize,
+    /// How many sessions a user may have (16 by default, at least 1): the oldest ends when
+    /// another begins.
+    pub max_sessions: usize,
     /// What hashing a password costs (12 by default): the expense that is made when there is
     /// no user whose password could be checked.
     pub password_cost: u32,
@@ -160,6 +163,7 @@ struct Shared {
     gone: Gone,
     passwords: Passwords,
     max_failed_attempts: u32,
+    max_sessions: usize,
     failures: Failures<WallClock>,
     quota: Quota,
     together: Option<Together>,
@@ -192,6 +196,7 @@ impl Default for Settings {
             failed_logins: Quota::new(ten, quarter).expect("whole minutes"),
             concurrent_logins: logins_for(cores()),
             waiting_logins: 32,
+            max_sessions: 16,
             password_cost: 12,
             clock: WallClock::default(),
             shared: None,
@@ -202,7 +207,7 @@ impl Default for Settings {
 // === impl Accounts ===
 
 impl Accounts {
-    /// Reads the files, and drops the tokens that have expired.
+    /// Reads the files, and drops the tokens that have expired a day ago or earlier.
     ///
     /// From then on `gone` is told the session key of every token that is good no more:
     /// expired, removed, bound to another database, or of a user who is disabled or gone. It is
@@ -232,6 +237,7 @@ impl Accounts {
             gone: Box::new(gone),
             passwords: Passwords::with_cost(settings.password_cost),
             max_failed_attempts: settings.max_failed_attempts,
+            max_sessions: settings.max_sessions.max(1),
             failures: failures.with_clock(settings.clock.clone()),
             quota: settings.failed_logins,
             together: settings.shared.map(Together::new),
@@ -334,7 +340,8 @@ impl Shared {
     fn sweep(&self) {
         let now = self.clock.now();
         let mut state = self.state();
-        let has_expired = |tokens: &Tokens| tokens.records().any(|token| token.is_expired(now));
+        let has_expired =
+            |tokens: &Tokens| tokens.records().any(|token| token.is_long_expired(now));
         if has_expired(state.tokens.table()) {
             let removed = state
                 .tokens

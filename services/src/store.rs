@@ -53,7 +53,7 @@ use crate::pg::{driver::DriverError, lease::LeaseError};
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
     postgres::{InvalidState, Postgres, StateDatabase},
-    shared::{Answer, Attempt, Clerk, LookUp, Shared, SharedSession},
+    shared::{Answer, Attempt, Clerk, LookUp, NewSession, Shared, SharedSession},
     sqlite::{Sqlite, Writer},
 };
 pub(crate) use self::{postgres::within, sqlite::prepare};

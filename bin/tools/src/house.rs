@@ -196,6 +196,7 @@ fn open(
         failed_logins: ziggurat_layers::rate_limit::Quota::new(*max_attempts, *window)
             .context("invalid configuration: http.auth.rate_limit_window_minutes")?,
         concurrent_logins: configuration.limits.max_login_workers,
+        max_sessions: configuration.limits.max_sessions_per_user,
         shared,
         ..accounts::Settings::default()
     };

@@ -89,15 +89,11 @@ impl Known {
         }
     }
 
-    /// What a session proves that all replicas know, if it is good.
-    pub(super) fn member(
-        &self,
-        token: TokenHash,
-        session: &SharedSession,
-        now: Timestamp,
-    ) -> Option<Identity> {
+    /// What a session proves that all replicas know, if its account is good. Whether it is over
+    /// is decided by the clock of the database and not by this one.
+    pub(super) fn member(&self, token: TokenHash, session: &SharedSession) -> Option<Identity> {
         let (name, person) = self.by_name.get_key_value(&*session.user)?;
-        if !person.has(session, now) {
+        if !person.has(session) {
             return None;
         }
         let holder = Holder::User {
@@ -107,10 +103,10 @@ impl Known {
         Some(Identity::new(token, holder).with_selection(session.selection.clone()))
     }
 
-    /// Whether a session is good that all replicas know.
-    pub(super) fn is_member(&self, session: &SharedSession, now: Timestamp) -> bool {
+    /// Whether a session that all replicas know is of an account that is good.
+    pub(super) fn is_member(&self, session: &SharedSession) -> bool {
         let person = self.by_name.get(&*session.user);
-        person.is_some_and(|person| person.has(session, now))
+        person.is_some_and(|person| person.has(session))
     }
 
     /// The users who were good before and are not any more.
@@ -161,8 +157,8 @@ impl Good {
 // === impl Person ===
 
 impl Person {
-    /// Whether a session is of this account, and not over.
-    fn has(&self, session: &SharedSession, now: Timestamp) -> bool {
-        session.ends > now && self.made == session.account_made.map(Timestamp::as_second)
+    /// Whether a session is of this account.
+    fn has(&self, session: &SharedSession) -> bool {
+        self.made == session.account_made.map(Timestamp::as_second)
     }
 }

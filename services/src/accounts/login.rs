@@ -221,7 +221,9 @@ impl Shared {
             let state = &mut *state;
             if let Some(user) = state.users.table().find(username) {
                 let hash = TokenHash::of(token.expose_secret());
-                state.sessions.open(hash, user, expires_at);
+                state
+                    .sessions
+                    .open(hash, user, expires_at, self.max_sessions);
             }
         }
         // Even if not: the file may have held other news.

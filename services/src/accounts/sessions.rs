@@ -7,11 +7,8 @@ use ziggurat_layers::bearer::TokenHash;
 
 use crate::accounts::users::UserRecord;
 
-/// A user who logs in once more ends the oldest session.
-pub(super) const MAX_PER_USER: usize = 64;
-
-/// The sessions: in memory only, by the digest of their token. There are no more than
-/// [`MAX_PER_USER`] for each user, and users are made by administrators.
+/// The sessions: in memory only, by the digest of their token. Their number is limited for each
+/// user, and users are made by administrators.
 #[derive(Default)]
 pub(super) struct Sessions {
     by_token: HashMap<TokenHash, Session>,
@@ -34,12 +31,19 @@ impl Sessions {
         self.by_token.iter()
     }
 
-    pub(super) fn open(&mut self, token: TokenHash, user: &UserRecord, ends: Timestamp) {
+    /// Opens a session, and ends the oldest of a user who has `max` of them already.
+    pub(super) fn open(
+        &mut self,
+        token: TokenHash,
+        user: &UserRecord,
+        ends: Timestamp,
+        max: usize,
+    ) {
         let own = || {
             let all = self.by_token.iter();
             all.filter(|(_, session)| session.user == user.name)
         };
-        if own().count() >= MAX_PER_USER
+        if own().count() >= max
             && let Some((&oldest, _)) = own().min_by_key(|(_, session)| session.serial)
         {
             self.by_token.remove(&oldest);

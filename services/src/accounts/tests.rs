@@ -191,8 +191,17 @@ fn expired_tokens_leave_memory_and_file_and_their_connections_close() {
     bench.clock.advance(DAY);
     bench.accounts.shared.sweep();
     assert_eq!(bench.gone(), [key(&short)]);
-    assert_eq!(bench.tokens.list().expect("read").len(), 2);
+    assert!(!bench.is_good(&short));
+    // The clock may be wrong, and the file be that of several servers.
+    assert_eq!(bench.tokens.list().expect("read").len(), 3);
     assert!(bench.is_good(&long));
+    bench.clock.advance(DAY - Duration::from_secs(1));
+    bench.accounts.shared.sweep();
+    assert_eq!(bench.tokens.list().expect("read").len(), 3, "not a day yet");
+    bench.clock.advance(Duration::from_secs(1));
+    bench.accounts.shared.sweep();
+    assert_eq!(bench.gone(), [key(&long)]);
+    assert_eq!(bench.tokens.list().expect("read").len(), 2);
     bench.accounts.shared.sweep();
     assert_eq!(bench.gone(), [""; 0], "told once");
 }
@@ -201,7 +210,7 @@ fn expired_tokens_leave_memory_and_file_and_their_connections_close() {
 fn tokens_that_expired_while_the_server_was_down_are_dropped_at_its_start() {
     let bench = Bench::new();
     bench.token(Some(DAY));
-    bench.clock.advance(DAY);
+    bench.clock.advance(2 * DAY);
     let settings = Settings {
         token_file: bench.path("tokens.yaml"),
         user_file: bench.path("users.yaml"),

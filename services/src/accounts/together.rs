@@ -24,8 +24,8 @@ use super::{
     login::{Checked, SESSION},
 };
 use crate::{
-    accounts::{secret, tokens::whole_seconds},
-    store::{self, Answer, Attempt, LookUp, SharedSession, StoreError},
+    accounts::secret,
+    store::{self, Answer, Attempt, LookUp, NewSession, SharedSession, StoreError},
 };
 
 /// How long a session is good that cannot be asked about.
@@ -72,8 +72,7 @@ impl Together {
     fn recall(&self, token: TokenHash, now: Duration) -> Option<SharedSession> {
         let remembered = self.remembered();
         let known = remembered.get(&token)?;
-        let is_recent = now.saturating_sub(known.asked) < GRACE;
-        is_recent.then(|| known.session.clone())
+        known.is_recent(now).then(|| known.session.clone())
     }
 
     /// Remembers a session, and says which had to be forgotten for it.
@@ -82,7 +81,7 @@ impl Together {
         let mut gone = Vec::new();
         if remembered.len() >= MAX_REMEMBERED && !remembered.contains_key(&token) {
             remembered.retain(|&token, known| {
-                let stays = now.saturating_sub(known.asked) < GRACE;
+                let stays = known.is_recent(now);
                 if !stays {
                     gone.push(token);
                 }
@@ -97,17 +96,36 @@ impl Together {
         gone
     }
 
-    /// Forgets the sessions for which this does not hold, and says which they are.
-    fn retain(&self, mut is_good: impl FnMut(&SharedSession) -> bool) -> Vec<TokenHash> {
+    /// Forgets the sessions that are over and those for which this does not hold, and says which
+    /// they are.
+    fn retain(
+        &self,
+        now: Duration,
+        mut is_good: impl FnMut(&SharedSession) -> bool,
+    ) -> Vec<TokenHash> {
         let mut gone = Vec::new();
         self.remembered().retain(|&token, known| {
-            let stays = is_good(&known.session);
+            let stays = known.age(now) < known.session.left && is_good(&known.session);
             if !stays {
                 gone.push(token);
             }
             stays
         });
         gone
+    }
+}
+
+// === impl Remembered ===
+
+impl Remembered {
+    /// The time that has passed since the database was asked, which no setting of a clock moves.
+    fn age(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.asked)
+    }
+
+    /// Whether it may be used without asking.
+    fn is_recent(&self, now: Duration) -> bool {
+        self.age(now) < GRACE.min(self.session.left)
     }
 }
 
@@ -185,24 +203,19 @@ impl Accounts {
         let (name, hash) = (username.to_owned(), user.password_hash.clone());
         let noted = spawn_blocking(move || shared.note_login(&name, &hash)).await;
         noted.map_err(LoginFault::from)??;
-        let now = self.shared.clock.now();
-        let session = SharedSession {
-            user: Arc::from(username),
+        let new = NewSession {
+            user: username,
             account_made: user.created_at,
-            ends: whole_seconds(now + SESSION),
-            selection: None,
+            seconds: SESSION.as_secs(),
+            max_per_user: self.shared.max_sessions,
         };
         let token = secret::new_token().map_err(LoginFault::from)?;
         let hash = TokenHash::of(token.expose_secret());
-        if !store.open_session(hash, &session, now).await? {
-            return Err(LoginError::Disabled);
-        }
+        let ends = store.open_session(hash, &new).await?;
+        let expires_at = ends.ok_or(LoginError::Disabled)?;
         // It is open, whatever becomes of the count.
         say(store.account_succeeded(username).await);
-        Ok(Session {
-            token,
-            expires_at: session.ends,
-        })
+        Ok(Session { token, expires_at })
     }
 }
 
@@ -230,24 +243,23 @@ impl Shared {
         let Some(together) = &self.together else {
             return Err(Denied::Invalid);
         };
-        let now = self.clock.now();
-        let moment = Clock::now(&self.clock);
+        let now = Clock::now(&self.clock);
         let (session, is_new) = match answer {
             Answer::Session(session) => (Some(session), true),
             Answer::Nobody => (None, true),
             Answer::Unknown => {
-                let recalled = together.recall(token, moment);
+                let recalled = together.recall(token, now);
                 (Some(recalled.ok_or(Denied::Unavailable)?), false)
             }
         };
         let known = self.known.load();
         let good = session.and_then(|session| {
-            let identity = known.member(token, &session, now)?;
+            let identity = known.member(token, &session)?;
             Some((identity, session))
         });
         let (identity, gone) = match good {
             Some((identity, session)) if is_new => {
-                (Some(identity), together.remember(token, session, moment))
+                (Some(identity), together.remember(token, session, now))
             }
             Some((identity, _)) => (Some(identity), Vec::new()),
             None => {
@@ -283,8 +295,8 @@ impl Shared {
         for user in known.people_gone_since(before) {
             together.store.end_sessions_of(user);
         }
-        let now = self.clock.now();
-        self.tell_gone(together.retain(|session| known.is_member(session, now)));
+        let now = Clock::now(&self.clock);
+        self.tell_gone(together.retain(now, |session| known.is_member(session)));
     }
 
     fn tell_gone(&self, tokens: Vec<TokenHash>) {

@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rand::rngs::SysError;
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
@@ -173,10 +173,11 @@ impl Tokens {
         self.tokens.iter().map(|kept| &kept.record)
     }
 
-    /// Drops the tokens that have ended, and says how many.
+    /// Drops the tokens that have ended a day ago or earlier, and says how many. Until then the
+    /// clock of this machine may be ahead of that of another one that uses the same file.
     pub(super) fn drop_expired(&mut self, now: Timestamp) -> usize {
         let before = self.tokens.len();
-        self.tokens.retain(|kept| !kept.record.is_expired(now));
+        self.tokens.retain(|kept| !kept.record.is_long_expired(now));
         before - self.tokens.len()
     }
 
@@ -307,6 +308,13 @@ impl TokenRecord {
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    /// Whether it has expired so long ago that it can be forgotten.
+    pub(super) fn is_long_expired(&self, now: Timestamp) -> bool {
+        let day = SignedDuration::from_hours(24);
+        let ends = self.expires_at.and_then(|at| at.checked_add(day).ok());
+        ends.is_some_and(|at| at <= now)
     }
 
     fn from_members(members: &Map) -> Result<Self, Unexpected> {

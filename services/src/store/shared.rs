@@ -3,8 +3,8 @@
 //!
 //! Every request of a session asks for it, so that what one replica was told holds for the next
 //! request at any other. Many requests ask in one statement (see [`Clerk`]); the rest is rare
-//! enough to go its own way. Windows of failed logins go by the clock of PostgreSQL, which all
-//! replicas have in common.
+//! enough to go its own way. When a session or a window of failed logins ends is decided by the
+//! clock of PostgreSQL, which all replicas have in common.
 
 mod clerk;
 mod logins;
@@ -12,23 +12,20 @@ mod spent;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use ziggurat_layers::bearer::TokenHash;
 
 use super::{StateDatabase, StoreError, conversation::storable, postgres::within};
-use crate::pg::driver::query;
+use crate::pg::driver::{DriverError, query};
 
 use self::clerk::Ask;
 pub use self::{
     clerk::{Answer, Clerk, LookUp},
     logins::Attempt,
 };
-
-/// How many sessions one user may have, as on a server that stands alone.
-const MAX_PER_USER: i64 = 64;
 
 /// How many may ask for a session at a time; one more is told that it cannot be known.
 const WAITING: usize = 4096;
@@ -49,10 +46,23 @@ pub struct SharedSession {
     pub user: Arc<str>,
     /// When the account was made: another of the same name is another account.
     pub account_made: Option<Timestamp>,
-    /// When it ends.
-    pub ends: Timestamp,
+    /// For how much longer it is good, by the clock of the database.
+    pub left: Duration,
     /// The database it uses, once it has selected one.
     pub selection: Option<Arc<str>>,
+}
+
+/// A session that is to be opened.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSession<'a> {
+    /// Who has logged in.
+    pub user: &'a str,
+    /// When the account was made.
+    pub account_made: Option<Timestamp>,
+    /// For how long the session is good, in seconds.
+    pub seconds: i64,
+    /// How many sessions the user may have, this one included.
+    pub max_per_user: usize,
 }
 
 // === impl Shared ===
@@ -74,39 +84,45 @@ impl Shared {
         LookUp::new(hears)
     }
 
-    /// Opens a session, and ends the oldest of a user who has too many. Says whether it did: an
-    /// account that is locked has none.
+    /// Opens a session, and ends the oldest of a user who has too many. Says when it ends; an
+    /// account that is locked gets none.
     ///
     /// # Errors
     /// When the database did not do it.
     pub async fn open_session(
         &self,
         token: TokenHash,
-        session: &SharedSession,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+        new: &NewSession<'_>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let user = storable(new.user.to_owned());
         let mut lease = self.state.front_lease().await?;
-        let sweep = query(
-            "DELETE FROM ziggurat.sessions WHERE ends_at <= $1 OR token IN ( \
-             SELECT token FROM ziggurat.sessions WHERE username = $2 \
-             ORDER BY opened_at DESC, token OFFSET $3)",
-        )
-        .bind(now.as_second())
-        .bind(storable(session.user.to_string()))
-        .bind(MAX_PER_USER - 1);
-        within(sweep.execute(lease.begin())).await?;
         let insert = query(
             "INSERT INTO ziggurat.sessions (token, username, account_made, ends_at) \
-             SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
-             WHERE username = $2 AND account_made IS NOT DISTINCT FROM $3 AND is_locked)",
+             SELECT $1, $2, $3, \
+             pg_catalog.floor(pg_catalog.date_part('epoch', statement_timestamp()))::bigint + $4 \
+             WHERE NOT EXISTS (SELECT FROM ziggurat.failed_accounts \
+             WHERE username = $2 AND account_made IS NOT DISTINCT FROM $3 AND is_locked) \
+             RETURNING ends_at",
         )
         .bind(&token.as_bytes()[..])
-        .bind(storable(session.user.to_string()))
-        .bind(session.account_made.map(Timestamp::as_second))
-        .bind(session.ends.as_second());
-        let inserted = within(insert.execute(lease.begin())).await?;
+        .bind(&user)
+        .bind(new.account_made.map(Timestamp::as_second))
+        .bind(new.seconds);
+        let row = within(insert.fetch_optional(lease.begin())).await?;
+        let ends: Option<i64> = row.map(|row| row.get(0)).transpose()?;
+        // Afterwards, so that of two logins at the same time one sees both sessions.
+        let sweep = query(
+            "DELETE FROM ziggurat.sessions WHERE ends_at <= \
+             pg_catalog.floor(pg_catalog.date_part('epoch', statement_timestamp()))::bigint \
+             OR token IN (SELECT token FROM ziggurat.sessions WHERE username = $1 \
+             ORDER BY opened_at DESC, token OFFSET $2)",
+        )
+        .bind(&user)
+        .bind(i64::try_from(new.max_per_user).unwrap_or(i64::MAX));
+        within(sweep.execute(lease.begin())).await?;
         lease.settle();
-        Ok(inserted > 0)
+        let ends = ends.map(Timestamp::from_second).transpose();
+        Ok(ends.map_err(DriverError::value)?)
     }
 
     /// Has a session use a database from now on, at every replica. Says whether there is such a

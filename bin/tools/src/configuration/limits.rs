@@ -16,6 +16,7 @@ pub(super) struct RawLimits {
     shutdown_grace: Option<String>,
     max_result_bytes: Option<u64>,
     max_login_workers: Option<u32>,
+    max_sessions_per_user: Option<u32>,
 }
 
 /// What clients may take of the server.
@@ -33,6 +34,8 @@ pub(crate) struct Limits {
     pub(crate) max_result_bytes: u64,
     /// Passwords checked at once; each keeps a processor busy for almost half a second.
     pub(crate) max_login_workers: usize,
+    /// Sessions of one user; the oldest ends when another begins.
+    pub(crate) max_sessions_per_user: usize,
 }
 
 // === impl RawLimits ===
@@ -57,6 +60,7 @@ impl RawLimits {
             )?,
             max_result_bytes: self.max_result_bytes.unwrap_or(default.max_result_bytes),
             max_login_workers: size(self.max_login_workers, default.max_login_workers),
+            max_sessions_per_user: size(self.max_sessions_per_user, default.max_sessions_per_user),
         };
         let ranges = [
             (
@@ -78,6 +82,11 @@ impl RawLimits {
                 (1..=1024).contains(&limits.max_login_workers),
                 "limits.max_login_workers",
                 "must be between 1 and 1024",
+            ),
+            (
+                (1..=10_000).contains(&limits.max_sessions_per_user),
+                "limits.max_sessions_per_user",
+                "must be between 1 and 10000",
             ),
             (
                 !limits.header_timeout.is_zero() && limits.header_timeout <= HOUR,
@@ -108,6 +117,7 @@ impl Default for Limits {
             shutdown_grace: Duration::from_secs(10),
             max_result_bytes: 4 << 20,
             max_login_workers: accounts::Settings::default().concurrent_logins,
+            max_sessions_per_user: accounts::Settings::default().max_sessions,
         }
     }
 }

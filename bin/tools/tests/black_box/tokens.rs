@@ -217,18 +217,18 @@ fn a_token_that_expires_meanwhile_lets_in_no_more() {
     let ends = format!("expires_at: \"{}\"", in_seconds(3));
     let entry = records::token(1, "brief", &[&ends]);
     home.replace(&home.tokens(), &records::tokens(&[entry]));
-    let (program, client) = home.serve(&[]);
+    let (_program, client) = home.serve(&[]);
     let client = client.bearing("brief");
     client.query("SELECT 1");
     until("it is over", || status(&client) == 401);
     let answer = client.post("/mcp/v1", PING);
     assert_eq!(answer.json()["error"], "Invalid or unknown token");
-    program.wait_for("Removed 1 expired token(s)");
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                        AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     until("its connections close", || postgres.count(connections) == 0);
-    let text = fs::read_to_string(home.tokens()).expect("read");
-    assert!(!text.contains("token-1"), "{text}");
+    // The file is cleared a day later, since this clock may be wrong.
+    let listed = home.ran(&["-list-tokens"], "").stdout;
+    assert!(listed.contains("Status: Expired"), "{listed}");
 }
 
 #[test]

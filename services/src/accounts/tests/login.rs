@@ -125,14 +125,18 @@ async fn a_session_is_of_the_user_as_the_file_has_it_now() {
 
 #[tokio::test]
 async fn a_user_has_so_many_sessions_and_the_oldest_goes_first() {
-    let bench = Bench::new();
-    let mut open = Vec::new();
-    for _ in 0..=sessions::MAX_PER_USER {
-        open.push(bench.session().await);
+    for (set, expected) in [(None, 16), (Some(3), 3), (Some(0), 1)] {
+        let bench = Bench::with(|settings| {
+            settings.max_sessions = set.unwrap_or(settings.max_sessions);
+        });
+        let mut open = Vec::new();
+        for _ in 0..=expected {
+            open.push(bench.session().await);
+        }
+        assert!(!bench.is_good(&open[0]), "{set:?}");
+        assert_eq!(bench.gone(), [key(&open[0])], "{set:?}");
+        assert!(open[1..].iter().all(|session| bench.is_good(session)));
     }
-    assert!(!bench.is_good(&open[0]));
-    assert_eq!(bench.gone(), [key(&open[0])]);
-    assert!(open[1..].iter().all(|session| bench.is_good(session)));
 }
 
 #[tokio::test]

@@ -147,7 +147,7 @@ fn what_the_server_wrote_is_no_news_to_it() {
     let bench = Bench::new();
     bench.token(Some(DAY));
     bench.reload();
-    bench.clock.advance(DAY);
+    bench.clock.advance(2 * DAY);
     bench.accounts.shared.sweep();
     let mut state = bench.accounts.shared.state();
     assert!(!state.tokens.reload());

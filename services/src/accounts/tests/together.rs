@@ -46,7 +46,15 @@ impl Replica {
 async fn a_session_lasts_a_day_and_says_whose_it_is() {
     let mut replica = Replica::new().await;
     let session = replica.bench.log_in("right").await.expect("logged in");
-    assert_eq!(session.expires_at.to_string(), "2026-11-22T10:00:00Z");
+    let sql = "SELECT ends_at FROM ziggurat.sessions";
+    assert_eq!(
+        session.expires_at.as_second(),
+        replica.fixture.count(sql).await
+    );
+    let sql = "SELECT round(ends_at - date_part('epoch', now()))::bigint / 60 \
+               FROM ziggurat.sessions";
+    let minutes = replica.fixture.count(sql).await;
+    assert!((24 * 60 - 3..=24 * 60).contains(&minutes), "{minutes}");
     let identity = replica.verdict(&session.token).await.expect("good");
     assert_eq!(identity.user(), Some("alice"));
     assert_eq!(
@@ -61,7 +69,8 @@ async fn a_session_lasts_a_day_and_says_whose_it_is() {
     replica.fixture.given(select).await;
     assert_eq!(replica.verdict(&session.token).await, Ok(selected));
 
-    replica.bench.clock.advance(DAY);
+    let end = "UPDATE ziggurat.sessions SET ends_at = date_part('epoch', now())::bigint - 1";
+    replica.fixture.given(end).await;
     let verdict = replica.verdict(&session.token).await;
     assert_eq!(verdict, Err(Denied::Invalid));
     assert_eq!(replica.bench.gone(), [key(&session.token)]);
@@ -143,4 +152,43 @@ async fn nobody_logs_in_to_an_account_that_is_locked_somewhere() {
         assert!(matches!(refused, Err(LoginError::Disabled)), "{refused:?}");
     }
     assert!(replica.bench.alice().is_enabled, "the file does not say so");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_whose_clock_is_ahead_ends_no_session_and_deletes_no_token() {
+    let replica = Replica::new().await;
+    let session = replica.bench.session().await;
+    let program = replica.bench.token(Some(2 * DAY));
+    replica.bench.reload();
+    replica.verdict(&session).await.expect("good");
+    // Of another replica, whose clock is right.
+    replica.bench.token(Some(Duration::from_hours(2)));
+    replica.bench.clock.advance(Duration::from_hours(25));
+    replica.bench.accounts.shared.sweep();
+    replica
+        .verdict(&session)
+        .await
+        .expect("good by the clock of the database");
+    let later = replica.bench.session().await;
+    replica.verdict(&later).await.expect("good");
+    replica
+        .verdict(&session)
+        .await
+        .expect("a login has not ended it");
+    assert_eq!(replica.bench.tokens.list().expect("read").len(), 3);
+    let verdict = replica.bench.accounts.verify_now(program.expose_secret());
+    verdict.expect("known here").expect("good");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seventeenth_session_of_a_user_ends_the_first() {
+    let replica = Replica::new().await;
+    let mut open = Vec::new();
+    for _ in 0..17 {
+        open.push(replica.bench.session().await);
+    }
+    assert_eq!(replica.verdict(&open[0]).await, Err(Denied::Invalid));
+    for session in &open[1..] {
+        replica.verdict(session).await.expect("good");
+    }
 }

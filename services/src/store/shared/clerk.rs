@@ -193,8 +193,10 @@ async fn find(
     let tokens = Value::ManyBytes(tokens.collect());
     let mut lease = state.front_lease().await?;
     let rows = query(
-        "SELECT pg_catalog.encode(token, 'base64'), username, account_made, ends_at, selection FROM ziggurat.sessions \
-         WHERE token = ANY($1)",
+        "SELECT pg_catalog.encode(token, 'base64'), username, account_made, \
+         ends_at - pg_catalog.date_part('epoch', statement_timestamp()), selection \
+         FROM ziggurat.sessions WHERE token = ANY($1) \
+         AND ends_at > pg_catalog.date_part('epoch', statement_timestamp())",
     )
     .bind(tokens)
     .fetch_all(lease.begin())
@@ -212,7 +214,7 @@ fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
     let session = SharedSession {
         user: row.get::<String>(1)?.into(),
         account_made: account_made.map(moment).transpose()?,
-        ends: moment(row.get(3)?)?,
+        left: Duration::try_from_secs_f64(row.get(3)?).unwrap_or_default(),
         selection: row.get::<Option<String>>(4)?.map(Arc::from),
     };
     Ok((TokenHash::from_bytes(token), session))

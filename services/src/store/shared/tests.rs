@@ -24,16 +24,41 @@ impl Replica {
     }
 }
 
+/// How many sessions a user may have.
+const MAX: usize = 5;
+
 fn now() -> Timestamp {
     "2026-11-21T10:00:00Z".parse().expect("a date")
 }
 
-fn session(user: &str) -> SharedSession {
-    SharedSession {
-        user: user.into(),
+fn session(user: &str) -> NewSession<'_> {
+    NewSession {
+        user,
         account_made: Some(now()),
-        ends: "2026-11-22T10:00:00Z".parse().expect("a date"),
-        selection: None,
+        seconds: 3600,
+        max_per_user: MAX,
+    }
+}
+
+impl Replica {
+    /// Opens a session for an hour, and says whether there is one.
+    async fn opens(&self, token: TokenHash, user: &str) -> bool {
+        let opened = self.shared.open_session(token, &session(user)).await;
+        opened.expect("asked").is_some()
+    }
+
+    /// The user of a session, and what it has selected.
+    async fn user_of(&self, token: TokenHash) -> Option<(String, Option<String>)> {
+        let session = match self.shared.look_up(token).await {
+            Answer::Session(session) => session,
+            Answer::Nobody => return None,
+            Answer::Unknown => panic!("the database answers"),
+        };
+        assert_eq!(session.account_made, Some(now()));
+        let minutes = session.left.as_secs() / 60;
+        assert!((57..=60).contains(&minutes), "{minutes}");
+        let selection = session.selection.as_deref().map(str::to_owned);
+        Some((session.user.to_string(), selection))
     }
 }
 
@@ -51,16 +76,12 @@ async fn what_one_replica_is_told_the_next_question_to_another_knows() {
     let (one, two) = (Replica::of(&fixture), Replica::of(&fixture));
     let token = TokenHash::of("a token");
     assert_eq!(two.shared.look_up(token).await, Answer::Nobody);
-    let alice = session("alice");
-    let opened = one.shared.open_session(token, &alice, now()).await;
-    assert!(opened.expect("opened"));
-    assert_eq!(two.shared.look_up(token).await, Answer::Session(alice));
+    assert!(one.opens(token, "alice").await);
+    assert_eq!(two.user_of(token).await, Some(("alice".to_owned(), None)));
     for name in ["docs", "shop"] {
         assert!(two.shared.select(token, name).await.expect("selected"));
-        let Answer::Session(known) = one.shared.look_up(token).await else {
-            panic!("it is there");
-        };
-        assert_eq!(known.selection.as_deref(), Some(name));
+        let known = one.user_of(token).await.expect("it is there");
+        assert_eq!(known.1.as_deref(), Some(name));
     }
     let other = TokenHash::of("another");
     assert!(!one.shared.select(other, "docs").await.expect("asked"));
@@ -73,21 +94,19 @@ async fn many_questions_at_once_are_each_answered_right() {
     let mut asking = JoinSet::new();
     for user in 0..20 {
         let token = TokenHash::of(&format!("token {user}"));
-        let session = session(&format!("user {user}"));
-        let opened = replica.shared.open_session(token, &session, now()).await;
-        assert!(opened.expect("opened"));
+        assert!(replica.opens(token, &format!("user {user}")).await);
     }
     for turn in 0..500 {
         let shared = replica.shared.clone();
         asking.spawn(async move {
             let user = turn % 25;
             let token = TokenHash::of(&format!("token {user}"));
-            let expected = if user < 20 {
-                Answer::Session(session(&format!("user {user}")))
-            } else {
-                Answer::Nobody
+            let found = match shared.look_up(token).await {
+                Answer::Session(session) => Some(session.user.to_string()),
+                Answer::Nobody => None,
+                Answer::Unknown => panic!("the database answers"),
             };
-            assert_eq!(shared.look_up(token).await, expected);
+            assert_eq!(found, (user < 20).then(|| format!("user {user}")));
         });
     }
     asking.join_all().await;
@@ -98,12 +117,9 @@ async fn a_user_has_so_many_sessions_and_the_oldest_goes() {
     let mut fixture = Fixture::new().await;
     let replica = Replica::of(&fixture);
     let open = async |name: String| {
-        let token = TokenHash::of(&name);
-        let alice = session("alice");
-        let opened = replica.shared.open_session(token, &alice, now()).await;
-        assert!(opened.expect("opened"));
+        assert!(replica.opens(TokenHash::of(&name), "alice").await);
     };
-    for turn in 0..=MAX_PER_USER {
+    for turn in 0..=MAX {
         open(format!("token {turn}")).await;
     }
     let first = TokenHash::of("token 0");
@@ -122,13 +138,31 @@ async fn a_user_has_so_many_sessions_and_the_oldest_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn logins_at_the_same_time_leave_no_more_sessions_than_a_user_may_have() {
+    let mut fixture = Fixture::new().await;
+    let replicas = [Replica::of(&fixture), Replica::of(&fixture)];
+    let mut opening = JoinSet::new();
+    for turn in 0..20 {
+        let shared = replicas[turn % 2].shared.clone();
+        opening.spawn(async move {
+            let token = TokenHash::of(&turn.to_string());
+            shared
+                .open_session(token, &session("alice"))
+                .await
+                .expect("opened");
+        });
+    }
+    opening.join_all().await;
+    let sql = "SELECT count(*) FROM ziggurat.sessions";
+    assert_eq!(fixture.count(sql).await, i64::try_from(MAX).expect("small"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_sessions_of_a_user_end_for_all() {
     let mut fixture = Fixture::new().await;
     let (one, two) = (Replica::of(&fixture), Replica::of(&fixture));
     for user in ["alice", "bob"] {
-        let token = TokenHash::of(user);
-        let opened = one.shared.open_session(token, &session(user), now()).await;
-        assert!(opened.expect("opened"));
+        assert!(one.opens(TokenHash::of(user), user).await);
     }
     one.shared.end_sessions_of("alice");
     let sql = "SELECT count(*) FROM ziggurat.sessions WHERE username = 'alice'";
@@ -249,11 +283,7 @@ async fn an_account_is_locked_by_all_and_unlocked_for_all() {
             .expect("asked")
     );
     let token = TokenHash::of("a token");
-    let opened = two
-        .shared
-        .open_session(token, &session("alice"), now())
-        .await;
-    assert!(!opened.expect("asked"));
+    assert!(!two.opens(token, "alice").await);
     let locked = two.shared.locked().await.expect("asked");
     assert_eq!(locked, [("alice".to_owned(), Some(now()))]);
     // Another account of that name is another account.
@@ -266,11 +296,7 @@ async fn an_account_is_locked_by_all_and_unlocked_for_all() {
             .await
             .expect("asked")
     );
-    let opened = one
-        .shared
-        .open_session(token, &session("alice"), now())
-        .await;
-    assert!(opened.expect("asked"));
+    assert!(one.opens(token, "alice").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
