@@ -22,7 +22,7 @@ use ziggurat_local_pg::LocalPg;
 
 const PATH: &str = "/api/conversations";
 const USER: &str = "alice";
-const PASSWORD: &str = "correct";
+const PASSWORD: &str = "correct-horse";
 
 /// Somebody who has logged in.
 struct Session {

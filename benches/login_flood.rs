@@ -40,7 +40,7 @@ fn main() -> io::Result<()> {
     });
     let home = Home::new(&(postgres.entry("") + &limits));
     let token = home.token();
-    home.user("alice", "correct");
+    home.user("alice", "correct-horse");
     let (_program, address) = home.serve();
     let target = Target { address, token };
     let seconds = env::var("ZIGGURAT_BENCH_SECONDS").ok();

@@ -109,6 +109,7 @@ fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Res
     let site = Site {
         token_file: &configuration.auth.token_file,
         user_file: &configuration.auth.user_file,
+        min_password_length: configuration.auth.min_password_length,
         config_file: &loaded.path,
         knowledgebase: &configuration.knowledgebase,
         databases: configuration

@@ -46,6 +46,9 @@ pub enum PasswordError {
     /// There is none.
     #[error("password is required")]
     Missing,
+    /// It can be guessed.
+    #[error("password must have at least {0} characters")]
+    TooShort(usize),
     /// What is behind the 72nd byte would not count.
     #[error("password must not be longer than 72 bytes")]
     TooLong,

@@ -1,11 +1,14 @@
-//! Tokens nobody can guess.
+//! Tokens that cannot be guessed.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 use rand::{
     TryRng as _,
     rngs::{SysError, SysRng},
 };
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
+
+/// The start of every new API token. Those that were made without it stay good.
+const PREFIX: &str = "zig_";
 
 /// As many as a SHA-256 digest has, so that guessing the token is no easier than the digest.
 const RANDOM_BYTES: usize = 32;
@@ -19,11 +22,15 @@ pub(crate) fn new_token() -> Result<SecretString, SysError> {
     Ok(URL_SAFE.encode(bytes).into())
 }
 
+/// Makes an API token: the same behind a prefix, by which scanners of secrets know it.
+pub(super) fn new_api_token() -> Result<SecretString, SysError> {
+    let token = new_token()?;
+    Ok(format!("{PREFIX}{}", token.expose_secret()).into())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-
-    use secrecy::ExposeSecret as _;
 
     use super::*;
 

@@ -46,7 +46,9 @@ impl Bench {
         change(&mut settings);
         let clock = settings.clock.clone();
         let tokens = TokenFile::new(&settings.token_file);
-        let users = UserFile::new(&settings.user_file).with_cost(4);
+        let users = UserFile::new(&settings.user_file)
+            .with_cost(4)
+            .with_min_length(1);
         tokens
             .add(NewToken::default(), clock.now())
             .expect("a token");

@@ -145,7 +145,7 @@ impl TokenFile {
     /// # Errors
     /// When the file cannot be written, or there are no random bytes.
     pub fn add(&self, new: NewToken, now: Timestamp) -> Result<CreatedToken, TokenError> {
-        let token = secret::new_token()?;
+        let token = secret::new_api_token()?;
         let hash = TokenHash::of(token.expose_secret());
         let updated = self.file.update(|tokens| {
             let record = tokens.add(new, hash, now);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 
 use crate::accounts::{
@@ -18,6 +18,9 @@ use crate::accounts::{
     tokens::whole_seconds,
     yaml::{Map, Node, Unexpected},
 };
+
+/// How many characters a new password has at least, unless it is said otherwise.
+const MIN_LENGTH: usize = 12;
 
 /// The file of user accounts, as an administrator works on it. A server may be running
 /// meanwhile.
@@ -41,6 +44,7 @@ use crate::accounts::{
 pub struct UserFile {
     file: TableFile<Users>,
     passwords: Passwords,
+    min_length: usize,
 }
 
 /// What is kept of a user.
@@ -108,7 +112,15 @@ impl UserFile {
         Self {
             file: TableFile::new(path.into()),
             passwords: Passwords::default(),
+            min_length: MIN_LENGTH,
         }
+    }
+
+    /// Sets how many characters a new password has at least (12 by default). Passwords that were
+    /// set before stay good.
+    #[must_use]
+    pub fn with_min_length(self, min_length: usize) -> Self {
+        Self { min_length, ..self }
     }
 
     /// Sets what hashing a password costs, as an exponent of two (12 by default). Each more
@@ -158,7 +170,7 @@ impl UserFile {
             is_enabled: true,
             failed_attempts: 0,
             databases: Vec::new(),
-            password_hash: self.passwords.hash(password)?,
+            password_hash: self.hash(password)?,
         };
         self.file.update(|users| {
             if users.find(name).is_some() {
@@ -180,7 +192,7 @@ impl UserFile {
         password: Option<&SecretString>,
         note: Option<&str>,
     ) -> Result<(), UserError> {
-        let hash = password.map(|password| self.passwords.hash(password));
+        let hash = password.map(|password| self.hash(password));
         let hash = hash.transpose()?;
         self.change(name, |kept| {
             if let Some(hash) = hash {
@@ -225,6 +237,14 @@ impl UserFile {
             Ok(Change::Write(()))
         })?;
         Ok(())
+    }
+
+    fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
+        let length = password.expose_secret().chars().count();
+        if (1..self.min_length).contains(&length) {
+            return Err(PasswordError::TooShort(self.min_length));
+        }
+        self.passwords.hash(password)
     }
 
     fn change(&self, name: &str, change: impl FnOnce(&mut Kept)) -> Result<(), UserError> {

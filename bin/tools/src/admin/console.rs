@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use secrecy::SecretString;
 
 /// Asks questions and says things.
@@ -32,27 +32,43 @@ impl Console<'_> {
             .context("cannot write to standard error")
     }
 
-    /// Asks for a line. Nothing, when there is nobody to answer.
+    /// Asks for a line.
+    ///
+    /// # Errors
+    /// Fails at the end of input: an answer that was never given decides nothing, such as that a
+    /// token never expires.
     pub(crate) fn ask(&mut self, question: &str) -> anyhow::Result<String> {
         self.say(question)?;
-        let mut line = String::new();
-        self.input
-            .read_line(&mut line)
-            .context("cannot read standard input")?;
-        Ok(line.trim().to_owned())
+        Ok(self.answer(question)?.trim().to_owned())
     }
 
-    /// Asks for something nobody else shall read on the screen.
+    fn answer(&mut self, question: &str) -> anyhow::Result<String> {
+        let mut line = String::new();
+        let read = self
+            .input
+            .read_line(&mut line)
+            .context("cannot read standard input")?;
+        if read == 0 {
+            let question = question.trim_end_matches([':', ' ']);
+            bail!(
+                "standard input ended without an answer to \"{question}\"; give it as a flag (see \
+                 -help)"
+            );
+        }
+        Ok(line)
+    }
+
+    /// Asks for something that the screen does not show.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
     pub(crate) fn ask_secret(&mut self, question: &str) -> anyhow::Result<SecretString> {
         self.say(question)?;
         if self.is_terminal {
             let secret = rpassword::read_password().context("cannot read the terminal")?;
             return Ok(secret.into());
         }
-        let mut line = String::new();
-        self.input
-            .read_line(&mut line)
-            .context("cannot read standard input")?;
+        let line = self.answer(question)?;
         // Blanks may belong to a password; the end of the line does not.
         Ok(line.trim_end_matches(['\r', '\n']).into())
     }

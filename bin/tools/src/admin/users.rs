@@ -36,7 +36,7 @@ pub(super) fn add(
         Some(note) => note,
         None => console.ask(ASK_NOTE)?,
     };
-    let file = UserFile::new(site.user_file);
+    let file = file(site);
     announce(file.path(), "user", console)?;
     file.add(&name, &password, &note, Timestamp::now())
         .context("failed to add user")?;
@@ -68,7 +68,7 @@ pub(super) fn update(
     if password.is_none() && note.is_none() {
         bail!("no updates specified");
     }
-    UserFile::new(site.user_file)
+    file(site)
         .update(&name, password.as_ref(), note.as_deref())
         .context("failed to update user")?;
     console.say(&format!("User '{}' updated successfully\n", plain(&name)))
@@ -177,6 +177,11 @@ fn shortened(note: &str) -> String {
     let mut short: String = note.chars().take(NOTE_WIDTH - 3).collect();
     short.push_str("...");
     short
+}
+
+/// The file, with what is asked of new passwords.
+fn file(site: &Site<'_>) -> UserFile {
+    UserFile::new(site.user_file).with_min_length(site.min_password_length)
 }
 
 fn name(given: Option<String>, console: &mut Console<'_>) -> anyhow::Result<String> {

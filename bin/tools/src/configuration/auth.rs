@@ -23,6 +23,7 @@ pub(super) struct RawAuth {
     max_failed_attempts_before_lockout: Option<u32>,
     rate_limit_window_minutes: Option<u32>,
     rate_limit_max_attempts: Option<u32>,
+    min_password_length: Option<u32>,
     issuer: Option<RawIssuer>,
 }
 
@@ -41,6 +42,8 @@ pub(crate) struct Auth {
     pub(crate) window: Duration,
     /// Failures of an address within that time, after which it has to wait.
     pub(crate) max_attempts: NonZeroU32,
+    /// How many characters a new password has at least.
+    pub(crate) min_password_length: usize,
     /// Whose tokens are believed besides ours.
     pub(crate) issuer: Option<TrustedIssuer>,
 }
@@ -70,11 +73,16 @@ impl RawAuth {
             &mut self.rate_limit_max_attempts,
             reader.integer("ZIGGURAT_AUTH_RATE_LIMIT_MAX_ATTEMPTS"),
         );
+        set(
+            &mut self.min_password_length,
+            reader.integer("ZIGGURAT_AUTH_MIN_PASSWORD_LENGTH"),
+        );
     }
 
     pub(super) fn check(self, around: &Surroundings) -> Result<Auth, Invalid> {
         const WINDOW: &str = "http.auth.rate_limit_window_minutes";
         const ATTEMPTS: &str = "http.auth.rate_limit_max_attempts";
+        const LENGTH: &str = "http.auth.min_password_length";
         // A year, which is also the most the limiter counts in.
         const MAX_MINUTES: u32 = 366 * 24 * 60;
         let default = Auth::new(around);
@@ -88,6 +96,12 @@ impl RawAuth {
             Some(count) => NonZeroU32::new(count)
                 .ok_or_else(|| Invalid::key(ATTEMPTS, "must be at least 1"))?,
         };
+        let min_password_length = match self.min_password_length {
+            None => default.min_password_length,
+            // No password has more.
+            Some(length @ 1..=72) => usize::try_from(length).unwrap_or(72),
+            Some(_) => return Err(Invalid::key(LENGTH, "must be between 1 and 72")),
+        };
         Ok(Auth {
             is_enabled: self.enabled.unwrap_or(default.is_enabled),
             token_file: around.path(self.token_file).unwrap_or(default.token_file),
@@ -98,6 +112,7 @@ impl RawAuth {
             },
             window,
             max_attempts,
+            min_password_length,
             issuer: match self.issuer {
                 Some(issuer) => issuer.check(around)?,
                 None => default.issuer,
@@ -118,6 +133,7 @@ impl Auth {
             lockout: None,
             window: Duration::from_mins(15),
             max_attempts: NonZeroU32::new(10).expect("ten is more than nothing"),
+            min_password_length: 12,
             issuer: None,
         }
     }

@@ -209,9 +209,11 @@ fn files_nobody_names_are_next_to_the_program() {
         command.args(words).env_clear().current_dir(home.path());
         Ran::from(command.output().expect("it runs"))
     };
+    let add = "-add-token -token-note n -token-expiry never -token-database main";
+    let add: Vec<_> = add.split(' ').collect();
     // Before there is a file, it is the one next to the program that is missed.
     let config = program.join("ziggurat-tools.yaml");
-    let ran = run(&["-add-token", "-token-note", "", "-token-expiry", "never"]);
+    let ran = run(&add);
     assert_eq!(ran.code, Some(1));
     let expected = format!(
         "ERROR: Configuration file not found: {}\n",
@@ -224,12 +226,12 @@ fn files_nobody_names_are_next_to_the_program() {
     let tokens = program.join("ziggurat-tools-tokens.yaml");
     let expected = format!("ERROR: Token file not found: {}\n", tokens.display());
     assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
-    let ran = run(&["-add-token", "-token-note", "", "-token-expiry", "never"]);
+    let ran = run(&add);
     let expected = format!("ERROR: No databases configured in {}\n", config.display());
     assert_eq!(ran.stderr, expected);
 
     fs::write(&config, "databases: [{name: main, user: reader}]\n").expect("written");
-    let ran = run(&["-add-token", "-token-note", "", "-token-expiry", "never"]);
+    let ran = run(&add);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(tokens.exists());
     let user = [
@@ -237,7 +239,7 @@ fn files_nobody_names_are_next_to_the_program() {
         "-username",
         "a",
         "-password",
-        "b",
+        "correct horse",
         "-user-note",
         "",
     ];

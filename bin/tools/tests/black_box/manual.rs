@@ -74,7 +74,7 @@ fn every_account_is_made_as_it_is_written() {
             .spawn()
             .and_then(|mut child| {
                 let mut input = child.stdin.take().expect("piped");
-                input.write_all(b"secret\nsecret\n").ok();
+                input.write_all(b"correct horse\ncorrect horse\n").ok();
                 drop(input);
                 child.wait_with_output()
             })

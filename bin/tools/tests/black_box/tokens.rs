@@ -312,7 +312,7 @@ fn the_server_and_a_command_lose_nothing_of_each_other() {
             }
         });
         for name in ["bob", "carol", "dave"] {
-            home.user(name, "x");
+            home.user(name, records::PASSWORD);
         }
     });
     let text = fs::read_to_string(home.users()).expect("read");

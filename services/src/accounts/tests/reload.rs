@@ -48,7 +48,9 @@ async fn a_user_file_that_comes_to_be_is_noticed() {
         ..Settings::default()
     };
     let accounts = open(settings, &Arc::default()).expect("good files");
-    let users = UserFile::new(bench.path("later/users.yaml")).with_cost(4);
+    let users = UserFile::new(bench.path("later/users.yaml"))
+        .with_cost(4)
+        .with_min_length(1);
     watched(&accounts, async {
         let now = bench.clock.now();
         changed(&accounts, || {

@@ -106,10 +106,10 @@ fn only_what_is_given_is_updated() {
     assert_eq!(after.password_hash, before.password_hash);
     bench
         .users
-        .update("alice", Some(&"new".into()), None)
+        .update("alice", Some(&"twelve chars".into()), None)
         .expect("updated");
     let hash = bench.one().password_hash;
-    assert!(Passwords::with_cost(4).is_right(&"new".into(), Some(&hash)));
+    assert!(Passwords::with_cost(4).is_right(&"twelve chars".into(), Some(&hash)));
 }
 
 #[test]
@@ -124,7 +124,9 @@ fn an_account_that_is_deleted_is_gone() {
 fn what_cannot_be_done_is_said() {
     let bench = Bench::with(ALICE);
     let users = &bench.users;
-    let password = "secret".into();
+    let password = "correct horse".into();
+    // Of eleven characters, and more bytes.
+    let short = "äöüäöüäöüäö".into();
     let long = "x".repeat(73).into();
     let cases = [
         (
@@ -135,6 +137,14 @@ fn what_cannot_be_done_is_said() {
         (
             users.add("bob", &"".into(), "", now()),
             "password is required",
+        ),
+        (
+            users.add("bob", &short, "", now()),
+            "password must have at least 12 characters",
+        ),
+        (
+            users.update("alice", Some(&short), None),
+            "password must have at least 12 characters",
         ),
         (
             users.add("bob", &long, "", now()),
@@ -203,4 +213,17 @@ fn failures_are_counted_up_to_the_limit_and_no_further() {
         Change::Leave(false)
     ));
     assert!(matches!(users.note_failure("bob", 5), Change::Leave(false)));
+}
+
+#[test]
+fn the_least_length_of_new_passwords_is_a_setting() {
+    let bench = Bench::with("");
+    let Bench { users, _folder } = bench;
+    let users = users.with_min_length(3);
+    users
+        .add("bob", &"abc".into(), "", now())
+        .expect("long enough");
+    let error = users.add("cyd", &"ab".into(), "", now());
+    let error = error.expect_err("too short").to_string();
+    assert_eq!(error, "password must have at least 3 characters");
 }

@@ -171,6 +171,10 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
             "limits.shutdown_grace: must be an hour at most",
         ),
         (
+            "http: {auth: {min_password_length: 73}}",
+            "http.auth.min_password_length: must be between 1 and 72",
+        ),
+        (
             "limits: {max_sessions_per_user: 0}",
             "limits.max_sessions_per_user: must be between 1 and 10000",
         ),

@@ -78,6 +78,13 @@ fn settings_of_http_and_authentication() {
             show: |c| format!("{:?}", c.auth.lockout),
         },
         Setting {
+            default: "12",
+            file: ("http: {auth: {min_password_length: 3}}", "3"),
+            variable: ("ZIGGURAT_AUTH_MIN_PASSWORD_LENGTH=4", "4"),
+            flag: None,
+            show: |c| c.auth.min_password_length.to_string(),
+        },
+        Setting {
             default: "900s",
             file: ("http: {auth: {rate_limit_window_minutes: 1}}", "60s"),
             variable: ("ZIGGURAT_AUTH_RATE_LIMIT_WINDOW_MINUTES=2", "120s"),

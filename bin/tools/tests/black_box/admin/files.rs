@@ -25,7 +25,7 @@ const USER: [&str; 7] = [
     "-username",
     "alice",
     "-password",
-    "x",
+    "correct horse",
     "-user-note",
     "",
 ];

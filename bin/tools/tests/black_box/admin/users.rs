@@ -61,7 +61,10 @@ fn a_user_is_made_from_flags_alone() {
 #[test]
 fn what_flags_leave_out_is_asked_for() {
     let home = home();
-    let ran = home.ran(&["-add-user"], "alice\n pass word \n pass word \n\n");
+    let ran = home.ran(
+        &["-add-user"],
+        "alice\n pass word of mine \n pass word of mine \n\n",
+    );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let asked = "Enter username: Enter password: Confirm password: Enter annotation/note for this \
                  user (optional): ";
@@ -75,7 +78,13 @@ fn what_cannot_be_a_user_is_not_made() {
     let home = with(&[alice()]);
     let before = file(&home);
     for (words, input, message) in [
-        (&[][..], "", "username is required"),
+        (&[][..], "\n", "username is required"),
+        (
+            &[],
+            "",
+            "standard input ended without an answer to \"Enter username\"; give it as a flag (see \
+             -help)",
+        ),
         (&["-username", ""], "", "username is required"),
         (&[], "bob\n\n", "password is required"),
         (
@@ -84,9 +93,33 @@ fn what_cannot_be_a_user_is_not_made() {
             "password is required",
         ),
         (&[], "bob\none\ntwo\n", "passwords do not match"),
-        (&[], "bob\none\n", "passwords do not match"),
         (
-            &["-username", "alice", "-password", "x", "-user-note", ""],
+            &[],
+            "bob\none\n",
+            "standard input ended without an answer to \"Confirm password\"; give it as a flag \
+             (see -help)",
+        ),
+        (
+            &[
+                "-username",
+                "bob",
+                "-password",
+                "eleven char",
+                "-user-note",
+                "",
+            ],
+            "",
+            "failed to add user: password must have at least 12 characters",
+        ),
+        (
+            &[
+                "-username",
+                "alice",
+                "-password",
+                "correct horse",
+                "-user-note",
+                "",
+            ],
             "",
             "failed to add user: user 'alice' already exists",
         ),
@@ -176,7 +209,7 @@ fn a_user_is_changed_by_answers() {
         &home,
         "-update-user",
         &[],
-        "y\nnew one\nnew one\nYES\nafter\n",
+        "y\nanother horse\nanother horse\nYES\nafter\n",
     );
     let text = done(ran);
     let expected = "Update password? (y/N): Enter password: Confirm password: Update annotation? \
@@ -186,7 +219,7 @@ fn a_user_is_changed_by_answers() {
     assert!(!file(&home).contains("$2b$04$") && file(&home).contains("after"));
 
     let before = file(&home);
-    for input in ["", "n\nno\n", "\n\n"] {
+    for input in ["n\nno\n", "\n\n"] {
         let ran = of_alice(&home, "-update-user", &[], input);
         assert_failed(&ran, "no updates specified");
     }
@@ -212,7 +245,9 @@ fn a_user_is_deleted_after_a_second_thought() {
     let home = with(&[alice(), records::user("bob", &[])]);
     let question = "Are you sure you want to delete user 'alice'? (y/N): ";
     let before = file(&home);
-    for input in ["", "\n", "n\n", "yep\n"] {
+    let ran = of_alice(&home, "-delete-user", &[], "");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for input in ["\n", "n\n", "yep\n"] {
         let text = done(of_alice(&home, "-delete-user", &[], input));
         assert_eq!(text, format!("{question}Deletion canceled\n"), "{input:?}");
     }
@@ -231,7 +266,12 @@ fn who_does_not_exist_cannot_be_changed() {
     let home = with(&[alice()]);
     for (command, more, input, verb) in [
         ("-update-user", &["-user-note", "x"][..], "", "update"),
-        ("-update-user", &["-password", "x"], "", "update"),
+        (
+            "-update-user",
+            &["-password", "correct horse"],
+            "",
+            "update",
+        ),
         ("-enable-user", &[], "", "enable"),
         ("-disable-user", &[], "", "disable"),
         ("-delete-user", &[], "y\n", "delete"),
@@ -243,4 +283,21 @@ fn who_does_not_exist_cannot_be_changed() {
             &format!("failed to {verb} user: user 'bob' not found"),
         );
     }
+}
+
+#[test]
+fn the_least_length_of_new_passwords_is_configured_and_older_ones_stay_good() {
+    let home = with(&[alice()]);
+    home.configure("http: {auth: {min_password_length: 4}}\n");
+    let short = ["-password", "four"];
+    done(of_alice(&home, "-update-user", &short, ""));
+    let ran = of_alice(&home, "-update-user", &["-password", "thr"], "");
+    let message = "failed to update user: password must have at least 4 characters";
+    assert_failed(&ran, message);
+    // By default that would be too short; the note can be changed all the same.
+    home.configure("databases: [{name: main, user: reader}]\n");
+    home.replace(&home.tokens(), &records::tokens(&[]));
+    done(of_alice(&home, "-update-user", &["-user-note", "x"], ""));
+    let (_program, client) = home.serve(&[]);
+    client.logged_in("alice", "four");
 }

@@ -24,7 +24,9 @@ fn accounts(folder: &TempDir) -> Accounts {
     let now = settings.clock.now();
     let tokens = TokenFile::new(&settings.token_file);
     tokens.add(NewToken::default(), now).expect("a token");
-    let users = UserFile::new(&settings.user_file).with_cost(4);
+    let users = UserFile::new(&settings.user_file)
+        .with_cost(4)
+        .with_min_length(1);
     users
         .add("alice", &"right".into(), "", now)
         .expect("a user");
