@@ -31,7 +31,7 @@ pub enum Holder {
         /// The one database it may use; without one, the first that is configured.
         database: Option<Arc<str>>,
     },
-    /// Somebody who has logged in.
+    /// A person who has logged in.
     User {
         /// The user name.
         name: Arc<str>,
@@ -42,8 +42,10 @@ pub enum Holder {
     Client {
         /// What the issuer calls it.
         subject: Arc<str>,
-        /// What it may be called in the configuration: that, and what else its token names.
-        names: Arc<[String]>,
+        /// The client that the token was given to, if the token names it.
+        client: Option<Arc<str>>,
+        /// The tenant that the client belongs to, if the token names it.
+        tenant: Option<Arc<str>>,
         /// The databases tokens of this issuer are good for; empty for no restriction.
         databases: Arc<[String]>,
     },

@@ -1,6 +1,11 @@
 //! A database of the configuration, and who may use it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tracing::warn;
 
 use super::cache::Cache;
 use crate::{
@@ -14,8 +19,25 @@ use crate::{
 pub struct Configured {
     pub(super) database: Arc<Database>,
     users: Arc<[String]>,
-    clients: Arc<[String]>,
+    clients: Arc<[ClientEntry]>,
     pub(super) cache: Arc<Cache>,
+}
+
+/// An entry of the clients of an issuer that may use a database: `client:…`, `tenant:…`, `sub:…`,
+/// or a client without the first of these words.
+#[derive(Debug)]
+struct ClientEntry {
+    text: String,
+    /// Whether the log says that it has to be written otherwise.
+    is_reported: AtomicBool,
+}
+
+/// What the token of a client names.
+#[derive(Clone, Copy)]
+struct ClientNames<'a> {
+    subject: &'a str,
+    client: Option<&'a str>,
+    tenant: Option<&'a str>,
 }
 
 // === impl Configured ===
@@ -38,10 +60,15 @@ impl Configured {
         self
     }
 
-    /// Restricts it to these clients of an issuer, by any of their names. Without them it is there
-    /// for every client, unless it is restricted to users.
+    /// Restricts it to these clients of an issuer: `client:…` or a bare name for the client that a
+    /// token was given to, `tenant:…` for all clients of a tenant, `sub:…` for a subject. Without
+    /// them it is there for every client, unless it is restricted to users.
     pub fn with_clients<C: Into<String>>(mut self, clients: impl IntoIterator<Item = C>) -> Self {
-        self.clients = clients.into_iter().map(Into::into).collect();
+        let entry = |text: C| ClientEntry {
+            text: text.into(),
+            is_reported: AtomicBool::new(false),
+        };
+        self.clients = clients.into_iter().map(entry).collect();
         self
     }
 
@@ -71,12 +98,22 @@ impl Configured {
                     && (self.users.is_empty() || self.users.iter().any(name_is))
             }
             Some(Holder::Client {
-                names, databases, ..
+                subject,
+                client,
+                tenant,
+                databases,
             }) => {
+                let names = ClientNames {
+                    subject,
+                    client: client.as_deref(),
+                    tenant: tenant.as_deref(),
+                };
                 (databases.is_empty() || databases.iter().any(|d| d == self.database.name()))
                     && match &*self.clients {
                         [] => self.users.is_empty(),
-                        clients => clients.iter().any(|client| names.contains(client)),
+                        clients => clients
+                            .iter()
+                            .any(|entry| entry.admits(names, self.database.name())),
                     }
             }
         }
@@ -84,7 +121,40 @@ impl Configured {
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.users == other.users
-            && self.clients == other.clients
+            && self
+                .clients
+                .iter()
+                .map(|entry| &entry.text)
+                .eq(other.clients.iter().map(|entry| &entry.text))
             && self.database.is_same(&other.database)
+    }
+}
+
+// === impl ClientEntry ===
+
+impl ClientEntry {
+    fn admits(&self, names: ClientNames<'_>, database: &str) -> bool {
+        let name = Some(&*self.text);
+        match self.text.split_once(':') {
+            Some(("client", name)) => return names.client == Some(name),
+            Some(("tenant", name)) => return names.tenant == Some(name),
+            Some(("sub", name)) => return names.subject == name,
+            _ if names.client == name => return true,
+            _ => {}
+        }
+        // A client can be given the name of a tenant, so each kind has to be written.
+        let kind = match name {
+            name if names.tenant == name => "tenant",
+            name if Some(names.subject) == name => "sub",
+            _ => return false,
+        };
+        if !self.is_reported.swap(true, Ordering::Relaxed) {
+            let text = &self.text;
+            warn!(
+                "database '{database}': available_to_clients has '{text}', which names no client \
+                 and admits none; write '{kind}:{text}'"
+            );
+        }
+        false
     }
 }

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use ziggurat_layers::bearer::TokenHash;
 
 use super::*;
-use crate::pg::database::Settings;
+use crate::{pg::database::Settings, program::logs::captured::Captured};
 
 fn configured(name: &str, host: &str) -> Configured {
     let settings = Settings {
@@ -137,41 +137,64 @@ fn having_no_database_is_said_in_words_for_the_caller() {
     }
 }
 
+/// A client of an issuer: what its token says it is, and the databases of the issuer.
+fn client(
+    subject: &str,
+    client: Option<&str>,
+    tenant: Option<&str>,
+    restricted_to: &[&str],
+) -> Identity {
+    let holder = Holder::Client {
+        subject: subject.into(),
+        client: client.map(Arc::from),
+        tenant: tenant.map(Arc::from),
+        databases: restricted_to.iter().map(ToString::to_string).collect(),
+    };
+    Identity::new(TokenHash::of("client"), holder)
+}
+
+fn names_of(databases: &Databases, identity: &Identity) -> Vec<String> {
+    let seen = databases.visible(Some(identity));
+    let names = seen.iter().map(|open| open.database().name().to_owned());
+    names.collect()
+}
+
 #[test]
 fn a_client_of_an_issuer_sees_what_is_open_to_clients() {
-    let client = |names: &[&str], restricted_to: &[&str]| {
-        let holder = Holder::Client {
-            subject: names[0].into(),
-            names: names.iter().map(ToString::to_string).collect(),
-            databases: restricted_to.iter().map(ToString::to_string).collect(),
-        };
-        Identity::new(TokenHash::of("client"), holder)
-    };
     let databases = databases([
-        configured("everybody", "a"),
+        configured("all", "a"),
         configured("people", "a").with_users(["alice"]),
-        configured("acme", "a").with_clients(["acme"]),
+        configured("acme", "a").with_clients(["tenant:acme"]),
         configured("both", "a")
             .with_users(["alice"])
             .with_clients(["robot"]),
+        configured("one", "a").with_clients(["sub:7", "client:robot"]),
     ]);
-    let cases: [(Identity, &[&str]); 5] = [
-        (client(&["other"], &[]), &["everybody"]),
-        (client(&["robot"], &[]), &["everybody", "both"]),
+    let cases: [(Identity, &[&str]); 8] = [
+        (client("1", None, None, &[]), &["all"]),
+        (client("1", Some("other"), None, &[]), &["all"]),
         (
-            client(&["robot", "acme"], &[]),
-            &["everybody", "acme", "both"],
+            client("1", Some("robot"), None, &[]),
+            &["all", "both", "one"],
         ),
-        (client(&["robot", "acme"], &["acme"]), &["acme"]),
-        (client(&["alice"], &[]), &["everybody"]),
+        (
+            client("1", Some("robot"), Some("acme"), &[]),
+            &["all", "acme", "both", "one"],
+        ),
+        (
+            client("1", Some("robot"), Some("acme"), &["acme"]),
+            &["acme"],
+        ),
+        (client("7", None, Some("other"), &[]), &["all", "one"]),
+        (client("1", Some("alice"), None, &[]), &["all"]),
+        // Names of one kind are none of another, whatever prefix they are given.
+        (client("robot", Some("acme"), Some("robot"), &[]), &["all"]),
     ];
     for (identity, expected) in cases {
-        let seen = databases.visible(Some(&identity));
-        let names: Vec<_> = seen.iter().map(|open| open.database().name()).collect();
-        assert_eq!(names, expected, "{identity:?}");
+        assert_eq!(names_of(&databases, &identity), expected, "{identity:?}");
         assert_eq!(databases.may_leave(Some(&identity)), Err(Confined::User));
     }
-    let robot = client(&["robot"], &[]);
+    let robot = client("1", Some("robot"), None, &[]);
     assert_eq!(
         select(&databases, Some(&robot), "acme"),
         Err(SelectError::Denied)
@@ -179,7 +202,28 @@ fn a_client_of_an_issuer_sees_what_is_open_to_clients() {
     assert_eq!(select(&databases, Some(&robot), "both"), Ok(()));
     let current = databases.current(Some(&robot)).expect("one");
     assert_eq!(current.label(), "both");
-    let alice = user("alice", &[]);
-    let seen = databases.visible(Some(&alice));
-    assert_eq!(seen.len(), 4, "lists of clients are not about people");
+    let seen = names_of(&databases, &user("alice", &[]));
+    assert_eq!(seen.len(), 5, "lists of clients are not about people");
+}
+
+#[test]
+fn a_bare_entry_is_a_client_and_the_form_for_others_is_logged_once() {
+    let databases = databases([configured("shop", "a").with_clients(["acme", "7"])]);
+    let (log, _guard) = Captured::start();
+    for identity in [
+        client("1", Some("robot"), Some("acme"), &[]),
+        client("1", Some("robot"), Some("acme"), &[]),
+        client("7", None, None, &[]),
+        client("8", Some("robot"), Some("else"), &[]),
+    ] {
+        assert!(names_of(&databases, &identity).is_empty(), "{identity:?}");
+    }
+    let expected = ["tenant:acme", "sub:7"];
+    let lines = log.lines();
+    assert_eq!(lines.len(), expected.len(), "{lines:?}");
+    for (line, form) in lines.iter().zip(expected) {
+        assert!(line.contains(&format!("write '{form}'")), "{line}");
+    }
+    let acme = client("1", Some("acme"), None, &[]);
+    assert_eq!(names_of(&databases, &acme), ["shop"]);
 }

@@ -36,6 +36,8 @@
 //! assert_eq!(*LINES.lock().unwrap(), "INFO request path=\"/a b\"\n");
 //! ```
 
+#[cfg(test)]
+pub(crate) mod captured;
 mod said;
 mod subscriber;
 

@@ -9,8 +9,11 @@ use ziggurat_layers::bearer::{Denied, TokenHash};
 use super::{Settings, keys::Key, known::Good};
 use crate::accounts::{Holder, Identity};
 
-/// How far the clocks of two machines may be apart, in seconds.
+/// For how long after its end a token is good, in seconds, since clocks differ.
 const LEEWAY: i64 = 30;
+
+/// How far ahead of ours the clock may be that a token was issued by, in seconds.
+const EARLY: i64 = 60;
 
 /// The longest text that is kept of a token.
 const MAX_NAME: usize = 512;
@@ -25,9 +28,12 @@ pub(super) struct Checks {
 
 #[derive(Deserialize)]
 struct Claims {
+    /// One text: a list, which the library takes as well, may hold the names of others.
+    iss: String,
     sub: String,
     exp: f64,
     nbf: Option<f64>,
+    iat: Option<f64>,
     client_id: Option<String>,
     azp: Option<String>,
     tenant: Option<String>,
@@ -76,10 +82,14 @@ impl Checks {
         validation.algorithms = vec![key.algorithm];
         let read = decode::<Claims>(token, &key.verifying, &validation);
         let claims = read.map_err(|_| Denied::Invalid)?.claims;
-        let (ends, begins) = (seconds(claims.exp), claims.nbf.map(seconds));
-        let ends = ends.saturating_add(LEEWAY);
-        let is_now = ends > now && begins.is_none_or(|begins| begins <= now + LEEWAY);
-        if !is_now || claims.sub.is_empty() || claims.sub.len() > MAX_NAME {
+        let ends = seconds(claims.exp).saturating_add(LEEWAY);
+        let begins = [claims.nbf, claims.iat].into_iter().flatten().map(seconds);
+        let is_now = ends > now && begins.max().is_none_or(|begins| begins <= now + EARLY);
+        if !is_now
+            || claims.iss != self.issuer
+            || claims.sub.is_empty()
+            || claims.sub.len() > MAX_NAME
+        {
             return Err(Denied::Invalid);
         }
         if !self.scope.iter().all(|wanted| claims.has(wanted)) {
@@ -90,12 +100,12 @@ impl Checks {
         } = self;
         // All tokens of a subject are one caller, which no token of ours can be.
         let session = TokenHash::of(&format!("client\0{issuer}\0{}", claims.sub));
-        let names = [claims.client_id, claims.azp, claims.tenant];
-        let names = names.into_iter().flatten();
-        let names = names.filter(|name| name.len() <= MAX_NAME);
+        let name = |name: String| (name.len() <= MAX_NAME).then(|| Arc::from(name));
         let holder = Holder::Client {
             subject: Arc::from(&*claims.sub),
-            names: [claims.sub.clone()].into_iter().chain(names).collect(),
+            // RFC 9068 has the first, OpenID Connect the second for the same.
+            client: claims.client_id.or(claims.azp).and_then(name),
+            tenant: claims.tenant.and_then(name),
             databases: Arc::clone(databases),
         };
         Ok(Good {

@@ -1,7 +1,8 @@
 //! The keys of an issuer.
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, DecodingKey, decode_header, jwk::Jwk};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 use ziggurat_layers::bearer::Denied;
 
@@ -43,6 +44,9 @@ struct Written {
 /// When it is no token, or one that is signed in a way that is not believed.
 pub(super) fn key_id(token: &str) -> Result<KeyId, Denied> {
     let header = decode_header(token).map_err(|_| Denied::Invalid)?;
+    if demands_more(token) {
+        return Err(Denied::Invalid);
+    }
     let is_usual = matches!(
         header.alg,
         Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA
@@ -61,21 +65,44 @@ pub(super) fn key_id(token: &str) -> Result<KeyId, Denied> {
     })
 }
 
+/// Whether a token must not be read by those who do not know certain extensions, none of which
+/// are known here (RFC 7515, section 4.1.11).
+fn demands_more(token: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Critical {
+        crit: Option<IgnoredAny>,
+    }
+
+    let header = token.split('.').next().unwrap_or_default();
+    let header = BASE64_URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
+    serde_json::from_slice(&header).map_or(true, |Critical { crit }| crit.is_some())
+}
+
 // === impl KeySet ===
 
 impl KeySet {
     /// Reads what RFC 7517 describes. Keys of other kinds than ours are left out.
+    ///
+    /// # Errors
+    /// When it is no set of keys, or one without a key that can be used: a slip of the issuer's,
+    /// for which the keys that are known are not given up.
     pub(super) fn parse(body: &[u8], before: Option<&Self>) -> Result<Self, FetchError> {
         let written: Written = serde_json::from_slice(body)
             .map_err(|_| FetchError::NotUnderstood("no set of keys"))?;
         let keys = written.keys.iter().filter_map(Key::parse);
+        let keys: Vec<_> = keys.take(MAX_KEYS).collect();
+        if keys.is_empty() {
+            return Err(FetchError::NotUnderstood(
+                "a set without a key that can be used",
+            ));
+        }
         let epoch = match before {
             Some(before) if before.said == body => before.epoch,
             Some(before) => before.epoch + 1,
             None => 0,
         };
         Ok(Self {
-            keys: keys.take(MAX_KEYS).collect(),
+            keys,
             epoch,
             said: body.to_vec(),
         })
@@ -102,7 +129,16 @@ impl KeySet {
 impl Key {
     fn parse(value: &Value) -> Option<Self> {
         let member = |name: &str| value.get(name).and_then(Value::as_str);
-        if member("use").is_some_and(|usage| usage != "sig") {
+        // RFC 7517, sections 4.2 and 4.3: either may say that the key is for something else.
+        let is_to_verify = |operations: &Value| {
+            let mut listed = operations.as_array().into_iter().flatten();
+            listed.any(|operation| operation == "verify")
+        };
+        if value.get("use").is_some_and(|usage| usage != "sig")
+            || value
+                .get("key_ops")
+                .is_some_and(|listed| !is_to_verify(listed))
+        {
             return None;
         }
         // What a key is for follows from what it is, and not from what a token says.

@@ -90,7 +90,8 @@ mod tests {
     fn good(subject: &str, ends: i64) -> Arc<Good> {
         let holder = Holder::Client {
             subject: subject.into(),
-            names: Arc::new([]),
+            client: None,
+            tenant: None,
             databases: Arc::new([]),
         };
         Arc::new(Good {

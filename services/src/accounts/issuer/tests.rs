@@ -290,11 +290,18 @@ async fn a_client_of_the_platform_is_let_in_until_it_is_deleted_and_we_have_look
     assert_eq!(issuer.verify_now(&token), None, "nothing is known yet");
     issuer.poll().await;
     let identity = issuer.verify_now(&token).expect("known").expect("good");
-    let Holder::Client { subject, names, .. } = identity.holder() else {
+    let Holder::Client {
+        subject,
+        client,
+        tenant,
+        ..
+    } = identity.holder()
+    else {
         panic!("a client: {identity:?}");
     };
     assert_eq!(**subject, id.to_string());
-    assert!(names.contains(&world.tenant.to_string()), "{names:?}");
+    assert_eq!(client.as_deref(), pair["client_id"].as_str());
+    assert_eq!(tenant.as_deref(), Some(&*world.tenant.to_string()));
     assert_eq!(identity.user(), None);
     let again = issuer.verify_now(&world.token(&pair).await);
     assert_eq!(
@@ -416,14 +423,22 @@ async fn what_a_token_says_has_to_be_true_and_meant_for_us() {
     let own = Own::new(&[&signer], |_| {}).await;
     own.issuer.poll().await;
     let now = own.clock.now().as_second();
-    let bad: [Change; 9] = [
+    let bad: [Change; 14] = [
         ("aud", json!("https://else.example")),
         ("aud", json!([])),
         ("aud", Value::Null),
         ("iss", json!("https://issuer.example/")),
+        ("iss", json!(["https://issuer.example"])),
+        (
+            "iss",
+            json!(["https://else.example", "https://issuer.example"]),
+        ),
+        ("iss", Value::Null),
+        ("iat", json!(now + 61)),
+        ("iat", json!(now + 365 * 24 * 60 * 60)),
         ("exp", json!(now - 30)),
         ("exp", Value::Null),
-        ("nbf", json!(now + 31)),
+        ("nbf", json!(now + 61)),
         ("sub", json!("")),
         ("sub", Value::Null),
     ];
@@ -432,10 +447,11 @@ async fn what_a_token_says_has_to_be_true_and_meant_for_us() {
         let verdict = own.verdict(&token);
         assert_eq!(verdict, Some(Err(Denied::Invalid)), "{name}: {value}");
     }
-    let good: [Change; 4] = [
+    let good: [Change; 5] = [
         ("aud", json!(["https://else.example", AUDIENCE])),
         ("exp", json!(now - 29)),
-        ("nbf", json!(now + 30)),
+        ("nbf", json!(now + 60)),
+        ("iat", json!(now + 60)),
         ("exp", json!(f64::from(i32::MAX) + 0.5)),
     ];
     for (name, value) in good {
@@ -459,6 +475,8 @@ async fn a_token_does_not_choose_how_it_is_checked() {
         );
     }
     let token = signer.token(|header, _| header["typ"] = json!("dpop+jwt"));
+    assert_eq!(own.verdict(&token), Some(Err(Denied::Invalid)));
+    let token = signer.token(|header, _| header["crit"] = json!(["exp"]));
     assert_eq!(own.verdict(&token), Some(Err(Denied::Invalid)));
     let (text, _) = signer
         .plain()
@@ -528,13 +546,18 @@ async fn a_key_that_is_missed_is_looked_for_and_not_again_for_a_while() {
 async fn a_key_for_something_else_is_none() {
     let mut signer = Signer::ed25519("a");
     for (name, value) in [
-        ("use", "enc"),
-        ("alg", "RS256"),
-        ("kty", "oct"),
-        ("crv", "X25519"),
+        ("use", json!("enc")),
+        ("use", json!(["sig"])),
+        ("key_ops", json!(["encrypt"])),
+        ("key_ops", json!(["sign", "deriveKey"])),
+        ("key_ops", json!([])),
+        ("key_ops", json!("verify")),
+        ("alg", json!("RS256")),
+        ("kty", json!("oct")),
+        ("crv", json!("X25519")),
     ] {
         let before = signer.jwk.clone();
-        signer.jwk[name] = json!(value);
+        signer.jwk[name] = value.clone();
         let own = Own::new(&[&signer, &Signer::p256("b")], |_| {}).await;
         own.issuer.poll().await;
         let token = signer.plain();
@@ -545,4 +568,39 @@ async fn a_key_for_something_else_is_none() {
         );
         signer.jwk = before;
     }
+}
+
+#[tokio::test]
+async fn a_key_whose_operations_hold_verify_is_one() {
+    let mut signer = Signer::ed25519("a");
+    signer.jwk["key_ops"] = json!(["verify", "sign"]);
+    let own = Own::new(&[&signer], |_| {}).await;
+    own.issuer.poll().await;
+    assert!(matches!(own.verdict(&signer.plain()), Some(Ok(_))));
+}
+
+#[tokio::test]
+async fn a_set_without_a_key_that_can_be_used_replaces_no_good_ones() {
+    let (signer, next) = (Signer::ed25519("a"), Signer::p256("b"));
+    let own = Own::new(&[&signer], |_| {}).await;
+    own.issuer.poll().await;
+    let lasting =
+        |claims: &mut Value| claims["exp"] = json!(claims["exp"].as_i64().map(|at| at + 86_400));
+    let token = |signer: &Signer| signer.token(|_, claims| lasting(claims));
+    let mut unusable = signer.jwk.clone();
+    unusable["key_ops"] = json!(["encrypt"]);
+    for keys in [json!([]), json!([unusable]), json!([{"kty": "oct"}])] {
+        own.document.store(Arc::new(json!({"keys": keys})));
+        own.clock.advance(KEYS);
+        let asked = own.asked.load(Ordering::Relaxed);
+        own.issuer.poll().await;
+        assert!(own.asked.load(Ordering::Relaxed) > asked, "it was asked");
+        let verdict = own.verdict(&token(&signer));
+        assert!(matches!(verdict, Some(Ok(_))), "{keys}: {verdict:?}");
+    }
+    own.document.store(Arc::new(Own::set(&[&next])));
+    own.issuer.poll().await;
+    assert!(matches!(own.verdict(&token(&next)), Some(Ok(_))));
+    let verdict = own.verdict(&token(&signer));
+    assert!(!matches!(verdict, Some(Ok(_))), "its key is gone");
 }
