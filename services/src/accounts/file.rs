@@ -38,6 +38,7 @@ pub(super) trait Table: Default {
 /// A file that holds a table.
 pub(super) struct TableFile<T> {
     path: PathBuf,
+    max_bytes: usize,
     table: PhantomData<fn() -> T>,
 }
 
@@ -100,10 +101,12 @@ pub enum FileError {
         problem: String,
     },
     /// It is too large to be read, or would be.
-    #[error("{}: larger than {} bytes", path.display(), yaml::MAX_BYTES)]
+    #[error("{}: larger than {max_bytes} bytes", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
+        /// How large it may be.
+        max_bytes: usize,
     },
 }
 
@@ -113,8 +116,15 @@ impl<T: Table> TableFile<T> {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
+            max_bytes: yaml::MAX_BYTES,
             table: PhantomData,
         }
+    }
+
+    /// Sets how large the file may be.
+    #[cfg(test)]
+    pub(super) fn with_max_bytes(self, max_bytes: usize) -> Self {
+        Self { max_bytes, ..self }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -174,7 +184,7 @@ impl<T: Table> TableFile<T> {
             warn!(%path, "others than its owner have access to the file; it should have mode 0600");
         }
         let mut bytes = Vec::new();
-        let limit = u64::try_from(yaml::MAX_BYTES).expect("a megabyte") + 1;
+        let limit = u64::try_from(self.max_bytes).map_or(u64::MAX, |bytes| bytes.saturating_add(1));
         file.take(limit)
             .read_to_end(&mut bytes)
             .map_err(|error| self.io(error))?;
@@ -222,9 +232,11 @@ impl<T: Table> TableFile<T> {
     }
 
     fn check_size(&self, bytes: usize) -> Result<(), FileError> {
-        if bytes > yaml::MAX_BYTES {
-            let path = self.path.clone();
-            return Err(FileError::TooLarge { path });
+        if bytes > self.max_bytes {
+            return Err(FileError::TooLarge {
+                path: self.path.clone(),
+                max_bytes: self.max_bytes,
+            });
         }
         Ok(())
     }

@@ -22,6 +22,13 @@ impl Bench {
         bench
     }
 
+    /// With a smaller limit, so that a test need not write 64 MiB.
+    fn up_to(mut self, bytes: usize) -> Self {
+        let file = TableFile::new(self.file.path().to_owned());
+        self.file.file = file.with_max_bytes(bytes);
+        self
+    }
+
     fn text(&self) -> String {
         fs::read_to_string(self.file.path()).expect("a file")
     }
@@ -51,7 +58,7 @@ fn a_token_is_written_as_a_record_in_a_list() {
         bench.text(),
         format!(
             "tokens:\n- id: token-1730283330\n  hash: {}\n  note: Production API\n  \
-             created_at: 2024-10-30T10:15:30Z\n  expires_at: 2025-10-30T10:15:30Z\n  \
+             created_at: \"2024-10-30T10:15:30Z\"\n  expires_at: \"2025-10-30T10:15:30Z\"\n  \
              database: staging\n",
             made.record.hash
         )
@@ -185,7 +192,7 @@ fn what_is_no_token_file_is_refused_with_its_path_and_a_reason() {
         (&"#".repeat((1 << 20) + 1), ": larger than 1048576 bytes"),
     ];
     for (text, reason) in cases {
-        let bench = Bench::with(text);
+        let bench = Bench::with(text).up_to(1 << 20);
         let error = bench.file.list().expect_err("no token file").to_string();
         let path = bench.file.path().display().to_string();
         let what = &text[..text.len().min(60)];
@@ -265,6 +272,7 @@ fn no_writer_loses_what_another_wrote() {
 #[test]
 fn a_file_that_nobody_could_read_any_more_is_not_written() {
     let bench = Bench::new();
+    let bench = bench.up_to(1 << 20);
     let note = "x".repeat(1 << 20);
     let new = NewToken {
         note,
@@ -276,4 +284,23 @@ fn a_file_that_nobody_could_read_any_more_is_not_written() {
         "{error}"
     );
     assert!(!bench.file.path().exists());
+}
+
+#[test]
+fn ten_thousand_tokens_are_read_and_written() {
+    use std::fmt::Write as _;
+
+    let mut text = "tokens:\n".to_owned();
+    for number in 0..10_000 {
+        writeln!(
+            text,
+            "- id: token-{number}\n  hash: {number:064}\n  note: one of many, each of which says \
+             what it is for\n  created_at: \"2024-10-30T10:15:30Z\""
+        )
+        .expect("a string takes it");
+    }
+    assert!(text.len() > 3 << 19, "more than was read before");
+    let bench = Bench::with(&text);
+    bench.file.add(NewToken::default(), now()).expect("added");
+    assert_eq!(bench.file.list().expect("read").len(), 10_001);
 }

@@ -35,11 +35,11 @@ fn now() -> Timestamp {
     "2024-10-30T10:15:30.5Z".parse().expect("a date")
 }
 
-const ALICE: &str = "users:
+const ALICE: &str = r#"users:
   alice:
     username: alice
     password_hash: $2a$12$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZabcdu
-    created_at: 2024-10-30T10:15:30Z
+    created_at: "2024-10-30T10:15:30Z"
     last_login: null
     enabled: true
     annotation: Developer
@@ -48,7 +48,7 @@ const ALICE: &str = "users:
     - production
     shoe_size: 42
 motto: hello
-";
+"#;
 
 #[test]
 fn an_account_is_written_with_all_its_members() {
@@ -63,7 +63,7 @@ fn an_account_is_written_with_all_its_members() {
         text,
         format!(
             "users:\n  alice:\n    username: alice\n    password_hash: {hash}\n    \
-             created_at: 2024-10-30T10:15:30Z\n    last_login: null\n    enabled: true\n    \
+             created_at: \"2024-10-30T10:15:30Z\"\n    last_login: null\n    enabled: true\n    \
              annotation: Developer\n    failed_attempts: 0\n"
         )
     );
