@@ -119,7 +119,8 @@ pub struct Settings {
     /// How many passwords are checked at the same time (by default 2, and fewer than there are
     /// cores if there is more than one); each takes a core for some tenths of a second.
     pub concurrent_logins: usize,
-    /// How many more logins may wait for their turn (32 by default); others are refused.
+    /// How many more logins may wait for their turn (128 by default), for a few seconds; others
+    /// are refused. As many may wait of accounts that have logged in before, which go first.
     pub waiting_logins: usize,
     /// How many sessions a user may have (16 by default, at least 1): the oldest ends when
     /// another begins.
@@ -195,7 +196,7 @@ impl Default for Settings {
             max_failed_attempts: 0,
             failed_logins: Quota::new(ten, quarter).expect("whole minutes"),
             concurrent_logins: logins_for(cores()),
-            waiting_logins: 32,
+            waiting_logins: 128,
             max_sessions: 16,
             password_cost: 12,
             clock: WallClock::default(),
@@ -241,7 +242,11 @@ impl Accounts {
             failures: failures.with_clock(settings.clock.clone()),
             quota: settings.failed_logins,
             together: settings.shared.map(Together::new),
-            gate: Gate::new(settings.concurrent_logins, settings.waiting_logins),
+            gate: Gate::new(
+                settings.concurrent_logins,
+                settings.waiting_logins,
+                login::PATIENCE,
+            ),
             clock: settings.clock,
             changes: tokio::sync::watch::Sender::default(),
         };

@@ -237,9 +237,10 @@ impl Raw {
         let auth = http.auth.take().unwrap_or_default();
         let embedding = self.embedding.unwrap_or_default();
         let knowledgebase = self.knowledgebase.unwrap_or_default();
+        let data_folder = around.path_or(self.data_dir, "data");
         Ok(Configuration {
             http: http.check(around)?,
-            auth: auth.check(around)?,
+            auth: auth.check(reader, around, &data_folder)?,
             databases: databases::check(self.databases.unwrap_or_default(), around)?,
             embedding: embedding.check(reader, around)?,
             llm: self.llm.unwrap_or_default().check(reader, around)?,
@@ -252,7 +253,7 @@ impl Raw {
             debug: overrides.debug.unwrap_or(false),
             secret_file: around.path(self.secret_file),
             custom_definitions: around.path(self.custom_definitions_path),
-            data_folder: around.path_or(self.data_dir, "data"),
+            data_folder,
         })
     }
 }

@@ -31,6 +31,7 @@ struct Person {
     /// When the account was made, in seconds: another of the same name is another account.
     made: Option<i64>,
     databases: Arc<[String]>,
+    has_logged_in: bool,
 }
 
 // === impl Known ===
@@ -67,6 +68,7 @@ impl Known {
             let person = Person {
                 made: user.created_at.map(Timestamp::as_second),
                 databases: Arc::from(&*user.databases),
+                has_logged_in: user.last_login.is_some(),
             };
             (Arc::from(&*user.name), person)
         });
@@ -101,6 +103,12 @@ impl Known {
             databases: Arc::clone(&person.databases),
         };
         Some(Identity::new(token, holder).with_selection(session.selection.clone()))
+    }
+
+    /// The name of a user who has logged in before, and may do so again.
+    pub(super) fn has_logged_in(&self, user: &str) -> Option<Arc<str>> {
+        let (name, person) = self.by_name.get_key_value(user)?;
+        person.has_logged_in.then(|| Arc::clone(name))
     }
 
     /// Whether a session that all replicas know is of an account that is good.

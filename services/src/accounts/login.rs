@@ -27,6 +27,9 @@ use crate::{
 
 pub(super) const SESSION: SignedDuration = SignedDuration::from_hours(24);
 
+/// How long a login waits for its turn.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
 /// When a login that found no room is worth another try.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
@@ -136,7 +139,7 @@ impl Accounts {
             // Before the wait: a flood from one address must not fill the room.
             let _ = failures.admit(key)?;
         }
-        let turn = self.turn().await?;
+        let turn = self.turn(username).await?;
         // Behind the wait each attempt counts until it succeeds, so that no more are made at
         // once than may fail, and those who merely wait do not look like guessers.
         let strict = failures.clone().with_in_flight_counted();
@@ -161,10 +164,12 @@ impl Accounts {
         result
     }
 
-    /// Waits for the turn to have a password checked.
-    pub(super) async fn turn(&self) -> Result<Turn, LoginError> {
+    /// Waits for the turn to have a password checked, for a few seconds at most. Accounts that
+    /// have logged in before go first; what a client is told does not depend on that.
+    pub(super) async fn turn(&self, username: &str) -> Result<Turn, LoginError> {
         let busy = |_| LoginError::Busy { retry_after: BUSY };
-        self.shared.gate.enter().await.map_err(busy)
+        let account = self.shared.known.load().has_logged_in(username);
+        self.shared.gate.enter(account).await.map_err(busy)
     }
 }
 
@@ -247,7 +252,8 @@ impl Shared {
     }
 }
 
-/// Writes down a login, unless the account has changed while the password was checked.
+/// Writes down a login that is news, unless the account has changed while the password was
+/// checked.
 fn admit(
     users: &mut Users,
     username: &str,
@@ -257,8 +263,11 @@ fn admit(
     match users.find(username) {
         Some(user) if !user.is_enabled => Change::Leave(Err(LoginError::Disabled)),
         Some(user) if user.password_hash == checked => {
-            users.note_success(username, now);
-            Change::Write(Ok(()))
+            if users.note_success(username, now) {
+                Change::Write(Ok(()))
+            } else {
+                Change::Leave(Ok(()))
+            }
         }
         _ => Change::Leave(Err(LoginError::Invalid)),
     }

@@ -12,6 +12,8 @@ pub(super) struct Source<T> {
     loaded: Loaded<T>,
     /// What was last said about it, so that it is said once and not for every event around it.
     complaint: Option<String>,
+    /// Why it could not be written when it was last tried, which is said once as well.
+    unwritten: Option<String>,
 }
 
 // === impl Source ===
@@ -24,6 +26,7 @@ impl<T: Table> Source<T> {
             file,
             loaded,
             complaint: None,
+            unwritten: None,
         })
     }
 
@@ -66,6 +69,7 @@ impl<T: Table> Source<T> {
     pub(super) fn change<R>(&mut self, change: impl Fn(&mut T) -> Change<R>) -> R {
         match self.file.update(|table| Ok::<_, FileError>(change(table))) {
             Ok(updated) if updated.now.text.is_some() => {
+                self.unwritten = None;
                 if updated.before == self.loaded.text {
                     self.loaded = updated.now;
                 } else {
@@ -75,7 +79,17 @@ impl<T: Table> Source<T> {
             }
             // The file is gone: that it comes back is up to whoever removed it.
             Ok(_) => {}
-            Err(error) => error!(%error, "an account file could not be written"),
+            Err(error) => {
+                let reason = error.to_string();
+                if self.unwritten.as_ref() != Some(&reason) {
+                    error!(
+                        %error,
+                        "an account file could not be written; what changes is kept in memory, and \
+                         the same failure is not logged again"
+                    );
+                    self.unwritten = Some(reason);
+                }
+            }
         }
         match change(&mut self.loaded.table) {
             Change::Write(outcome) | Change::Leave(outcome) => outcome,

@@ -147,7 +147,7 @@ impl Accounts {
             // Before the wait: a flood from one address must not fill the room.
             return Err(LoginError::RateLimited { retry_after });
         }
-        let turn = self.turn().await?;
+        let turn = self.turn(username).await?;
         let attempt = match key {
             None => None,
             Some(key) => match store.admit(key, quota).await? {

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 
@@ -21,6 +21,9 @@ use crate::accounts::{
 
 /// How many characters a new password has at least, unless it is said otherwise.
 const MIN_LENGTH: usize = 12;
+
+/// How precisely it is kept when a user last logged in.
+const PRECISION: SignedDuration = SignedDuration::from_hours(1);
 
 /// The file of user accounts, as an administrator works on it. A server may be running
 /// meanwhile.
@@ -56,7 +59,7 @@ pub struct UserRecord {
     pub note: String,
     /// When it was made, if the file says so.
     pub created_at: Option<Timestamp>,
-    /// When the user last logged in.
+    /// When the user last logged in, to the hour.
     pub last_login: Option<Timestamp>,
     /// Whether the user may log in.
     pub is_enabled: bool,
@@ -268,12 +271,20 @@ impl Users {
         self.records().find(|record| record.name == name)
     }
 
-    /// Writes down a login that worked.
-    pub(super) fn note_success(&mut self, name: &str, now: Timestamp) {
-        if let Some(kept) = self.find_mut(name) {
-            kept.set_last_login(whole_seconds(now));
-            kept.set_failed_attempts(0);
+    /// Notes a login that worked, if that is news: logins are kept to the hour, or each would
+    /// write the file. Says whether it was.
+    pub(super) fn note_success(&mut self, name: &str, now: Timestamp) -> bool {
+        let Some(kept) = self.find_mut(name) else {
+            return false;
+        };
+        let last = kept.record.last_login;
+        let is_recent = last.is_some_and(|last| now.duration_since(last).abs() < PRECISION);
+        if is_recent && kept.record.failed_attempts == 0 {
+            return false;
         }
+        kept.set_last_login(whole_seconds(now));
+        kept.set_failed_attempts(0);
+        true
     }
 
     /// Counts a login that failed, and disables the account at the limit. Says whether that

@@ -78,11 +78,11 @@ pub(crate) struct AuthFlags {
     /// Let everybody in; for development only \[`ZIGGURAT_AUTH_ENABLED=false`\]
     #[arg(long)]
     pub(crate) no_auth: Option<bool>,
-    /// API tokens (default: ziggurat-tools-tokens.yaml next to the binary)
+    /// API tokens (default: ziggurat-tools-tokens.yaml in the data folder)
     /// \[`ZIGGURAT_AUTH_TOKEN_FILE`\]
     #[arg(long, value_name = "path")]
     pub(crate) token_file: Option<PathBuf>,
-    /// User accounts (default: ziggurat-tools-users.yaml next to the binary)
+    /// User accounts (default: ziggurat-tools-users.yaml in the data folder)
     /// \[`ZIGGURAT_AUTH_USER_FILE`\]
     #[arg(long, value_name = "path")]
     pub(crate) user_file: Option<PathBuf>,

@@ -2,7 +2,11 @@
 
 mod issuer;
 
-use std::{num::NonZeroU32, path::PathBuf, time::Duration};
+use std::{
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde::Deserialize;
 
@@ -79,13 +83,23 @@ impl RawAuth {
         );
     }
 
-    pub(super) fn check(self, around: &Surroundings) -> Result<Auth, Invalid> {
+    /// Checks it. Files that are not named are in the data folder.
+    pub(super) fn check(
+        self,
+        reader: &mut Reader<'_>,
+        around: &Surroundings,
+        data_folder: &Path,
+    ) -> Result<Auth, Invalid> {
         const WINDOW: &str = "http.auth.rate_limit_window_minutes";
         const ATTEMPTS: &str = "http.auth.rate_limit_max_attempts";
         const LENGTH: &str = "http.auth.min_password_length";
         // A year, which is also the most the limiter counts in.
         const MAX_MINUTES: u32 = 366 * 24 * 60;
-        let default = Auth::new(around);
+        let default = Auth::new(data_folder);
+        let mut file = |named, usual: PathBuf, key| {
+            let named = around.path(named);
+            named.unwrap_or_else(|| in_use(usual, key, reader, around))
+        };
         let window = match self.rate_limit_window_minutes {
             None => default.window,
             Some(minutes @ 1..=MAX_MINUTES) => Duration::from_mins(minutes.into()),
@@ -104,8 +118,8 @@ impl RawAuth {
         };
         Ok(Auth {
             is_enabled: self.enabled.unwrap_or(default.is_enabled),
-            token_file: around.path(self.token_file).unwrap_or(default.token_file),
-            user_file: around.path(self.user_file).unwrap_or(default.user_file),
+            token_file: file(self.token_file, default.token_file, "http.auth.token_file"),
+            user_file: file(self.user_file, default.user_file, "http.auth.user_file"),
             lockout: match self.max_failed_attempts_before_lockout {
                 None => default.lockout,
                 Some(count) => NonZeroU32::new(count),
@@ -124,12 +138,12 @@ impl RawAuth {
 // === impl Auth ===
 
 impl Auth {
-    /// The defaults, some of which are next to the program.
-    fn new(around: &Surroundings) -> Self {
+    /// The defaults, with the files in this folder.
+    fn new(data_folder: &Path) -> Self {
         Self {
             is_enabled: true,
-            token_file: around.path_or(None, "ziggurat-tools-tokens.yaml"),
-            user_file: around.path_or(None, "ziggurat-tools-users.yaml"),
+            token_file: data_folder.join("ziggurat-tools-tokens.yaml"),
+            user_file: data_folder.join("ziggurat-tools-users.yaml"),
             lockout: None,
             window: Duration::from_mins(15),
             max_attempts: NonZeroU32::new(10).expect("ten is more than nothing"),
@@ -137,4 +151,25 @@ impl Auth {
             issuer: None,
         }
     }
+}
+
+/// A file of accounts that is not named: the usual one, or one next to the program, where it was
+/// by default before.
+fn in_use(usual: PathBuf, key: &str, reader: &mut Reader<'_>, around: &Surroundings) -> PathBuf {
+    let name = usual.file_name().unwrap_or_default();
+    let older = around.binary_folder.join(name);
+    if older == usual || !older.exists() {
+        return usual;
+    }
+    let (shown, new) = (older.display(), usual.display());
+    if usual.exists() {
+        reader.warn(format!(
+            "{shown} is not read, because there is {new}; remove one of them, or set {key}"
+        ));
+        return usual;
+    }
+    reader.warn(format!(
+        "{shown} is read, which is next to the program; move it to {new}, or set {key}"
+    ));
+    older
 }

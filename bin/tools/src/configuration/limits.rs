@@ -42,8 +42,6 @@ pub(crate) struct Limits {
 
 impl RawLimits {
     pub(super) fn check(self) -> Result<Limits, Invalid> {
-        const MAX_BODY: u64 = 1 << 30;
-        const HOUR: Duration = Duration::from_hours(1);
         let default = Limits::default();
         let limits = Limits {
             max_connections: size(self.max_connections, default.max_connections),
@@ -62,51 +60,61 @@ impl RawLimits {
             max_login_workers: size(self.max_login_workers, default.max_login_workers),
             max_sessions_per_user: size(self.max_sessions_per_user, default.max_sessions_per_user),
         };
-        let ranges = [
-            (
-                (1..=1_000_000).contains(&limits.max_connections),
-                "limits.max_connections",
-                "must be between 1 and 1000000",
-            ),
-            (
-                (1024..=MAX_BODY).contains(&limits.max_body_bytes),
-                "limits.max_body_bytes",
-                "must be between 1024 and 1073741824",
-            ),
-            (
-                (1024..=MAX_BODY).contains(&limits.max_result_bytes),
-                "limits.max_result_bytes",
-                "must be between 1024 and 1073741824",
-            ),
-            (
-                (1..=1024).contains(&limits.max_login_workers),
-                "limits.max_login_workers",
-                "must be between 1 and 1024",
-            ),
-            (
-                (1..=10_000).contains(&limits.max_sessions_per_user),
-                "limits.max_sessions_per_user",
-                "must be between 1 and 10000",
-            ),
-            (
-                !limits.header_timeout.is_zero() && limits.header_timeout <= HOUR,
-                "limits.header_timeout",
-                "must be more than nothing and an hour at most",
-            ),
-            (
-                limits.shutdown_grace <= HOUR,
-                "limits.shutdown_grace",
-                "must be an hour at most",
-            ),
-        ];
-        match ranges.into_iter().find(|(is_good, ..)| !is_good) {
-            Some((_, key, range)) => Err(Invalid::key(key, range)),
+        match limits.out_of_range() {
+            Some((key, range)) => Err(Invalid::key(key, range)),
             None => Ok(limits),
         }
     }
 }
 
 // === impl Limits ===
+
+impl Limits {
+    /// The first key that is out of its range, and what the range is.
+    fn out_of_range(&self) -> Option<(&'static str, &'static str)> {
+        const MAX_BODY: u64 = 1 << 30;
+        const HOUR: Duration = Duration::from_hours(1);
+        let ranges = [
+            (
+                (1..=1_000_000).contains(&self.max_connections),
+                "limits.max_connections",
+                "must be between 1 and 1000000",
+            ),
+            (
+                (1024..=MAX_BODY).contains(&self.max_body_bytes),
+                "limits.max_body_bytes",
+                "must be between 1024 and 1073741824",
+            ),
+            (
+                (1024..=MAX_BODY).contains(&self.max_result_bytes),
+                "limits.max_result_bytes",
+                "must be between 1024 and 1073741824",
+            ),
+            (
+                (1..=1024).contains(&self.max_login_workers),
+                "limits.max_login_workers",
+                "must be between 1 and 1024",
+            ),
+            (
+                (1..=10_000).contains(&self.max_sessions_per_user),
+                "limits.max_sessions_per_user",
+                "must be between 1 and 10000",
+            ),
+            (
+                !self.header_timeout.is_zero() && self.header_timeout <= HOUR,
+                "limits.header_timeout",
+                "must be more than nothing and an hour at most",
+            ),
+            (
+                self.shutdown_grace <= HOUR,
+                "limits.shutdown_grace",
+                "must be an hour at most",
+            ),
+        ];
+        let wrong = ranges.into_iter().find(|(is_good, ..)| !is_good);
+        wrong.map(|(_, key, range)| (key, range))
+    }
+}
 
 impl Default for Limits {
     fn default() -> Self {

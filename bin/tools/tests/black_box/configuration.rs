@@ -223,7 +223,7 @@ fn files_nobody_names_are_next_to_the_program() {
 
     fs::write(&config, "http: {enabled: true}\n").expect("written");
     let ran = run(&[]);
-    let tokens = program.join("ziggurat-tools-tokens.yaml");
+    let tokens = program.join("data/ziggurat-tools-tokens.yaml");
     let expected = format!("ERROR: Token file not found: {}\n", tokens.display());
     assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
     let ran = run(&add);
@@ -244,5 +244,5 @@ fn files_nobody_names_are_next_to_the_program() {
         "",
     ];
     assert_eq!(run(&user).code, Some(0));
-    assert!(program.join("ziggurat-tools-users.yaml").exists());
+    assert!(program.join("data/ziggurat-tools-users.yaml").exists());
 }

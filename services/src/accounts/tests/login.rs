@@ -1,4 +1,7 @@
+use std::os::unix::fs::MetadataExt as _;
+
 use super::*;
+use crate::program::logs::captured::Captured;
 
 fn said(result: Result<Session, LoginError>) -> String {
     result.expect_err("refused").to_string()
@@ -317,8 +320,89 @@ async fn an_address_that_failed_too_often_does_not_wait_in_line() {
     for _ in 0..10 {
         assert_eq!(said(guess().await), INVALID);
     }
-    let _turn = bench.accounts.shared.gate.enter().await.expect("empty");
+    let _turn = bench.accounts.shared.gate.enter(None).await.expect("empty");
     assert!(matches!(guess().await, Err(LoginError::RateLimited { .. })));
     let other = bench.log_in("right").await;
     assert!(matches!(other, Err(LoginError::Busy { .. })));
+}
+
+#[tokio::test]
+async fn a_flood_of_wrong_logins_does_not_shut_out_an_account_that_is_in_use() {
+    let bench = Bench::with(|settings| {
+        settings.concurrent_logins = 1;
+        settings.waiting_logins = 8;
+    });
+    let flood = |number: u8| {
+        let address = [192, 0, 2, number].into();
+        let (accounts, name) = (bench.accounts.clone(), format!("user {number}"));
+        async move { accounts.login(&name, "wrong".into(), Some(address)).await }
+    };
+    // It has logged in before.
+    bench.session().await;
+    let wrong = futures_util::future::join_all((1..=100).map(flood));
+    let address = Some([192, 0, 2, 200].into());
+    let right = bench.accounts.login("alice", "right".into(), address);
+    let (wrong, right) = tokio::join!(wrong, right);
+    assert!(right.is_ok(), "{right:?}");
+    let busy = "authentication failed: too many logins at the same time, please try again";
+    for refused in wrong {
+        let refused = said(refused);
+        assert!([INVALID, busy].contains(&&*refused), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn the_file_is_written_only_when_a_login_changes_something() {
+    let bench = Bench::with(|settings| settings.max_failed_attempts = 10);
+    let text = || fs::read_to_string(bench.users.path()).expect("a file");
+    let written = || fs::metadata(bench.users.path()).expect("a file").ino();
+    bench.session().await;
+    let (first, before) = (text(), written());
+    bench.clock.advance(Duration::from_mins(59));
+    for _ in 0..3 {
+        bench.session().await;
+    }
+    assert_eq!(
+        (text(), written()),
+        (first, before),
+        "to the hour is enough"
+    );
+
+    assert_eq!(said(bench.log_in("wrong").await), INVALID);
+    assert_eq!(bench.alice().failed_attempts, 1);
+    bench.session().await;
+    assert_eq!(bench.alice().failed_attempts, 0);
+    assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
+    bench.clock.advance(Duration::from_hours(1));
+    bench.session().await;
+    assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_said_once() {
+    let bench = Bench::new();
+    let hash = bench.alice().password_hash;
+    let (log, _guard) = Captured::start();
+    let lock = bench.path(".users.yaml.lock");
+    let log_in = || {
+        bench.clock.advance(Duration::from_hours(2));
+        bench
+            .accounts
+            .shared
+            .note_login("alice", &hash)
+            .expect("good");
+    };
+    for _ in 0..2 {
+        fs::remove_file(&lock).expect("it was there");
+        fs::create_dir(&lock).expect("in the way");
+        for _ in 0..5 {
+            log_in();
+        }
+        let lines = log.lines();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains("could not be written"), "{lines:?}");
+        fs::remove_dir(&lock).expect("out of the way");
+        log_in();
+        assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
+    }
 }

@@ -3,6 +3,7 @@
 use std::{
     fmt::Write as _,
     fs,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -18,10 +19,47 @@ fn without_any_file_there_are_defaults_and_no_warnings() {
     assert!(configuration.auth.is_enabled);
     assert!(configuration.databases.is_empty());
     let token_file = &configuration.auth.token_file;
-    assert!(token_file.ends_with("binary/ziggurat-tools-tokens.yaml"));
+    assert!(token_file.ends_with("binary/data/ziggurat-tools-tokens.yaml"));
     let user_file = &configuration.auth.user_file;
-    assert!(user_file.ends_with("binary/ziggurat-tools-users.yaml"));
+    assert!(user_file.ends_with("binary/data/ziggurat-tools-users.yaml"));
     assert!(configuration.data_folder.ends_with("binary/data"));
+}
+
+#[test]
+fn account_files_are_in_the_data_folder_or_where_they_were_with_a_warning() {
+    let tokens = "ziggurat-tools-tokens.yaml";
+    let case = Case::new();
+    let data = case.path("state");
+    let case = case.file(&format!("data_dir: {}", data.display()));
+    let found = || case.configuration().auth.token_file;
+    assert_eq!(found(), data.join(tokens));
+    assert_eq!(case.warnings(), [""; 0]);
+
+    fs::create_dir(case.path("binary")).expect("created");
+    let older = case.path("binary").join(tokens);
+    fs::write(&older, "tokens: []").expect("written");
+    assert_eq!(found(), older, "it is still read");
+    let key = "http.auth.token_file";
+    let moved = format!(
+        "binary/{tokens} is read, which is next to the program; move it to state/{tokens}, or set \
+         {key}"
+    );
+    assert_eq!(case.warnings(), [moved]);
+
+    fs::create_dir(&data).expect("created");
+    fs::write(data.join(tokens), "tokens: []").expect("written");
+    assert_eq!(found(), data.join(tokens));
+    let both = format!(
+        "binary/{tokens} is not read, because there is state/{tokens}; remove one of them, or set \
+         {key}"
+    );
+    assert_eq!(case.warnings(), [both]);
+    let named = case.words("-token-file /named.yaml");
+    assert_eq!(
+        named.configuration().auth.token_file,
+        Path::new("/named.yaml")
+    );
+    assert_eq!(named.warnings(), [""; 0]);
 }
 
 #[test]
