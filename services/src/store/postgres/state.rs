@@ -161,7 +161,7 @@ impl StateDatabase {
     /// When it gives none in time.
     pub async fn check(&self) -> Result<(), StoreError> {
         let mut lease = self.front_lease().await?;
-        within(sqlx::query("SELECT 1").execute(lease.begin())).await?;
+        within(lease.begin().ask("")).await?;
         lease.settle();
         Ok(())
     }
