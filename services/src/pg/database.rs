@@ -234,8 +234,8 @@ impl Default for Settings {
             lease_timeout: Duration::from_secs(5),
             min_connections: 0,
             max_connections: 4,
-            max_total_connections: 100,
-            max_idle: Duration::from_mins(30),
+            max_total_connections: 50,
+            max_idle: Duration::from_mins(5),
             max_lifetime: Duration::from_hours(1),
         }
     }

@@ -78,7 +78,8 @@ fn every_entry_has_the_defaults() {
         assert_eq!(settings.database, "postgres");
         assert!(matches!(settings.ssl_mode, SslMode::Prefer));
         assert_eq!(settings.max_connections, 4);
-        assert_eq!(settings.max_idle, Duration::from_mins(30));
+        assert_eq!(settings.max_idle, Duration::from_mins(5));
+        assert_eq!(settings.max_total_connections, 50);
         assert_eq!(settings.connect_timeout, Duration::from_secs(10));
         assert_eq!(settings.query_timeout, Duration::from_secs(30));
         assert_eq!(settings.metadata_ttl, Duration::from_mins(5));
@@ -182,7 +183,8 @@ databases:
     assert_eq!(show(&entries[0]), "pg 9 pg pg Disable");
     assert_eq!(show(&entries[1]), "localhost 5432 postgres u Prefer");
     assert_eq!(password(&entries[0]), "pg");
-    assert_eq!(password(&entries[1]), "");
+    // A password is for every database that has none.
+    assert_eq!(password(&entries[1]), "pg");
 
     // Written out, a default is still one.
     let file =
