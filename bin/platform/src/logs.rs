@@ -1,55 +1,72 @@
-//! What goes to standard error while the program runs: `LEVEL message key=value`, a line each.
+//! The log on standard error: `LEVEL message key=value`, or a JSON object a line.
 //!
-//! `LOG_LEVEL` says how much: `error`, `warn`, `info`, `debug` or `trace`; `info` otherwise.
-//! Libraries are heard from warnings on, and what sqlx has to say is left out: it repeats what
-//! databases say, and those quote what clients have written.
+//! `ZIGGURAT_LOG` says how much, then `LOG_LEVEL` (`error`, `warn`, `info`, `debug` or `trace`), then
+//! `RUST_LOG` and `log.level` of the configuration; `info` otherwise. `ZIGGURAT_LOG_FORMAT` or
+//! `log.format` is `text` or `json`. Of libraries only warnings and errors are written.
 
 use std::io::{self, Write as _};
 
-use tracing::{Metadata, metadata::LevelFilter};
+use tracing::{Metadata, metadata::LevelFilter, warn};
 use ziggurat_services::program::{
     Environment,
-    logs::{Format, Log, Said},
+    logs::{Format, Log, Options, RawLog, Said, json_line},
 };
 
 struct Lines {
-    ours: LevelFilter,
+    options: Options,
+    /// `LOG_LEVEL`.
+    level: Option<LevelFilter>,
 }
 
 /// Takes everything that is logged from now on, once per process.
-pub(crate) fn start(environment: &Environment) {
-    let level = environment
-        .get("LOG_LEVEL")
-        .and_then(|text| text.parse().ok());
-    let ours = level.unwrap_or(LevelFilter::INFO);
-    let log = Log::new(Lines { ours }, |line: &str| {
-        // In one piece, so that lines stay whole. Nobody can be told if it fails.
+pub(crate) fn start(environment: &Environment, file: &RawLog) {
+    let mut warnings = Vec::new();
+    let options = Options::read(|name| environment.get(name), None, file, &mut warnings);
+    let level = environment.get("LOG_LEVEL").map(Options::named_level);
+    let level = level.and_then(|level| {
+        level
+            .map_err(|problem| warnings.push(format!("LOG_LEVEL is ignored: it {problem}")))
+            .ok()
+    });
+    let log = Log::new(Lines { options, level }, |line: &str| {
+        // In one piece, so that lines stay whole. A failure cannot be reported anywhere.
         let _ = io::stderr().write_all(line.as_bytes());
     });
-    // Somebody else logs already, where the program is part of another one.
+    // Fails where the program is part of another one, which has a log of its own.
     tracing::subscriber::set_global_default(log).ok();
+    for warning in warnings {
+        warn!("{warning}");
+    }
 }
 
 // === impl Lines ===
 
 impl Format for Lines {
     fn most(&self) -> LevelFilter {
-        self.ours.max(LevelFilter::WARN)
+        let own = self.level.unwrap_or(LevelFilter::INFO);
+        own.max(LevelFilter::WARN).max(self.options.most())
     }
 
     fn allows(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
-        let most = if target.starts_with("ziggurat") {
-            self.ours
-        } else if target.starts_with("sqlx") {
-            LevelFilter::OFF
-        } else {
-            LevelFilter::WARN
+        let is_ours = target.starts_with("ziggurat");
+        let of = |all: LevelFilter| {
+            if is_ours {
+                all
+            } else {
+                all.min(LevelFilter::WARN)
+            }
         };
-        *metadata.level() <= most
+        *metadata.level()
+            <= self
+                .options
+                .level(target, self.level, LevelFilter::INFO, of)
     }
 
     fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+        if self.options.is_json() {
+            return json_line(metadata, &said);
+        }
         let mut line = format!("{} ", metadata.level());
         said.push_message(&mut line);
         said.push_fields(&mut line);

@@ -1,9 +1,12 @@
-//! What goes to standard output while the server runs.
+//! The log on standard output.
 //!
 //! | Variable | Says | Otherwise |
 //! | --- | --- | --- |
-//! | `LOG_LEVEL` | `error`, `warn`, `info`, `debug` or `trace` | `info` |
-//! | `LOG_FORMAT` | `text` for `key=value`, `json` for an object a line | `text` |
+//! | `ZIGGURAT_LOG` | a level, or a list such as `info,ziggurat::database=debug` | the next |
+//! | `LOG_LEVEL` | `error`, `warn`, `info`, `debug` or `trace` | the next |
+//! | `RUST_LOG` | as `ZIGGURAT_LOG` | `log.level`, or `info` |
+//! | `ZIGGURAT_LOG_FORMAT` | `text` for `key=value`, `json` for an object a line | the next |
+//! | `LOG_FORMAT` | the same | `log.format`, or `text` |
 //!
 //! Libraries are heard from warnings on. What sqlx has to say is left out: it repeats notices of
 //! PostgreSQL, and those quote what clients have written. No secret of this program is written,
@@ -18,7 +21,10 @@ use std::{
 };
 
 use tracing::{error, warn};
-use ziggurat_services::program::{Environment, logs::Log};
+use ziggurat_services::program::{
+    Environment,
+    logs::{Log, RawLog},
+};
 
 use self::line::Lines;
 use crate::secrets::Secrets;
@@ -26,8 +32,9 @@ use crate::secrets::Secrets;
 pub(crate) use self::requests::RequestsLayer;
 
 /// Takes everything that is logged from now on, once per process, panics included.
-pub(crate) fn start(environment: &Environment, secrets: Secrets) {
-    let (lines, warnings) = Lines::new(environment, secrets);
+pub(crate) fn start(environment: &Environment, file: Option<&RawLog>, secrets: Secrets) {
+    let file = file.cloned().unwrap_or_default();
+    let (lines, warnings) = Lines::new(environment, &file, secrets);
     let log = Log::new(lines, |line: &str| {
         // In one piece, so that lines stay whole. Nobody can be told if it fails.
         let _ = io::stdout().write_all(line.as_bytes());

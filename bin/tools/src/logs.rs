@@ -1,4 +1,4 @@
-//! What goes to standard error while the server runs.
+//! The log on standard error.
 //!
 //! | What | Looks like | How much |
 //! | --- | --- | --- |
@@ -7,6 +7,9 @@
 //! | calls of providers of models | `[LLM] message key=value` | `ZIGGURAT_LLM_LOG_LEVEL` |
 //! | everything else of ours | `LEVEL message key=value` | info; with `-debug`, debug |
 //! | libraries | the same | warnings |
+//!
+//! `ZIGGURAT_LOG` comes before these variables, `RUST_LOG` and `log.level` of the configuration
+//! after them; with `ZIGGURAT_LOG_FORMAT=json` or `log.format` every line is a JSON object.
 //!
 //! What sqlx has to say is left out: it repeats notices of PostgreSQL, and those quote what
 //! callers have written.
@@ -28,9 +31,9 @@ pub(crate) use self::traffic::TrafficLayer;
 /// Takes everything that is logged from now on, once per process.
 pub(crate) fn start(configuration: &Configuration) {
     let log = Log::new(
-        Levels::new(configuration.logs, configuration.debug),
+        Levels::new(configuration.logs.clone(), configuration.debug),
         |line: &str| {
-            // In one piece, so that lines stay whole. Nobody can be told if it fails.
+            // In one piece, so that lines stay whole. A failure cannot be reported anywhere.
             let _ = io::stderr().write_all(line.as_bytes());
         },
     );

@@ -1,7 +1,8 @@
 //! What a program writes while it runs: takes events and writes them, a line each.
 //!
 //! There are no spans here: what belongs together has a request id. Which events are written and
-//! what a line looks like is for a [`Format`] to say.
+//! what a line looks like is for a [`Format`] to say; [`Options`] reads the variables and keys that
+//! all programs have for it.
 //!
 //! ```
 //! use std::sync::Mutex;
@@ -38,10 +39,14 @@
 
 #[cfg(test)]
 pub(crate) mod captured;
+mod json;
+mod options;
 mod said;
 mod subscriber;
 
 pub use self::{
+    json::json_line,
+    options::{Options, RawLog},
     said::{Field, Said, push_value},
     subscriber::{Format, Log},
 };

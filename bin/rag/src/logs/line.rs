@@ -1,14 +1,13 @@
-//! How an event looks on its line, and which are written.
+//! The line of an event, and which events are written.
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::Value;
 use tracing::{Level, Metadata, metadata::LevelFilter};
 use ziggurat_services::{
     llm, pg,
     program::{
         Environment,
-        logs::{Format, Said, push_value},
+        logs::{Format, Options, RawLog, Said, json_line, push_value},
     },
 };
 
@@ -17,42 +16,33 @@ use crate::secrets::Secrets;
 /// The lines of this program.
 #[derive(Debug)]
 pub(super) struct Lines {
-    most: LevelFilter,
-    are_json: bool,
+    options: Options,
+    /// `LOG_LEVEL`.
+    level: Option<LevelFilter>,
     secrets: Secrets,
 }
-
-/// An event as a JSON object.
-#[derive(Serialize)]
-struct Object<'a> {
-    time: String,
-    level: &'static str,
-    msg: &'a str,
-    #[serde(flatten)]
-    fields: &'a Said,
-}
-
-const LEVELS: [(&str, LevelFilter); 5] = [
-    ("error", LevelFilter::ERROR),
-    ("warn", LevelFilter::WARN),
-    ("info", LevelFilter::INFO),
-    ("debug", LevelFilter::DEBUG),
-    ("trace", LevelFilter::TRACE),
-];
-
-const FORMATS: [(&str, bool); 2] = [("text", false), ("json", true)];
 
 // === impl Lines ===
 
 impl Lines {
-    /// As the environment says, and what there is to say about that.
-    pub(super) fn new(environment: &Environment, secrets: Secrets) -> (Self, Vec<String>) {
+    /// As the environment and the configuration file say, and warnings about that.
+    pub(super) fn new(
+        environment: &Environment,
+        file: &RawLog,
+        secrets: Secrets,
+    ) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
-        let most = choose(environment, "LOG_LEVEL", &LEVELS, &mut warnings);
-        let are_json = choose(environment, "LOG_FORMAT", &FORMATS, &mut warnings);
+        let get = |name| environment.get(name);
+        let options = Options::read(get, Some("LOG_FORMAT"), file, &mut warnings);
+        let level = environment.get("LOG_LEVEL").map(Options::named_level);
+        let level = level.and_then(|level| {
+            level
+                .map_err(|problem| warnings.push(format!("LOG_LEVEL is ignored: it {problem}")))
+                .ok()
+        });
         let lines = Self {
-            most: most.unwrap_or(LevelFilter::INFO),
-            are_json: are_json.unwrap_or(false),
+            options,
+            level,
             secrets,
         };
         (lines, warnings)
@@ -78,18 +68,8 @@ impl Lines {
         }
     }
 
-    fn render(&self, level: Level, said: &Said, now: Timestamp) -> String {
-        let (time, level) = (format!("{now:.3}"), level.as_str());
-        if self.are_json {
-            let object = Object {
-                time,
-                level,
-                msg: said.message(),
-                fields: said,
-            };
-            return serde_json::to_string(&object).expect("text is JSON");
-        }
-        let mut line = format!("time={time} level={level} msg=");
+    fn render(level: Level, said: &Said, now: Timestamp) -> String {
+        let mut line = format!("time={now:.3} level={level} msg=");
         push_value(&mut line, said.message());
         said.push_fields(&mut line);
         line
@@ -98,45 +78,33 @@ impl Lines {
 
 impl Format for Lines {
     fn most(&self) -> LevelFilter {
-        self.most
+        let own = self.level.unwrap_or(LevelFilter::INFO);
+        own.max(self.options.most())
     }
 
     fn allows(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
-        let most = match target {
-            // Connections and calls come and go; that is worth a line to whoever looks for trouble.
-            pg::LOG_TARGET | llm::LOG_TARGET if self.most <= LevelFilter::INFO => LevelFilter::WARN,
-            _ if target.starts_with("ziggurat") => self.most,
-            // Notices of PostgreSQL quote what clients have written.
-            _ if target.starts_with("sqlx") => LevelFilter::OFF,
-            _ => LevelFilter::WARN,
+        let of = |all: LevelFilter| match target {
+            // Connections and calls come and go; that is worth a line from `debug` on.
+            pg::LOG_TARGET | llm::LOG_TARGET if all <= LevelFilter::INFO => {
+                all.min(LevelFilter::WARN)
+            }
+            _ if target.starts_with("ziggurat") => all,
+            _ => all.min(LevelFilter::WARN),
         };
-        *metadata.level() <= most.min(self.most)
+        *metadata.level()
+            <= self
+                .options
+                .level(target, self.level, LevelFilter::INFO, of)
     }
 
     fn line(&self, metadata: &Metadata<'_>, mut said: Said) -> String {
         self.clean(metadata, &mut said);
-        self.render(*metadata.level(), &said, Timestamp::now())
+        if self.options.is_json() {
+            return json_line(metadata, &said);
+        }
+        Self::render(*metadata.level(), &said, Timestamp::now())
     }
-}
-
-/// Finds a value by its name in any case; an unknown one is no reason not to start.
-fn choose<T: Copy>(
-    environment: &Environment,
-    name: &str,
-    choices: &[(&str, T)],
-    warnings: &mut Vec<String>,
-) -> Option<T> {
-    let text = environment.get(name)?;
-    let found = choices
-        .iter()
-        .find(|(choice, _)| text.eq_ignore_ascii_case(choice));
-    if found.is_none() {
-        let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
-        let names = names.join(", ");
-        warnings.push(format!("{name} is none of {names} and is ignored"));
-    }
-    found.map(|(_, value)| *value)
 }
 
 #[cfg(test)]
@@ -154,12 +122,12 @@ mod tests {
 
     const KEY: &str = "wq8JkLmN2pRs7TuV";
 
-    /// What is written of all that happens meanwhile, without the time.
+    /// The lines that are written meanwhile, without the time.
     fn written(variables: &[(&str, &str)], happens: impl Fn()) -> Vec<String> {
         let secrets = Secrets::default();
         secrets.add([KEY]);
         let environment = Environment::new(variables.iter().copied());
-        let (lines, warnings) = Lines::new(&environment, secrets);
+        let (lines, warnings) = Lines::new(&environment, &RawLog::default(), secrets);
         assert_eq!(warnings, [""; 0]);
         let text = Arc::new(Mutex::new(String::new()));
         let all = Arc::clone(&text);
@@ -201,7 +169,10 @@ mod tests {
         );
         assert_eq!(
             written(&[("LOG_FORMAT", "JSON")], happens),
-            [r#""level":"INFO","msg":"configuration loaded","pipelines":2,"path":"a b"}"#]
+            [concat!(
+                r#""level":"info","target":"ziggurat_rag::logs::line::tests","#,
+                r#""message":"configuration loaded","pipelines":2,"path":"a b"}"#
+            )]
         );
     }
 
@@ -264,13 +235,13 @@ mod tests {
     #[test]
     fn what_no_line_can_look_like_is_ignored_with_a_word() {
         let environment = Environment::new([("LOG_LEVEL", "loud"), ("LOG_FORMAT", "xml")]);
-        let (lines, warnings) = Lines::new(&environment, Secrets::default());
-        assert_eq!((lines.most, lines.are_json), (LevelFilter::INFO, false));
+        let (lines, warnings) = Lines::new(&environment, &RawLog::default(), Secrets::default());
+        assert_eq!((lines.level, lines.options.is_json()), (None, false));
         assert_eq!(
             warnings,
             [
-                "LOG_LEVEL is none of error, warn, info, debug, trace and is ignored",
-                "LOG_FORMAT is none of text, json and is ignored"
+                "LOG_FORMAT is ignored: it is none of text, json",
+                "LOG_LEVEL is ignored: it is none of error, warn, info, debug, trace, off"
             ]
         );
     }

@@ -34,25 +34,37 @@ fn every_request_is_one_line_without_what_was_asked() {
 }
 
 #[test]
-fn lines_may_be_json() {
+fn lines_may_be_json_by_either_variable() {
     let mut home = Home::with(&format!(
         "{}pipelines:\n{}",
         server(""),
         nowhere("docs", "")
     ));
-    home.set("LOG_FORMAT", "json");
-    home.set("LOG_LEVEL", "warn");
+    for [format, level] in [
+        ["LOG_FORMAT", "LOG_LEVEL"],
+        ["ZIGGURAT_LOG_FORMAT", "ZIGGURAT_LOG"],
+    ] {
+        home.set(format, "json");
+        home.set(level, "warn");
+        assert_json(&home);
+        // The new ones come before the old ones.
+        home.set("LOG_FORMAT", "text");
+        home.set("LOG_LEVEL", "debug");
+    }
+}
+
+fn assert_json(home: &Home) {
     let program = ziggurat_black_box::Program::start_on_stdout(&mut home.command(&[]));
     program.wait_for("failed to connect to database");
     let log = program.log();
     for line in log.lines() {
         let line: Value = serde_json::from_str(line).expect("JSON");
         assert!(
-            matches!(line["level"].as_str(), Some("WARN" | "ERROR")),
+            matches!(line["level"].as_str(), Some("warn" | "error")),
             "{line}"
         );
         assert!(
-            line["time"].is_string() && line["msg"].is_string(),
+            line["timestamp"].is_string() && line["message"].is_string(),
             "{line}"
         );
     }

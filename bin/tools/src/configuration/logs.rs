@@ -1,96 +1,74 @@
-//! How much is logged. These come from the environment only.
+//! How much is logged, and in which form.
 
-use super::environment::Reader;
+use tracing::metadata::LevelFilter;
+use ziggurat_services::program::logs::{Options, RawLog};
 
-/// How much is logged of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use super::{Invalid, environment::Reader};
+
+/// How much is logged of what, and in which form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Logs {
-    /// Calls of tools, one JSON line each.
-    pub(crate) mcp: CallLevel,
-    /// What goes to PostgreSQL.
-    pub(crate) database: DetailLevel,
-    /// What goes to language models.
-    pub(crate) llm: DetailLevel,
-}
-
-/// `ZIGGURAT_MCP_LOG_LEVEL`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum CallLevel {
-    /// Failures.
-    Error,
-    /// And what may become one.
-    Warn,
-    /// And every call.
-    Info,
-    /// And what happens in it.
-    Debug,
-}
-
-/// `ZIGGURAT_DB_LOG_LEVEL` and `ZIGGURAT_LLM_LOG_LEVEL`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum DetailLevel {
-    /// Nothing.
-    None,
-    /// That something happens.
-    Info,
-    /// How it goes.
-    Debug,
-    /// Everything that is no secret.
-    Trace,
+    /// What all programs have.
+    pub(crate) options: Options,
+    /// Calls of tools, one JSON line each: `ZIGGURAT_MCP_LOG_LEVEL`.
+    pub(crate) calls: Option<LevelFilter>,
+    /// Connections and statements: `ZIGGURAT_DB_LOG_LEVEL`.
+    pub(crate) database: Option<LevelFilter>,
+    /// Calls of language models: `ZIGGURAT_LLM_LOG_LEVEL`.
+    pub(crate) llm: Option<LevelFilter>,
 }
 
 // === impl Logs ===
 
-impl Default for Logs {
-    fn default() -> Self {
-        Self {
-            mcp: CallLevel::Error,
-            database: DetailLevel::None,
-            llm: DetailLevel::None,
-        }
-    }
-}
-
 impl Logs {
-    pub(super) fn read(reader: &mut Reader<'_>) -> Self {
-        const CALL: &[(&str, CallLevel)] = &[
-            ("debug", CallLevel::Debug),
-            ("info", CallLevel::Info),
-            ("warn", CallLevel::Warn),
-            ("error", CallLevel::Error),
+    pub(super) fn read(reader: &mut Reader<'_>, file: &RawLog) -> Result<Self, Invalid> {
+        const CALL: &[(&str, LevelFilter)] = &[
+            ("debug", LevelFilter::DEBUG),
+            ("info", LevelFilter::INFO),
+            ("warn", LevelFilter::WARN),
+            ("error", LevelFilter::ERROR),
         ];
-        const DETAIL: &[(&str, DetailLevel)] = &[
-            ("none", DetailLevel::None),
-            ("info", DetailLevel::Info),
-            ("debug", DetailLevel::Debug),
-            ("trace", DetailLevel::Trace),
+        const DETAIL: &[(&str, LevelFilter)] = &[
+            ("none", LevelFilter::OFF),
+            ("info", LevelFilter::INFO),
+            ("debug", LevelFilter::DEBUG),
+            ("trace", LevelFilter::TRACE),
         ];
-        let default = Self::default();
-        Self {
-            mcp: level(reader, "ZIGGURAT_MCP_LOG_LEVEL", CALL, default.mcp),
-            database: level(reader, "ZIGGURAT_DB_LOG_LEVEL", DETAIL, default.database),
-            llm: level(reader, "ZIGGURAT_LLM_LOG_LEVEL", DETAIL, default.llm),
+        if let Some((key, reason)) = file.problems().next() {
+            return Err(Invalid::key(key, reason));
         }
+        let mut warnings = Vec::new();
+        let options = Options::read(|name| reader.get(name), None, file, &mut warnings);
+        for warning in warnings {
+            reader.warn(warning);
+        }
+        Ok(Self {
+            options,
+            calls: level(reader, "ZIGGURAT_MCP_LOG_LEVEL", CALL),
+            database: level(reader, "ZIGGURAT_DB_LOG_LEVEL", DETAIL),
+            llm: level(reader, "ZIGGURAT_LLM_LOG_LEVEL", DETAIL),
+        })
     }
 }
 
 /// Finds a level by its name in any case; an unknown one is no reason not to start.
-fn level<T: Copy>(reader: &mut Reader<'_>, name: &str, levels: &[(&str, T)], default: T) -> T {
-    let Some(text) = reader.text(name) else {
-        return default;
-    };
+fn level(
+    reader: &mut Reader<'_>,
+    name: &str,
+    levels: &[(&str, LevelFilter)],
+) -> Option<LevelFilter> {
+    let text = reader.text(name)?;
     let found = levels
         .iter()
         .find(|(name, _)| text.eq_ignore_ascii_case(name));
-    if let Some((_, level)) = found {
-        return *level;
+    if found.is_none() {
+        let names: Vec<_> = levels.iter().map(|(name, _)| *name).collect();
+        reader.warn(format!(
+            "{name} is none of {} and is ignored",
+            names.join(", ")
+        ));
     }
-    let names: Vec<_> = levels.iter().map(|(name, _)| *name).collect();
-    reader.warn(format!(
-        "{name} is none of {} and is ignored",
-        names.join(", ")
-    ));
-    default
+    found.map(|(_, level)| *level)
 }
 
 #[cfg(test)]
@@ -106,10 +84,10 @@ mod tests {
             ("ZIGGURAT_LLM_LOG_LEVEL", "loud"),
         ]);
         let mut reader = Reader::new(&around.environment);
-        let logs = Logs::read(&mut reader);
-        assert_eq!(logs.mcp, CallLevel::Info);
-        assert_eq!(logs.database, DetailLevel::Trace);
-        assert_eq!(logs.llm, DetailLevel::None);
+        let logs = Logs::read(&mut reader, &RawLog::default()).expect("good");
+        assert_eq!(logs.calls, Some(LevelFilter::INFO));
+        assert_eq!(logs.database, Some(LevelFilter::TRACE));
+        assert_eq!(logs.llm, None);
         assert_eq!(
             reader.into_warnings(),
             ["ZIGGURAT_LLM_LOG_LEVEL is none of none, info, debug, trace and is ignored"]

@@ -3,18 +3,16 @@
 use tracing::{Metadata, metadata::LevelFilter};
 use ziggurat_services::{llm, mcp, pg};
 
-use crate::configuration::{CallLevel, DetailLevel, Logs};
+use crate::configuration::Logs;
 
 /// How much is written of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
-    calls: LevelFilter,
-    database: LevelFilter,
-    llm: LevelFilter,
-    ours: LevelFilter,
+    logs: Logs,
+    is_debug: bool,
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// Calls of tools.
@@ -30,41 +28,50 @@ pub(super) enum Subject {
 // === impl Levels ===
 
 impl Levels {
-    pub(super) fn new(logs: Logs, debug: bool) -> Self {
-        Self {
-            calls: match logs.mcp {
-                CallLevel::Error => LevelFilter::ERROR,
-                CallLevel::Warn => LevelFilter::WARN,
-                CallLevel::Info => LevelFilter::INFO,
-                CallLevel::Debug => LevelFilter::DEBUG,
-            },
-            database: detail(logs.database),
-            llm: detail(logs.llm),
-            ours: if debug {
-                LevelFilter::DEBUG
-            } else {
-                LevelFilter::INFO
-            },
-        }
+    pub(super) fn new(logs: Logs, is_debug: bool) -> Self {
+        Self { logs, is_debug }
     }
 
-    /// What no event that is written goes beyond.
-    pub(super) fn most(self) -> LevelFilter {
-        self.calls.max(self.database).max(self.llm).max(self.ours)
+    /// The level that no event that is written goes beyond.
+    pub(super) fn most(&self) -> LevelFilter {
+        let Logs {
+            options,
+            calls,
+            database,
+            llm,
+        } = &self.logs;
+        let ours = if self.is_debug {
+            LevelFilter::DEBUG
+        } else {
+            LevelFilter::INFO
+        };
+        let own = [calls, database, llm].into_iter().flatten().copied();
+        own.fold(ours.max(options.most()), LevelFilter::max)
     }
 
-    pub(super) fn allow(self, metadata: &Metadata<'_>) -> bool {
+    pub(super) fn allow(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
+        let logs = &self.logs;
+        let level = |old, default| logs.options.level(target, old, default, |all| all);
         let most = match Subject::of(target) {
-            Subject::Calls => self.calls,
-            Subject::Database => self.database,
-            Subject::Llm => self.llm,
-            Subject::Other if target.starts_with("ziggurat") => self.ours,
-            // Notices of PostgreSQL quote what callers have written.
-            Subject::Other if target.starts_with("sqlx") => LevelFilter::OFF,
-            Subject::Other => LevelFilter::WARN,
+            Subject::Calls => level(logs.calls, LevelFilter::ERROR),
+            Subject::Database => level(logs.database, LevelFilter::OFF),
+            Subject::Llm => level(logs.llm, LevelFilter::OFF),
+            Subject::Other if target.starts_with("ziggurat") => {
+                // A flag comes before all variables.
+                let flag = self.is_debug.then_some(LevelFilter::DEBUG);
+                flag.unwrap_or_else(|| level(None, LevelFilter::INFO))
+            }
+            Subject::Other => {
+                let quiet = |all: LevelFilter| all.min(LevelFilter::WARN);
+                logs.options.level(target, None, LevelFilter::WARN, quiet)
+            }
         };
         *metadata.level() <= most
+    }
+
+    pub(super) fn are_json(&self) -> bool {
+        self.logs.options.is_json()
     }
 }
 
@@ -78,14 +85,5 @@ impl Subject {
             llm::LOG_TARGET => Self::Llm,
             _ => Self::Other,
         }
-    }
-}
-
-fn detail(level: DetailLevel) -> LevelFilter {
-    match level {
-        DetailLevel::None => LevelFilter::OFF,
-        DetailLevel::Info => LevelFilter::INFO,
-        DetailLevel::Debug => LevelFilter::DEBUG,
-        DetailLevel::Trace => LevelFilter::TRACE,
     }
 }

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use tracing::{Level, Metadata, metadata::LevelFilter};
-use ziggurat_services::program::logs::{Format, Said};
+use ziggurat_services::program::logs::{Format, Said, json_line};
 
 use super::levels::{Levels, Subject};
 
-/// What some messages begin with that say themselves what they are about.
+/// The beginning of messages that name their subject themselves.
 const AUTH: &str = "[AUTH]";
 
 /// An event as a JSON object.
@@ -21,7 +21,7 @@ struct Object<'a> {
 
 impl Format for Levels {
     fn most(&self) -> LevelFilter {
-        Self::most(*self)
+        Self::most(self)
     }
 
     fn allows(&self, metadata: &Metadata<'_>) -> bool {
@@ -29,6 +29,9 @@ impl Format for Levels {
     }
 
     fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+        if self.are_json() {
+            return json_line(metadata, &said);
+        }
         match Subject::of(metadata.target()) {
             Subject::Calls => json(&said, *metadata.level(), Timestamp::now()),
             Subject::Database => plain(&said, "[DATABASE] ".to_owned()),
@@ -70,9 +73,9 @@ mod tests {
     use ziggurat_services::{mcp, pg, program::logs::Log};
 
     use super::*;
-    use crate::configuration::{CallLevel, DetailLevel, Logs};
+    use crate::configuration::Logs;
 
-    /// What is written of all that happens meanwhile.
+    /// The lines that are written meanwhile.
     fn written(logs: Logs, is_debug: bool, happens: impl Fn()) -> String {
         let lines = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&lines);
@@ -104,7 +107,7 @@ mod tests {
     #[test]
     fn whoever_asks_whether_it_would_be_written_is_told_the_same() {
         let logs = Logs {
-            database: DetailLevel::Debug,
+            database: Some(LevelFilter::DEBUG),
             ..Logs::default()
         };
         let written = written(logs, false, || {
@@ -117,30 +120,30 @@ mod tests {
 
     #[test]
     fn levels_say_what_is_written_of_what() {
-        let logs = |mcp, database| Logs {
-            mcp,
-            database,
+        let logs = |calls, database| Logs {
+            calls: Some(calls),
+            database: Some(database),
             ..Logs::default()
         };
         let cases = [
             (
-                logs(CallLevel::Error, DetailLevel::None),
+                logs(LevelFilter::ERROR, LevelFilter::OFF),
                 false,
                 "call error|theirs warn|[AUTH] ours|ours info",
             ),
             (
-                logs(CallLevel::Warn, DetailLevel::Info),
+                logs(LevelFilter::WARN, LevelFilter::INFO),
                 false,
                 "call error|call warn|base info|theirs warn|[AUTH] ours|ours info",
             ),
             (
-                logs(CallLevel::Info, DetailLevel::Debug),
+                logs(LevelFilter::INFO, LevelFilter::DEBUG),
                 false,
                 "call error|call warn|call info|base info|base debug|theirs warn|[AUTH] ours|\
                  ours info",
             ),
             (
-                logs(CallLevel::Debug, DetailLevel::Trace),
+                logs(LevelFilter::DEBUG, LevelFilter::TRACE),
                 true,
                 "call error|call warn|call info|call debug|base info|base debug|base trace|\
                  theirs warn|[AUTH] ours|ours info|ours debug",
@@ -160,7 +163,7 @@ mod tests {
     fn a_call_is_a_json_object_of_four_members() {
         let written = written(
             Logs {
-                mcp: CallLevel::Info,
+                calls: Some(LevelFilter::INFO),
                 ..Logs::default()
             },
             false,

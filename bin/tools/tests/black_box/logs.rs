@@ -198,3 +198,39 @@ fn a_result_that_is_streamed_is_logged_when_it_has_been_sent() {
     assert_eq!(messages, ["tool call begins", "tool call"], "{log}");
     assert_eq!(calls[1]["fields"]["outcome"], "ok", "{log}");
 }
+
+#[test]
+fn every_line_may_be_a_json_object_and_one_variable_comes_before_the_others() {
+    let postgres = Postgres::with(SHOP);
+    let mut home = Home::with(&postgres);
+    home.set("ZIGGURAT_LOG_FORMAT", "json");
+    home.set("ZIGGURAT_MCP_LOG_LEVEL", "error");
+    home.set("RUST_LOG", "off");
+    home.set("ZIGGURAT_LOG", "info,ziggurat::database=debug");
+    let (mut program, mut talk) = home.talk(&[]);
+    let (text, is_error) = talk.tool("query_database", &json!({"query": "SELECT 1"}));
+    assert!(!is_error, "{text}");
+    talk.hang_up();
+    assert!(program.ended().success());
+    let log = program.whole_log();
+    let mut targets = Vec::new();
+    for line in log.lines() {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| {
+            panic!("{error}: {line}");
+        });
+        for member in ["timestamp", "level", "target", "message"] {
+            assert!(line[member].is_string(), "{member}: {line}");
+        }
+        targets.push(line["target"].as_str().unwrap_or_default().to_owned());
+    }
+    for target in [
+        "ziggurat::tool_calls",
+        "ziggurat::database",
+        "ziggurat_tools::serving",
+    ] {
+        assert!(targets.iter().any(|seen| seen == target), "{target}: {log}");
+    }
+    home.set("ZIGGURAT_LOG", "error");
+    let ran = home.ran(&[], "");
+    assert_eq!(ran.stderr, "");
+}

@@ -54,6 +54,11 @@ impl Said {
     }
 
     /// The fields.
+    pub(super) fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The fields, to be changed.
     pub fn fields_mut(&mut self) -> &mut [Field] {
         &mut self.fields
     }
