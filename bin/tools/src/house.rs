@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::{task::JoinSet, time};
+use tokio::{sync::oneshot, task::JoinSet, time};
 use tracing::{info, warn};
 use ziggurat_services::{
     accounts::{
@@ -30,6 +30,9 @@ use crate::{
 /// Time for connections to PostgreSQL to close in good order.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// Time for databases to be connected and read before clients are let in.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
 /// The services, and the tasks that look after them.
 pub(crate) struct House {
     pub(crate) databases: Databases,
@@ -48,7 +51,8 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// Puts the services together. Connects to no database but that of the replicas.
+    /// Puts the services together, and connects to the databases, all at once. One that takes longer
+    /// than a second is connected in the background.
     ///
     /// # Errors
     /// Fails if a file that is needed cannot be used.
@@ -69,6 +73,12 @@ impl House {
         let shared = memory.shared;
         let list = configured(configuration);
         let databases = Databases::sharing(pools.clone(), list, shared.clone());
+        let (warmed, are_warm) = oneshot::channel();
+        let warming = databases.warm();
+        tasks.spawn(async move {
+            warming.await;
+            warmed.send(()).ok();
+        });
         let accounts = has_accounts
             .then(|| open(configuration, &databases, shared.clone()))
             .transpose()?;
@@ -97,9 +107,9 @@ impl House {
                 tasks.spawn(issuer.clone().run());
             }
             guard = Some(Guard::new(accounts.clone(), issuer));
-        } else {
-            tasks.spawn(databases.warm());
         }
+        // What became of it is in the log.
+        time::timeout(FIRST_LOOK, are_warm).await.ok();
         Ok(Self {
             databases,
             accounts,

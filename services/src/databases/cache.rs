@@ -189,9 +189,12 @@ impl Cache {
             Metadata::load(lease).await
         };
         read.await.inspect_err(|error| {
+            let hosts = self.database.settings().all_hosts();
+            let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
             warn!(
                 error = error as &dyn Error,
                 database = self.database.name(),
+                hosts = hosts.join(","),
                 "metadata could not be loaded"
             );
         })

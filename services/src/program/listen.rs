@@ -25,7 +25,7 @@ pub async fn on_first(
     for candidate in candidates {
         match TcpListener::bind(candidate).await {
             Ok(listener) => return Ok(Some(listener)),
-            Err(error) => refusal = Some(error),
+            Err(error) => refusal = Some(explained(error)),
         }
     }
     refusal.map_or(Ok(None), Err)
@@ -45,8 +45,8 @@ pub async fn on_all(
     for address in addresses {
         match TcpListener::bind(address).await {
             Ok(listener) => listeners.push(listener),
-            Err(error) if is_elsewhere(&error) => refusal = Some(error),
-            Err(error) => return Err(error),
+            Err(error) if is_elsewhere(&error) => refusal = Some(explained(error)),
+            Err(error) => return Err(explained(error)),
         }
     }
     match refusal {
@@ -55,7 +55,24 @@ pub async fn on_all(
     }
 }
 
-/// Whether an address is none of this machine's.
+/// The same error in words that say what to do.
+fn explained(error: io::Error) -> io::Error {
+    let words = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there; stop it, or choose another address"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address; choose one that it has"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "this account may not use that port; choose one from 1024 on"
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), words)
+}
+
+/// Tells whether an address is none of this machine's.
 fn is_elsewhere(error: &io::Error) -> bool {
     const EAFNOSUPPORT: i32 = if cfg!(target_os = "linux") { 97 } else { 47 };
     error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(EAFNOSUPPORT)
@@ -93,6 +110,10 @@ mod tests {
             .await
             .expect_err("taken");
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(
+            error.to_string(),
+            "another program listens there; stop it, or choose another address"
+        );
         let error = on_all(addresses(&[ELSEWHERE])).await.expect_err("none");
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
         assert!(on_all([]).await.expect("no error").is_empty());

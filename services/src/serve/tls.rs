@@ -59,21 +59,29 @@ pub enum TlsError {
         source: io::Error,
     },
     /// A file has damaged PEM in it.
-    #[error("{} is not well-formed PEM", path.display())]
+    #[error("{} is not well-formed PEM: {damage}", path.display())]
     NotPem {
         /// The file.
         path: PathBuf,
-        /// What is damaged.
-        source: pem::Error,
+        /// The part that is damaged. The words of the library would show its bytes.
+        damage: &'static str,
     },
     /// A file that should hold certificates holds none.
-    #[error("there is no certificate in {}", path.display())]
+    #[error(
+        "{} holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to \
+         -----END CERTIFICATE-----",
+        path.display()
+    )]
     NoCertificate {
         /// The file.
         path: PathBuf,
     },
     /// The key file holds no private key.
-    #[error("there is no private key in {}", path.display())]
+    #[error(
+        "{} holds no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to \
+         -----END PRIVATE KEY-----",
+        path.display()
+    )]
     NoKey {
         /// The file.
         path: PathBuf,
@@ -226,9 +234,9 @@ fn configure(
 fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let text = read(path)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let certificates = certificates.map_err(|source| TlsError::NotPem {
+    let certificates = certificates.map_err(|error| TlsError::NotPem {
         path: path.to_owned(),
-        source,
+        damage: damage(&error),
     })?;
     if certificates.is_empty() {
         let path = path.to_owned();
@@ -244,7 +252,21 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
         Ok(key) => Ok(key),
         Err(_) if is_encrypted(&text) => Err(TlsError::EncryptedKey { path }),
         Err(pem::Error::NoItemsFound) => Err(TlsError::NoKey { path }),
-        Err(source) => Err(TlsError::NotPem { path, source }),
+        Err(error) => Err(TlsError::NotPem {
+            path,
+            damage: damage(&error),
+        }),
+    }
+}
+
+fn damage(error: &pem::Error) -> &'static str {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => "a block has no line -----END …-----",
+        pem::Error::IllegalSectionStart { .. } => {
+            "a line that begins like -----BEGIN …----- does not end with five dashes"
+        }
+        pem::Error::Base64Decode(_) => "what is between BEGIN and END is not base64",
+        _ => "it cannot be read as blocks of base64",
     }
 }
 

@@ -28,7 +28,9 @@ impl Opening {
         let mut pause = FIRST_PAUSE;
         let mut was_away = false;
         while let Err(failure) = self.pool.lease().await {
-            report(&failure, &pipelines, was_away);
+            let hosts = self.pool.database().settings().all_hosts();
+            let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+            report(&failure, &pipelines, &hosts.join(","), was_away);
             was_away = true;
             time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -42,10 +44,13 @@ impl Opening {
     }
 }
 
-fn report(failure: &(dyn Error + 'static), pipelines: &str, is_known: bool) {
+fn report(failure: &(dyn Error + 'static), pipelines: &str, hosts: &str, is_known: bool) {
     if is_known {
-        debug!(error = failure, pipelines, "still not connected");
+        debug!(error = failure, pipelines, hosts, "still not connected");
     } else {
-        error!(error = failure, pipelines, "failed to connect to database");
+        error!(
+            error = failure,
+            pipelines, hosts, "failed to connect to database"
+        );
     }
 }

@@ -200,8 +200,34 @@ fn an_address_that_is_taken_ends_the_start() {
     let address = taken.local_addr().expect("bound").to_string();
     let ran = Home::new().ran(&["-http", "-no-auth", "-addr", &address], "");
     assert_eq!(ran.code, Some(1));
-    let expected = format!("ERROR: cannot listen on {address}: ");
-    assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+    let expected = format!(
+        "ERROR: cannot listen on {address}: another program listens there; stop it, or choose \
+         another address\n"
+    );
+    assert!(ran.stderr.ends_with(&expected), "{}", ran.stderr);
+}
+
+#[test]
+fn flags_that_do_not_go_together_end_with_2_and_a_hint() {
+    for (words, message) in [
+        (
+            &["-add-token", "-list-tokens"][..],
+            "-add-token and -list-tokens exclude each other",
+        ),
+        (&["-token-note", "x"], "-token-note goes with -add-token"),
+    ] {
+        let ran = bare(&Home::new(), words);
+        assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{words:?}");
+        let expected =
+            format!("Error: {message}\nRun 'ziggurat-tools -help' for the flags there are.\n");
+        assert_eq!(ran.stderr, expected);
+    }
+    let ran = bare(&Home::new(), &["-db-port=many"]);
+    let first = ran.stderr.lines().next().unwrap_or_default();
+    assert!(
+        first.ends_with("expected a whole number from 0 to 65535"),
+        "{first}"
+    );
 }
 
 #[test]
@@ -290,7 +316,10 @@ fn a_database_that_is_down_is_a_warning_and_used_once_it_is_up() {
     accept(false);
     let (program, client) = Home::with(&postgres).serve(&["-no-auth"]);
     let line = program.wait_for("metadata could not be loaded");
-    assert!(line.contains("WARN") && line.contains("main"), "{line}");
+    let [(_, host), (_, port), ..] = postgres.environment();
+    for expected in ["WARN", "main", &format!(" hosts={host}:{port}")] {
+        assert!(line.contains(expected), "{expected}: {line}");
+    }
     let (text, is_error) = client.tool("query_database", &json!({"query": "SELECT 1"}));
     assert!(is_error, "{text}");
     let expected = "Failed to get database client: failed to connect to database 'main': ";
@@ -300,20 +329,26 @@ fn a_database_that_is_down_is_a_warning_and_used_once_it_is_up() {
 }
 
 #[test]
-fn with_authentication_nothing_is_connected_until_somebody_asks() {
+fn databases_are_read_before_clients_are_let_in() {
     let postgres = Postgres::new();
-    let home = Home::with(&postgres);
-    let token = home.token("main");
-    let (_program, client) = home.serve(&[]);
-    client.get("/health");
-    let client = client.bearing(&token);
-    client.call("initialize", &json!({}));
-    let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-                       AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
-    // The look at the start, if it is not over yet, closes its connection.
-    until("nothing is connected", || postgres.count(connections) == 0);
-    client.query("SELECT 1");
-    assert!(postgres.count(connections) > 0);
+    let mut home = Home::with(&postgres);
+    home.token("main");
+    home.set("ZIGGURAT_DB_LOG_LEVEL", "debug");
+    let is_before = |log: &str, one: &str, other: &str| {
+        let at = |text| {
+            log.find(text)
+                .unwrap_or_else(|| panic!("no {text} in {log}"))
+        };
+        at(one) < at(other)
+    };
+    for flags in [&[][..], &["-no-auth"]] {
+        let (program, _client) = home.serve(flags);
+        let log = program.log();
+        assert!(is_before(&log, "catalogue read", "listening on"), "{log}");
+    }
+    let ran = home.ran(&["-http=false"], "");
+    let log = &ran.stderr;
+    assert!(is_before(log, "catalogue read", "Mode: STDIO"), "{log}");
 }
 
 #[test]

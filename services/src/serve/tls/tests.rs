@@ -165,14 +165,26 @@ fn what_is_wrong_with_a_certificate_file_is_said_with_its_name() {
     let cases = [
         ("nowhere", None, "cannot read {}/nowhere"),
         (good, Some("nowhere"), "cannot read {}/nowhere"),
-        ("empty", None, "there is no certificate in {}/empty"),
+        (
+            "empty",
+            None,
+            "{}/empty holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
+        ),
         (
             "server.key",
             None,
-            "there is no certificate in {}/server.key",
+            "{}/server.key holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
         ),
-        (good, Some("empty"), "there is no certificate in {}/empty"),
-        ("damaged", None, "{}/damaged is not well-formed PEM"),
+        (
+            good,
+            Some("empty"),
+            "{}/empty holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----",
+        ),
+        (
+            "damaged",
+            None,
+            "{}/damaged is not well-formed PEM: what is between BEGIN and END is not base64",
+        ),
         (
             "garbage",
             None,
@@ -198,8 +210,14 @@ fn what_is_wrong_with_a_key_file_is_said_with_its_name() {
     let is_another = "does not belong to the first certificate in {}/server.crt";
     let cases = [
         ("nowhere", "cannot read {}/nowhere"),
-        ("empty", "there is no private key in {}/empty"),
-        ("server.crt", "there is no private key in {}/server.crt"),
+        (
+            "empty",
+            "{}/empty holds no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----",
+        ),
+        (
+            "server.crt",
+            "{}/server.crt holds no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----",
+        ),
         ("garbage", "the private key in {}/garbage cannot be used"),
         (
             "encrypted",
