@@ -1,12 +1,13 @@
-//! What the manual tells people to do, done.
+//! The advice of the manual and the front page, followed to the letter.
 
 use std::{
+    fs,
     io::{Read as _, Write as _},
     net::TcpStream,
     process::{Command, Stdio},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Client, Home, Postgres};
 
@@ -26,25 +27,145 @@ fn blocks<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
         .collect()
 }
 
+/// Puts the files that a configuration names into a folder, and the folder into the configuration.
+fn at_home(configuration: &str, home: &Home) -> String {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+    let folder = format!("{}/", home.path().display());
+    let mut text = configuration.to_owned();
+    for root in ["/etc/ziggurat/", "/var/lib/ziggurat/"] {
+        for rest in configuration.split(root).skip(1) {
+            let name = rest.split_whitespace().next().expect("a name");
+            let content = match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+                "crt" => made.cert.pem(),
+                "key" => made.signing_key.serialize_pem(),
+                "yaml" => String::new(),
+                _ if name == "state-url" => "postgres://ziggurat@localhost/ziggurat".to_owned(),
+                _ => "x".to_owned(),
+            };
+            fs::write(home.file(name), content).expect("written");
+        }
+        text = text.replace(root, &folder);
+    }
+    text
+}
+
 #[test]
-fn every_configuration_is_understood() {
+fn every_configuration_is_good() {
     let mut seen = 0;
     let all = BOTH.iter().flat_map(|document| blocks(document, "yaml"));
     // The front page has one for the other server, too.
     for configuration in all.filter(|text| !text.contains("pipelines:")) {
         let home = Home::new();
-        // The files that are read whatever the program is to do.
-        let configuration = &configuration
-            .replace("/etc/ziggurat/postgresql-ca.crt", "\"\"")
-            .replace("/etc/ziggurat/state-url", "\"\"");
-        home.configure(configuration);
-        let output = home.run(&["-list-users"], "");
-        let remarks = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{configuration}{remarks}");
-        assert!(!remarks.contains("WARN"), "{configuration}{remarks}");
+        home.configure(&at_home(configuration, &home));
+        fs::write(home.tokens(), "").expect("written");
+        let ran = home.ran(&["-check-config"], "");
+        assert_eq!(
+            (ran.code, &*ran.stdout, &*ran.stderr),
+            (Some(0), "the configuration is good\n", ""),
+            "{configuration}"
+        );
         seen += 1;
     }
     assert_eq!(seen, 10);
+}
+
+/// The servers that the documents have clients configured with.
+fn servers() -> Vec<Value> {
+    let all = BOTH.iter().flat_map(|document| blocks(document, "json"));
+    let servers = all.filter_map(|text| {
+        let mut snippet: Value = serde_json::from_str(text).expect(text);
+        let name = ["mcpServers", "servers"]
+            .into_iter()
+            .find(|name| snippet[name].is_object())?;
+        Some(snippet[name]["shop"].take())
+    });
+    servers.collect()
+}
+
+#[test]
+fn clients_that_start_the_server_need_nothing_but_the_snippet() {
+    let postgres = Postgres::with(SAMPLE);
+    let (url, password) = (postgres.url(), postgres.password());
+    let mut without = url.clone();
+    if !password.is_empty() {
+        without = url.replacen(&format!(":{password}@"), "@", 1);
+    }
+    let mut seen = 0;
+    for server in servers()
+        .iter()
+        .filter(|server| server["command"].is_string())
+    {
+        let program = server["command"].as_str().unwrap_or_default();
+        assert!(program.ends_with("/ziggurat-tools"), "{server}");
+        let filled = |text: &Value| {
+            let text = text
+                .as_str()
+                .unwrap_or_else(|| panic!("a text in {server}"));
+            text.replace("postgres://reader:<the password>@localhost/shop", &url)
+                .replace("postgres://reader@localhost/shop", &without)
+                .replace("<the password>", &password)
+        };
+        let arguments = server["args"].as_array().into_iter().flatten().map(filled);
+        let variables = server["env"].as_object().into_iter().flatten();
+        let variables = variables.map(|(name, value)| (name, filled(value)));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat-tools"));
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(variables)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let (mut program, mut talk) = Home::talking(&mut command);
+        let params = json!({"protocolVersion": "2024-11-05", "capabilities": {},
+            "clientInfo": {"name": "snippet", "version": "1"}});
+        let answer = talk.call(&json!(1), "initialize", &params);
+        assert_eq!(
+            answer["result"]["serverInfo"]["name"], "ziggurat-tools",
+            "{answer}"
+        );
+        let query = json!({"query": "SELECT name FROM plants"});
+        let (text, is_error) = talk.tool("query_database", &query);
+        assert!(!is_error && text.ends_with("fern"), "{server}: {text}");
+        talk.hang_up();
+        assert!(program.ended().success());
+        let log = program.whole_log();
+        assert!(!log.contains("WARN"), "{server}: {log}");
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn clients_that_speak_http_need_an_address_and_a_token() {
+    let postgres = Postgres::with(SAMPLE);
+    let home = Home::with(&postgres);
+    let token = home.token("main");
+    let (_program, client) = home.serve(&[]);
+    let mut seen = 0;
+    for server in servers().iter().filter(|server| server["url"].is_string()) {
+        let url = server["url"].as_str().unwrap_or_default();
+        let path = url.splitn(4, '/').nth(3).expect("a path");
+        let mut headers = "content-type: application/json\r\n\
+                           accept: application/json, text/event-stream\r\n"
+            .to_owned();
+        for (name, value) in server["headers"].as_object().into_iter().flatten() {
+            let value = value.as_str().unwrap_or_default();
+            let value = value.replace("<the token>", &token);
+            headers += &format!("{name}: {value}\r\n");
+        }
+        let params = json!({"protocolVersion": "2024-11-05", "capabilities": {},
+            "clientInfo": {"name": "snippet", "version": "1"}});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let answer = client.send("POST", &format!("/{path}"), &headers, &call.to_string());
+        assert_eq!(answer.status, 200, "{server}: {answer:?}");
+        assert!(
+            answer.body.contains("ziggurat-tools"),
+            "{server}: {answer:?}"
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, 2);
 }
 
 #[test]
