@@ -21,6 +21,7 @@ pub mod keys;
 pub mod listen;
 pub mod logs;
 pub mod open_files;
+pub mod password_file;
 mod secret;
 pub mod signals;
 mod surroundings;

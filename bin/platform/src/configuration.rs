@@ -22,6 +22,7 @@ use ziggurat_services::{
     program::{
         Secret, Surroundings,
         file::{self, FileError, Read},
+        logs::RawLog,
     },
 };
 
@@ -44,6 +45,8 @@ pub(crate) struct Configuration {
     pub(crate) attempts: Attempts,
     pub(crate) max_body_bytes: u64,
     pub(crate) tests: TestSettings,
+    /// How much is logged, as far as no variable says so.
+    pub(crate) log: RawLog,
 }
 
 /// What is only for tests of clients.
@@ -119,8 +122,18 @@ impl Configuration {
     /// Fails on a file that is not understood, and on settings that will not do: with all of
     /// them.
     pub(crate) fn load(flags: &Flags, around: &Surroundings) -> Result<Loaded, LoadError> {
-        let (raw, warnings) = read(flags, around)?;
-        let configuration = raw.check(flags, around).map_err(LoadError::Invalid)?;
+        let Read {
+            raw,
+            unknown: mut problems,
+            foreign: warnings,
+        } = read(flags, around)?;
+        let configuration = raw.check(flags, around).map_err(|more| {
+            problems.extend(more);
+            LoadError::Invalid(problems.clone())
+        })?;
+        if !problems.is_empty() {
+            return Err(LoadError::Invalid(problems));
+        }
         Ok(Loaded {
             configuration,
             warnings,
@@ -148,9 +161,9 @@ impl Configuration {
 
 /// The file that is named, or the first of the usual ones that is there. Without any the defaults
 /// will do.
-fn read(flags: &Flags, around: &Surroundings) -> Result<(Raw, Vec<String>), LoadError> {
+fn read(flags: &Flags, around: &Surroundings) -> Result<Read<Raw>, LoadError> {
     let read = |path: &Path| {
-        file::read(path).map_err(|source| LoadError::File {
+        file::read(path, &[]).map_err(|source| LoadError::File {
             path: path.to_owned(),
             source,
         })
@@ -158,12 +171,11 @@ fn read(flags: &Flags, around: &Surroundings) -> Result<(Raw, Vec<String>), Load
     let named = flags.path("config");
     let named = named.map(|path| around.at_home(path));
     if let Some(path) = named {
-        let Read { raw, warnings } = read(&path)?;
-        return Ok((raw, warnings));
+        return read(&path);
     }
     for path in around.usual_files(FILE) {
         match read(&path) {
-            Ok(Read { raw, warnings }) => return Ok((raw, warnings)),
+            Ok(read) => return Ok(read),
             Err(LoadError::File {
                 source: FileError::NotFound,
                 ..
@@ -171,5 +183,9 @@ fn read(flags: &Flags, around: &Surroundings) -> Result<(Raw, Vec<String>), Load
             Err(error) => return Err(error),
         }
     }
-    Ok((Raw::default(), Vec::new()))
+    Ok(Read {
+        raw: Raw::default(),
+        unknown: Vec::new(),
+        foreign: Vec::new(),
+    })
 }

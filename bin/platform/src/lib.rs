@@ -64,11 +64,11 @@ pub fn run(
 
 fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let around = Surroundings::of_process();
-    logs::start(&around.environment);
     let Loaded {
         configuration,
         warnings,
     } = Configuration::load(arguments.flags(), &around)?;
+    logs::start(&around.environment, &configuration.log);
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -105,6 +105,6 @@ fn print(text: &str) -> anyhow::Result<()> {
 
 /// Writes to standard error.
 fn say(text: &str) {
-    // Nobody can be told that nobody can be told.
+    // A failure to write cannot be reported anywhere.
     let _ = io::stderr().write_all(text.as_bytes());
 }

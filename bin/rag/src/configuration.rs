@@ -26,7 +26,10 @@ use std::{
 
 use serde::Deserialize;
 use thiserror::Error;
-use ziggurat_services::program::file::{self, FileError, Read};
+use ziggurat_services::program::{
+    file::{self, FileError, Read},
+    logs::RawLog,
+};
 
 use self::{
     defaults::RawDefaults, findings::Place, key_files::RawKeyFiles, pipelines::RawPipeline,
@@ -49,6 +52,7 @@ struct Raw {
     api_keys: Option<RawKeyFiles>,
     defaults: Option<RawDefaults>,
     pipelines: Option<Vec<RawPipeline>>,
+    log: Option<RawLog>,
 }
 
 /// What the server is to do, checked.
@@ -57,6 +61,8 @@ pub(crate) struct Configuration {
     pub(crate) server: Server,
     /// In the order of the file; never none.
     pub(crate) pipelines: Vec<Pipeline>,
+    /// How much is logged, as far as no variable says so.
+    pub(crate) log: RawLog,
 }
 
 /// A configuration, and how it came about.
@@ -123,8 +129,15 @@ impl Configuration {
     /// Fails on a file that is not understood, and on settings that will not do: with all of
     /// them.
     pub(crate) fn load(path: &Path, around: &Surroundings) -> Result<Loaded, LoadError> {
-        let Read { raw, mut warnings } = file::read::<Raw>(path)?;
+        let Read {
+            raw,
+            unknown,
+            foreign: mut warnings,
+        } = file::read::<Raw>(path, &[])?;
         let mut reader = Reader::new(around);
+        for key in unknown {
+            reader.findings.unknown_key(key);
+        }
         let configuration = raw.check(&mut reader);
         let (unreadable, problems, more) = reader.findings.into_parts();
         if !unreadable.is_empty() {
@@ -151,9 +164,14 @@ impl Raw {
         let key_files = key_files.read(reader, &Place::section("api_keys"));
         let defaults = self.defaults.unwrap_or_default().check(reader, &key_files);
         let pipelines = self.pipelines.unwrap_or_default();
+        let log = self.log.unwrap_or_default();
+        for (key, problem) in log.problems() {
+            reader.findings.problem(&Place::section(key), problem);
+        }
         Configuration {
             server,
             pipelines: pipelines::check(pipelines, reader, &defaults),
+            log,
         }
     }
 }
@@ -164,6 +182,7 @@ impl From<FileError> for LoadError {
     fn from(error: FileError) -> Self {
         match error {
             FileError::NotUnderstood(error) => Self::NotUnderstood(error.to_string()),
+            error @ FileError::WrongKind(_) => Self::NotUnderstood(error.to_string()),
             FileError::Unreadable(source) => Self::Unreadable(source.to_string()),
             other => Self::Unreadable(other.to_string()),
         }

@@ -78,9 +78,14 @@ pub fn run(
 
 fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let (around, secrets) = (Surroundings::of_process(), Secrets::default());
-    logs::start(&around.environment, secrets.clone());
-    let path = find(config, &around)?;
-    let loaded = Configuration::load(&path, &around).context("failed to load configuration")?;
+    let path = find(config, &around);
+    let loaded = path.and_then(|path| {
+        Configuration::load(&path, &around).context("failed to load configuration")
+    });
+    // Also if it could not be loaded, which the log says.
+    let log = loaded.as_ref().map(|loaded| &loaded.configuration.log);
+    logs::start(&around.environment, log.ok(), secrets.clone());
+    let loaded = loaded?;
     warn(&loaded);
     let pipelines = loaded.configuration.pipelines.len();
     info!(pipelines, "configuration loaded");

@@ -83,7 +83,9 @@ pub(crate) fn run(
             };
             knowledge::build(wish, site.knowledgebase, console)
         }
-        Command::Help | Command::Describe | Command::Serve => Ok(()),
+        Command::Help | Command::Describe | Command::Version | Command::Check | Command::Serve => {
+            Ok(())
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the command line says.
 //!
 //! Flags are written with one dash or two, a value follows `=` or is the next word, and the
-//! first word that is no flag ends them. clap reads them; [`words`] makes its kind of words out
-//! of ours.
+//! first word that is no flag ends them; it may be a connection URL. clap reads them; [`words`]
+//! makes its kind of words out of ours.
 
 mod command;
 mod flags;
@@ -20,6 +20,10 @@ pub(crate) use self::{
     flags::{AuthFlags, DatabaseFlags, Overrides, TransportFlags},
 };
 use self::{flags::Flags, words::Words};
+use crate::configuration::{Secret, is_url};
+
+/// The last line of a refusal that comes without the usage.
+const HINT: &str = "Run 'ziggurat-tools -help' for the flags there are.";
 
 /// What to do, and what the command line says in place of the configuration file.
 #[derive(Debug)]
@@ -57,10 +61,16 @@ impl Arguments {
                 overrides: Overrides::default(),
             });
         }
-        if !words.leftover.is_empty() {
-            return Err(Refusal::leftover(&words.leftover));
-        }
-        let (command, overrides) = command::choose(flags)?;
+        let url = match &words.leftover[..] {
+            [] => None,
+            [word] => {
+                let url = word.to_str().filter(|word| is_url(word));
+                Some(url.ok_or_else(|| Refusal::leftover(&words.leftover))?)
+            }
+            leftover => return Err(Refusal::leftover(leftover)),
+        };
+        let (command, mut overrides) = command::choose(flags)?;
+        overrides.database_url = url.map(Secret::from);
         Ok(Self { command, overrides })
     }
 }
@@ -82,13 +92,30 @@ impl Refusal {
         }
     }
 
-    fn leftover(words: &[OsString]) -> Self {
-        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    /// Flags that do not go together. The usage would only hide the message.
+    fn conflict(message: impl fmt::Display) -> Self {
         Self {
-            message: format!(
-                "Error: unexpected arguments: {}\nRun 'ziggurat-tools -help' for the flags there are.",
-                words.join(" ")
-            ),
+            message: format!("Error: {message}\n{HINT}"),
+            with_usage: false,
+            exit_code: 2,
+        }
+    }
+
+    fn leftover(words: &[OsString]) -> Self {
+        let shown = |word: &OsString| {
+            let word = word.to_string_lossy().into_owned();
+            // It may hold a password.
+            let is_secret = is_url(&word);
+            if is_secret {
+                "postgres://…".to_owned()
+            } else {
+                word
+            }
+        };
+        let words: Vec<_> = words.iter().map(shown).collect();
+        let words = words.join(" ");
+        Self {
+            message: format!("Error: unexpected arguments: {words}\n{HINT}"),
             with_usage: false,
             exit_code: 1,
         }

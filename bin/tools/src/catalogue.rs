@@ -22,7 +22,7 @@ use ziggurat_services::{
 };
 
 use crate::{
-    configuration::{Builtins, Configuration},
+    configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},
     knowledge::Knowledge,
     providers::Providers,
 };
@@ -57,7 +57,7 @@ pub(crate) fn offer(
     shared: Option<&Shared>,
 ) -> anyhow::Result<Mcp> {
     let own = match &configuration.custom_definitions {
-        Some(path) => Definitions::load(path).context("Failed to load custom definitions")?,
+        Some(path) => Definitions::load(path).context(CUSTOM_DEFINITIONS)?,
         None => Definitions::default(),
     };
     let builtins = &configuration.builtins;
@@ -87,8 +87,7 @@ pub(crate) fn offer(
     let about = ServerInfo::new(NAME, VERSION)
         .with_description(TITLE, DESCRIPTION)
         .with_instructions(INSTRUCTIONS);
-    let mcp =
-        Mcp::new(&about, tools, resources, prompts).context("Failed to load custom definitions")?;
+    let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
     Ok(mcp
         .with_sanitizer(sanitizer)
         .with_seal(seal(configuration, shared))

@@ -33,7 +33,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
-use ziggurat_services::program::file::{self, Read};
+use ziggurat_services::program::{
+    file::{self, Read},
+    logs::RawLog,
+};
 
 pub(crate) use ziggurat_services::program::{Secret, Surroundings, file::FileError};
 
@@ -41,14 +44,14 @@ pub(crate) use self::{
     address::Address,
     auth::{Auth, TrustedIssuer},
     builtins::Builtins,
-    databases::Entry,
+    databases::{Entry, is_url},
     embedding::{Embedding, EmbeddingProvider},
     http::Http,
-    invalid::Invalid,
+    invalid::{Invalid, Problems},
     knowledgebase::Knowledgebase,
     limits::Limits,
     llm::{Llm, LlmProvider},
-    logs::{CallLevel, DetailLevel, Logs},
+    logs::Logs,
     mcp::Protocol,
     state::State,
 };
@@ -66,6 +69,15 @@ use self::{
 };
 use crate::arguments::Overrides;
 
+/// Keys that the reference implementation has, and this one has no use for.
+const FOREIGN: &[&str] = &[
+    "databases[].pool_health_check_period",
+    "databases[].allow_llm_switching",
+    "databases[].allowed_pl_languages",
+    "trace_file",
+    "trace_metadata_only",
+];
+
 /// A configuration file as written.
 #[derive(Debug, Default, Deserialize)]
 struct Raw {
@@ -78,6 +90,7 @@ struct Raw {
     limits: Option<RawLimits>,
     mcp: Option<RawProtocol>,
     state: Option<RawState>,
+    log: Option<RawLog>,
     secret_file: Option<PathBuf>,
     custom_definitions_path: Option<PathBuf>,
     data_dir: Option<PathBuf>,
@@ -141,9 +154,9 @@ pub(crate) enum LoadError {
         /// What is wrong with it.
         source: FileError,
     },
-    /// What it says will not do.
-    #[error("invalid configuration")]
-    Invalid(#[from] Invalid),
+    /// It was understood, and will not do: with everything that is wrong.
+    #[error("invalid configuration: {}", .0.join("; "))]
+    Invalid(Vec<String>),
 }
 
 // === impl LoadError ===
@@ -170,11 +183,19 @@ impl Configuration {
     pub(crate) fn load(overrides: &Overrides, around: &Surroundings) -> Result<Loaded, LoadError> {
         let mut reader = Reader::new(&around.environment);
         let (path, read) = find(overrides.config.as_deref(), around)?;
-        let (mut raw, mut warnings) = read
-            .map(|read| (read.raw, read.warnings))
+        let (mut raw, mut problems, mut warnings) = read
+            .map(|read| (read.raw, read.unknown, read.foreign))
             .unwrap_or_default();
-        raw.overlay(&mut reader, overrides);
-        let configuration = raw.check(&mut reader, overrides, around)?;
+        let overlaid = raw.overlay(&mut reader, overrides);
+        let checked = raw.check(&mut reader, overrides, around);
+        let overlaid = overlaid.as_ref().err();
+        let invalid = overlaid
+            .into_iter()
+            .chain(checked.as_ref().err().into_iter().flatten());
+        problems.extend(invalid.map(invalid::with_sources));
+        let Some(configuration) = checked.ok().filter(|_| problems.is_empty()) else {
+            return Err(LoadError::Invalid(problems));
+        };
         warnings.extend(reader.into_warnings());
         warnings.extend(configuration.pointless(overrides));
         Ok(Loaded {
@@ -200,17 +221,19 @@ impl Configuration {
 
 impl Raw {
     /// Lets the environment, then the command line, have their say.
-    fn overlay(&mut self, reader: &mut Reader<'_>, overrides: &Overrides) {
+    ///
+    /// # Errors
+    /// Fails on a connection URL that will not do.
+    fn overlay(&mut self, reader: &mut Reader<'_>, overrides: &Overrides) -> Result<(), Invalid> {
         let http = self.http.get_or_insert_default();
         http.overlay(reader, &overrides.transport);
+        if overrides.database_url.is_some() && overrides.transport.http.is_none() {
+            // A connection URL alone is for a client that starts the server itself.
+            http.turn_off();
+        }
         http.auth
             .get_or_insert_default()
             .overlay(reader, &overrides.auth);
-        databases::overlay(
-            self.databases.get_or_insert_default(),
-            reader,
-            &overrides.database,
-        );
         self.embedding.get_or_insert_default().overlay(reader);
         self.llm.get_or_insert_default().overlay(reader);
         self.knowledgebase.get_or_insert_default().overlay(reader);
@@ -225,36 +248,57 @@ impl Raw {
         ] {
             set(path, reader.path(name));
         }
+        databases::overlay(self.databases.get_or_insert_default(), reader, overrides)
     }
 
+    /// Checks every section, and all of them though one will not do.
     fn check(
         self,
         reader: &mut Reader<'_>,
         overrides: &Overrides,
         around: &Surroundings,
-    ) -> Result<Configuration, Invalid> {
-        let mut http = self.http.unwrap_or_default();
-        let auth = http.auth.take().unwrap_or_default();
-        let embedding = self.embedding.unwrap_or_default();
-        let knowledgebase = self.knowledgebase.unwrap_or_default();
+    ) -> Result<Configuration, Vec<Invalid>> {
+        let mut raw_http = self.http.unwrap_or_default();
         let data_folder = around.path_or(self.data_dir, "data");
-        Ok(Configuration {
-            http: http.check(around)?,
-            auth: auth.check(reader, around, &data_folder)?,
-            databases: databases::check(self.databases.unwrap_or_default(), around)?,
-            embedding: embedding.check(reader, around)?,
-            llm: self.llm.unwrap_or_default().check(reader, around)?,
-            knowledgebase: knowledgebase.check(reader, around)?,
-            builtins: self.builtins.unwrap_or_default().check(),
-            limits: self.limits.unwrap_or_default().check()?,
-            protocol: self.mcp.unwrap_or_default().check(),
-            state: self.state.unwrap_or_default().check(reader, around)?,
-            logs: Logs::read(reader),
-            debug: overrides.debug.unwrap_or(false),
-            secret_file: around.path(self.secret_file),
-            custom_definitions: around.path(self.custom_definitions_path),
-            data_folder,
-        })
+        let auth = raw_http.auth.take().unwrap_or_default();
+        let auth = auth.check(reader, around, &data_folder);
+        let databases = databases::check(self.databases.unwrap_or_default(), around, reader);
+        let embedding = self.embedding.unwrap_or_default().check(reader, around);
+        let llm = self.llm.unwrap_or_default().check(reader, around);
+        let knowledgebase = self.knowledgebase.unwrap_or_default();
+        let knowledgebase = knowledgebase.check(reader, around);
+        let state = self.state.unwrap_or_default().check(reader, around);
+        let logs = Logs::read(reader, &self.log.unwrap_or_default());
+        let mut problems = Problems::default();
+        let http = problems.take(raw_http.check(around));
+        let auth = problems.take(auth);
+        let databases = problems.take_all(databases);
+        let embedding = problems.take(embedding);
+        let llm = problems.take(llm);
+        let knowledgebase = problems.take(knowledgebase);
+        let limits = problems.take(self.limits.unwrap_or_default().check());
+        let state = problems.take(state);
+        let logs = problems.take(logs);
+        let configuration = move || {
+            Some(Configuration {
+                http: http?,
+                auth: auth?,
+                databases: databases?,
+                embedding: embedding?,
+                llm: llm?,
+                knowledgebase: knowledgebase?,
+                builtins: self.builtins.unwrap_or_default().check(),
+                limits: limits?,
+                protocol: self.mcp.unwrap_or_default().check(),
+                state: state?,
+                logs: logs?,
+                debug: overrides.debug.unwrap_or(false),
+                secret_file: around.path(self.secret_file),
+                custom_definitions: around.path(self.custom_definitions_path),
+                data_folder,
+            })
+        };
+        configuration().ok_or(problems.0)
     }
 }
 
@@ -264,12 +308,12 @@ fn find(
     around: &Surroundings,
 ) -> Result<(PathBuf, Option<Read<Raw>>), LoadError> {
     if let Some(path) = asked {
-        let read = file::read(path).map_err(|error| LoadError::about(path, error))?;
+        let read = file::read(path, FOREIGN).map_err(|error| LoadError::about(path, error))?;
         return Ok((path.to_owned(), Some(read)));
     }
     let usual = around.usual_files("ziggurat-tools.yaml");
     for path in &usual {
-        match file::read(path) {
+        match file::read(path, FOREIGN) {
             Ok(read) => return Ok((path.clone(), Some(read))),
             Err(FileError::NotFound) => {}
             Err(error) => return Err(LoadError::about(path, error)),

@@ -31,7 +31,7 @@ use anyhow::{Context as _, anyhow};
 
 use crate::{
     admin::{Console, Site},
-    arguments::{Arguments, Command},
+    arguments::{Arguments, Command, Overrides},
     configuration::{Configuration, FileError, LoadError, Loaded, Surroundings},
 };
 
@@ -58,21 +58,57 @@ pub fn run(
             Ok(())
         }
         Command::Serve => serve(arguments, listening),
-        Command::Describe => describe(),
+        Command::Describe => print(ziggurat_openapi::TOOLS),
+        Command::Version => print(&format!("{} {}\n", catalogue::NAME, catalogue::VERSION)),
+        Command::Check => return check(&arguments.overrides),
         command => administer(command, &arguments.overrides),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("ERROR: {error:#}\n"));
+            for line in problems(&error) {
+                say(&format!("ERROR: {line}\n"));
+            }
             ExitCode::FAILURE
         }
     }
 }
 
-fn describe() -> anyhow::Result<()> {
-    let document = ziggurat_openapi::TOOLS.as_bytes();
-    io::stdout().write_all(document).context("cannot print")
+/// An error in lines, one for each problem of a configuration.
+fn problems(error: &anyhow::Error) -> Vec<String> {
+    match error.downcast_ref() {
+        Some(LoadError::Invalid(problems)) => problems
+            .iter()
+            .map(|problem| format!("invalid configuration: {problem}"))
+            .collect(),
+        _ => vec![format!("{error:#}")],
+    }
+}
+
+/// Prints everything that is wrong with the configuration, a line each.
+fn check(overrides: &Overrides) -> ExitCode {
+    let problems = match Configuration::load(overrides, &Surroundings::of_process()) {
+        Err(LoadError::Invalid(problems)) => problems,
+        Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
+        Ok(loaded) => {
+            for warning in &loaded.warnings {
+                say(&format!("warning: {warning}\n"));
+            }
+            loaded.configuration.check_named_files()
+        }
+    };
+    let (text, code) = if problems.is_empty() {
+        ("the configuration is good\n".to_owned(), ExitCode::SUCCESS)
+    } else {
+        (problems.join("\n") + "\n", ExitCode::FAILURE)
+    };
+    print(&text).map_or(ExitCode::FAILURE, |()| code)
+}
+
+/// Writes to standard output.
+fn print(text: &str) -> anyhow::Result<()> {
+    let text = text.as_bytes();
+    io::stdout().write_all(text).context("cannot print")
 }
 
 fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
@@ -95,7 +131,7 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
     outcome
 }
 
-fn administer(command: Command, overrides: &arguments::Overrides) -> anyhow::Result<()> {
+fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
     let around = Surroundings::of_process();
     let loaded = Configuration::load(overrides, &around).map_err(|error| match error {
         LoadError::File {
@@ -137,6 +173,6 @@ fn warn(loaded: &Loaded) {
 
 /// Writes to standard error: standard output belongs to the protocol.
 fn say(text: &str) {
-    // Nobody can be told that nobody can be told.
+    // A failure to write cannot be reported anywhere.
     let _ = io::stderr().write_all(text.as_bytes());
 }

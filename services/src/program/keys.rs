@@ -1,6 +1,6 @@
 //! Which keys a configuration file may have.
 //!
-//! Nobody keeps a list: the structs are deserialized once from nothing, by a deserializer that
+//! There is no list to maintain: the structs are deserialized once from nothing, by a deserializer that
 //! writes down the fields they ask for.
 //!
 //! ```
@@ -17,7 +17,11 @@
 //! assert_eq!(keys.nearest("color"), Some("colour"));
 //! ```
 
-use std::{cell::RefCell, collections::BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::{
     Deserialize, Deserializer,
@@ -34,6 +38,19 @@ pub struct Keys {
     paths: BTreeSet<String>,
     /// Those below which anything may be.
     open: BTreeSet<String>,
+    kinds: BTreeMap<String, Kind>,
+}
+
+/// A kind of value, as the field asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Boolean,
+    /// A whole number from the first to the second.
+    Whole(i128, i128),
+    Number,
+    Text,
+    List,
+    Section,
 }
 
 // === impl Keys ===
@@ -72,6 +89,11 @@ impl Keys {
         self.paths.contains(path) || self.open.iter().any(is_below)
     }
 
+    /// The kind of value of a key, if it takes only one.
+    pub(super) fn kind(&self, path: &str) -> Option<Kind> {
+        self.kinds.get(path).copied()
+    }
+
     /// The known key most like an unknown one, if one is like it: another at the same place
     /// with a letter or two wrong, or else the same one at another place.
     #[must_use]
@@ -100,6 +122,26 @@ impl Keys {
 #[must_use]
 pub fn is_near(distance: usize, word: &str) -> bool {
     distance <= (word.len() / 3).clamp(1, 3)
+}
+
+impl fmt::Display for Kind {
+    /// Completes `must be …`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Boolean => f.write_str("true or false"),
+            Self::Whole(least, most) if *most > u32::MAX.into() && *least < 0 => {
+                f.write_str("a whole number")
+            }
+            Self::Whole(least, most) if *most > u32::MAX.into() => {
+                write!(f, "a whole number, {least} or more")
+            }
+            Self::Whole(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Self::Number => f.write_str("a number"),
+            Self::Text => f.write_str("a text"),
+            Self::List => f.write_str("a list"),
+            Self::Section => f.write_str("a section with keys of its own"),
+        }
+    }
 }
 
 /// How many letters have to be added, removed, exchanged or swapped with their neighbour.
@@ -141,6 +183,16 @@ impl Probe<'_> {
     fn is_open(self) {
         self.keys.borrow_mut().open.insert(self.path.to_owned());
     }
+
+    /// Notes the kind of value that is asked for.
+    fn is_a(self, kind: Kind) {
+        let mut keys = self.keys.borrow_mut();
+        keys.kinds.insert(self.path.to_owned(), kind);
+    }
+
+    fn is_whole(self, least: impl Into<i128>, most: impl Into<i128>) {
+        self.is_a(Kind::Whole(least.into(), most.into()));
+    }
 }
 
 struct Fields<'a> {
@@ -169,34 +221,42 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     }
 
     fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_whole(i64::MIN, i64::MAX);
         visitor.visit_i64(0)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_a(Kind::Boolean);
         visitor.visit_bool(false)
     }
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_whole(0, u64::MAX);
         visitor.visit_u64(0)
     }
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_whole(0, u32::MAX);
         visitor.visit_u64(0)
     }
 
     fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_whole(0, u16::MAX);
         visitor.visit_u64(0)
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_a(Kind::Number);
         visitor.visit_f64(0.0)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_a(Kind::Text);
         visitor.visit_str("")
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_a(Kind::Text);
         visitor.visit_str("")
     }
 
@@ -205,6 +265,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.is_a(Kind::List);
         let path = format!("{}[]", self.path);
         let element = Probe {
             path: &path,
@@ -219,6 +280,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
+        self.is_a(Kind::Section);
         visitor.visit_map(Fields {
             probe: self,
             rest: fields,
@@ -281,8 +343,6 @@ pub(super) fn join(section: &str, key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     #[derive(Deserialize)]

@@ -162,7 +162,8 @@ impl Postgres {
         ]
     }
 
-    fn password(&self) -> String {
+    /// The password of its role; empty if none is needed.
+    pub fn password(&self) -> String {
         let url = self.database.url();
         let authority = url.split_once("://").map_or("", |(_, rest)| rest);
         let user = authority.split('@').next().unwrap_or_default();

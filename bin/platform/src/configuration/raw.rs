@@ -11,7 +11,7 @@ use ziggurat_layers::{
 use ziggurat_services::{
     accounts::WallClock,
     platform::{Attempts, Limits},
-    program::{Secret, Surroundings, duration, file},
+    program::{Secret, Surroundings, duration, file, logs::RawLog},
     store::StateDatabase,
 };
 
@@ -34,6 +34,7 @@ pub(super) struct Raw {
     tokens: Option<RawTokens>,
     limits: Option<RawLimits>,
     rate_limit: Option<RawRateLimit>,
+    log: Option<RawLog>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -93,6 +94,10 @@ impl Raw {
         let mut problems = Problems(Vec::new());
         let server = self.server.unwrap_or_default();
         let data_folder = flags.path("data-dir").or(self.data_dir);
+        let log = self.log.unwrap_or_default();
+        for (key, problem) in log.problems() {
+            problems.note(key, &problem);
+        }
         let configuration = Configuration {
             server: server.check(flags, around, &mut problems),
             data_folder: around.path_or(data_folder, "platform"),
@@ -105,6 +110,7 @@ impl Raw {
                 .and_then(|limits| limits.max_body_bytes)
                 .unwrap_or(1 << 20),
             limits: self.limits.unwrap_or_default().check(),
+            log,
             tests: tests(flags, &mut problems),
         };
         if problems.0.is_empty() {

@@ -108,16 +108,54 @@ fn everything_that_is_wrong_with_a_configuration_is_said_at_once() {
         }
         assert!(!ran.stderr.contains("swordfish"), "{}", ran.stderr);
     }
-    home.configure("sever: {}\ntokens: {lifetime: 1h}\n");
+    home.configure("tokens: {lifetime: 1h}\n");
     let ran = home.ran(&["-check-config"]);
     assert_eq!(
-        (ran.code, &*ran.stdout),
-        (Some(0), "the configuration is good\n")
+        (ran.code, &*ran.stdout, &*ran.stderr),
+        (Some(0), "the configuration is good\n", "")
     );
+    home.configure("sever: {}\ntokens: {lifetime: 1h}\n");
+    for words in [&["-check-config"][..], &[]] {
+        let ran = home.ran(words);
+        assert_eq!(ran.code, Some(1), "{words:?}");
+        let expected = "ERROR: invalid configuration: unknown key 'sever' in ";
+        assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_configuration_of_the_manual_is_good() {
+    let manual = include_str!("../../README.md");
+    let mut seen = 0;
+    for block in manual.split("```yaml\n").skip(1) {
+        let home = Home::new();
+        home.configure(block.split("```").next().unwrap_or_default());
+        let ran = home.ran(&["-check-config"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{block}");
+        seen += 1;
+    }
+    assert_eq!(seen, 1);
+}
+
+#[test]
+fn the_log_is_json_and_as_detailed_as_the_variables_or_the_file_say() {
+    let mut home = Home::new();
+    home.configure("log: {format: json}\n");
+    let program = Program::start(&mut home.command(&["-addr", "127.0.0.1:0"]));
+    program.wait_for("listening on ");
+    let log = program.log();
+    for line in log.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert!(line["timestamp"].is_string(), "{line}");
+    }
+    drop(program);
+    home.configure("log: {level: 'off'}\n");
+    home.set("ZIGGURAT_LOG", "info");
+    let (program, _client) = home.serve();
     assert!(
-        ran.stderr.contains("warning: unknown key 'sever'"),
+        program.log().contains("INFO listening on"),
         "{}",
-        ran.stderr
+        program.log()
     );
 }
 

@@ -7,7 +7,7 @@ use ziggurat_services::{
     pg::database::{
         Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode, TargetSessionAttrs,
     },
-    program::Secret,
+    program::{Secret, password_file},
 };
 
 use super::{
@@ -247,10 +247,14 @@ fn password(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) ->
             .get("PGPASSWORD")
             .map(Secret::from)
     };
-    match password.or_else(variable) {
-        Some(password) => Password::Given(password.into()),
-        None => Password::PasswordFile,
+    if let Some(password) = password.or_else(variable) {
+        return Password::Given(password.into());
     }
+    let warning = password_file::warning(&reader.around.environment);
+    warning
+        .into_iter()
+        .for_each(|warning| reader.findings.warn(warning));
+    Password::PasswordFile
 }
 
 fn ssl_mode(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> SslMode {

@@ -156,8 +156,8 @@ fn point_out(value: &Value, known: &[&str], reader: &mut Reader<'_>, place: &Pla
     for key in keys.filter_map(Value::as_str) {
         if !known.contains(&key) {
             let key = place.key(key).to_string();
-            let warning = format!("unknown key '{}'", key.escape_debug());
-            reader.findings.warn(warning);
+            let sentence = format!("unknown key '{}'", key.escape_debug());
+            reader.findings.unknown_key(sentence);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt};
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(String);
 
-/// What is wrong with a value.
+/// A problem of a value, or of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     place: Place,
@@ -53,6 +53,9 @@ impl fmt::Display for Place {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.place == Place::default() {
+            return f.write_str(&self.message);
+        }
         write!(f, "{}: {}", self.place, self.message)
     }
 }
@@ -68,6 +71,11 @@ impl Findings {
                 message: message.into(),
             });
         }
+    }
+
+    /// Notes a key that means nothing; the sentence names it.
+    pub(super) fn unknown_key(&mut self, sentence: String) {
+        self.problem(&Place::default(), sentence);
     }
 
     /// Notes what a value will not do for, unless it will.
@@ -93,7 +101,10 @@ impl Findings {
 
     /// Notes what the operator should know.
     pub(super) fn warn(&mut self, warning: String) {
-        self.warnings.push(warning);
+        // Several databases have the same to say about the environment.
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
     }
 
     /// What is of no known kind, what will not do, and what is worth a word.

@@ -20,6 +20,10 @@ pub(crate) enum Command {
     Serve,
     /// Print the `OpenAPI` document.
     Describe,
+    /// Print the version.
+    Version,
+    /// Print what is wrong with the configuration.
+    Check,
     /// Create an API token.
     AddToken {
         note: Option<String>,
@@ -76,7 +80,7 @@ pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
         [] => None,
         [one] => Some(one),
         [one, two, ..] => {
-            return Err(Refusal::usage(format!(
+            return Err(Refusal::conflict(format!(
                 "{one} and {two} exclude each other"
             )));
         }
@@ -107,6 +111,8 @@ fn asked(
 ) -> Vec<&'static str> {
     [
         ("-openapi", description.openapi == Some(true)),
+        ("-version", description.version == Some(true)),
+        ("-check-config", description.check_config == Some(true)),
         ("-add-token", tokens.add_token == Some(true)),
         ("-list-tokens", tokens.list_tokens == Some(true)),
         // Also with an empty text: a script whose variable is empty shall not start a server.
@@ -154,7 +160,7 @@ fn belongs(
     for (name, is_there, commands) in details {
         if is_there && !chosen.is_some_and(|chosen| commands.contains(&chosen)) {
             let commands = commands.join(" or ");
-            return Err(Refusal::usage(format!("{name} goes with {commands}")));
+            return Err(Refusal::conflict(format!("{name} goes with {commands}")));
         }
     }
     Ok(())
@@ -164,6 +170,8 @@ fn administration(name: &str, tokens: TokenFlags, users: UserFlags) -> Command {
     let (username, password, note) = (users.username, users.password, users.user_note);
     match name {
         "-openapi" => Command::Describe,
+        "-version" => Command::Version,
+        "-check-config" => Command::Check,
         "-add-token" => Command::AddToken {
             note: tokens.token_note,
             database: tokens.token_database,

@@ -45,6 +45,9 @@ pub(crate) struct Overrides {
     pub(crate) auth: AuthFlags,
     #[command(flatten)]
     pub(crate) database: DatabaseFlags,
+    /// The connection URL that stands behind the flags.
+    #[arg(skip)]
+    pub(crate) database_url: Option<Secret>,
 }
 
 /// How clients reach the server.
@@ -105,7 +108,7 @@ pub(crate) struct DatabaseFlags {
     #[arg(long = "db-target-session-attrs", value_name = "which")]
     pub(crate) target_session_attrs: Option<String>,
     /// Port (default 5432) \[`ZIGGURAT_DB_PORT`, `PGPORT`\]
-    #[arg(long = "db-port", value_name = "port")]
+    #[arg(long = "db-port", value_name = "port", value_parser = port)]
     pub(crate) port: Option<u16>,
     /// Database in PostgreSQL (default postgres) \[`ZIGGURAT_DB_NAME`, `PGDATABASE`\]
     #[arg(long = "db-name", value_name = "name")]
@@ -139,6 +142,12 @@ pub(super) struct DescriptionFlags {
     /// Print what the HTTP server offers beside MCP, as an OpenAPI document
     #[arg(long)]
     pub(super) openapi: Option<bool>,
+    /// Print the version
+    #[arg(long)]
+    pub(super) version: Option<bool>,
+    /// Print everything that is wrong with the configuration, and end with 0 or 1
+    #[arg(long)]
+    pub(super) check_config: Option<bool>,
 }
 
 /// Administration of API tokens.
@@ -239,6 +248,11 @@ fn boolean(text: &str) -> Result<bool, &'static str> {
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
         _ => Err("expected true or false"),
     }
+}
+
+fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a whole number from 0 to 65535")
 }
 
 fn secret() -> ValueParser {

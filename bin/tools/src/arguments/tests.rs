@@ -86,16 +86,6 @@ fn what_is_no_flag_or_no_value_is_refused_with_the_usage() {
         (&["---http"], "bad flag syntax: ---http"),
         (&["-htpp", "serve"], "unexpected argument '-htpp'"),
         (&["-htpp", "-help"], "unexpected argument '-htpp'"),
-        (
-            &["-add-token", "-list-users"],
-            "-add-token and -list-users exclude each other",
-        ),
-        (&["-token-note", "x"], "-token-note goes with -add-token"),
-        (
-            &["-list-users", "-password", "x"],
-            "-password goes with -add-user or -update-user",
-        ),
-        (&["-username", "x"], "-username goes with -add-user"),
     ] {
         let refusal = refused(words);
         assert_eq!(refusal.exit_code(), 2, "{words:?}");
@@ -103,6 +93,33 @@ fn what_is_no_flag_or_no_value_is_refused_with_the_usage() {
         assert!(text.starts_with("Error: "), "{text}");
         assert!(text.contains(message), "{message}: {text}");
         assert!(text.contains("-token-file <path>"), "no usage: {text}");
+    }
+}
+
+#[test]
+fn flags_that_do_not_go_together_are_refused_with_a_hint() {
+    for (words, message) in [
+        (
+            &["-add-token", "-list-users"][..],
+            "-add-token and -list-users exclude each other",
+        ),
+        (&["-token-note", "x"], "-token-note goes with -add-token"),
+        (
+            &["-list-users", "-password", "x"],
+            "-password goes with -add-user or -update-user",
+        ),
+        (
+            &["-username", "x"],
+            "-username goes with -add-user or -update-user or -delete-user or -enable-user or \
+             -disable-user",
+        ),
+    ] {
+        let refusal = refused(words);
+        assert_eq!(refusal.exit_code(), 2, "{words:?}");
+        assert_eq!(
+            refusal.to_string(),
+            format!("Error: {message}\nRun 'ziggurat-tools -help' for the flags there are.\n")
+        );
     }
 }
 
@@ -131,7 +148,7 @@ fn the_usage_names_every_flag_once_with_a_line_of_its_own() {
     let usage = usage();
     let clap = clap();
     let flags: Vec<_> = clap.get_arguments().collect();
-    assert_eq!(flags.len(), 42);
+    assert_eq!(flags.len(), 44);
     for arg in flags {
         let flag = format!("\n  -{} ", arg.get_long().expect("a name"));
         assert_eq!(usage.matches(&flag).count(), 1, "{flag}");

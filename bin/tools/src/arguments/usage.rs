@@ -13,10 +13,12 @@ const WIDTH: usize = 100;
 const HEAD: &str = "\
 ziggurat-tools: an MCP server for PostgreSQL.
 
-Usage: ziggurat-tools [flags]
+Usage: ziggurat-tools [flags] [postgres://user@host:port/database]
 
 Flags are written -flag or --flag, values -flag value or -flag=value. What the command line does
-not say is taken from the environment [in brackets], then from the configuration file.
+not say is taken from the environment [in brackets], then from the configuration file. With a
+connection URL behind the flags the server has that database alone, and talks over standard input
+and output unless -http is given; DATABASE_URL holds one for when nothing else names a database.
 ";
 
 const TAIL: &str = "
@@ -25,11 +27,14 @@ ziggurat-tools.example.yaml names every key. In the environment, ZIGGURAT_DB_1_N
 ZIGGURAT_DB_1_HOST, ZIGGURAT_DB_1_USER and so on describe several databases, and
 ZIGGURAT_MCP_LOG_LEVEL (debug, info, warn, error), ZIGGURAT_DB_LOG_LEVEL and
 ZIGGURAT_LLM_LOG_LEVEL (none, info, debug, trace) say how much is logged to standard error.
+ZIGGURAT_LOG (a level, or a list such as info,ziggurat::database=debug) comes before them, and
+ZIGGURAT_LOG_FORMAT is text or json.
 
 Examples:
 
-  A client that starts the server itself, and talks to it over standard input and output:
-    ziggurat-tools -db-host localhost -db-name shop -db-user reader
+  A client that starts the server itself, and talks to it over standard input and output; the
+  password is in PGPASSWORD or in the password file:
+    ziggurat-tools postgres://reader@localhost/shop
 
   HTTP for yourself, on this machine only:
     ziggurat-tools -http -addr 127.0.0.1:8080 -no-auth -db-name shop -db-user reader

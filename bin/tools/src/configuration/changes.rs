@@ -47,6 +47,7 @@ impl Changes {
             ("limits", one.limits == two.limits),
             ("mcp", one.protocol == two.protocol),
             ("state", one.state == two.state),
+            ("log", one.logs == two.logs),
             ("secret_file", one.secret_file == two.secret_file),
             (
                 "custom_definitions_path",

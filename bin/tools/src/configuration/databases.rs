@@ -5,46 +5,105 @@ mod check;
 mod raw;
 #[cfg(test)]
 mod tests;
+mod url;
 
 use std::{collections::HashSet, sync::Arc};
 
-use ziggurat_services::{databases::Configured, pg::database::Database};
+use ziggurat_services::{databases::Configured, pg::database::Database, program::password_file};
 
 pub(super) use self::raw::RawDatabase;
+pub(crate) use self::url::{InvalidUrl, is_url};
 use super::{Invalid, Surroundings, environment::Reader};
-use crate::arguments::DatabaseFlags;
+use crate::arguments::Overrides;
 
 /// What the variables of databases start with.
 const PREFIX: &str = "ZIGGURAT_DB_";
 
-/// The name of the database nobody gave one.
+/// The name of a database that has no other.
 const UNNAMED: &str = "default";
+
+const PASSWORD_SHOWS: &str = "the password in the connection URL can be read by every account of \
+    this machine; set PGPASSWORD or DATABASE_URL, or use the password file instead";
 
 /// A database that can be connected to, and the users it is there for.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// How to connect to it, and what may be done there.
     pub(crate) database: Arc<Database>,
-    /// Nobody in the list is no restriction.
+    /// An empty list is no restriction.
     pub(crate) users: Vec<String>,
     /// The clients of an issuer it is there for.
     pub(crate) clients: Vec<String>,
 }
 
 /// Puts together what the file, the environment and the command line say, each before the last.
-pub(super) fn overlay(list: &mut Vec<RawDatabase>, reader: &mut Reader<'_>, flags: &DatabaseFlags) {
+///
+/// # Errors
+/// Fails on a connection URL that is malformed, or given beside other databases.
+pub(super) fn overlay(
+    list: &mut Vec<RawDatabase>,
+    reader: &mut Reader<'_>,
+    overrides: &Overrides,
+) -> Result<(), Invalid> {
     numbered(list, reader);
-    let user = [reader.text("ZIGGURAT_DB_USER"), reader.text("PGUSER")];
-    let is_described = user.iter().any(Option::is_some) || raw::are_any(flags);
-    if list.is_empty() && is_described {
-        list.push(RawDatabase::named(UNNAMED));
+    let flags = &overrides.database;
+    if let Some(url) = url(list, reader, overrides)? {
+        list.push(url);
+    } else {
+        let user = [reader.text("ZIGGURAT_DB_USER"), reader.text("PGUSER")];
+        let is_described = user.iter().any(Option::is_some) || raw::are_any(flags);
+        if list.is_empty() && is_described {
+            list.push(RawDatabase::named(UNNAMED));
+        }
+        // Only for the first: the others would all be made the same.
+        if let Some(first) = list.first_mut() {
+            first.overlay(reader, PREFIX);
+            first.overlay_flags(flags);
+            first.fill(reader);
+        }
     }
-    // Only for the first: the others would all be made the same.
-    if let Some(first) = list.first_mut() {
-        first.overlay(reader, PREFIX);
-        first.overlay_flags(flags);
-        first.fill(reader);
+    for entry in list {
+        entry.fill_password(reader);
     }
+    Ok(())
+}
+
+/// The database of the connection URL on the command line, or else of `DATABASE_URL` where
+/// nothing of ours names a database.
+fn url(
+    list: &[RawDatabase],
+    reader: &mut Reader<'_>,
+    overrides: &Overrides,
+) -> Result<Option<RawDatabase>, Invalid> {
+    let is_named = !list.is_empty() || raw::are_any(&overrides.database);
+    let url = match &overrides.database_url {
+        Some(_) if is_named => return Err(Invalid::UrlAndDatabases),
+        Some(url) => {
+            let url = url::read(url.expose()).map_err(Invalid::Url)?;
+            if !url.lacks_password() {
+                reader.warn(PASSWORD_SHOWS.to_owned());
+            }
+            url
+        }
+        None => {
+            let named = ["USER", "HOST", "HOSTS", "NAME"]
+                .map(|field| reader.text(&format!("{PREFIX}{field}")));
+            let url = reader.text("DATABASE_URL");
+            let Some(url) = url.filter(|_| !is_named && named.iter().all(Option::is_none)) else {
+                return Ok(None);
+            };
+            if !is_url(&url) {
+                reader.warn("DATABASE_URL is ignored: it is no postgres:// URL".to_owned());
+                return Ok(None);
+            }
+            url::read(&url).map_err(Invalid::DatabaseUrl)?
+        }
+    };
+    let mut entry = RawDatabase::named(url.database.as_deref().unwrap_or(UNNAMED));
+    entry.overlay(reader, PREFIX);
+    entry.overlay_url(url);
+    entry.fill_url(reader);
+    Ok(Some(entry))
 }
 
 /// Adds the databases of numbered variables, or corrects those of the file with their names.
@@ -68,22 +127,43 @@ fn numbered(list: &mut Vec<RawDatabase>, reader: &mut Reader<'_>) {
 }
 
 /// Checks every database, and all together.
-pub(super) fn check(list: Vec<RawDatabase>, around: &Surroundings) -> Result<Vec<Entry>, Invalid> {
+///
+/// # Errors
+/// Fails with everything that is wrong.
+pub(super) fn check(
+    list: Vec<RawDatabase>,
+    around: &Surroundings,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<Entry>, Vec<Invalid>> {
+    if list.iter().any(RawDatabase::lacks_password) {
+        let warning = password_file::warning(&around.environment);
+        warning.into_iter().for_each(|warning| reader.warn(warning));
+    }
+    let (mut entries, mut problems) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
-    for (index, raw) in list.iter().enumerate() {
-        let name = raw.name().ok_or(Invalid::NoName(index))?;
-        if !names.insert(name) {
-            return Err(Invalid::DuplicateName(name.to_owned()));
+    for (index, raw) in list.into_iter().enumerate() {
+        match raw.name().map(str::to_owned) {
+            None => problems.push(Invalid::NoName(index)),
+            Some(name) if !names.insert(name.clone()) => {
+                problems.push(Invalid::DuplicateName(name));
+            }
+            Some(_) => match raw.check(around) {
+                Ok(entry) => entries.push(entry),
+                Err(problem) => problems.push(problem),
+            },
         }
     }
-    let entries = list.into_iter().map(|raw| raw.check(around));
-    entries.collect()
+    if problems.is_empty() {
+        Ok(entries)
+    } else {
+        Err(problems)
+    }
 }
 
 // === impl Entry ===
 
 impl Entry {
-    /// Whether both describe the same database for the same users, passwords included.
+    /// Tells whether both describe the same database for the same users, passwords included.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.users == other.users
             && self.clients == other.clients

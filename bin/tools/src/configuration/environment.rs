@@ -124,7 +124,8 @@ impl<'a> Reader<'a> {
         self.warnings
     }
 
-    fn get(&mut self, name: &str) -> Option<&'a str> {
+    /// The value of a variable, unless it is empty.
+    pub(super) fn get(&mut self, name: &str) -> Option<&'a str> {
         self.asked.insert(name.to_owned());
         self.environment.get(name)
     }

@@ -87,6 +87,18 @@ impl Case {
         warnings.map(|text| text.replace(&folder, "")).collect()
     }
 
+    /// Everything that is wrong, without the folder of the test.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let folder = format!("{}/", self.folder().display());
+        match self.load() {
+            Err(LoadError::Invalid(problems)) => problems
+                .iter()
+                .map(|problem| problem.replace(&folder, ""))
+                .collect(),
+            other => panic!("no problems: {other:?}"),
+        }
+    }
+
     /// The message of the failure, without the folder of the test.
     pub(super) fn error(&self) -> String {
         let error = self.load().expect_err("a bad configuration");

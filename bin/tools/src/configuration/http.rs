@@ -82,6 +82,11 @@ impl RawHttp {
         set(&mut tls.chain_file, flags.chain.clone());
     }
 
+    /// Serves standard input and output, whatever the environment and the file say.
+    pub(super) fn turn_off(&mut self) {
+        (self.enabled, self.tls) = (Some(false), None);
+    }
+
     /// Checks the section, also if HTTP is not wanted now.
     pub(super) fn check(self, around: &Surroundings) -> Result<Option<Http>, Invalid> {
         let default = Http::default();

@@ -1,7 +1,11 @@
-//! What is wrong with a configuration that can be read.
+//! Problems of a configuration that can be read.
+
+use std::{error::Error as _, fmt::Write as _, iter};
 
 use thiserror::Error;
 use ziggurat_services::pg::database::InvalidDatabase;
+
+use super::databases::InvalidUrl;
 
 /// Why a configuration will not do. The first words are fixed by the specification.
 #[derive(Debug, Error)]
@@ -10,6 +14,15 @@ pub(crate) enum Invalid {
     /// HTTPS without HTTP.
     #[error("TLS requires HTTP mode to be enabled")]
     TlsWithoutHttp,
+    /// A connection URL beside other databases.
+    #[error("a connection URL and configured databases exclude each other")]
+    UrlAndDatabases,
+    /// A connection URL on the command line that will not do.
+    #[error("invalid connection URL: {0}")]
+    Url(InvalidUrl),
+    /// And one in the environment.
+    #[error("DATABASE_URL: invalid connection URL: {0}")]
+    DatabaseUrl(InvalidUrl),
     /// A database without a name.
     #[error("database at index {0}: name is required")]
     NoName(usize),
@@ -42,6 +55,34 @@ pub(crate) enum Invalid {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+/// Collects what is wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(pub(super) Vec<Invalid>);
+
+/// The message of a problem with its causes.
+pub(super) fn with_sources(problem: &Invalid) -> String {
+    let mut text = problem.to_string();
+    let sources = iter::successors(problem.source(), |&error| error.source());
+    for source in sources {
+        let _ = write!(text, ": {source}");
+    }
+    text
+}
+
+// === impl Problems ===
+
+impl Problems {
+    /// Notes a problem, or gives back what is good.
+    pub(super) fn take<T>(&mut self, checked: Result<T, Invalid>) -> Option<T> {
+        self.take_all(checked.map_err(|problem| vec![problem]))
+    }
+
+    /// Notes several problems.
+    pub(super) fn take_all<T>(&mut self, checked: Result<T, Vec<Invalid>>) -> Option<T> {
+        checked.map_err(|problems| self.0.extend(problems)).ok()
+    }
 }
 
 // === impl Invalid ===

@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use ziggurat_services::{mcp::custom::Definitions, serve};
 
 use super::{Configuration, http::Tls};
+
+/// The first words about custom definitions that are no good.
+pub(crate) const CUSTOM_DEFINITIONS: &str = "Failed to load custom definitions";
 
 /// A file that is not there, and the server cannot do without. The words are those of the specification.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -49,9 +53,30 @@ impl Configuration {
         }
         Ok(())
     }
+
+    /// The problems of the files it names: those that are missing, and certificates and custom
+    /// definitions that are no good.
+    pub(crate) fn check_named_files(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let tls = self.http.as_ref().and_then(|http| http.tls.as_ref());
+        if let Err(error) = self.check_files() {
+            problems.push(error.to_string());
+        } else if let Some(Tls { cert, key, chain }) = tls
+            && let Err(error) = serve::Tls::from_files(cert, key, chain.as_deref())
+        {
+            problems.push(format!("{:#}", anyhow::Error::from(error)));
+        }
+        if let Some(path) = &self.custom_definitions
+            && let Err(error) = Definitions::load(path)
+        {
+            let error = anyhow::Error::from(error);
+            problems.push(format!("{:#}", error.context(CUSTOM_DEFINITIONS)));
+        }
+        problems
+    }
 }
 
-/// Whether there is such a file, or a thing that may be read like one.
+/// Tells whether there is such a file, or a thing that may be read like one.
 fn exists(path: &Path, error: fn(PathBuf) -> CannotStart) -> Result<(), CannotStart> {
     if path.exists() && !path.is_dir() {
         Ok(())

@@ -180,18 +180,74 @@ fn the_transport_is_chosen_by_words_for_yes() {
 }
 
 #[test]
-fn an_unknown_key_is_a_warning() {
+fn an_unknown_key_ends_the_start_with_every_problem_on_a_line() {
     let home = Home::new();
-    home.configure("http: {adress: ':1'}\nfrobnicate: {deep: 1}\n");
-    let (program, client) = home.serve(&["-no-auth"]);
-    assert_eq!(client.get("/health").status, 200);
-    let line = program.wait_for("'http.adress'");
-    assert!(
-        line.contains("WARN unknown key 'http.adress' in "),
-        "{line}"
+    home.configure("http: {adress: ':1'}\nfrobnicate: {deep: 1}\ndatabases: [{name: a}]\n");
+    let path = home.file("ziggurat-tools.yaml");
+    let path = path.display();
+    let expected = [
+        format!("unknown key 'http.adress' in {path} (did you mean 'http.address'?)"),
+        format!("unknown key 'frobnicate' in {path}"),
+        "database 'a': user is required (set user, or ZIGGURAT_DB_USER or -db-user for the first \
+         one)"
+            .to_owned(),
+    ];
+    let ran = home.ran(&["-http", "-no-auth"], "");
+    assert_eq!((ran.code, &*ran.stdout), (Some(1), ""));
+    let lines = expected
+        .iter()
+        .map(|line| format!("ERROR: invalid configuration: {line}\n"));
+    assert_eq!(ran.stderr, lines.collect::<String>());
+    let ran = home.ran(&["-check-config"], "");
+    assert_eq!((ran.code, &*ran.stderr), (Some(1), ""));
+    assert_eq!(ran.stdout, expected.join("\n") + "\n");
+}
+
+#[test]
+fn a_check_looks_at_the_files_that_are_named_and_opens_nothing() {
+    let home = Home::new();
+    home.configure("databases: [{name: a, user: b, host: 192.0.2.1}]");
+    let ran = home.ran(&["-check-config"], "");
+    assert_eq!(
+        (ran.code, &*ran.stdout, &*ran.stderr),
+        (Some(0), "the configuration is good\n", "")
     );
-    assert!(line.contains("did you mean 'http.address'?"), "{line}");
-    program.wait_for("unknown key 'frobnicate' in ");
+    let broken = "-----BEGIN CERTIFICATE----\nMIIB\n-----END CERTIFICATE-----\n";
+    fs::write(home.file("broken.pem"), broken).expect("written");
+    fs::write(home.file("custom.yaml"), "tools: [{name: 1}]").expect("written");
+    let at = |name: &str| home.file(name).display().to_string();
+    home.configure(&format!(
+        "http:\n  enabled: true\n  auth: {{enabled: false}}\n  tls: {{enabled: true, cert_file: {0}, \
+         key_file: {0}}}\ncustom_definitions_path: {1}\n",
+        at("broken.pem"),
+        at("custom.yaml"),
+    ));
+    let ran = home.ran(&["-check-config"], "");
+    assert_eq!((ran.code, &*ran.stderr), (Some(1), ""));
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    let [tls, custom] = lines[..] else {
+        panic!("two problems: {lines:?}");
+    };
+    let expected = format!(
+        "{} is not well-formed PEM: a line that begins like -----BEGIN …----- does not end with \
+         five dashes",
+        at("broken.pem")
+    );
+    assert_eq!(tls, expected);
+    assert!(
+        custom.starts_with("Failed to load custom definitions: "),
+        "{custom}"
+    );
+}
+
+#[test]
+fn the_version_is_one_line() {
+    let ran = Ran::from(Home::new().bare(&["-version"]).output().expect("built"));
+    let expected = concat!("ziggurat-tools ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(
+        (ran.code, &*ran.stdout, &*ran.stderr),
+        (Some(0), expected, "")
+    );
 }
 
 #[test]

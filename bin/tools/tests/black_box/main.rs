@@ -5,6 +5,7 @@ mod bearer;
 mod cancelling;
 mod configuration;
 mod confirmations;
+mod connection_url;
 mod custom;
 mod databases;
 mod embedding;

@@ -54,22 +54,23 @@ fn a_file_that_cannot_be_read_is_told_from_one_that_is_no_yaml() {
 }
 
 #[test]
-fn unknown_keys_are_pointed_out_with_their_places() {
+fn unknown_keys_are_problems_with_their_places() {
     let pipelines = PIPELINE
         .replace("name: docs", "name: docs\n  descripton: x\n  llm_headers: {X-Any: y}")
         .replace("table: documents", "table: a, filter: {conditions: [{column: b, operator: '=', value: [c, d], valu: 2}], logik: or}")
         .replace("database: docs", "database: docs, hsots: []");
     let text = format!("srever: {{}}\nserver: {{prot: 1}}\npipelines:{pipelines}");
+    let expected = [
+        "unknown key 'srever' in test.yaml (did you mean 'server'?)",
+        "unknown key 'server.prot' in test.yaml (did you mean 'server.port'?)",
+        "unknown key 'pipelines[0].descripton' in test.yaml (did you mean 'pipelines[0].description'?)",
+        "unknown key 'pipelines[0].database.hsots' in test.yaml (did you mean 'pipelines[0].database.hosts'?)",
+        "unknown key 'pipelines[0].tables[0].filter.logik'",
+        "unknown key 'pipelines[0].tables[0].filter.conditions[0].valu'",
+    ];
     assert_eq!(
-        Case::new(&text).warnings(),
-        [
-            "unknown key 'srever' in test.yaml (did you mean 'server'?)",
-            "unknown key 'server.prot' in test.yaml (did you mean 'server.port'?)",
-            "unknown key 'pipelines[0].descripton' in test.yaml (did you mean 'pipelines[0].description'?)",
-            "unknown key 'pipelines[0].database.hsots' in test.yaml (did you mean 'pipelines[0].database.hosts'?)",
-            "unknown key 'pipelines[0].tables[0].filter.logik'",
-            "unknown key 'pipelines[0].tables[0].filter.conditions[0].valu'",
-        ]
+        Case::new(&text).error(),
+        format!("invalid configuration: {}", expected.join("; "))
     );
     assert_eq!(Case::changed(&[]).warnings(), [""; 0]);
 }

@@ -87,7 +87,7 @@ fn a_value_of_no_known_kind_is_as_bad_as_no_yaml() {
         (
             "name: docs",
             "name: [docs]",
-            "pipelines[0].name: invalid type: sequence",
+            "pipelines[0].name: must be a text",
         ),
         ("name: docs", "name: 'docs", ""),
     ] {

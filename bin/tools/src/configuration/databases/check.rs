@@ -42,8 +42,7 @@ impl RawDatabase {
             target_session_attrs: target(name, self.target_session_attrs)?,
             host: said(self.host).unwrap_or(default.host),
             database: said(self.database).unwrap_or(default.database),
-            // An empty one stands for the password file. PGPASSWORD is for the first entry and
-            // has been taken there: for the others it would be somebody else's.
+            // An empty one stands for the password file.
             password: self.password.unwrap_or_default().expose().to_owned().into(),
             ssl_mode: ssl_mode(name, self.sslmode)?.unwrap_or(default.ssl_mode),
             ssl_root_cert: around.path(self.sslrootcert),

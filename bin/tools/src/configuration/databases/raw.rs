@@ -146,7 +146,51 @@ impl RawDatabase {
         set(&mut self.sslrootcert, flags.sslrootcert);
     }
 
-    /// Lets the variables of libpq fill what nobody has changed.
+    /// Takes what a connection URL says.
+    pub(super) fn overlay_url(&mut self, url: Self) {
+        self.take_hosts(url.host, url.hosts_text);
+        set(&mut self.port, url.port);
+        set(&mut self.database, url.database);
+        set(&mut self.user, url.user);
+        set(&mut self.password, url.password);
+        set(&mut self.target_session_attrs, url.target_session_attrs);
+        set(&mut self.sslmode, url.sslmode);
+        set(&mut self.sslcert, url.sslcert);
+        set(&mut self.sslkey, url.sslkey);
+        set(&mut self.sslrootcert, url.sslrootcert);
+        set(&mut self.application_name, url.application_name);
+        set(&mut self.connect_timeout, url.connect_timeout);
+    }
+
+    /// Fills what a connection URL left open, as libpq does: from its variables, then with the
+    /// name of the account, which is also the name of the database.
+    pub(super) fn fill_url(&mut self, reader: &mut Reader<'_>) {
+        if !self.has_hosts() {
+            absent(&mut self.host, reader.text("PGHOST"));
+            if self.port.is_none() {
+                self.port = reader.integer("PGPORT");
+            }
+        }
+        absent(&mut self.user, reader.text("PGUSER"));
+        absent(&mut self.user, reader.text("USER"));
+        absent(&mut self.database, reader.text("PGDATABASE"));
+        absent(&mut self.database, self.user.clone());
+        absent(&mut self.sslmode, reader.text("PGSSLMODE"));
+    }
+
+    /// Takes the password of the environment if there is no other.
+    pub(super) fn fill_password(&mut self, reader: &mut Reader<'_>) {
+        let password = reader.secret("PGPASSWORD");
+        if self.lacks_password() {
+            set(&mut self.password, password);
+        }
+    }
+
+    pub(super) fn lacks_password(&self) -> bool {
+        self.password.as_ref().is_none_or(Secret::is_empty)
+    }
+
+    /// Fills defaults from the variables of libpq.
     pub(super) fn fill(&mut self, reader: &mut Reader<'_>) {
         let default = Settings::default();
         let (host, port) = (reader.text("PGHOST"), reader.integer("PGPORT"));
@@ -163,10 +207,6 @@ impl RawDatabase {
         );
         fill(&mut self.sslmode, reader.text("PGSSLMODE"), "prefer");
         fill(&mut self.user, reader.text("PGUSER"), "");
-        let password = reader.secret("PGPASSWORD");
-        if self.password.as_ref().is_none_or(Secret::is_empty) {
-            set(&mut self.password, password);
-        }
     }
 
     /// Takes one host or several, each in place of the other.
@@ -183,7 +223,7 @@ impl RawDatabase {
     }
 }
 
-/// Whether the command line describes a database.
+/// Tells whether the command line describes a database.
 pub(super) fn are_any(flags: &DatabaseFlags) -> bool {
     let DatabaseFlags {
         host,
@@ -205,6 +245,13 @@ pub(super) fn are_any(flags: &DatabaseFlags) -> bool {
             .any(|path| path.is_some())
         || port.is_some()
         || password.is_some()
+}
+
+/// Sets a field that says nothing.
+fn absent(field: &mut Option<String>, value: Option<String>) {
+    if field.as_deref().is_none_or(str::is_empty) {
+        set(field, value);
+    }
 }
 
 fn fill(field: &mut Option<String>, value: Option<String>, default: &str) {

@@ -93,19 +93,24 @@ fn a_file_that_was_asked_for_has_to_be_there_and_to_be_yaml() {
 
     for (text, reason) in [
         ("http: [", "did not find expected node content"),
-        (
-            "http: {address: [1]}",
-            "http.address: invalid type: sequence, expected a string at line 1",
-        ),
+        ("http: {address: [1]}", "http.address: must be a text"),
         (
             "http:\n  enabled: maybe",
-            "http.enabled: invalid type: string \"maybe\", expected a boolean at line 2",
+            "http.enabled: must be true or false",
         ),
-        ("- a", "invalid type: sequence, expected"),
-        ("just words", "invalid type: string"),
+        ("- a", "the file: must be a section with keys of its own"),
+        (
+            "just words",
+            "the file: must be a section with keys of its own",
+        ),
+        (
+            "databases: [{port: many, hosts: x}]",
+            "databases[0].port: must be a whole number from 0 to 65535; databases[0].hosts: must be \
+             a list",
+        ),
         (
             "databases: [{port: 65536}]",
-            "databases[0].port: invalid value: integer `65536`, expected u16",
+            "databases[0].port: must be a whole number from 0 to 65535",
         ),
         ("http: {}\nhttp: {}", "duplicate"),
         ("a: 1\n---\nb: 2", "more than one document"),
@@ -164,7 +169,7 @@ fn a_boolean_that_is_left_out_keeps_its_default() {
 }
 
 #[test]
-fn unknown_keys_are_pointed_out_with_what_was_meant() {
+fn unknown_keys_are_errors_that_say_what_was_meant() {
     let text = "
 http:
   adress: ':1'
@@ -178,7 +183,7 @@ zebra: 1
 ";
     let case = Case::new().file(text);
     assert_eq!(
-        case.warnings(),
+        case.problems(),
         [
             "unknown key 'http.adress' in test.yaml (did you mean 'http.address'?)",
             "unknown key 'http.auth.token_flie' in test.yaml (did you mean 'http.auth.token_file'?)",
@@ -190,11 +195,54 @@ zebra: 1
             "unknown key 'zebra' in test.yaml",
         ]
     );
-    assert!(
-        !case.configuration().databases[1]
-            .database
-            .settings()
-            .allow_writes
+}
+
+#[test]
+fn a_required_key_that_is_misspelt_is_named_beside_what_is_missing() {
+    let case = Case::new().file("databases: [{name: a, usr: b, sslmod: require}]\nlimts: {}");
+    let problems = case.problems();
+    assert_eq!(
+        problems[..3],
+        [
+            "unknown key 'databases[0].usr' in test.yaml (did you mean 'databases[0].user'?)",
+            "unknown key 'databases[0].sslmod' in test.yaml (did you mean 'databases[0].sslmode'?)",
+            "unknown key 'limts' in test.yaml (did you mean 'limits'?)",
+        ]
+    );
+    assert!(problems[3].starts_with("database 'a': user is required "));
+}
+
+#[test]
+fn every_section_that_will_not_do_is_named() {
+    let case = Case::new().file(
+        "{http: {address: '8080'}, llm: {provider: x}, log: {level: loud, format: xml},
+          databases: [{name: a}, {user: b}, {name: c, user: d, sslmode: on}]}",
+    );
+    let problems = case.problems();
+    let starts = [
+        "http.address: ",
+        "database 'a': user is required",
+        "database at index 1: name is required",
+        "database 'c': sslmode 'on' is none of",
+        "llm.provider: ",
+        "log.level: is none of",
+    ];
+    assert_eq!(problems.len(), starts.len(), "{problems:?}");
+    for (problem, start) in problems.iter().zip(starts) {
+        assert!(problem.starts_with(start), "{problem}");
+    }
+}
+
+#[test]
+fn keys_that_only_the_reference_has_are_warnings() {
+    let case = Case::new()
+        .file("trace_file: t\ndatabases: [{name: a, user: b, pool_health_check_period: 1m}]");
+    assert_eq!(
+        case.warnings(),
+        [
+            "the key 'trace_file' in test.yaml has no meaning here",
+            "the key 'databases[0].pool_health_check_period' in test.yaml has no meaning here"
+        ]
     );
 }
 
@@ -204,15 +252,15 @@ fn a_file_of_unknown_keys_does_not_flood_the_log() {
     for number in 0..1000 {
         let _ = writeln!(text, "strange{number}: 1");
     }
-    let warnings = Case::new().file(&text).warnings();
-    assert_eq!(warnings.len(), 21);
-    assert_eq!(warnings[20], "980 more unknown keys in test.yaml");
+    let problems = Case::new().file(&text).problems();
+    assert_eq!(problems.len(), 21);
+    assert_eq!(problems[20], "980 more unknown keys in test.yaml");
 }
 
 #[test]
 fn a_key_cannot_forge_lines_of_the_log() {
-    let warnings = Case::new().file("\"a\\nERROR: b\": 1").warnings();
-    assert_eq!(warnings, ["unknown key 'a\\nERROR: b' in test.yaml"]);
+    let problems = Case::new().file("\"a\\nERROR: b\": 1").problems();
+    assert_eq!(problems, ["unknown key 'a\\nERROR: b' in test.yaml"]);
 }
 
 /// Nine levels of ten aliases each.

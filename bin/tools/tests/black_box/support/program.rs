@@ -133,11 +133,27 @@ impl Home {
         Program::listening(command.args(arguments))
     }
 
-    /// Starts a server on standard input and output.
-    pub(crate) fn talk(&self, arguments: &[&str]) -> (Program, Talk) {
-        let mut command = self.command(arguments);
+    /// Runs the program with the files of this folder and these words behind them.
+    pub(crate) fn ran_before(&self, words: &[&str]) -> Ran {
+        let output = self.command(&[]).args(words).output();
+        Ran::from(output.expect("built"))
+    }
+
+    /// Starts a server with nothing but these arguments on standard input and output.
+    pub(crate) fn talk_bare(&self, arguments: &[&str]) -> (Program, Talk) {
+        let mut command = self.bare(arguments);
+        Self::talking(&mut command)
+    }
+
+    /// Starts a server of any kind on standard input and output.
+    pub(crate) fn talking(command: &mut Command) -> (Program, Talk) {
         let mut program = Program::start(command.stdin(Stdio::piped()));
         let (stdin, stdout) = program.pipes();
         (program, Talk::new(stdin, stdout))
+    }
+
+    /// Starts a server on standard input and output.
+    pub(crate) fn talk(&self, arguments: &[&str]) -> (Program, Talk) {
+        Self::talking(&mut self.command(arguments))
     }
 }

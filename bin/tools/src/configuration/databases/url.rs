@@ -1,0 +1,269 @@
+//! The connection URL of an operator, on the command line or in `DATABASE_URL`.
+//!
+//! It is read by the rules of libpq, and may name sockets and files, unlike the URL of a caller.
+//! A URL that can be read in two ways is refused: the oddity is often a password that was not
+//! encoded. No error shows any part of the URL.
+
+use std::path::PathBuf;
+
+use sqlx::postgres::PgSslMode;
+use thiserror::Error;
+
+use super::raw::RawDatabase;
+use crate::configuration::Secret;
+
+/// Why a connection URL is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum InvalidUrl {
+    #[error("it has to start with postgres:// or postgresql://")]
+    Scheme,
+    #[error("it has a line break or another control character")]
+    Control,
+    #[error("it has more than one '@': write %40 for an '@' in the user name or the password")]
+    At,
+    #[error("a '%' is not followed by two hexadecimal digits: write %25 for a '%'")]
+    Percent,
+    #[error("a host or its port is malformed: write host:port, with brackets for IPv6")]
+    Host,
+    #[error("a parameter has no value: write name=value, with & in between")]
+    Pair,
+    #[error(
+        "a parameter is not supported; these are: host, hostaddr, port, user, password, dbname, \
+         sslmode, sslcert, sslkey, sslrootcert, target_session_attrs, application_name and \
+         connect_timeout"
+    )]
+    Parameter,
+    #[error("the value of {0} will not do")]
+    Value(&'static str),
+    #[error("channel_binding=require is not supported; leave it out")]
+    ChannelBinding,
+}
+
+/// Tells whether a word is meant as a connection URL.
+pub(crate) fn is_url(word: &str) -> bool {
+    scheme(word).is_some()
+}
+
+/// Reads a connection URL.
+///
+/// # Errors
+/// Fails on a URL that is malformed, or says more than is supported.
+pub(super) fn read(url: &str) -> Result<RawDatabase, InvalidUrl> {
+    let rest = scheme(url).ok_or(InvalidUrl::Scheme)?;
+    if rest.contains(char::is_control) {
+        return Err(InvalidUrl::Control);
+    }
+    let (authority, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    // An '@' in the path is the end of a password with a '/' or '?' in it.
+    if path.contains('@') || authority.matches('@').count() > 1 {
+        return Err(InvalidUrl::At);
+    }
+    let mut raw = RawDatabase::default();
+    let hosts = match authority.split_once('@') {
+        None => authority,
+        Some((user, hosts)) => {
+            let (user, password) = user.split_once(':').unwrap_or((user, ""));
+            raw.user = text(user)?;
+            raw.password = secret(password)?;
+            hosts
+        }
+    };
+    read_hosts(&mut raw, hosts)?;
+    raw.database = text(path.strip_prefix('/').unwrap_or(path))?;
+    let pairs = parameters.split('&').filter(|pair| !pair.is_empty());
+    for pair in pairs {
+        let (name, value) = pair.split_once('=').ok_or(InvalidUrl::Pair)?;
+        read_parameter(&mut raw, &decoded(name)?, value)?;
+    }
+    Ok(raw)
+}
+
+fn scheme(url: &str) -> Option<&str> {
+    url.strip_prefix("postgres://")
+        .or_else(|| url.strip_prefix("postgresql://"))
+}
+
+fn read_hosts(raw: &mut RawDatabase, hosts: &str) -> Result<(), InvalidUrl> {
+    if hosts.contains(',') {
+        let decoded = decoded(hosts)?;
+        super::check::hosts(&decoded, 5432).ok_or(InvalidUrl::Host)?;
+        raw.hosts_text = Some(decoded);
+        return Ok(());
+    }
+    let (host, port) = match hosts.strip_prefix('[') {
+        Some(address) => address.split_once(']').ok_or(InvalidUrl::Host)?,
+        None => hosts.split_at(hosts.find(':').unwrap_or(hosts.len())),
+    };
+    raw.host = text(host)?;
+    raw.port = match port.strip_prefix(':') {
+        // As libpq: a colon without a number means the usual port.
+        Some("") => None,
+        Some(port) => Some(number(port).ok_or(InvalidUrl::Host)?),
+        None if port.is_empty() => None,
+        None => return Err(InvalidUrl::Host),
+    };
+    Ok(())
+}
+
+fn read_parameter(raw: &mut RawDatabase, name: &str, value: &str) -> Result<(), InvalidUrl> {
+    let path = |value| Ok(text(value)?.map(PathBuf::from));
+    match name {
+        "host" | "hostaddr" => {
+            raw.host = None;
+            raw.hosts_text = None;
+            let hosts = decoded(value)?;
+            if hosts.contains(',') {
+                raw.hosts_text = Some(hosts);
+            } else {
+                raw.host = Some(hosts);
+            }
+        }
+        "port" => raw.port = Some(number(value).ok_or(InvalidUrl::Value("port"))?),
+        "user" => raw.user = text(value)?,
+        "password" => raw.password = secret(value)?,
+        "dbname" => raw.database = text(value)?,
+        // A mode of the archived server of this kind, and of others written in JavaScript.
+        "sslmode" if value == "no-verify" => raw.sslmode = Some("require".to_owned()),
+        "sslmode" => {
+            let mode = value.parse::<PgSslMode>();
+            mode.map_err(|_| InvalidUrl::Value("sslmode"))?;
+            raw.sslmode = Some(value.to_owned());
+        }
+        "sslcert" => raw.sslcert = path(value)?,
+        "sslkey" => raw.sslkey = path(value)?,
+        "sslrootcert" => raw.sslrootcert = path(value)?,
+        "target_session_attrs" => raw.target_session_attrs = text(value)?,
+        "application_name" => raw.application_name = text(value)?,
+        "connect_timeout" => {
+            let seconds = value.parse::<u32>();
+            let seconds = seconds.map_err(|_| InvalidUrl::Value("connect_timeout"))?;
+            // As libpq: zero is no limit of its own.
+            raw.connect_timeout = (seconds > 0).then(|| format!("{seconds}s"));
+        }
+        "channel_binding" if value == "require" => return Err(InvalidUrl::ChannelBinding),
+        "channel_binding" => {}
+        _ => return Err(InvalidUrl::Parameter),
+    }
+    Ok(())
+}
+
+fn number(port: &str) -> Option<u16> {
+    port.parse().ok().filter(|port| *port > 0)
+}
+
+/// A text; nothing if it is empty.
+fn text(encoded: &str) -> Result<Option<String>, InvalidUrl> {
+    Ok(Some(decoded(encoded)?).filter(|text| !text.is_empty()))
+}
+
+fn secret(encoded: &str) -> Result<Option<Secret>, InvalidUrl> {
+    Ok(text(encoded)?.map(|text| Secret::from(text.as_str())))
+}
+
+fn decoded(encoded: &str) -> Result<String, InvalidUrl> {
+    let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+    let mut bytes = encoded.bytes();
+    let mut decoded = Vec::with_capacity(encoded.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let (high, low) = (digit(bytes.next()), digit(bytes.next()));
+        let byte = high
+            .zip(low)
+            .and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        decoded.push(byte.filter(|byte| *byte != 0).ok_or(InvalidUrl::Percent)?);
+    }
+    String::from_utf8(decoded).map_err(|_| InvalidUrl::Percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(url: &str) -> String {
+        let raw = read(url).unwrap_or_else(|error| panic!("{url}: {error}"));
+        let parts = [
+            ("user", raw.user),
+            (
+                "password",
+                raw.password.map(|secret| secret.expose().to_owned()),
+            ),
+            ("host", raw.host),
+            ("hosts", raw.hosts_text),
+            ("port", raw.port.map(|port| port.to_string())),
+            ("database", raw.database),
+            ("sslmode", raw.sslmode),
+            ("name", raw.application_name),
+            ("timeout", raw.connect_timeout),
+        ];
+        let parts = parts.into_iter();
+        let parts: Vec<_> = parts
+            .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
+            .collect();
+        parts.join(" ")
+    }
+
+    #[test]
+    fn a_url_is_read_as_libpq_reads_it() {
+        for (url, expected) in [
+            ("postgres://", ""),
+            ("postgresql:///shop", "database=shop"),
+            ("postgres://db/shop", "host=db database=shop"),
+            (
+                "postgres://reader@db:5433/shop",
+                "user=reader host=db port=5433 database=shop",
+            ),
+            (
+                "postgres://a%40b:p%2Fw%25@db",
+                "user=a@b password=p/w% host=db",
+            ),
+            ("postgres://[::1]:5433/x", "host=::1 port=5433 database=x"),
+            ("postgres://a@db:/x", "user=a host=db database=x"),
+            ("postgres://a,b:5433/x", "hosts=a,b:5433 database=x"),
+            (
+                "postgres://%2Frun%2Fpostgresql/x",
+                "host=/run/postgresql database=x",
+            ),
+            (
+                "postgres:///x?host=/run&port=1&user=u&password=a%26b&sslmode=no-verify",
+                "user=u password=a&b host=/run port=1 database=x sslmode=require",
+            ),
+            (
+                "postgres://db/x?connect_timeout=5&application_name=a%20b&channel_binding=prefer",
+                "host=db database=x name=a b timeout=5s",
+            ),
+        ] {
+            assert_eq!(shown(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_refused_without_a_part_of_it() {
+        for (url, error) in [
+            ("mysql://a", InvalidUrl::Scheme),
+            ("postgres://u:swordfish@x@db/a", InvalidUrl::At),
+            ("postgres://u:sword/fish@db/a", InvalidUrl::At),
+            ("postgres://u:sword%fish@db/a", InvalidUrl::Percent),
+            ("postgres://u@db:swordfish/a", InvalidUrl::Host),
+            ("postgres://u@[::1/a", InvalidUrl::Host),
+            ("postgres://u@db/a?swordfish", InvalidUrl::Pair),
+            ("postgres://u@db/a?swordfish=1", InvalidUrl::Parameter),
+            (
+                "postgres://u@db/a?port=swordfish",
+                InvalidUrl::Value("port"),
+            ),
+            ("postgres://u@db/a\n", InvalidUrl::Control),
+            (
+                "postgres://u@db/a?channel_binding=require",
+                InvalidUrl::ChannelBinding,
+            ),
+        ] {
+            let found = read(url).expect_err(url);
+            assert_eq!(found, error, "{url}");
+            assert!(!found.to_string().contains("swordfish"), "{found}");
+        }
+    }
+}
