@@ -105,7 +105,9 @@ mod tests {
             .collect();
         assert_eq!(
             statuses,
-            ["200", "400", "404", "405", "413", "500", "503", "504"]
+            [
+                "200", "400", "404", "405", "413", "415", "500", "503", "504"
+            ]
         );
         assert_eq!(query["requestBody"]["required"], true);
         let content = &query["responses"]["200"]["content"];

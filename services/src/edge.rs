@@ -41,6 +41,7 @@
 //! [`OriginLayer`], because a preflight carries no token, then who may come in, then
 //! [`Routes`], and [`LoginLayer`] around the one service that is allowed to see a login.
 
+mod content_type;
 mod cors;
 mod either;
 mod headers;
@@ -52,6 +53,7 @@ mod routes;
 mod tests;
 
 pub use self::{
+    content_type::is_json,
     cors::{AllowedOrigins, Cors, CorsLayer},
     either::EitherBody,
     headers::{Headers, HeadersLayer},

@@ -9,15 +9,17 @@ mod raw;
 mod tests;
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use http::Uri;
 use thiserror::Error;
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 use ziggurat_services::{
     accounts::WallClock,
+    edge::{Hosts, InvalidHost},
     platform::{Attempts, Limits, TokenSettings},
     program::{
         Secret, Surroundings,
@@ -65,6 +67,8 @@ pub(crate) struct ServerSettings {
     pub(crate) address: String,
     /// What clients call it.
     pub(crate) public_url: Option<String>,
+    /// Names clients may call it by, besides that of the public URL.
+    pub(crate) allowed_hosts: Vec<String>,
     /// What HTTPS takes, where it is wanted.
     pub(crate) tls: Option<TlsFiles>,
     /// Time for the requests in flight when the server stops.
@@ -156,6 +160,24 @@ impl Configuration {
         settings.scope.clone_from(&self.tokens.scope);
         settings.lifetime = self.tokens.lifetime;
         settings
+    }
+}
+
+// === impl ServerSettings ===
+
+impl ServerSettings {
+    /// The hosts to answer for at the address that was bound.
+    ///
+    /// # Errors
+    /// Fails if an allowed host is none.
+    pub(crate) fn hosts(&self, bound: IpAddr) -> Result<Hosts, InvalidHost> {
+        let hosts = Hosts::of(bound, &self.allowed_hosts)?;
+        let public = self.public_url.as_deref();
+        let public = public.and_then(|url| url.parse::<Uri>().ok());
+        match public.as_ref().and_then(Uri::authority) {
+            Some(authority) => hosts.and(authority.as_str()),
+            None => Ok(hosts),
+        }
     }
 }
 

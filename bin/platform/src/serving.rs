@@ -8,7 +8,7 @@ use tracing::{error, info, warn};
 use ziggurat_services::{
     platform::Tokens,
     program::{listen, open_files, signals, watch::Folders},
-    serve::{Limits, Server, Tls},
+    serve::{Limits, Readiness, Server, Tls},
 };
 
 use crate::{configuration::Configuration, rooms::Rooms, stack};
@@ -25,9 +25,12 @@ pub(crate) async fn serve(
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
     let stop = signals::stop().context("cannot listen to signals")?;
+    let readiness = Readiness::new("part");
+    let stopping = readiness.clone();
     let stop = async move {
         stop.await;
         info!("shutting down");
+        stopping.stop();
     };
     let rooms = Rooms::open(configuration).await?;
     if let Err(error) = rooms.store.check().await {
@@ -36,7 +39,15 @@ pub(crate) async fn serve(
     }
     let listener = listen(configuration).await?;
     let address = listener.local_addr().context("reading the address")?;
-    let outcome = serve_on(configuration, &rooms, listener, address, stop, listening).await;
+    let outcome = serve_on(
+        configuration,
+        &rooms,
+        readiness,
+        (listener, address),
+        stop,
+        listening,
+    )
+    .await;
     rooms.close().await;
     outcome
 }
@@ -44,8 +55,8 @@ pub(crate) async fn serve(
 async fn serve_on(
     configuration: &Configuration,
     rooms: &Rooms,
-    listener: TcpListener,
-    address: SocketAddr,
+    readiness: Readiness,
+    (listener, address): (TcpListener, SocketAddr),
     stop: impl Future<Output = ()>,
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
@@ -65,8 +76,20 @@ async fn serve_on(
         warn!("whoever reaches this server can make it fail: it is for tests");
     }
     let tokens = Tokens::new(rooms.keys.clone(), settings, clock.clone());
-    let tower = stack::build(configuration, rooms.store.clone(), tokens, clock)?;
+    let tower = stack::build(
+        configuration,
+        address.ip(),
+        readiness.clone(),
+        rooms.store.clone(),
+        tokens,
+        clock,
+    )?;
     let mut tasks = JoinSet::new();
+    let store = rooms.store.clone();
+    tasks.spawn(readiness.watch_shared(move || {
+        let store = store.clone();
+        async move { store.check().await }
+    }));
     tasks.spawn(follow_keys(rooms.keys.clone()));
     let scheme = if configuration.server.tls.is_some() {
         "https"

@@ -1,8 +1,9 @@
 //! The way of a request, from the outside in, on one screen.
 
-use std::{convert::Infallible, error::Error};
+use std::{convert::Infallible, error::Error, net::IpAddr};
 
 use anyhow::Context as _;
+use axum::routing::get_service;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
@@ -15,19 +16,24 @@ use ziggurat_layers::{
 };
 use ziggurat_services::{
     accounts::WallClock,
-    edge::HeadersLayer,
+    edge::{HeadersLayer, HostLayer, OriginLayer, Origins},
     platform::{self, Coded, Hooks, NumberLayer, Options, Store, Tokens},
-    serve::RequestBody,
+    serve::{Readiness, Ready, RequestBody},
 };
 
 use crate::configuration::Configuration;
 
+/// The path that probes ask, by any host and without a token.
+const PROBES: [&str; 1] = ["/ready"];
+
 /// Builds the tower over what is kept.
 ///
 /// # Errors
-/// Fails if the path of the description makes no sense.
+/// Fails if the path of the description or the name of a host makes no sense.
 pub(crate) fn build(
     configuration: &Configuration,
+    address: IpAddr,
+    readiness: Readiness,
     store: Store,
     tokens: Tokens,
     clock: WallClock,
@@ -47,10 +53,19 @@ pub(crate) fn build(
     options.attempts = configuration.attempts;
     options.clock = clock.clone();
     options.document = ziggurat_openapi::PLATFORM;
+    let [ready] = PROBES;
     let mut service = platform::service(store, tokens, &options);
+    service = service.route(
+        ready,
+        get_service(Ready::<axum::body::Body>::new(readiness)),
+    );
     if configuration.tests.are_hooked {
         service = Hooks::new(clock).on(service);
     }
+    let hosts = configuration.server.hosts(address);
+    let hosts = hosts.context("server.allowed_hosts")?;
+    // Clients are programs; of pages only those of this machine and of the service itself get in.
+    let origins = Origins::loopback().with_own(&hosts);
     let description =
         Link::service_desc(platform::DESCRIPTION).context("the path of the description")?;
 
@@ -63,7 +78,14 @@ pub(crate) fn build(
         .layer(SanitizeLayer::new().with_render(Coded))
         // Where to read what is offered: to whoever is turned away below, too.
         .layer(LinkLayer::new([description]))
-        // Nobody is worth more than this.
+        // Before anything is read: requests meant for another host, and pages of other origins.
+        .layer(
+            HostLayer::new(hosts)
+                .with_exempt(&PROBES)
+                .with_render(Coded),
+        )
+        .layer(OriginLayer::new(origins).without_cors().with_render(Coded))
+        // One body limit for all routes.
         .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(Coded))
         // Who is calling; failed exchanges are counted by it.
         .layer(ClientIpLayer::new(

@@ -46,7 +46,9 @@ pub(crate) async fn serve(
     let tls = server.tls.as_ref().map(read_tls).transpose()?;
     let listeners = listen(&server).await?;
     let mut house = House::new(set, pools, reaper, server.ping_timeout);
-    let tower = stack::build(&server, house.pipelines.clone())?;
+    let bound = bound(&listeners)?;
+    let first = bound.first().context("listening nowhere")?;
+    let tower = stack::build(&server, first.ip(), house.pipelines.clone())?;
     let readiness = house.pipelines.readiness().clone();
     let stop = async move {
         stop.await;
@@ -57,7 +59,7 @@ pub(crate) async fn serve(
         web = web.with_tls(tls.clone());
     }
     let mut reload = Reload::new(loaded, workshop, tls);
-    announce(&server, &listeners, listening)?;
+    announce(&server, &bound, listening);
     let outcome = {
         tokio::select! {
             outcome = web.serve(listeners, tower, stop) => outcome,
@@ -87,7 +89,7 @@ fn limits(server: &configuration::Server) -> Limits {
 async fn listen(server: &configuration::Server) -> anyhow::Result<Vec<TcpListener>> {
     let address = address(server);
     let sockets = sockets(server).with_context(|| format!("cannot listen on {address}"))?;
-    let listeners = if is_localhost(server) {
+    let listeners = if server.is_localhost() {
         listen::on_all(sockets).await
     } else {
         let listener = listen::on_first(sockets).await;
@@ -100,15 +102,10 @@ async fn listen(server: &configuration::Server) -> anyhow::Result<Vec<TcpListene
     Ok(listeners)
 }
 
-/// Whether it is this machine that is meant, in whichever family a client calls.
-fn is_localhost(server: &configuration::Server) -> bool {
-    server.listen_address.eq_ignore_ascii_case("localhost")
-}
-
 /// The sockets of the address. A name is looked up, which may block.
 fn sockets(server: &configuration::Server) -> std::io::Result<Vec<SocketAddr>> {
     let (host, port) = (server.listen_address.as_str(), server.port);
-    if is_localhost(server) {
+    if server.is_localhost() {
         // Not looked up: some machines know only one of the two by this name.
         return Ok(vec![
             (Ipv4Addr::LOCALHOST, port).into(),
@@ -129,29 +126,39 @@ fn address(server: &configuration::Server) -> String {
     }
 }
 
-fn announce(
-    server: &configuration::Server,
-    listeners: &[TcpListener],
-    listening: impl FnOnce(SocketAddr),
-) -> anyhow::Result<()> {
-    let bound: Vec<_> = listeners
+/// The addresses that are listened on.
+fn bound(listeners: &[TcpListener]) -> anyhow::Result<Vec<SocketAddr>> {
+    listeners
         .iter()
         .map(TcpListener::local_addr)
         .collect::<Result<_, _>>()
-        .context("reading the address")?;
+        .context("reading the address")
+}
+
+fn announce(
+    server: &configuration::Server,
+    bound: &[SocketAddr],
+    listening: impl FnOnce(SocketAddr),
+) {
     let is_open = bound.iter().any(|socket| !socket.ip().is_loopback());
     let address = address(server);
     if is_open && server.tls.is_none() {
         warn!(
             address,
-            "everybody who reaches this address may ask, and everything is sent in the clear"
+            "every client that reaches this address may ask, and everything is sent in the clear"
+        );
+    }
+    if is_open && server.allowed_hosts.is_empty() {
+        warn!(
+            address,
+            "requests for any host are answered; server.allowed_hosts limits them to the names \
+             of this server"
         );
     }
     info!(address, tls = server.tls.is_some(), "starting server");
-    if let [first, ..] = bound.as_slice() {
+    if let [first, ..] = bound {
         listening(*first);
     }
-    Ok(())
 }
 
 /// Resolves when the process is asked to end.

@@ -1,6 +1,6 @@
 //! The way of a request, from the outside in, on one screen.
 
-use std::{convert::Infallible, error::Error};
+use std::{convert::Infallible, error::Error, net::IpAddr};
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -12,19 +12,23 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 use ziggurat_services::{
-    edge::{AllowedOrigins, CorsLayer},
+    edge::{AllowedOrigins, CorsLayer, HostLayer, OriginLayer, Origins},
     rag::{self, ErrorLine, Options, Patience, Pipelines},
     serve::RequestBody,
 };
 
 use crate::{configuration::Server, logs::RequestsLayer};
 
+/// Paths that probes ask, by any host.
+const PROBES: [&str; 3] = ["/health", "/ready", "/v1/live"];
+
 /// Builds the tower over the pipelines.
 ///
 /// # Errors
-/// Fails if the description has no path.
+/// Fails if the description has no path, and on the name of a host that makes no sense.
 pub(crate) fn build(
     server: &Server,
+    address: IpAddr,
     pipelines: Pipelines,
 ) -> anyhow::Result<
     impl Service<
@@ -50,7 +54,17 @@ pub(crate) fn build(
         max_query: server.max_query_bytes,
         document: crate::DOCUMENT,
     };
+    let hosts = server.hosts(address).context("server.allowed_hosts")?;
     let origins = server.cors.as_ref().map(AllowedOrigins::new);
+    let admitted = match &server.cors {
+        Some(listed) if listed.iter().any(|origin| origin == "*") => None,
+        Some(listed) => Some(Origins::exactly(listed)),
+        None => Some(Origins::loopback()),
+    };
+    let admitted = admitted.map(|origins| {
+        let guard = OriginLayer::new(origins.with_own(&hosts));
+        guard.without_cors().with_render(ErrorLine)
+    });
     let description =
         Link::service_desc(rag::DESCRIPTION).context("the path of the description")?;
 
@@ -63,6 +77,13 @@ pub(crate) fn build(
         .layer(LinkLayer::new([description]))
         // Whatever goes wrong below leaves as one fixed sentence.
         .layer(SanitizeLayer::new().with_render(ErrorLine))
+        // Before anything is read: requests meant for another host, and pages of other origins.
+        .layer(
+            HostLayer::new(hosts)
+                .with_exempt(&PROBES)
+                .with_render(ErrorLine),
+        )
+        .layer(option_layer(admitted))
         // How long a question may be is looked at there, once it is known whom it is for.
         .service(rag::service(pipelines, options)))
 }

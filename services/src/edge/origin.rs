@@ -42,6 +42,7 @@ const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
 #[must_use]
 pub struct OriginLayer<R = ErrorString> {
     origins: Origins,
+    is_silent: bool,
     render: R,
 }
 
@@ -49,8 +50,7 @@ pub struct OriginLayer<R = ErrorString> {
 #[derive(Clone, Debug)]
 pub struct Origin<S, R = ErrorString> {
     inner: S,
-    origins: Origins,
-    render: R,
+    layer: OriginLayer<R>,
 }
 
 pin_project! {
@@ -58,6 +58,7 @@ pin_project! {
     pub struct ResponseFuture<F, R> {
         #[pin]
         state: State<F>,
+        is_silent: bool,
         render: R,
     }
 }
@@ -71,21 +72,60 @@ pin_project! {
     }
 }
 
+/// What becomes of a request.
+enum Verdict {
+    Refuse,
+    /// A browser asks for a page of this origin.
+    Preflight(HeaderValue),
+    /// It is served, for a page of this origin if there is one to be told about.
+    Pass(Option<HeaderValue>),
+}
+
 // === impl OriginLayer ===
 
 impl OriginLayer {
     /// Lets only pages of these origins in.
     pub fn new(origins: Origins) -> Self {
-        let render = ErrorString;
-        Self { origins, render }
+        Self {
+            origins,
+            is_silent: false,
+            render: ErrorString,
+        }
     }
 }
 
 impl<R> OriginLayer<R> {
     /// Replaces the body of the refusal.
     pub fn with_render<T>(self, render: T) -> OriginLayer<T> {
-        let origins = self.origins;
-        OriginLayer { origins, render }
+        OriginLayer {
+            origins: self.origins,
+            is_silent: self.is_silent,
+            render,
+        }
+    }
+
+    /// Leaves the CORS protocol to another layer, or out: preflights are passed on like other
+    /// requests, and responses stay as they are.
+    pub fn without_cors(self) -> Self {
+        Self {
+            is_silent: true,
+            ..self
+        }
+    }
+
+    fn judge<B>(&self, request: &Request<B>) -> Verdict {
+        let mut origins = request.headers().get_all(header::ORIGIN).iter();
+        match (origins.next(), origins.next()) {
+            (None, _) => Verdict::Pass(None),
+            (Some(origin), None) if self.origins.admit(origin, request) => {
+                let origin = (!self.is_silent).then(|| origin.clone());
+                match origin {
+                    Some(origin) if is_preflight(request) => Verdict::Preflight(origin),
+                    origin => Verdict::Pass(origin),
+                }
+            }
+            (Some(_), _) => Verdict::Refuse,
+        }
     }
 }
 
@@ -93,11 +133,8 @@ impl<S, R: Clone> Layer<S> for OriginLayer<R> {
     type Service = Origin<S, R>;
 
     fn layer(&self, inner: S) -> Origin<S, R> {
-        Origin {
-            inner,
-            origins: self.origins.clone(),
-            render: self.render.clone(),
-        }
+        let layer = self.clone();
+        Origin { inner, layer }
     }
 }
 
@@ -118,29 +155,20 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let headers = request.headers();
-        let mut origins = headers.get_all(header::ORIGIN).iter();
-        let state = match (origins.next(), origins.next()) {
-            (None, _) => State::Serving {
-                response: self.inner.call(request),
-                origin: None,
+        let state = match self.layer.judge(&request) {
+            Verdict::Refuse => State::Refused,
+            Verdict::Preflight(origin) => State::Preflight {
+                headers: preflight(request.headers(), origin),
             },
-            (Some(origin), None) if self.origins.contain(origin) => {
-                let origin = origin.clone();
-                if is_preflight(&request) {
-                    let headers = preflight(headers, origin);
-                    State::Preflight { headers }
-                } else {
-                    let response = self.inner.call(request);
-                    let origin = Some(origin);
-                    State::Serving { response, origin }
-                }
-            }
-            (Some(_), _) => State::Refused,
+            Verdict::Pass(origin) => State::Serving {
+                response: self.inner.call(request),
+                origin,
+            },
         };
         ResponseFuture {
             state,
-            render: self.render.clone(),
+            is_silent: self.layer.is_silent,
+            render: self.layer.render.clone(),
         }
     }
 }
@@ -175,8 +203,10 @@ where
                 response
             }
         };
-        // On those without one too: a cache must not take the one for the other.
-        response.headers_mut().append(header::VARY, ORIGIN);
+        if !*this.is_silent {
+            // On those without one too: a cache must not take the one for the other.
+            response.headers_mut().append(header::VARY, ORIGIN);
+        }
         Poll::Ready(Ok(response))
     }
 }

@@ -62,6 +62,7 @@ use tower_service::Service;
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 
 use crate::{
+    edge::is_json,
     mcp::{Notifier, streamable::accept::takes_events},
     sse,
 };
@@ -150,7 +151,7 @@ where
 
     fn call(&mut self, mut request: Request<ReqBody>) -> Self::Future {
         let mut notifier = None;
-        let call = accept::is_json(request.headers()).then(|| {
+        let call = is_json(request.headers()).then(|| {
             if takes_events(request.headers()) {
                 let opened = Notifier::new();
                 request.extensions_mut().insert(opened.clone());

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, error::Error as StdError, future::poll_fn, sync::Arc};
 
 use futures_util::Stream;
-use http::{Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body::Body;
 use tower_layer::Layer as _;
 use tower_service::Service;
@@ -23,7 +23,7 @@ use super::{
     stream::events,
 };
 use crate::{
-    edge::EitherBody,
+    edge::{EitherBody, is_json},
     llm::Deadline,
     sse::{Event, EventStream},
 };
@@ -33,6 +33,9 @@ pub(super) const ROOT: &str = "/v1/pipelines/";
 
 /// The longest body, in bytes.
 const MAX_BODY: u64 = 1 << 20;
+
+const NOT_JSON: &str = "a request with the header Origin or Sec-Fetch-Site, as web pages send it, \
+    must have the header Content-Type: application/json";
 
 const TOO_LARGE: &str = "request body exceeds maximum size of 1048576 bytes";
 
@@ -97,6 +100,8 @@ where
         (status = 405, description = "Another method than POST", body = ErrorResponse),
         (status = 413, description = "The body is longer than 1048576 bytes",
             body = ErrorResponse),
+        (status = 415, description = "A web page asks, and does not say that its body is JSON",
+            body = ErrorResponse),
         (status = 500, description = "A provider or a database failed", body = ErrorResponse),
         (status = 503, description = "The database could not be reached, where the server is \
             configured to say so", body = ErrorResponse),
@@ -143,11 +148,23 @@ fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>,
     if request.method() != Method::POST {
         return Err(no_such_method("POST"));
     }
+    if is_of_page(request.headers()) && !is_json(request.headers()) {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Rejection::new(status, "unsupported_media_type", NOT_JSON).into());
+    }
     let name = decoded(name);
     pipelines.find(&name).ok_or_else(|| {
         let message = format!("pipeline not found: {name}");
         Rejection::new(StatusCode::NOT_FOUND, "pipeline_not_found", message).into()
     })
+}
+
+/// True for a request that a browser sends for a page.
+///
+/// A page may send other content types anywhere without a preflight. `curl -d` sends one too, and
+/// goes on working.
+fn is_of_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
 }
 
 /// A part of a path without its percent signs; one that stands for nothing stays.

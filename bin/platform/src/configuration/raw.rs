@@ -1,6 +1,6 @@
 //! The file as it is written, and how it is understood.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use http::{HeaderName, Uri};
 use serde::Deserialize;
@@ -41,6 +41,7 @@ pub(super) struct Raw {
 struct RawServer {
     address: Option<String>,
     public_url: Option<String>,
+    allowed_hosts: Option<Vec<String>>,
     tls: Option<RawTls>,
     shutdown_timeout: Option<String>,
     trusted_proxies: Option<Vec<String>>,
@@ -143,7 +144,7 @@ impl RawServer {
             problems.note("server.trusted_proxies", &error.to_string());
             TrustedProxies::default()
         });
-        ServerSettings {
+        let settings = ServerSettings {
             // What a bare port means: every interface of the machine.
             address: match address.strip_prefix(':') {
                 Some(port) => format!("[::]:{port}"),
@@ -154,13 +155,18 @@ impl RawServer {
                 .or(self.public_url)
                 .filter(|url| !url.is_empty())
                 .and_then(|url| public_url(&url, problems)),
+            allowed_hosts: self.allowed_hosts.unwrap_or_default(),
             tls: self.tls.and_then(|tls| tls.check(around, problems)),
             shutdown_timeout: problems
                 .time("server.shutdown_timeout", self.shutdown_timeout.as_deref())
                 .unwrap_or(Duration::from_secs(10)),
             trusted,
             header: header(self.client_ip_header, problems),
+        };
+        if let Err(error) = settings.hosts(Ipv4Addr::UNSPECIFIED.into()) {
+            problems.note("server.allowed_hosts", &error.to_string());
         }
+        settings
     }
 }
 

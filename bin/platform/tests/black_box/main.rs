@@ -2,6 +2,7 @@
 
 mod commands;
 mod first;
+mod guards;
 mod serving;
 mod stores;
 mod support;

@@ -1,9 +1,16 @@
 //! How clients reach the server, and how long anything may take.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use serde::Deserialize;
-use ziggurat_services::rag;
+use ziggurat_services::{
+    edge::{Hosts, InvalidHost},
+    rag,
+};
 
 use super::{
     findings::Place,
@@ -15,6 +22,7 @@ use super::{
 pub(super) struct RawServer {
     listen_address: Option<Written>,
     port: Option<Written>,
+    allowed_hosts: Option<Vec<Written>>,
     tls: Option<RawTls>,
     cors: Option<RawCors>,
     request_timeout: Option<Written>,
@@ -47,6 +55,8 @@ pub(crate) struct Server {
     pub(crate) listen_address: String,
     /// The port.
     pub(crate) port: u16,
+    /// Names clients may call it by, besides the obvious ones.
+    pub(crate) allowed_hosts: Vec<String>,
     /// What HTTPS takes, where it is wanted.
     pub(crate) tls: Option<Tls>,
     /// Whose pages may use the server, if that is anybody's affair.
@@ -89,7 +99,7 @@ impl RawServer {
             let time = reader.some_time(&at(key), written);
             time.unwrap_or(default)
         };
-        Server {
+        let server = Server {
             request_timeout: time(
                 self.request_timeout,
                 "request_timeout",
@@ -120,9 +130,11 @@ impl RawServer {
             listen_address: host(reader, &at("listen_address"), self.listen_address)
                 .unwrap_or(default.listen_address),
             port: reader.port(&at("port"), self.port).unwrap_or(default.port),
+            allowed_hosts: hosts(reader, &at("allowed_hosts"), self.allowed_hosts),
             tls: self.tls.unwrap_or_default().check(reader, &at("tls")),
             cors: self.cors.unwrap_or_default().check(reader, &at("cors")),
-        }
+        };
+        server
     }
 }
 
@@ -134,16 +146,36 @@ fn length(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> O
     Some(length)
 }
 
+fn hosts(reader: &mut Reader<'_>, place: &Place, written: Option<Vec<Written>>) -> Vec<String> {
+    let written = written.unwrap_or_default().into_iter().enumerate();
+    written
+        .filter_map(|(index, written)| {
+            let place = place.element(index);
+            let host = reader.text(&place, Some(written))?;
+            let any = Ipv4Addr::UNSPECIFIED.into();
+            let is_host = Hosts::of(any, [&host]).is_ok();
+            let message = "must be a host, with or without a port";
+            reader.findings.check(is_host, &place, message);
+            Some(host)
+        })
+        .collect()
+}
+
+fn is_host(text: &str) -> bool {
+    !text.contains(|c: char| c.is_whitespace() || "[]/@".contains(c))
+}
+
 fn host(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> Option<String> {
     let host = reader.text(place, written)?;
     let inside = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
     let host = inside.map(str::to_owned).unwrap_or(host);
-    let is_host = !host.contains(|c: char| c.is_whitespace() || "[]/@".contains(c));
-    reader
-        .findings
-        .check(is_host, place, "must be a host name or an IP address");
+    reader.findings.check(
+        is_host(&host),
+        place,
+        "must be a host name or an IP address",
+    );
     Some(host)
 }
 
@@ -198,6 +230,7 @@ impl Default for Server {
         Self {
             listen_address: "localhost".to_owned(),
             port: 8080,
+            allowed_hosts: Vec::new(),
             tls: None,
             cors: None,
             request_timeout: Duration::from_secs(50),
@@ -213,6 +246,19 @@ impl Default for Server {
 }
 
 impl Server {
+    /// True for the name of this machine, which stands for its address in either family.
+    pub(crate) fn is_localhost(&self) -> bool {
+        self.listen_address.eq_ignore_ascii_case("localhost")
+    }
+
+    /// The hosts to answer for at the address that was bound.
+    ///
+    /// # Errors
+    /// Fails if an allowed host is none.
+    pub(crate) fn hosts(&self, bound: IpAddr) -> Result<Hosts, InvalidHost> {
+        Hosts::of(bound, &self.allowed_hosts)
+    }
+
     /// The keys in which the other one differs.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let keys = [
@@ -221,6 +267,7 @@ impl Server {
                 self.listen_address == other.listen_address,
             ),
             ("port", self.port == other.port),
+            ("allowed_hosts", self.allowed_hosts == other.allowed_hosts),
             ("tls", self.tls == other.tls),
             ("cors", self.cors == other.cors),
             (

@@ -18,7 +18,7 @@ fn ask(client: &Client, method: &str, path: &str, origin: &str) -> Answer {
 #[test]
 fn where_it_is_off_options_is_a_wrong_method_like_any_other() {
     let (_home, _program, client) = serve("");
-    let answer = ask(&client, "OPTIONS", "/v1/live", "https://a.example");
+    let answer = ask(&client, "OPTIONS", "/v1/live", "http://localhost:3000");
     assert_eq!(answer.status, 405);
     assert_eq!(answer.header("allow"), Some("GET, HEAD"));
     assert_eq!(answer.header("access-control-allow-origin"), None);
@@ -65,7 +65,7 @@ fn a_star_is_everybody_and_an_empty_list_is_nobody() {
     let answer = ask(&client, "GET", "/v1/live", "https://b.example");
     assert_eq!(
         (answer.status, answer.header("access-control-allow-origin")),
-        (200, None)
+        (403, None)
     );
 }
 
@@ -106,7 +106,7 @@ fn every_json_response_says_where_the_description_is() {
     let large = "x".repeat(2 << 20);
     for (path, status) in [("/v1/pipelines/none", 404), ("/v1/pipelines/docs", 413)] {
         let request = format!(
-            "POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n{large}",
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{large}",
             large.len()
         );
         let answer = client.exchange(request.as_bytes());

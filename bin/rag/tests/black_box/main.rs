@@ -4,6 +4,7 @@ mod answers;
 mod checking;
 mod command_line;
 mod cors;
+mod guards;
 mod logs;
 mod reload;
 mod serving;

@@ -110,7 +110,7 @@ fn localhost_is_this_machine_in_either_family() {
     let home = Home::with(&format!("server: {{port: {port}}}\npipelines:\n{list}"));
     let (program, client) = home.serve();
     assert_eq!(client.address(), format!("localhost:{port}"));
-    assert!(!program.log().contains("level=WARN msg=\"everybody"));
+    assert!(!program.log().contains("sent in the clear"));
     let has_v6 = TcpListener::bind("[::1]:0").is_ok();
     for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
         if address.starts_with('[') && !has_v6 {
@@ -194,7 +194,7 @@ fn a_request_that_takes_too_long_is_cut_off_at_the_end() {
     let mut stream = TcpStream::connect(client.address()).expect("listening");
     let body = question("Where do ferns grow?");
     let request = format!(
-        "POST /v1/pipelines/docs HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /v1/pipelines/docs HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).expect("sent");

@@ -1,15 +1,23 @@
 //! Which origins are allowed.
 
-use std::{net::Ipv6Addr, sync::Arc};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
 
-use http::HeaderValue;
+use http::{HeaderValue, Request, header};
+
+use crate::edge::Hosts;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The origins whose pages may use a server.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Origins(Allowed);
+pub struct Origins {
+    allowed: Allowed,
+    own: Option<Own>,
+}
 
 /// An origin in a list is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +28,17 @@ pub struct InvalidOrigin(String);
 enum Allowed {
     Loopback,
     Listed(Arc<[Listed]>),
+    Exactly(Arc<[HeaderValue]>),
+}
+
+/// Pages of the server itself.
+#[derive(Clone, Copy, Debug)]
+enum Own {
+    /// By any name: names were checked before.
+    Named,
+    /// By its address only: a page that had its own name resolve to this server would seem to
+    /// be one of the server's.
+    Addressed,
 }
 
 /// An origin that is kept (RFC 6454, section 4).
@@ -44,7 +63,7 @@ impl Origins {
     /// Pages of this machine: `localhost`, `127.0.0.1` and `[::1]`, with every scheme and at
     /// every port.
     pub fn loopback() -> Self {
-        Self(Allowed::Loopback)
+        Self::new(Allowed::Loopback)
     }
 
     /// Exactly these origins; pages of this machine are no exception.
@@ -63,16 +82,59 @@ impl Origins {
             })
         });
         let listed: Result<_, _> = listed.collect();
-        Ok(Self(Allowed::Listed(listed?)))
+        Ok(Self::new(Allowed::Listed(listed?)))
     }
 
-    /// Whether pages of `origin` may use the server.
-    pub(super) fn contain(&self, origin: &HeaderValue) -> bool {
-        let Some(origin) = origin.to_str().ok().and_then(Parts::of) else {
-            return false;
+    /// Exactly these origins, each in the spelling of browsers; what no header can hold is none.
+    pub fn exactly(origins: impl IntoIterator<Item: AsRef<str>>) -> Self {
+        let origins = origins.into_iter();
+        let values = origins.filter_map(|origin| HeaderValue::from_str(origin.as_ref()).ok());
+        Self::new(Allowed::Exactly(values.collect()))
+    }
+
+    /// Allows pages of the server itself too. `hosts` are those it answers for; where it answers
+    /// for all of them, its own pages are known by an IP address only, since a name can be
+    /// rebound.
+    pub fn with_own(self, hosts: &Hosts) -> Self {
+        let own = Some(if hosts.are_limited() {
+            Own::Named
+        } else {
+            Own::Addressed
+        });
+        Self { own, ..self }
+    }
+
+    fn new(allowed: Allowed) -> Self {
+        Self { allowed, own: None }
+    }
+
+    /// True if pages of `origin`, where the request comes from, may use the server.
+    pub(super) fn admit<B>(&self, origin: &HeaderValue, request: &Request<B>) -> bool {
+        if let Allowed::Exactly(listed) = &self.allowed
+            && listed.contains(origin)
+        {
+            return true;
+        }
+        let origin = origin.to_str().ok().and_then(Parts::of);
+        origin.is_some_and(|origin| self.contain(origin) || self.is_own(origin, request))
+    }
+
+    fn is_own<B>(&self, origin: Parts<'_>, request: &Request<B>) -> bool {
+        let is_safe = match self.own {
+            None => false,
+            Some(Own::Named) => true,
+            Some(Own::Addressed) => is_address(origin.host),
         };
+        let host = request.headers().get(header::HOST);
+        let host = host.and_then(|host| host.to_str().ok());
+        let authority = request.uri().authority().map(http::uri::Authority::as_str);
+        is_safe && host.or(authority).is_some_and(|host| origin.is_at(host))
+    }
+
+    fn contain(&self, origin: Parts<'_>) -> bool {
         let is_host = |host: &&str| origin.host.eq_ignore_ascii_case(host);
-        match &self.0 {
+        match &self.allowed {
+            Allowed::Exactly(_) => false,
             Allowed::Loopback => LOOPBACK.iter().any(is_host),
             Allowed::Listed(listed) => listed.iter().any(|listed| {
                 is_host(&&*listed.host)
@@ -101,6 +163,14 @@ impl<'a> Parts<'a> {
         };
         (is_scheme(scheme) && is_host(host)).then_some(Self { scheme, host, port })
     }
+
+    /// True if a request to this host, with or without a port, goes to where the page is from.
+    fn is_at(self, host: &str) -> bool {
+        // The scheme matters for the port only: behind a proxy the server cannot know it.
+        let there = format!("{}://{host}", self.scheme);
+        Parts::of(&there)
+            .is_some_and(|own| own.host.eq_ignore_ascii_case(self.host) && own.port == self.port)
+    }
 }
 
 fn decimal(port: &str) -> Option<u16> {
@@ -124,6 +194,11 @@ fn is_scheme(text: &str) -> bool {
         && text
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+/// An IPv4 address, or an IPv6 address in brackets.
+fn is_address(host: &str) -> bool {
+    host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok()
 }
 
 /// A name, an IPv4 address or an IPv6 address in brackets.

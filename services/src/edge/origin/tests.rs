@@ -3,6 +3,7 @@ use std::convert::Infallible;
 use tower::{ServiceExt as _, service_fn};
 
 use super::*;
+use crate::edge::Hosts;
 
 const MINE: &str = "http://localhost:3000";
 
@@ -176,4 +177,69 @@ async fn options_that_are_no_preflight_are_the_services_affair() {
     let request = Request::options("/").header("origin", MINE);
     let response = answer(&Origins::loopback(), request).await;
     assert_eq!(response.body(), "served");
+}
+
+/// The status of a request that calls the server `host` for a page of `origin`.
+async fn status_at(origins: &Origins, host: &str, origin: &str) -> u16 {
+    let request = Request::get("/").header("host", host);
+    let request = request.header("origin", origin);
+    answer(origins, request).await.status().as_u16()
+}
+
+#[tokio::test]
+async fn pages_of_the_server_itself_pass_where_its_names_are_known() {
+    let local = "127.0.0.1".parse().expect("an address");
+    let hosts = Hosts::of(local, ["rag.example"]).expect("hosts");
+    let origins = Origins::exactly(["null"]).with_own(&hosts);
+    for (host, origin, expected) in [
+        ("localhost:8080", "http://localhost:8080", 200),
+        ("[::1]:8080", "http://[::1]:8080", 200),
+        ("rag.example", "https://RAG.example", 200),
+        ("rag.example", "http://rag.example:80", 200),
+        ("rag.example:8443", "https://rag.example:8443", 200),
+        ("anything", "null", 200),
+        ("rag.example", "https://rag.example:8443", 403),
+        ("rag.example:8443", "https://rag.example", 403),
+        ("rag.example", "https://evil.example", 403),
+        ("localhost:8080", "http://localhost:3000", 403),
+    ] {
+        let found = status_at(&origins, host, origin).await;
+        assert_eq!(found, expected, "{host} {origin}");
+    }
+}
+
+#[tokio::test]
+async fn where_any_host_will_do_only_an_address_tells_that_a_page_is_its_own() {
+    let any = "0.0.0.0".parse().expect("an address");
+    let hosts = Hosts::of(any, [""; 0]).expect("hosts");
+    let origins = Origins::loopback().with_own(&hosts);
+    for (host, origin, expected) in [
+        ("192.0.2.1:8080", "http://192.0.2.1:8080", 200),
+        ("[2001:db8::1]", "http://[2001:db8::1]", 200),
+        ("rebound.example:8080", "http://rebound.example:8080", 403),
+        ("192.0.2.1:8080", "http://192.0.2.2:8080", 403),
+        ("192.0.2.1:8080", "http://localhost:3000", 200),
+    ] {
+        let found = status_at(&origins, host, origin).await;
+        assert_eq!(found, expected, "{host} {origin}");
+    }
+}
+
+#[tokio::test]
+async fn without_cors_a_guard_only_refuses() {
+    let layer = OriginLayer::new(Origins::loopback()).without_cors();
+    let service = layer.layer(service_fn(|_: Request<()>| async {
+        Ok::<_, Infallible>(Response::new(Bytes::from_static(b"served")))
+    }));
+    for (request, expected) in [
+        (preflight_from(MINE), 200),
+        (preflight_from("https://evil.example"), 403),
+    ] {
+        let request = request.body(()).expect("valid parts");
+        let response = service.clone().oneshot(request).await.expect("infallible");
+        assert_eq!(response.status(), expected);
+        let headers = response.headers();
+        assert!(!headers.contains_key("access-control-allow-origin"));
+        assert!(!headers.contains_key("vary"));
+    }
 }

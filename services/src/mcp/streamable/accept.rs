@@ -1,19 +1,6 @@
-//! What a client sends, and what it takes.
+//! What a client takes.
 
 use http::{HeaderMap, header};
-
-/// Whether the body of a request is JSON, if its head is to be believed.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else {
-        return false;
-    };
-    let essence = value.as_bytes().split(|&byte| byte == b';').next();
-    essence.is_some_and(|essence| {
-        essence
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"application/json")
-    })
-}
 
 /// Whether a client takes a stream of events; one that does not say does not.
 pub(super) fn takes_events(headers: &HeaderMap) -> bool {
@@ -47,22 +34,6 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-
-    #[test]
-    fn json_may_have_parameters_and_nothing_else_is_json() {
-        for (value, expected) in [
-            ("application/json", true),
-            ("Application/JSON ; charset=utf-8", true),
-            ("application/json-patch+json", false),
-            ("text/plain", false),
-            ("", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(value));
-            assert_eq!(is_json(&headers), expected, "{value}");
-        }
-        assert!(!is_json(&HeaderMap::new()));
-    }
 
     #[test]
     fn events_are_for_those_who_ask_for_them() {
