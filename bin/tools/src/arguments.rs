@@ -17,7 +17,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 pub(crate) use self::{
     command::Command,
-    flags::{AuthFlags, DatabaseFlags, Overrides, TransportFlags},
+    flags::{AuthFlags, DatabaseFlags, NoAuth, Overrides},
 };
 use self::{flags::Flags, words::Words};
 use crate::configuration::{Secret, is_url};
@@ -149,7 +149,7 @@ impl fmt::Display for Refusal {
 /// The flags as clap knows them, switches included.
 fn clap() -> clap::Command {
     Flags::command().mut_args(|arg| {
-        if flags::is_switch(&arg) {
+        if flags::is_boolean(&arg) {
             flags::switch(arg)
         } else {
             arg

@@ -226,7 +226,7 @@ impl Raw {
     /// Fails on a connection URL that will not do.
     fn overlay(&mut self, reader: &mut Reader<'_>, overrides: &Overrides) -> Result<(), Invalid> {
         let http = self.http.get_or_insert_default();
-        http.overlay(reader, &overrides.transport);
+        http.overlay(reader, overrides);
         if overrides.database_url.is_some() && overrides.transport.http.is_none() {
             // A connection URL alone is for a client that starts the server itself.
             http.turn_off();
@@ -269,8 +269,9 @@ impl Raw {
         let knowledgebase = knowledgebase.check(reader, around);
         let state = self.state.unwrap_or_default().check(reader, around);
         let logs = Logs::read(reader, &self.log.unwrap_or_default());
+        let has_auth = auth.as_ref().is_ok_and(|auth| auth.is_enabled);
         let mut problems = Problems::default();
-        let http = problems.take(raw_http.check(around));
+        let http = problems.take(raw_http.check(around, has_auth));
         let auth = problems.take(auth);
         let databases = problems.take_all(databases);
         let embedding = problems.take(embedding);

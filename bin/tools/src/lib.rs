@@ -116,6 +116,7 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
     let loaded = Configuration::load(&arguments.overrides, &around)?;
     logs::start(&loaded.configuration);
     warn(&loaded);
+    loaded.configuration.check_address()?;
     loaded.configuration.check_files()?;
     let source = reload::Source {
         overrides: arguments.overrides,

@@ -17,11 +17,16 @@ use super::{
     written::{Reader, Written},
 };
 
+/// Refuses an address that other machines can reach.
+const NOT_PUBLIC: &str = "other machines can reach this address, and no client has to sign in: \
+    listen on localhost, or allow it with server.allow_public: true";
+
 /// The section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawServer {
     listen_address: Option<Written>,
     port: Option<Written>,
+    allow_public: Option<Written>,
     allowed_hosts: Option<Vec<Written>>,
     tls: Option<RawTls>,
     cors: Option<RawCors>,
@@ -55,6 +60,8 @@ pub(crate) struct Server {
     pub(crate) listen_address: String,
     /// The port.
     pub(crate) port: u16,
+    /// True if other machines may reach it, though no client has to sign in.
+    pub(crate) allow_public: bool,
     /// Names clients may call it by, besides the obvious ones.
     pub(crate) allowed_hosts: Vec<String>,
     /// What HTTPS takes, where it is wanted.
@@ -130,10 +137,19 @@ impl RawServer {
             listen_address: host(reader, &at("listen_address"), self.listen_address)
                 .unwrap_or(default.listen_address),
             port: reader.port(&at("port"), self.port).unwrap_or(default.port),
+            allow_public: reader
+                .boolean(&at("allow_public"), self.allow_public)
+                .unwrap_or(default.allow_public),
             allowed_hosts: hosts(reader, &at("allowed_hosts"), self.allowed_hosts),
             tls: self.tls.unwrap_or_default().check(reader, &at("tls")),
             cors: self.cors.unwrap_or_default().check(reader, &at("cors")),
         };
+        let is_public = is_host(&server.listen_address) && !server.is_local();
+        reader.findings.check(
+            !is_public || server.allow_public,
+            &at("listen_address"),
+            NOT_PUBLIC,
+        );
         server
     }
 }
@@ -230,6 +246,7 @@ impl Default for Server {
         Self {
             listen_address: "localhost".to_owned(),
             port: 8080,
+            allow_public: false,
             allowed_hosts: Vec::new(),
             tls: None,
             cors: None,
@@ -246,6 +263,14 @@ impl Default for Server {
 }
 
 impl Server {
+    /// True if only this machine can reach the address.
+    pub(crate) fn is_local(&self) -> bool {
+        match self.listen_address.parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback(),
+            Err(_) => self.is_localhost(),
+        }
+    }
+
     /// True for the name of this machine, which stands for its address in either family.
     pub(crate) fn is_localhost(&self) -> bool {
         self.listen_address.eq_ignore_ascii_case("localhost")
@@ -267,6 +292,7 @@ impl Server {
                 self.listen_address == other.listen_address,
             ),
             ("port", self.port == other.port),
+            ("allow_public", self.allow_public == other.allow_public),
             ("allowed_hosts", self.allowed_hosts == other.allowed_hosts),
             ("tls", self.tls == other.tls),
             ("cors", self.cors == other.cors),

@@ -114,8 +114,25 @@ fn a_page_has_to_say_that_it_sends_json_and_curl_does_not() {
 }
 
 #[test]
-fn pages_of_an_open_server_are_known_by_its_address_only() {
+fn an_address_that_others_reach_has_to_be_allowed() {
     let public = server("").replace("127.0.0.1", "0.0.0.0");
+    let list = nowhere("docs", "");
+    let home = Home::with(&format!("{public}pipelines:\n{list}"));
+    for arguments in [&["-check-config"][..], &[]] {
+        let ran = home.ran(arguments);
+        assert_eq!(ran.code, Some(1));
+        let output = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(output.contains("server.listen_address: "), "{output}");
+        assert!(output.contains("server.allow_public: true"), "{output}");
+    }
+    home.configure(&format!("{public}  allow_public: true\npipelines:\n{list}"));
+    let program = Program::start_on_stdout(&mut home.command(&[]));
+    program.wait_for("msg=\"starting server\"");
+}
+
+#[test]
+fn pages_of_an_open_server_are_known_by_its_address_only() {
+    let public = server("  allow_public: true\n").replace("127.0.0.1", "0.0.0.0");
     let list = nowhere("docs", "");
     let home = Home::with(&format!("{public}pipelines:\n{list}"));
     let program = Program::start_on_stdout(&mut home.command(&[]));

@@ -127,7 +127,7 @@ fn localhost_is_this_machine_in_either_family() {
 
 #[test]
 fn whoever_opens_it_to_others_without_tls_is_warned() {
-    let yaml = server("").replace("127.0.0.1", "0.0.0.0");
+    let yaml = server("  allow_public: true\n").replace("127.0.0.1", "0.0.0.0");
     let home = Home::with(&format!("{yaml}pipelines:\n{}", nowhere("docs", "")));
     let program = Program::start_on_stdout(&mut home.command(&[]));
     let line = program.wait_for("sent in the clear");

@@ -57,7 +57,8 @@ pub(crate) struct TransportFlags {
     /// Serve HTTP \[`ZIGGURAT_HTTP_ENABLED`\]
     #[arg(long)]
     pub(crate) http: Option<bool>,
-    /// Address to listen on, :port or host:port (default :8080) \[`ZIGGURAT_HTTP_ADDRESS`\]
+    /// Address to listen on, :port or host:port (default :8080, with -no-auth 127.0.0.1:8080)
+    /// \[`ZIGGURAT_HTTP_ADDRESS`\]
     #[arg(long, value_name = "address")]
     pub(crate) addr: Option<String>,
     /// Serve HTTPS; needs -http \[`ZIGGURAT_TLS_ENABLED`\]
@@ -74,13 +75,27 @@ pub(crate) struct TransportFlags {
     pub(crate) chain: Option<PathBuf>,
 }
 
+/// The value of `-no-auth`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoAuth {
+    /// Clients sign in.
+    Off,
+    /// They do not, on this machine.
+    Local,
+    /// They do not, on any machine.
+    Public,
+}
+
 /// Who may call.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Authentication (HTTP only)")]
 pub(crate) struct AuthFlags {
-    /// Let everybody in; for development only \[`ZIGGURAT_AUTH_ENABLED=false`\]
-    #[arg(long)]
-    pub(crate) no_auth: Option<bool>,
+    /// Ask no client for a token; for development only. On an address that other machines can
+    /// reach it has to be -no-auth=public \[`ZIGGURAT_AUTH_ENABLED=false`,
+    /// `ZIGGURAT_HTTP_ALLOW_PUBLIC`\]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_parser = no_auth)]
+    pub(crate) no_auth: Option<NoAuth>,
     /// API tokens (default: ziggurat-tools-tokens.yaml in the data folder)
     /// \[`ZIGGURAT_AUTH_TOKEN_FILE`\]
     #[arg(long, value_name = "path")]
@@ -228,8 +243,13 @@ pub(super) struct KnowledgeFlags {
     pub(super) kb_output: Option<PathBuf>,
 }
 
-/// Whether a flag is set by being there.
+/// True for a flag that is set by being there.
 pub(super) fn is_switch(arg: &Arg) -> bool {
+    arg.is_require_equals_set() || is_boolean(arg)
+}
+
+/// True for a flag that is yes or no.
+pub(super) fn is_boolean(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == ValueParser::bool().type_id()
 }
 
@@ -253,6 +273,17 @@ fn boolean(text: &str) -> Result<bool, &'static str> {
 fn port(text: &str) -> Result<u16, &'static str> {
     text.parse()
         .map_err(|_| "expected a whole number from 0 to 65535")
+}
+
+fn no_auth(text: &str) -> Result<NoAuth, &'static str> {
+    if text == "public" {
+        return Ok(NoAuth::Public);
+    }
+    match boolean(text) {
+        Ok(true) => Ok(NoAuth::Local),
+        Ok(false) => Ok(NoAuth::Off),
+        Err(_) => Err("expected true, false or public"),
+    }
 }
 
 fn secret() -> ValueParser {

@@ -56,6 +56,26 @@ impl Address {
     }
 }
 
+impl Address {
+    /// The usual port of this machine, which no other machine reaches.
+    pub(crate) fn loopback() -> Self {
+        Self {
+            host: Host::Ip(Ipv4Addr::LOCALHOST.into()),
+            ..Self::default()
+        }
+    }
+
+    /// True if only this machine can reach it. Of names only `localhost` counts: what others
+    /// stand for may change.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::All => false,
+            Host::Ip(ip) => ip.to_canonical().is_loopback(),
+            Host::Name(name) => name.eq_ignore_ascii_case("localhost"),
+        }
+    }
+}
+
 impl Default for Address {
     fn default() -> Self {
         Self {
@@ -145,6 +165,27 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Address>(), Err(reason), "{text}");
         }
+    }
+
+    #[test]
+    fn only_this_machine_reaches_its_loopback_addresses() {
+        for (text, expected) in [
+            ("127.0.0.1:80", true),
+            ("127.9.9.9:80", true),
+            ("[::1]:80", true),
+            ("[::ffff:127.0.0.1]:80", true),
+            ("LocalHost:80", true),
+            (":80", false),
+            ("0.0.0.0:80", false),
+            ("[::]:80", false),
+            ("192.0.2.1:80", false),
+            ("localhost.example:80", false),
+        ] {
+            let address: Address = text.parse().expect(text);
+            assert_eq!(address.is_loopback(), expected, "{text}");
+        }
+        assert!(Address::loopback().is_loopback());
+        assert!(!Address::default().is_loopback());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::{
     Invalid, Surroundings,
     environment::{Reader, set},
 };
-use crate::arguments::AuthFlags;
+use crate::arguments::{AuthFlags, NoAuth};
 
 /// The section as written.
 #[derive(Debug, Default, Deserialize)]
@@ -57,7 +57,8 @@ pub(crate) struct Auth {
 impl RawAuth {
     pub(super) fn overlay(&mut self, reader: &mut Reader<'_>, flags: &AuthFlags) {
         set(&mut self.enabled, reader.boolean("ZIGGURAT_AUTH_ENABLED"));
-        set(&mut self.enabled, flags.no_auth.map(|is_off| !is_off));
+        let is_wanted = flags.no_auth.map(|flag| flag == NoAuth::Off);
+        set(&mut self.enabled, is_wanted);
         set(
             &mut self.token_file,
             reader.path("ZIGGURAT_AUTH_TOKEN_FILE"),

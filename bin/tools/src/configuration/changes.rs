@@ -26,6 +26,10 @@ impl Changes {
                 "http.address",
                 both.is_none_or(|(a, b)| a.address == b.address),
             ),
+            (
+                "http.allow_public",
+                both.is_none_or(|(a, b)| a.allow_public == b.allow_public),
+            ),
             ("http.tls", both.is_none_or(|(a, b)| a.tls == b.tls)),
             ("http.auth", one.auth == two.auth),
             (

@@ -14,13 +14,14 @@ use super::{
     client_ip::{ClientIp, RawClientIp},
     environment::{Reader, set},
 };
-use crate::arguments::TransportFlags;
+use crate::arguments::{NoAuth, Overrides};
 
 /// The section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawHttp {
     enabled: Option<bool>,
     address: Option<String>,
+    allow_public: Option<bool>,
     tls: Option<RawTls>,
     pub(super) auth: Option<RawAuth>,
     client_ip: Option<RawClientIp>,
@@ -42,6 +43,8 @@ pub(super) struct RawTls {
 pub(crate) struct Http {
     /// Where to listen.
     pub(crate) address: Address,
+    /// True if other machines may reach it though no client has to sign in.
+    pub(crate) allow_public: bool,
     /// What HTTPS takes, where it is wanted.
     pub(crate) tls: Option<Tls>,
     /// How to know who is calling.
@@ -66,11 +69,16 @@ pub(crate) struct Tls {
 // === impl RawHttp ===
 
 impl RawHttp {
-    pub(super) fn overlay(&mut self, reader: &mut Reader<'_>, flags: &TransportFlags) {
+    pub(super) fn overlay(&mut self, reader: &mut Reader<'_>, overrides: &Overrides) {
+        let flags = &overrides.transport;
         set(&mut self.enabled, reader.boolean("ZIGGURAT_HTTP_ENABLED"));
         set(&mut self.enabled, flags.http);
         set(&mut self.address, reader.text("ZIGGURAT_HTTP_ADDRESS"));
         set(&mut self.address, flags.addr.clone());
+        let name = "ZIGGURAT_HTTP_ALLOW_PUBLIC";
+        set(&mut self.allow_public, reader.boolean(name));
+        let is_public = overrides.auth.no_auth == Some(NoAuth::Public);
+        set(&mut self.allow_public, is_public.then_some(true));
         let tls = self.tls.get_or_insert_default();
         set(&mut tls.enabled, reader.boolean("ZIGGURAT_TLS_ENABLED"));
         set(&mut tls.enabled, flags.tls);
@@ -87,15 +95,21 @@ impl RawHttp {
         (self.enabled, self.tls) = (Some(false), None);
     }
 
-    /// Checks the section, also if HTTP is not wanted now.
-    pub(super) fn check(self, around: &Surroundings) -> Result<Option<Http>, Invalid> {
-        let default = Http::default();
+    /// Checks the section, also if HTTP is not wanted now. Without authentication the default
+    /// address is one of this machine.
+    pub(super) fn check(
+        self,
+        around: &Surroundings,
+        has_auth: bool,
+    ) -> Result<Option<Http>, Invalid> {
         let is_enabled = self.enabled.unwrap_or(false);
+        let allow_public = self.allow_public.unwrap_or(false);
         let address = match self.address.filter(|address| !address.is_empty()) {
             Some(text) => text
                 .parse()
                 .map_err(|error| Invalid::key("http.address", format!("'{text}' {error}")))?,
-            None => default.address,
+            None if has_auth || allow_public => Address::default(),
+            None => Address::loopback(),
         };
         let tls = self.tls.unwrap_or_default().check(around);
         if tls.is_some() && !is_enabled {
@@ -103,6 +117,7 @@ impl RawHttp {
         }
         let http = Http {
             address,
+            allow_public,
             tls,
             client_ip: self.client_ip.unwrap_or_default().check()?,
             allowed_origins: self.allowed_origins,

@@ -1,16 +1,16 @@
-//! What has to be there before the server starts.
+//! Checks before the server starts.
 
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use ziggurat_services::{mcp::custom::Definitions, serve};
 
-use super::{Configuration, http::Tls};
+use super::{Address, Configuration, http::Tls};
 
 /// The first words about custom definitions that are no good.
 pub(crate) const CUSTOM_DEFINITIONS: &str = "Failed to load custom definitions";
 
-/// A file that is not there, and the server cannot do without. The words are those of the specification.
+/// A reason not to start. The words about files are those of the specification.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub(crate) enum CannotStart {
@@ -31,11 +31,31 @@ pub(crate) enum CannotStart {
         .0.display()
     )]
     Tokens(PathBuf),
+    /// An address that other machines can reach, without authentication.
+    #[error(
+        "without authentication the server listens on this machine only, and other machines can \
+         reach {0}\n\
+         Listen on 127.0.0.1, or allow it with: -no-auth=public, or http.allow_public: true"
+    )]
+    Public(Address),
 }
 
 // === impl Configuration ===
 
 impl Configuration {
+    /// Refuses an address that other machines can reach, where no client has to sign in and
+    /// nothing says that this is meant.
+    pub(crate) fn check_address(&self) -> Result<(), CannotStart> {
+        match &self.http {
+            Some(http)
+                if !self.auth.is_enabled && !http.allow_public && !http.address.is_loopback() =>
+            {
+                Err(CannotStart::Public(http.address.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Looks for the files a server cannot do without.
     pub(crate) fn check_files(&self) -> Result<(), CannotStart> {
         let Some(http) = &self.http else {

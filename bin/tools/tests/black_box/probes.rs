@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use ziggurat_black_box::{Answer, Client};
 
-use crate::support::{Home, Junction, Postgres, until};
+use crate::support::{Home, Junction, Postgres, Program, until};
 
 /// An entry for the database that nothing serves.
 const NOWHERE: &str = "  - {name: secret_shop, host: 127.0.0.1, port: 1, user: reader}\n";
@@ -138,4 +138,21 @@ fn probes_need_no_token_and_no_name_of_the_server() {
     let head = client.send("HEAD", "/ready", "", "");
     assert_eq!((head.status, &*head.body), (200, ""));
     assert_eq!(client.send("POST", "/ready", "", "").status, 405);
+}
+
+#[test]
+fn without_authentication_other_machines_reach_it_only_if_that_is_said_twice() {
+    let home = Home::with(&Postgres::new());
+    for flags in [
+        &["-http", "-no-auth", "-addr", ":0"][..],
+        &["-http", "-no-auth", "-addr", "0.0.0.0:0"],
+    ] {
+        let ran = home.ran(flags, "");
+        assert_eq!(ran.code, Some(1), "{flags:?}");
+        assert!(ran.stderr.contains("-no-auth=public"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("http.allow_public"), "{}", ran.stderr);
+    }
+    let mut command = home.command(&["-http", "-no-auth=public", "-addr", ":0"]);
+    let program = Program::start(&mut command);
+    program.wait_for("listening on http://");
 }

@@ -256,6 +256,41 @@ fn a_missing_token_file_comes_with_two_hints() {
 }
 
 #[test]
+fn a_public_address_without_authentication_needs_a_word_of_its_own() {
+    for (file, line, is_refused) in [
+        ("", "-http -no-auth", false),
+        ("", "-http -no-auth -addr localhost:80", false),
+        ("", "-http -no-auth -addr [::1]:80", false),
+        ("", "-http -no-auth -addr :80", true),
+        ("", "-http -no-auth -addr 0.0.0.0:80", true),
+        ("", "-http -no-auth -addr tools.example:80", true),
+        ("", "-http -no-auth=public -addr :80", false),
+        ("", "-http -addr :80", false),
+        ("", "-no-auth -addr :80", false),
+        (
+            "http: {address: ':80', auth: {enabled: false}}",
+            "-http",
+            true,
+        ),
+        (
+            "http: {address: ':80', allow_public: true, auth: {enabled: false}}",
+            "-http",
+            false,
+        ),
+    ] {
+        let configuration = Case::new().file(file).words(line).configuration();
+        let checked = configuration.check_address();
+        assert_eq!(checked.is_err(), is_refused, "{file} {line}");
+    }
+    let case = Case::new().words("-http -no-auth -addr :80");
+    let error = case.configuration().check_address().expect_err("public");
+    let text = error.to_string();
+    for part in ["reach :80", "-no-auth=public", "http.allow_public: true"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
 fn no_token_file_is_needed_where_nobody_signs_in() {
     for line in ["", "-http -no-auth", "-http=false"] {
         let case = Case::new().words(line);

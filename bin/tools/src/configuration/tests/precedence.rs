@@ -51,6 +51,22 @@ fn settings_of_http_and_authentication() {
             show: |c| c.auth.is_enabled.to_string(),
         },
         Setting {
+            default: ":8080 false",
+            file: (
+                "http: {enabled: true, auth: {enabled: false}}",
+                "127.0.0.1:8080 false",
+            ),
+            variable: ("ZIGGURAT_HTTP_ALLOW_PUBLIC=true", ":8080 true"),
+            flag: Some(("-no-auth=public", ":8080 true")),
+            show: |c| {
+                let http = c.http.as_ref();
+                http.map_or_else(
+                    || ":8080 false".to_owned(),
+                    |http| format!("{} {}", http.address, http.allow_public),
+                )
+            },
+        },
+        Setting {
             default: "ziggurat-tools-tokens.yaml",
             file: ("http: {auth: {token_file: /f}}", "f"),
             variable: ("ZIGGURAT_AUTH_TOKEN_FILE=/e", "e"),
