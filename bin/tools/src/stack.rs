@@ -13,6 +13,7 @@ use ziggurat_layers::{
     client_ip::ClientIpLayer,
     json_rpc::JsonRpcLayer,
     link::{Link, LinkLayer},
+    reject::SuccessFalse,
     sanitize::SanitizeLayer,
 };
 use ziggurat_services::{
@@ -49,6 +50,9 @@ const METADATA: [&str; 2] = [
 
 /// Paths that probes ask, by any host and without a token.
 const PROBES: [&str; 2] = ["/health", "/ready"];
+
+/// The root of the database endpoints.
+const DATABASES: &str = "/api/databases";
 
 /// Builds the tower over the services of a house.
 ///
@@ -117,8 +121,19 @@ pub(crate) fn build(
         // Which revision it is, and whether headers and message agree.
         .layer(EraLayer::http())
         .service(house.mcp.clone());
+    // Refusals here have a format of their own, that of a missing token included.
+    let databases = ServiceBuilder::new()
+        .map_response(|response: Response<_>| response.map(EitherBody::second))
+        .layer(option_layer(
+            bearer
+                .clone()
+                .map(|bearer| bearer.with_render(SuccessFalse)),
+        ))
+        .layer(limit.clone())
+        .service(rest::router([rest::databases::routes(
+            house.databases.clone(),
+        )]));
     let areas = [
-        Some(rest::databases::routes(house.databases.clone())),
         Some(rest::user::routes()),
         house.conversations.clone().map(|kept| match kept {
             Conversations::Here(store) => rest::conversations::routes(store),
@@ -158,6 +173,7 @@ pub(crate) fn build(
     let others = ServiceBuilder::new().layer(limit).service(others);
     let routes = Routes::new()
         .under("", others)
+        .under(DATABASES, databases)
         .at("/mcp", [Method::POST], negotiated);
     let description = Link::service_desc(own).context("the path of the description")?;
     let bearer = bearer.map(|bearer| {
@@ -167,6 +183,8 @@ pub(crate) fn build(
             .with_exempt(PROBES)
             .with_exempt(["/.well-known/*"])
             .with_exempt(DESCRIPTION)
+            // They ask for it themselves.
+            .with_exempt([DATABASES, "/api/databases/*"])
             // A login comes without one. What else does is refused where calls are read.
             .with_optional(["/mcp/v1"])
     });

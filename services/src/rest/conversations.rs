@@ -109,7 +109,7 @@ pub fn routes<C: Conversations>(store: C) -> Router {
 }
 
 /// The conversations of the user, those that changed last first
-#[utoipa::path(get, path = "/api/conversations", tag = "conversations",
+#[utoipa::path(get, path = "/api/conversations", tag = "Conversations",
     operation_id = "list_conversations",
     params(Wanted),
     responses(
@@ -129,7 +129,7 @@ async fn list<C: Conversations>(
 }
 
 /// Keep a conversation
-#[utoipa::path(post, path = "/api/conversations", tag = "conversations",
+#[utoipa::path(post, path = "/api/conversations", tag = "Conversations",
     operation_id = "create_conversation",
     request_body = Draft,
     responses(
@@ -152,7 +152,7 @@ async fn create<C: Conversations>(
 }
 
 /// Delete all conversations of the user
-#[utoipa::path(delete, path = "/api/conversations", tag = "conversations",
+#[utoipa::path(delete, path = "/api/conversations", tag = "Conversations",
     operation_id = "delete_conversations",
     params(Which),
     responses(
@@ -179,7 +179,7 @@ async fn delete_all<C: Conversations>(
 }
 
 /// A conversation of the user
-#[utoipa::path(get, path = "/api/conversations/{id}", tag = "conversations",
+#[utoipa::path(get, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "get_conversation",
     params(("id" = String, Path, description = "As the server named it")),
     responses(
@@ -200,7 +200,7 @@ async fn find<C: Conversations>(
 }
 
 /// Keep other messages of a conversation
-#[utoipa::path(put, path = "/api/conversations/{id}", tag = "conversations",
+#[utoipa::path(put, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "replace_conversation",
     params(("id" = String, Path, description = "As the server named it")),
     request_body = Draft,
@@ -226,7 +226,7 @@ async fn replace<C: Conversations>(
 }
 
 /// Give a conversation another title
-#[utoipa::path(patch, path = "/api/conversations/{id}", tag = "conversations",
+#[utoipa::path(patch, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "rename_conversation",
     params(("id" = String, Path, description = "As the server named it")),
     request_body = NewTitle,
@@ -254,7 +254,7 @@ async fn rename<C: Conversations>(
 }
 
 /// Delete a conversation
-#[utoipa::path(delete, path = "/api/conversations/{id}", tag = "conversations",
+#[utoipa::path(delete, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "delete_conversation",
     params(("id" = String, Path, description = "As the server named it")),
     responses(
@@ -282,13 +282,9 @@ async fn without_id(caller: Caller) -> Refusal {
 
 /// Whose conversations it is about.
 fn owner(caller: &Caller) -> Result<&str, Refusal> {
-    caller.user().ok_or_else(|| {
-        Refusal::new(
-            StatusCode::UNAUTHORIZED,
-            "no_session",
-            "invalid or expired session",
-        )
-    })
+    caller
+        .user()
+        .ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "no_session", "user lacks permission"))
 }
 
 fn draft(payload: &Payload) -> Result<Draft, Refusal> {

@@ -71,15 +71,13 @@ fn the_scheme_may_be_in_any_case_and_the_token_not() {
 }
 
 #[test]
-fn without_a_token_there_is_health_and_nothing_else() {
+fn without_a_token_there_are_probes_and_nothing_else() {
     let (_home, _program, client) = server();
     let health = client.get("/health");
     assert_eq!(health.status, 200);
     assert_eq!(health.json()["status"], "ok");
     for (method, path) in [
         ("GET", "/mcp/v1"),
-        ("GET", "/api/databases"),
-        ("POST", "/api/databases/select"),
         ("GET", "/api/user/info"),
         ("GET", "/api/llm/providers"),
         ("GET", "/no/such/path"),
@@ -89,6 +87,18 @@ fn without_a_token_there_is_health_and_nothing_else() {
     ] {
         let answer = client.send(method, path, "", "");
         assert_refused(&answer, MISSING, path);
+    }
+    for (method, path) in [
+        ("GET", "/api/databases"),
+        ("POST", "/api/databases/select"),
+        ("GET", "/api/databases/"),
+    ] {
+        for (client, words) in [(&client, MISSING), (&client.bearing("bad"), UNKNOWN)] {
+            let answer = client.send(method, path, "", "");
+            let refused = json!({"success": false, "error": words});
+            assert_eq!((answer.status, answer.json()), (401, refused), "{path}");
+            assert!(answer.header("www-authenticate").is_some(), "{path}");
+        }
     }
     let known = client.bearing("good");
     assert_eq!(known.get("/no/such/path").status, 404);
@@ -135,7 +145,6 @@ fn a_login_somewhere_else_or_in_another_way_is_refused() {
         "/mcp/v1/x",
         "/MCP/v1",
         "//mcp/v1",
-        "/api/databases",
         "/api/chat/compact",
         "/api/user/info",
         "/api/llm/chat",
@@ -199,7 +208,6 @@ fn every_refusal_says_where_tokens_come_from_if_somebody_issues_them() {
         ("POST", "/mcp/v1", PING),
         ("POST", "/mcp/v1", "no JSON"),
         ("GET", "/mcp/v1", ""),
-        ("GET", "/api/databases", ""),
         ("GET", "/nowhere", ""),
     ] {
         let answer = client.send(method, path, "content-type: application/json\r\n", body);

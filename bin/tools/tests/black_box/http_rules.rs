@@ -109,7 +109,7 @@ fn a_token_is_asked_for_before_anything_else_is_said() {
     for (method, path) in [
         ("GET", "/nowhere"),
         ("POST", "/"),
-        ("GET", "/api/databases"),
+        ("GET", "/api/user/info"),
         ("POST", "/mcp/v1"),
         ("GET", "/health/"),
         ("GET", "/%2ewell-known/x"),

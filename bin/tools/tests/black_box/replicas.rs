@@ -269,7 +269,8 @@ fn while_the_state_database_is_away_known_sessions_go_on_and_nothing_hangs() {
     for _ in 0..20 {
         assert_eq!(current(&alice), "two");
     }
-    let refused = json!({"error": "Tokens cannot be checked now, try again later"});
+    let refused =
+        json!({"success": false, "error": "Tokens cannot be checked now, try again later"});
     // The other replica has not met this session.
     for client in [&elsewhere, &alice.bearing("unknown")] {
         let answer = client.get("/api/databases");

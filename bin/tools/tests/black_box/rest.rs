@@ -88,17 +88,14 @@ fn a_token_keeps_to_its_database_and_a_user_to_a_session() {
     let token = home.token("two");
     home.user("alice", "correct horse");
     let (_program, stranger) = home.serve(&[]);
-    for (method, path) in [
-        ("GET", "/api/databases"),
-        ("POST", SELECT),
-        ("GET", "/api/user/info"),
+    let missing = "Missing Authorization header";
+    for (method, path, expected) in [
+        ("GET", "/api/databases", refused(missing)),
+        ("POST", SELECT, refused(missing)),
+        ("GET", "/api/user/info", json!({"error": missing})),
     ] {
         let answer = stranger.send(method, path, "", "");
-        check(
-            &answer,
-            401,
-            &json!({"error": "Missing Authorization header"}),
-        );
+        check(&answer, 401, &expected);
     }
     let program = stranger.bearing(&token);
     let list = program.get("/api/databases").json();

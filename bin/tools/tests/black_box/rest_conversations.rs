@@ -163,14 +163,14 @@ fn what_belongs_to_somebody_else_is_not_there() {
         check(&client.logged_in("alice", PASSWORD).get(&at), 200, &made);
 
         let program = client.bearing("a-program");
-        let no_session = refused("invalid or expired session");
+        let no_session = refused("user lacks permission");
         for (method, path) in [
             ("GET", PATH),
             ("POST", PATH),
             ("DELETE", &*all),
             ("PUT", &*at),
         ] {
-            check(&send(&program, method, path, &said("x")), 401, &no_session);
+            check(&send(&program, method, path, &said("x")), 403, &no_session);
         }
         let missing = refused("Missing Authorization header");
         check(&client.get(PATH), 401, &missing);
