@@ -16,7 +16,8 @@ const ALWAYS: [(&str, &str); 5] = [
     ("401", "There is no token, or it is no good"),
     (
         "403",
-        "The request comes from a page or to a name that is not allowed here",
+        "The request comes from a page or to a name that is not allowed here, or the caller may \
+         not do this",
     ),
     ("413", "The body is larger than the server reads"),
     ("500", "Something went wrong that is not the client's fault"),
@@ -34,7 +35,7 @@ const ALWAYS: [(&str, &str); 5] = [
 /// # Panics
 /// If utoipa writes what is no document.
 pub fn document() -> Result<Value, Unknown> {
-    let mut paths = Map::from_iter([health()]);
+    let mut paths = Map::from_iter([health(), ready()]);
     paths.extend(mcp::paths());
     let mut schemas = Map::from_iter(refusals());
     schemas.extend(mcp::schemas());
@@ -60,14 +61,14 @@ pub fn document() -> Result<Value, Unknown> {
         },
         "servers": [{"url": "/", "description": "The server this comes from"}],
         "tags": [
-            {"name": "mcp", "description": "The Model Context Protocol"},
-            {"name": "databases", "description": "Which databases there are, and which is in use"},
-            {"name": "user", "description": "Who is asking"},
-            {"name": "conversations", "description": "What users keep of their conversations. \
+            {"name": "MCP", "description": "The Model Context Protocol"},
+            {"name": "Databases", "description": "Which databases there are, and which is in use"},
+            {"name": "User", "description": "Who is asking"},
+            {"name": "Conversations", "description": "What users keep of their conversations. \
                 Programs with an API token have none, nor has a server without authentication."},
-            {"name": "chat", "description": "What is said to a model"},
-            {"name": "llm", "description": "Models of providers, where the server passes questions on"},
-            {"name": "health", "description": "Whether the server is there"},
+            {"name": "Chat", "description": "What is said to a model"},
+            {"name": "LLM", "description": "Models of providers, where the server passes questions on"},
+            {"name": "Health", "description": "What probes ask, by any host and without a token"},
         ],
         "security": [{"bearer": []}],
         "paths": paths,
@@ -95,7 +96,7 @@ fn health() -> (String, Value) {
     });
     let operation = json!({
         "operationId": "health",
-        "tags": ["health"],
+        "tags": ["Health"],
         "summary": "Whether the server is there",
         "security": [],
         "responses": {"200": {
@@ -104,6 +105,39 @@ fn health() -> (String, Value) {
         }},
     });
     ("/health".to_owned(), json!({"get": operation}))
+}
+
+fn ready() -> (String, Value) {
+    let report = |statuses: &[&str], description: &str| {
+        let schema = json!({
+            "type": "object",
+            "required": ["status", "unavailable"],
+            "properties": {
+                "status": {"type": "string", "enum": statuses},
+                "unavailable": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "The number of databases that cannot serve; the log names them",
+                },
+            },
+        });
+        json!({
+            "description": description,
+            "content": {"application/json": {"schema": schema}},
+        })
+    };
+    let others = ["starting", "stopping", "state unreachable", "unavailable"];
+    let operation = json!({
+        "operationId": "ready",
+        "tags": ["Health"],
+        "summary": "Tells if at least one database can serve",
+        "security": [],
+        "responses": {
+            "200": report(&["ready"], "It can"),
+            "503": report(&others, "None can, or not now"),
+        },
+    });
+    ("/ready".to_owned(), json!({"get": operation}))
 }
 
 /// How requests are turned down.
@@ -150,8 +184,7 @@ fn complete(paths: &mut Map<String, Value>) {
                 let is_bare = response.get("content").is_none();
                 if is_bare && status.as_str() >= "400" {
                     // What comes from further out knows nothing of areas.
-                    let is_inner =
-                        of_databases && !["401", "413", "500", "503"].contains(&&**status);
+                    let is_inner = of_databases && !["413", "500"].contains(&&**status);
                     response["content"] =
                         json!({"application/json": {"schema": refusal(is_inner)}});
                 }

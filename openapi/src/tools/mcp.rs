@@ -80,7 +80,7 @@ fn schema(name: &str) -> Value {
 fn exact() -> Value {
     json!({
         "operationId": "mcp",
-        "tags": ["mcp"],
+        "tags": ["MCP"],
         "summary": "Call a method of MCP as revision 2024-11-05 has it",
         "description": "JSON-RPC 2.0, revision 2024-11-05 of the protocol. What is wrong with a \
             call is said in its answer, with status 200. A call of `authenticate_user` needs no \
@@ -89,7 +89,7 @@ fn exact() -> Value {
             // Whatever comes has an answer.
             "required": false,
             "content": {"application/json": {
-                "schema": {},
+                "schema": {"anyOf": [schema("RpcCall"), {}]},
                 "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
             }},
         },
@@ -121,7 +121,7 @@ fn negotiated() -> Value {
     });
     json!({
         "operationId": "negotiatedMcp",
-        "tags": ["mcp"],
+        "tags": ["MCP"],
         "summary": "Call a method of MCP in the revision of the client",
         "description": "JSON-RPC 2.0, in the revisions 2024-11-05 to 2026-07-28 of the protocol \
             (Streamable HTTP without sessions). Up to 2025-11-25 a client opens with \
@@ -224,7 +224,7 @@ fn metadata(path: &str) -> Value {
     });
     json!({
         "operationId": if path.is_empty() { "resourceMetadata" } else { "mcpResourceMetadata" },
-        "tags": ["mcp"],
+        "tags": ["MCP"],
         "summary": "Where tokens come from",
         "description": "For servers that believe the tokens of an OAuth server (RFC 9728).",
         "security": [],

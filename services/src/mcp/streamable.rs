@@ -239,6 +239,6 @@ fn refusal() -> Rejection {
     Rejection::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "unsupported_media_type",
-        "Content-Type must be application/json",
+        "The body must be JSON: send the header `Content-Type: application/json`",
     )
 }

@@ -75,7 +75,7 @@ pub fn routes() -> Router {
 ///
 /// The first message and the last ones stay. Of those between, what matters stays; a line takes
 /// the place of the others. No model is asked.
-#[utoipa::path(post, path = "/api/chat/compact", tag = "chat", operation_id = "compact_chat",
+#[utoipa::path(post, path = "/api/chat/compact", tag = "Chat", operation_id = "compact_chat",
     request_body = Asked<'_>,
     responses(
         (status = 200, description = "The chat, shorter if it had to be", body = Answer<'_>),

@@ -54,7 +54,7 @@ pub fn routes(databases: Databases) -> Router {
 }
 
 /// The databases the caller may use
-#[utoipa::path(get, path = "/api/databases", tag = "databases", operation_id = "list_databases", responses(
+#[utoipa::path(get, path = "/api/databases", tag = "Databases", operation_id = "list_databases", responses(
     (status = 200, description = "In the order of the configuration", body = Listing),
 ))]
 async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listing> {
@@ -64,7 +64,7 @@ async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listin
 /// Use another database from now on
 ///
 /// The choice is that of the session: of the token, or of everybody where nobody signs in.
-#[utoipa::path(post, path = "/api/databases/select", tag = "databases", operation_id = "select_database",
+#[utoipa::path(post, path = "/api/databases/select", tag = "Databases", operation_id = "select_database",
     request_body = Selection,
     responses(
         (status = 200, description = "It is the one in use", body = Selected),

@@ -115,7 +115,7 @@ pub fn routes(proxy: Proxy) -> Router {
 }
 
 /// Whose models can be asked
-#[utoipa::path(get, path = "/api/llm/providers", tag = "llm", operation_id = "list_providers",
+#[utoipa::path(get, path = "/api/llm/providers", tag = "LLM", operation_id = "list_providers",
     responses(
         (status = 200, description = "Those that are configured", body = Providers),
         (status = 404, description = "This server passes nothing on"),
@@ -140,7 +140,7 @@ async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
 }
 
 /// The models of a provider
-#[utoipa::path(get, path = "/api/llm/models", tag = "llm", operation_id = "list_models",
+#[utoipa::path(get, path = "/api/llm/models", tag = "LLM", operation_id = "list_models",
     params(Wanted),
     responses(
         (status = 200, description = "In the order of the provider", body = Models),
@@ -177,7 +177,7 @@ async fn models(
 /// Ask a model
 ///
 /// Blocks are those of `tool_use` and `tool_result`, whoever is asked.
-#[utoipa::path(post, path = "/api/llm/chat", tag = "llm", operation_id = "chat",
+#[utoipa::path(post, path = "/api/llm/chat", tag = "LLM", operation_id = "chat",
     request_body = Ask<'_>,
     responses(
         (status = 200, description = "What the model says", body = Answer),

@@ -25,7 +25,7 @@ pub fn routes() -> Router {
 }
 
 /// Who the caller is
-#[utoipa::path(get, path = "/api/user/info", tag = "user", operation_id = "user_info", responses(
+#[utoipa::path(get, path = "/api/user/info", tag = "User", operation_id = "user_info", responses(
     (status = 200, description = "Known by the token", body = Info),
 ))]
 async fn info(caller: Caller) -> Json<Info> {
