@@ -117,7 +117,7 @@ def balancer(stack, folder, ports):
         "    timeout server 30s\n    option redispatch\n    retries 3\n"
         f"frontend all\n    bind 127.0.0.1:{port}\n    default_backend replicas\n"
         "backend replicas\n    balance random\n    option httpchk\n"
-        "    http-check send meth GET uri /health ver HTTP/1.1 hdr host localhost\n"
+        "    http-check send meth GET uri /ready ver HTTP/1.1\n"
         f"    http-response set-header x-replica %s\n{servers}\n"
     )
     stack.enter_context(running([HAPROXY, "-db", "-q", "-f", config]))
