@@ -8,7 +8,7 @@
 //! assert_eq!(redactor.redact("bad key: wq8JkLmN****"), "bad key: [redacted]****");
 //! ```
 
-use std::{collections::HashSet, fmt};
+use std::{collections::HashSet, fmt, mem};
 
 use ziggurat_layers::sanitize::{REDACTED, scrub};
 
@@ -91,6 +91,8 @@ impl Redactor {
                 hidden[at..at + RUN].fill(true);
             }
         }
+        self.hide_ends(text, &mut hidden);
+        widen(text, &mut hidden);
         for secret in &self.short {
             for (at, window) in text.windows(secret.len()).enumerate() {
                 if window == &**secret {
@@ -98,7 +100,6 @@ impl Redactor {
                 }
             }
         }
-        self.hide_ends(text, &mut hidden);
         hidden
     }
 
@@ -122,6 +123,24 @@ impl Redactor {
             }
         }
     }
+}
+
+/// Hides all of what stands without a break around a piece of a secret: another key that has the
+/// piece too, as keys of one provider begin alike, must not leave its rest.
+fn widen(text: &[u8], mut hidden: &mut [bool]) {
+    for run in text.chunk_by(|one, next| is_of_keys(*one) == is_of_keys(*next)) {
+        let (marks, others) = mem::take(&mut hidden).split_at_mut(run.len());
+        if run.first().copied().is_some_and(is_of_keys) && marks.contains(&true) {
+            marks.fill(true);
+        }
+        hidden = others;
+    }
+}
+
+/// Says whether keys of providers are made of such bytes. Those that sentences, URLs and masks
+/// are made of too are left out.
+fn is_of_keys(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+')
 }
 
 impl fmt::Debug for Redactor {
@@ -158,6 +177,11 @@ mod tests {
             ("ein Schlüssel: öwq8JkLmö", "ein Schlüssel: ö[redacted]ö"),
             ("five of it: wq8Jk", "five of it: wq8Jk"),
             ("opensesame, said he", "[redacted], said he"),
+            // Another key that begins or ends like ours, or has a piece of it.
+            ("bad: wq8JkLmNabcdef!", "bad: [redacted]!"),
+            ("bad: sk-ant-wq8JkLabcdef.", "bad: [redacted]."),
+            ("key=abc-Rs7TuV, no", "key=[redacted], no"),
+            ("it opensesame123", "it [redacted]123"),
             // Too short for pieces, and too short for a secret.
             ("opense", "opense"),
             ("abc", "abc"),
