@@ -208,10 +208,8 @@ fn descriptors_have_the_members_of_their_revision_and_no_others() {
                 assert!(about["items"].is_object(), "{name}.{property}");
             }
         }
-        if let Some(required) = schema.get("required") {
-            for name in required.as_array().expect("a list") {
-                assert!(properties.contains_key(name.as_str().expect("a text")));
-            }
+        for name in schema["required"].as_array().expect("a list") {
+            assert!(properties.contains_key(name.as_str().expect("a text")));
         }
     }
     let answer = doors.call("resources/list", &json!({}));
@@ -252,7 +250,9 @@ fn schemas_of_tools_say_what_the_arguments_are() {
         })
     );
     let about = schema("get_schema_info");
-    assert_eq!(members(&about), ["properties", "type"]);
+    assert_eq!(members(&about), ["properties", "required", "type"]);
+    assert_eq!(about["required"], json!([]));
+    assert_eq!(schema("read_resource")["required"], json!([]));
     let flag = json!({"type": "boolean", "default": false});
     let properties = &about["properties"];
     assert_eq!(properties["schema_name"], json!({"type": "string"}));

@@ -150,8 +150,8 @@ fn a_notification_is_not_answered_and_not_acted_upon() {
 fn tools_are_listed_by_name_without_the_unlisted_and_the_disabled() {
     let list = concat!(
         r#""result":{"tools":["#,
-        r#"{"name":"a-who","description":"Says who is calling.","inputSchema":{"type":"object","properties":{}}},"#,
-        r#"{"name":"read_resource","description":"Reads one of the server's resources by its URI, or lists them all. Resources are facts about the server and its database that need no query: ask for the list first if the URI is not known.","inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"The URI of the resource, as `list` shows it; for example pg://system_info."},"list":{"type":"boolean","description":"List the resources instead of reading one.","default":false}}}},"#,
+        r#"{"name":"a-who","description":"Says who is calling.","inputSchema":{"type":"object","properties":{},"required":[]}},"#,
+        r#"{"name":"read_resource","description":"Reads one of the server's resources by its URI, or lists them all. Resources are facts about the server and its database that need no query: ask for the list first if the URI is not known.","inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"The URI of the resource, as `list` shows it; for example pg://system_info."},"list":{"type":"boolean","description":"List the resources instead of reading one.","default":false}},"required":[]}},"#,
         r#"{"name":"says","description":"Says its arguments.","inputSchema":{"type":"object","properties":{"words":{"type":"string","description":"What to say."}},"required":["words"]}}"#,
         r#"]}"#,
     );

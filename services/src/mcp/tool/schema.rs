@@ -127,9 +127,8 @@ impl Serialize for Schema {
         let mut schema = serializer.serialize_map(None)?;
         schema.serialize_entry("type", "object")?;
         schema.serialize_entry("properties", &Properties(&self.properties))?;
-        if !self.required.is_empty() {
-            schema.serialize_entry("required", &self.required)?;
-        }
+        // Also where it is empty: some clients read the list without looking for it.
+        schema.serialize_entry("required", &self.required)?;
         schema.end()
     }
 }
@@ -274,11 +273,11 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_without_required_arguments_has_no_such_list() {
+    fn a_schema_without_required_arguments_has_an_empty_list_of_them() {
         let schema = Schema::new();
         assert_eq!(
             serde_json::to_string(&schema).expect("JSON"),
-            r#"{"type":"object","properties":{}}"#
+            r#"{"type":"object","properties":{},"required":[]}"#
         );
     }
 }
