@@ -87,6 +87,8 @@ pub(super) enum Tier {
     Contextual,
     Important,
     Anchor,
+    /// It stays whatever the budget is, because the client has asked for it.
+    Preserved,
 }
 
 /// What the client wants to keep, whatever else is true of it.
@@ -109,6 +111,9 @@ impl Tier {
     }
 
     fn whatever_is_kept(message: &Message<'_>, tools: &[&str], wishes: Wishes) -> Self {
+        if wishes.tool_results && message.has_tools() {
+            return Self::Preserved;
+        }
         let text = &*message.text;
         let signs = SIGNS.find_spaced(text);
         let is_schema = signs.has(SCHEMA) || tools.iter().any(|tool| is_about_schema(tool));
@@ -116,7 +121,7 @@ impl Tier {
             return Self::Anchor;
         }
         if message.has_tools() {
-            return Self::of_tools(text, signs, tools, wishes);
+            return Self::of_tools(text, signs, tools);
         }
         match message.role {
             Role::User => Self::of_user(text, signs),
@@ -126,10 +131,7 @@ impl Tier {
         }
     }
 
-    fn of_tools(text: &str, signs: Groups, tools: &[&str], wishes: Wishes) -> Self {
-        if wishes.tool_results {
-            return Self::Important;
-        }
+    fn of_tools(text: &str, signs: Groups, tools: &[&str]) -> Self {
         let known = tools.iter().filter_map(|tool| Self::of_tool(tool, text));
         known.max().unwrap_or(match () {
             () if signs.has(SCHEMA) => Self::Anchor,
@@ -298,19 +300,19 @@ mod tests {
                 &result,
                 &["query_database"][..],
                 wishes(true, true, false),
-                Tier::Important,
+                Tier::Preserved,
             ),
             (
                 &result,
                 &["get_schema_info"],
                 wishes(true, true, false),
-                Tier::Important,
+                Tier::Preserved,
             ),
             (
                 &result,
                 &["query_database"],
-                wishes(true, true, true),
-                Tier::Anchor,
+                wishes(false, true, true),
+                Tier::Preserved,
             ),
             (
                 &result,

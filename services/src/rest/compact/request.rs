@@ -54,7 +54,7 @@ pub(super) struct Asked<'a> {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = CompactionOptions)]
 struct Options {
-    /// Calls of tools and their results matter.
+    /// Calls of tools and their results stay, even if there is no room for them.
     preserve_tool_results: Option<bool>,
     /// What says something of a schema stays.
     preserve_schema_info: Option<bool>,

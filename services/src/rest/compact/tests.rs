@@ -229,6 +229,27 @@ async fn what_matters_less_goes_first_while_the_chat_is_too_long() {
 }
 
 #[tokio::test]
+async fn results_of_tools_stay_whatever_the_budget_is_if_that_is_wanted() {
+    let mut messages = remarks(30);
+    for at in [2, 9, 16] {
+        messages[at] = call("t", "query_database");
+        messages[at + 1] = result("t", &"x".repeat(4000));
+    }
+    let default = json!({"messages": messages, "max_tokens": 10, "recent_window": 2});
+    let mut asked = default.clone();
+    asked["options"] = json!({"preserve_tool_results": true});
+    asked["keep_anchors"] = json!(false);
+    for asked in [default.clone(), asked] {
+        let answer = compacted(asked).await;
+        let expected = [0, -1, 2, 3, 9, 10, 16, 17, 28, 29];
+        assert_eq!(places(&answer, &messages), expected);
+    }
+    let mut others = default;
+    others["options"] = json!({"preserve_tool_results": false});
+    assert_eq!(places(&compacted(others).await, &messages), [0, -1, 28, 29]);
+}
+
+#[tokio::test]
 async fn a_result_is_known_by_its_call() {
     let mut messages = remarks(20);
     messages[2] = call("t1", "count_rows");
