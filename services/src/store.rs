@@ -130,6 +130,16 @@ pub enum StoreError {
         /// What the system says.
         source: Arc<io::Error>,
     },
+    /// The file belongs to another program.
+    #[error(
+        "{} was made by another program and cannot be taken over: move it away, or name another \
+         folder as data_dir",
+        path.display()
+    )]
+    Foreign {
+        /// Which one.
+        path: PathBuf,
+    },
     /// The tables could not be brought up to date.
     #[error("the tables of the store could not be brought up to date")]
     Migrate(#[source] Arc<MigrateError>),

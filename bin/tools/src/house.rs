@@ -63,7 +63,7 @@ impl House {
         // Over standard input and output nobody signs in, and nothing has to be remembered.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let memory = if has_accounts {
-            Memory::open(configuration, &readiness, &mut tasks, &mut keepers).await
+            Memory::open(configuration, &readiness, &mut tasks, &mut keepers).await?
         } else {
             if configuration.state.is_some() {
                 warn!("state.url has no effect where nobody signs in");

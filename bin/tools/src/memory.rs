@@ -5,7 +5,7 @@ use tracing::{error, info, warn};
 use ziggurat_services::{
     pg::lease::Pools,
     serve::Readiness,
-    store::{Postgres, Shared, Sqlite, StateDatabase},
+    store::{Postgres, Shared, Sqlite, StateDatabase, StoreError},
 };
 
 use crate::configuration::{Configuration, State};
@@ -36,14 +36,18 @@ impl Memory {
     ///
     /// A store that cannot be opened is logged and does without. A database that cannot be
     /// reached yet is tried again whenever it is needed.
+    ///
+    /// # Errors
+    /// If the file of the store is that of another program: its conversations are not to go
+    /// missing without a word.
     pub(crate) async fn open(
         configuration: &Configuration,
         readiness: &Readiness,
         tasks: &mut JoinSet<()>,
         keepers: &mut JoinSet<()>,
-    ) -> Self {
+    ) -> anyhow::Result<Self> {
         match &configuration.state {
-            Some(state) => Self::shared(state, readiness.clone(), tasks).await,
+            Some(state) => Ok(Self::shared(state, readiness.clone(), tasks).await),
             None => Self::alone(configuration, keepers).await,
         }
     }
@@ -84,7 +88,10 @@ impl Memory {
         }
     }
 
-    async fn alone(configuration: &Configuration, keepers: &mut JoinSet<()>) -> Self {
+    async fn alone(
+        configuration: &Configuration,
+        keepers: &mut JoinSet<()>,
+    ) -> anyhow::Result<Self> {
         let folder = &configuration.data_folder;
         let conversations = match Sqlite::open(folder).await {
             Ok((store, writer)) => {
@@ -92,15 +99,16 @@ impl Memory {
                 info!("conversations are kept in {}", folder.display());
                 Some(Conversations::Here(store))
             }
+            Err(error @ StoreError::Foreign { .. }) => return Err(error.into()),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
                 warn!(error, "there are no conversations");
                 None
             }
         };
-        Self {
+        Ok(Self {
             shared: None,
             conversations,
-        }
+        })
     }
 }

@@ -274,7 +274,7 @@ fn title(messages: &[Message]) -> String {
     }
 }
 
-fn preview(messages: &[Message]) -> String {
+pub(super) fn preview(messages: &[Message]) -> String {
     let mut said = messages.iter().filter(|message| message.is_of_the_user());
     let text = said.find_map(Message::text).unwrap_or_default();
     storable(shortened(&text, MAX_PREVIEW))

@@ -1,5 +1,6 @@
 //! Conversations in a file.
 
+mod reference;
 mod writer;
 
 use std::{
@@ -20,6 +21,7 @@ use sqlx::{
     },
 };
 use tokio::sync::mpsc;
+use tracing::info;
 
 use super::{
     Conversation, Conversations, Listed, Page, Revision, StoreError,
@@ -57,7 +59,8 @@ impl Sqlite {
     /// Nothing is written before the [`Writer`] runs.
     ///
     /// # Errors
-    /// When the folder or the file cannot be used, or is something else.
+    /// When the folder or the file cannot be used, or the file is something else. That of the
+    /// reference implementation is made ours.
     pub async fn open(folder: &Path) -> Result<(Self, Writer), StoreError> {
         let path = folder.join(FILE);
         // Held until the tables are there: another process may be starting as well.
@@ -65,6 +68,7 @@ impl Sqlite {
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .busy_timeout(PATIENCE);
+        let is_of_reference = reference::is_in(&options, &path).await?;
         let writing = options
             .clone()
             .journal_mode(SqliteJournalMode::Wal)
@@ -73,9 +77,22 @@ impl Sqlite {
             .synchronous(SqliteSynchronous::Full)
             .log_slow_statements(tracing::log::LevelFilter::Off, Duration::ZERO);
         let mut connection = writing.connect().await?;
+        if is_of_reference {
+            reference::set_aside(&mut connection).await?;
+        }
         migrations()
             .run_direct(None, &mut connection, false)
             .await?;
+        let taken_over = reference::take_over(&mut connection, Timestamp::now()).await;
+        match taken_over {
+            Ok(None) => {}
+            Ok(Some(count)) => info!(
+                count,
+                "conversations of the reference implementation were taken over"
+            ),
+            Err(StoreError::Json(_)) => return Err(StoreError::Foreign { path }),
+            Err(error) => return Err(error),
+        }
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(PATIENCE)

@@ -316,6 +316,22 @@ fn a_server_whose_folder_cannot_be_used_serves_the_rest() {
 }
 
 #[test]
+fn a_server_does_not_start_beside_the_conversations_of_another_program() {
+    let home = home();
+    let file = home.file("data").join("conversations.db");
+    fs::create_dir(home.file("data")).expect("made");
+    fs::write(&file, "what another program has written".repeat(99)).expect("written");
+    let ran = home.ran(&["-http", "-addr", "127.0.0.1:0"], "");
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let expected = format!(
+        "{} was made by another program and cannot be taken over: move it away, or name another \
+         folder as data_dir",
+        file.display()
+    );
+    assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
+}
+
+#[test]
 fn a_store_that_fails_is_a_fault_of_which_only_the_log_knows_more() {
     let postgres = Postgres::new();
     let mut home = home();
