@@ -48,6 +48,7 @@
 //! | is not a `POST` | 405 with `Allow: POST`, by the [`Render`] |
 //! | has a body larger than [`with_max_bytes`](JsonRpcLayer::with_max_bytes) | 413, by the [`Render`] |
 //! | has a body that breaks off | 400, by the [`Render`] |
+//! | has a body that comes in too slowly | 408, by the [`Render`] ([`unreadable_body`](Rejection::unreadable_body)) |
 //! | is not JSON, is too deep, or has a key twice in an object | -32700 |
 //! | has no `"jsonrpc":"2.0"`, no `method`, or an `id` of the wrong type | -32600 |
 //! | is a batch where none is accepted, an empty or an oversized one | -32600 |
@@ -94,6 +95,7 @@ mod tests;
 mod text;
 
 use std::{
+    error::Error as StdError,
     fmt, mem,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -122,6 +124,8 @@ pub use self::{
     id::Id,
     reply::{Json, NoStream, NotJson, Reply},
 };
+
+type BoxError = Box<dyn StdError + Send + Sync>;
 
 const DEFAULT_MAX_BYTES: usize = 10 << 20;
 
@@ -165,11 +169,12 @@ pin_project! {
 }
 
 /// Why a request is no message at all.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Refused {
     Method,
     TooLarge,
-    Unreadable,
+    // Boxed: as in `Unreadable`.
+    Unreadable(Box<Rejection>),
 }
 
 // === impl JsonRpcLayer ===
@@ -264,7 +269,7 @@ impl<S, R, B, T> Service<Request<B>> for JsonRpc<S, R>
 where
     S: Service<Call, Response = Reply<T>> + Clone,
     R: Render<RpcBody<T>> + Clone,
-    B: Body,
+    B: Body<Error: Into<BoxError>>,
     T: Body<Data = Bytes>,
 {
     type Response = Response<RpcBody<T>>;
@@ -306,7 +311,7 @@ where
 impl<S, B, T, R> Future for ResponseFuture<S, S::Future, B, T, R>
 where
     S: Service<Call, Response = Reply<T>>,
-    B: Body,
+    B: Body<Error: Into<BoxError>>,
     T: Body<Data = Bytes>,
     R: Render<RpcBody<T>>,
 {
@@ -353,13 +358,13 @@ impl From<Unreadable> for Refused {
     fn from(unreadable: Unreadable) -> Self {
         match unreadable {
             Unreadable::TooLarge => Self::TooLarge,
-            Unreadable::Broken => Self::Unreadable,
+            Unreadable::Broken(rejection) => Self::Unreadable(rejection),
         }
     }
 }
 
 impl Refused {
-    fn rejection(self) -> Rejection {
+    fn rejection(&self) -> Rejection {
         match self {
             Self::Method => Rejection::new(
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -372,11 +377,7 @@ impl Refused {
                 "request_too_large",
                 "Request body too large",
             ),
-            Self::Unreadable => Rejection::new(
-                StatusCode::BAD_REQUEST,
-                "body_unreadable",
-                "Failed to read request body",
-            ),
+            Self::Unreadable(rejection) => (**rejection).clone(),
         }
     }
 }

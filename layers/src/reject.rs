@@ -23,7 +23,7 @@
 //! assert_eq!(response.headers()["content-type"], "application/problem+json");
 //! ```
 
-use std::borrow::Cow;
+use std::{borrow::Cow, error::Error, io};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
@@ -96,6 +96,33 @@ impl Rejection {
             message: message.into(),
             headers: HeaderMap::new(),
         }
+    }
+
+    /// Describes the refusal of a request whose body could not be read.
+    ///
+    /// 408 if the body came in too slowly, which an [`io::Error`] of the kind
+    /// [`TimedOut`](io::ErrorKind::TimedOut) among the causes of the error says; the connection
+    /// is closed then (RFC 9110, section 15.5.9). 400 otherwise. Nothing else of the error is
+    /// looked at.
+    pub fn unreadable_body(error: &(dyn Error + 'static)) -> Self {
+        let mut causes = std::iter::successors(Some(error), |&error| error.source());
+        let is_late = causes.any(|cause| {
+            let cause = cause.downcast_ref::<io::Error>();
+            cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
+        });
+        if !is_late {
+            return Self::new(
+                StatusCode::BAD_REQUEST,
+                "body_unreadable",
+                "Failed to read request body",
+            );
+        }
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "request_timeout",
+            "The request body did not come in in time",
+        )
+        .with_header(header::CONNECTION, HeaderValue::from_static("close"))
     }
 
     /// Adds a header to the response, next to others of that name.
@@ -269,12 +296,43 @@ fn push_json_string(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use proptest::prelude::*;
 
     use super::*;
 
+    /// An error that hides its cause.
+    #[derive(Debug)]
+    struct Broken(io::Error);
+
+    impl fmt::Display for Broken {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("broken")
+        }
+    }
+
+    impl Error for Broken {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
     fn teapot() -> Rejection {
         Rejection::new(StatusCode::IM_A_TEAPOT, "short_and_stout", "say \"tea\"\n")
+    }
+
+    #[test]
+    fn a_body_that_timed_out_anywhere_below_is_late_and_every_other_is_bad() {
+        for (kind, status, closes) in [
+            (io::ErrorKind::TimedOut, 408, true),
+            (io::ErrorKind::ConnectionReset, 400, false),
+        ] {
+            let rejection = Rejection::unreadable_body(&Broken(kind.into()));
+            assert_eq!(rejection.status(), status, "{kind:?}");
+            let close = rejection.headers().get(header::CONNECTION);
+            assert_eq!(close.is_some(), closes, "{kind:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! A new connection is let in even when as many are open as there may be: the one that has
 //! kept the server waiting longest goes. It is one between two requests, in the middle of
 //! one, or one that takes nothing of its response, never one that is worked for. So
-//! connections that were opened only to be there keep nobody out. The same happens when the
+//! connections that were opened only to be there keep no client out. The same happens when the
 //! system has no more open files for us.
 //!
 //! On HTTP/2 the number of streams is a setting of ours. Against streams that are reset as
@@ -23,8 +23,9 @@
 //! # How connections end
 //!
 //! A connection that ends while its client is still sending is closed in stages (RFC 9112
-//! section 9.6), so that the client can read why it was refused. One that has been idle is
-//! told so where the protocol has words for it.
+//! section 9.6), so that the client can read why it was refused. For the same reason a stream
+//! of HTTP/2 ends after the rest of its request was read, if that is not too long. One that has
+//! been idle is told so where the protocol has words for it.
 
 mod activity;
 mod body;
@@ -37,6 +38,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod unread;
 
 use std::{
     convert::Infallible, error::Error, future::poll_fn, io, pin::pin, sync::Arc, time::Duration,
@@ -89,8 +91,9 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// Time for the head of a request, and for the first one to begin.
     pub header_timeout: Duration,
-    /// Time for the body of a request to come in, counted while it is waited for.
-    pub request_timeout: Duration,
+    /// Time for the body of a request to come in, from when it is first waited for. Each 8 KiB
+    /// that have come in add a second, so that long uploads take as long as they need.
+    pub body_timeout: Duration,
     /// Time between two requests on a connection.
     pub idle_timeout: Duration,
     /// Time a client may take nothing of what is sent to it.
@@ -121,7 +124,7 @@ impl Default for Limits {
             max_connections: 1024,
             handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(10),
-            request_timeout: Duration::from_mins(1),
+            body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_mins(2),
             write_timeout: Duration::from_mins(1),
             max_streams: 128,
@@ -239,8 +242,7 @@ impl Server {
         let Some(stream) = opened else { return };
         activity.is_open();
         let socket = Socket::new(stream, Arc::clone(&activity), &self.limits);
-        let timeout = self.limits.request_timeout;
-        let service = Watched::new(service, peer, Arc::clone(&activity), timeout);
+        let service = Watched::new(service, peer, Arc::clone(&activity), self.limits);
         let connection = self.http.serve_connection(TokioIo::new(socket), service);
         if let Err(error) = drive(connection, &activity, stop).await {
             debug!(error = &*error, peer = %peer.client(), "connection ended early");

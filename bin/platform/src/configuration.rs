@@ -71,6 +71,8 @@ pub(crate) struct ServerSettings {
     pub(crate) allowed_hosts: Vec<String>,
     /// What HTTPS takes, where it is wanted.
     pub(crate) tls: Option<TlsFiles>,
+    /// Time for the body of a request, on top of what its bytes earn.
+    pub(crate) body_timeout: Duration,
     /// Time for the requests in flight when the server stops.
     pub(crate) shutdown_timeout: Duration,
     /// Who is believed about the address of a client.

@@ -62,6 +62,7 @@ async fn serve_on(
 ) -> anyhow::Result<()> {
     let mut limits = Limits::default();
     limits.max_connections = open_files::room_for(MAX_CONNECTIONS, "the limit of connections");
+    limits.body_timeout = configuration.server.body_timeout;
     limits.shutdown_grace = configuration.server.shutdown_timeout;
     let mut web = Server::new(limits);
     if let Some(tls) = &configuration.server.tls {

@@ -77,11 +77,11 @@ fn read_tls(files: &configuration::Tls) -> anyhow::Result<Tls> {
 }
 
 fn limits(server: &configuration::Server) -> Limits {
-    const READING: std::time::Duration = std::time::Duration::from_secs(30);
+    const HEAD: std::time::Duration = std::time::Duration::from_secs(30);
     let mut limits = Limits::default();
     limits.max_connections = open_files::room_for(MAX_CONNECTIONS, "the limit of connections");
-    limits.header_timeout = READING;
-    limits.request_timeout = READING;
+    limits.header_timeout = HEAD;
+    limits.body_timeout = server.body_timeout;
     limits.shutdown_grace = server.shutdown_timeout;
     limits
 }

@@ -64,6 +64,7 @@ async fn serve_http(
         "limits.max_connections",
     );
     limits.header_timeout = configuration.limits.header_timeout;
+    limits.body_timeout = configuration.limits.body_timeout;
     limits.shutdown_grace = configuration.limits.shutdown_grace;
     let mut server = Server::new(limits);
     if let Some(tls) = &http.tls {

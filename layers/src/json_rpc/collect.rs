@@ -1,6 +1,7 @@
 //! A body as one buffer.
 
 use std::{
+    error::Error,
     mem,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -9,6 +10,10 @@ use std::{
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use http_body::Body;
 use pin_project_lite::pin_project;
+
+use crate::reject::Rejection;
+
+type BoxError = Box<dyn Error + Send + Sync>;
 
 pin_project! {
     /// Future of a whole body; resolves before it would hold more than `max_bytes`.
@@ -21,10 +26,11 @@ pin_project! {
 }
 
 /// Why a body could not be collected.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Unreadable {
     TooLarge,
-    Broken,
+    // Boxed: the future that waits for a body is not to grow for what is rare.
+    Broken(Box<Rejection>),
 }
 
 /// The data of several frames, in one buffer; that of a single frame stays where it is.
@@ -46,7 +52,10 @@ impl<B> Collect<B> {
     }
 }
 
-impl<B: Body> Future for Collect<B> {
+impl<B> Future for Collect<B>
+where
+    B: Body<Error: Into<BoxError>>,
+{
     type Output = Result<Bytes, Unreadable>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -68,7 +77,10 @@ impl<B: Body> Future for Collect<B> {
                     }
                     this.gathered.push(data, announced);
                 }
-                Some(Err(_)) => return Poll::Ready(Err(Unreadable::Broken)),
+                Some(Err(error)) => {
+                    let rejection = Rejection::unreadable_body(&*error.into());
+                    return Poll::Ready(Err(Unreadable::Broken(rejection.into())));
+                }
                 None => return Poll::Ready(Ok(this.gathered.take())),
             }
         }

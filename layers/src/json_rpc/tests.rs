@@ -19,7 +19,7 @@ use crate::reject::{AuthFailed, SuccessFalse};
 /// A body of ready frames.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frames {
-    left: VecDeque<Result<Bytes, ()>>,
+    left: VecDeque<Result<Bytes, fmt::Error>>,
     trailers: Option<HeaderMap>,
     announced: Option<u64>,
 }
@@ -39,19 +39,19 @@ impl Frames {
     }
 
     pub(super) fn broken(mut self) -> Self {
-        self.left.push_back(Err(()));
+        self.left.push_back(Err(fmt::Error));
         self
     }
 }
 
 impl Body for Frames {
     type Data = Bytes;
-    type Error = ();
+    type Error = fmt::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, ()>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, fmt::Error>>> {
         Poll::Ready(match self.left.pop_front() {
             Some(frame) => Some(frame.map(Frame::data)),
             None => self.trailers.take().map(Frame::trailers).map(Ok),

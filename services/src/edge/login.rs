@@ -14,6 +14,7 @@ mod tests;
 
 use std::{
     borrow::Cow,
+    error::Error,
     fmt, mem,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -33,6 +34,8 @@ use ziggurat_layers::{
 };
 
 use crate::{accounts::Identity, mcp};
+
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The tool that may be called without a token.
 const LOGIN_TOOL: &str = "authenticate_user";
@@ -88,6 +91,8 @@ pin_project! {
     #[project = StateProj]
     enum State<S, B, F> {
         Refused,
+        // Boxed: rare, and this is as large as its largest state.
+        Unread { rejection: Box<Rejection> },
         Reading { #[pin] body: B, read: BytesMut, rest: Option<(Parts, S)> },
         Serving { #[pin] response: F },
     }
@@ -154,7 +159,7 @@ impl<S, R, B, ResBody> Service<Request<B>> for Login<S, R>
 where
     S: Service<Request<PeekedBody<B>>, Response = Response<ResBody>> + Clone,
     R: Render<ResBody> + Clone,
-    B: Body<Data = Bytes>,
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
     type Response = S::Response;
     type Error = S::Error;
@@ -197,7 +202,7 @@ impl<S, R, B, ResBody> Future for ResponseFuture<S, B, S::Future, R>
 where
     S: Service<Request<PeekedBody<B>>, Response = Response<ResBody>>,
     R: Render<ResBody>,
-    B: Body<Data = Bytes>,
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
     type Output = Result<S::Response, S::Error>;
 
@@ -209,15 +214,20 @@ where
                     let refusal = refusal(this.challenge.clone());
                     return Poll::Ready(Ok(refusal.into_response(this.render)));
                 }
+                StateProj::Unread { rejection } => {
+                    let rejection = (**rejection).clone();
+                    return Poll::Ready(Ok(rejection.into_response(this.render)));
+                }
                 StateProj::Reading { body, read, rest } => match ready!(collect(body, read, cx)) {
-                    Some(bytes) if is_login(&bytes) => {
+                    Ok(Some(bytes)) if is_login(&bytes) => {
                         let (head, mut inner) = rest.take().expect("passed on once");
                         let body = PeekedBody::read(bytes);
                         let response = inner.call(Request::from_parts(head, body));
                         State::Serving { response }
                     }
                     // What was read, and what was not, goes before the answer does.
-                    Some(_) | None => State::Refused,
+                    Ok(_) => State::Refused,
+                    Err(rejection) => State::Unread { rejection },
                 },
                 StateProj::Serving { response } => return response.poll(cx),
             };
@@ -233,26 +243,38 @@ impl<S, B, F, R> fmt::Debug for ResponseFuture<S, B, F, R> {
     }
 }
 
-/// Reads a whole body; nothing comes of one that is too large or breaks off.
-fn collect<B: Body<Data = Bytes>>(
+/// Reads a whole body; nothing comes of one that is too large or breaks off. One that comes in
+/// too slowly is refused for that: it may have been a login.
+fn collect<B>(
     mut body: Pin<&mut B>,
     read: &mut BytesMut,
     cx: &mut Context<'_>,
-) -> Poll<Option<Bytes>> {
+) -> Poll<Result<Option<Bytes>, Box<Rejection>>>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
     loop {
         let room = MAX_BYTES - read.len();
         if body.size_hint().lower() > room as u64 {
-            return Poll::Ready(None);
+            return Poll::Ready(Ok(None));
         }
         match ready!(body.as_mut().poll_frame(cx)) {
             Some(Ok(frame)) => match frame.into_data() {
-                Ok(data) if data.len() > room => return Poll::Ready(None),
+                Ok(data) if data.len() > room => return Poll::Ready(Ok(None)),
                 Ok(data) => read.extend_from_slice(&data),
                 // Trailers say nothing about a message.
                 Err(_) => {}
             },
-            Some(Err(_)) => return Poll::Ready(None),
-            None => return Poll::Ready(Some(mem::take(read).freeze())),
+            Some(Err(error)) => {
+                let rejection = Rejection::unreadable_body(&*error.into());
+                let is_late = rejection.status() == StatusCode::REQUEST_TIMEOUT;
+                return Poll::Ready(if is_late {
+                    Err(rejection.into())
+                } else {
+                    Ok(None)
+                });
+            }
+            None => return Poll::Ready(Ok(Some(mem::take(read).freeze()))),
         }
     }
 }

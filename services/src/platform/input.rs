@@ -6,6 +6,7 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode, header, request::Parts};
 use serde_json::{Map, Value};
+use ziggurat_layers::reject::Rejection;
 
 use super::{Id, Principal, reply::Refused};
 use crate::{
@@ -121,7 +122,7 @@ impl Members {
 /// The body, whole. One that is too large is refused further out, where it is counted.
 pub(super) async fn read(request: Request) -> Result<bytes::Bytes, Refused> {
     let read = to_bytes(request.into_body(), usize::MAX).await;
-    read.map_err(|_| invalid("the body could not be read"))
+    read.map_err(|error| Rejection::unreadable_body(&error).into())
 }
 
 /// What the body says it is.

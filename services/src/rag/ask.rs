@@ -236,7 +236,7 @@ where
 fn broken(error: &BodyError) -> Refused {
     let slow = error.source().and_then(|error| error.downcast_ref());
     let rejection = match slow {
-        Some(serve::BodyError::TooSlow) => Rejection::new(
+        Some(serve::BodyError::TooSlow(_)) => Rejection::new(
             StatusCode::REQUEST_TIMEOUT,
             "request_timeout",
             "the request body did not come in in time",

@@ -12,14 +12,15 @@ use serde::{
     de::{Error as _, IgnoredAny},
 };
 use thiserror::Error;
-use ziggurat_layers::reject::{ErrorString, Render};
+use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 
 use super::Refusal;
 
 /// The body of a request, whole.
 ///
-/// One that breaks off is refused in the format of the endpoint, with status 400. One that is
-/// too large is refused further out, where it is counted.
+/// One that breaks off is refused in the format of the endpoint, with status 400, and one that
+/// comes in too slowly with 408. One that is too large is refused further out, where it is
+/// counted.
 #[derive(Clone, Debug)]
 pub struct Payload<R = ErrorString> {
     bytes: Bytes,
@@ -71,7 +72,7 @@ where
         // The limit is that of the layer further out.
         match to_bytes(request.into_body(), usize::MAX).await {
             Ok(bytes) => Ok(bytes.into()),
-            Err(_) => Err(Refusal::invalid("Failed to read request body")),
+            Err(error) => Err(Rejection::unreadable_body(&error).into()),
         }
     }
 }

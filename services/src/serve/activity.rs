@@ -16,7 +16,7 @@ use tokio::{
 use super::Limits;
 
 /// Farther away than any connection lasts.
-const FAR: Duration = Duration::from_hours(24 * 365);
+pub(super) const FAR: Duration = Duration::from_hours(24 * 365);
 
 /// No look at a clock more often than this, whatever the limits are.
 const SHORTEST_NAP: Duration = Duration::from_millis(1);

@@ -1,6 +1,7 @@
 //! The body of a request and that of a response, each watched.
 
 use std::{
+    io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -11,33 +12,50 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
-use tokio::time::{Sleep, sleep};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, Sleep, sleep_until},
+};
 
-use super::activity::{Activity, InFlight};
+use super::{
+    Limits,
+    activity::{Activity, FAR, InFlight},
+    unread::Unread,
+};
+
+/// Bytes in a second that a body gains more time with: an upload that comes in faster never
+/// runs out of it.
+const SLOWEST: u64 = 8 << 10;
 
 /// The body of a request, as it comes in.
 ///
-/// A client that takes longer over it than
-/// [`Limits::request_timeout`](super::Limits::request_timeout) is given up: the body breaks off
-/// with an error. The time begins when somebody waits for the body, so nobody's own work
-/// counts.
+/// One that comes in too slowly breaks off with an error. It has
+/// [`Limits::body_timeout`](super::Limits::body_timeout), and a second more for every 8 KiB that
+/// have come in. The time begins when the service first waits for the body, so the work of the
+/// service before that does not count.
 #[derive(Debug)]
 pub struct RequestBody {
-    inner: Incoming,
+    // None: passed on when it was dropped.
+    inner: Option<Incoming>,
     activity: Arc<Activity>,
     timeout: Duration,
+    received: u64,
+    begun: Option<Instant>,
     // Boxed: only for a body that has to be waited for.
     deadline: Option<Pin<Box<Sleep>>>,
     is_awaited: bool,
+    /// Takes what the service did not read.
+    unread: Option<oneshot::Sender<Incoming>>,
 }
 
 /// Why the body of a request ended before its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
-    /// It took longer than the server waits.
+    /// It came in more slowly than the server waits. The source is of the kind
+    /// [`TimedOut`](io::ErrorKind::TimedOut).
     #[error("the body of the request did not come in in time")]
-    TooSlow,
+    TooSlow(#[source] io::Error),
     /// The connection or the framing broke.
     #[error("the body of the request broke off")]
     Broken(#[source] hyper::Error),
@@ -46,9 +64,11 @@ pub enum BodyError {
 pin_project! {
     /// The body of a response; as long as it is there, so is its request.
     pub(super) struct ResponseBody<B> {
+        // Dropped at its end, for it may hold the body of the request.
         #[pin]
-        inner: B,
+        inner: Option<B>,
         is_withheld: bool,
+        unread: Unread,
         request: InFlight,
     }
 }
@@ -56,14 +76,24 @@ pin_project! {
 // === impl RequestBody ===
 
 impl RequestBody {
-    pub(super) fn new(inner: Incoming, activity: Arc<Activity>, timeout: Duration) -> Self {
+    pub(super) fn new(inner: Incoming, activity: Arc<Activity>, limits: &Limits) -> Self {
         Self {
-            inner,
+            inner: Some(inner),
             activity,
-            timeout,
+            timeout: limits.body_timeout.min(FAR),
+            received: 0,
+            begun: None,
             deadline: None,
             is_awaited: false,
+            unread: None,
         }
+    }
+
+    /// Passes what the service leaves unread on, instead of dropping it.
+    pub(super) fn pass_on(&mut self) -> oneshot::Receiver<Incoming> {
+        let (sender, receiver) = oneshot::channel();
+        self.unread = Some(sender);
+        receiver
     }
 
     fn is_awaited(&mut self, awaited: bool) {
@@ -76,6 +106,20 @@ impl RequestBody {
             }
         }
     }
+
+    /// Ready when the body has taken longer than it may.
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let begun = *self.begun.get_or_insert_with(Instant::now);
+        let earned = Duration::from_millis(self.received.saturating_mul(1000) / SLOWEST);
+        let until = begun + (self.timeout + earned).min(FAR);
+        let deadline = self
+            .deadline
+            .get_or_insert_with(|| Box::pin(sleep_until(until)));
+        if deadline.deadline() != until {
+            deadline.as_mut().reset(until);
+        }
+        deadline.as_mut().poll(cx)
+    }
 }
 
 impl Body for RequestBody {
@@ -87,31 +131,42 @@ impl Body for RequestBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = self.get_mut();
-        if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(cx) {
+        let Some(inner) = &mut this.inner else {
+            return Poll::Ready(None);
+        };
+        if let Poll::Ready(frame) = Pin::new(inner).poll_frame(cx) {
             this.is_awaited(false);
+            if let Some(Ok(frame)) = &frame {
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                this.received = this.received.saturating_add(length as u64);
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(BodyError::Broken)));
         }
         this.is_awaited(true);
-        let timeout = this.timeout;
-        let deadline = this
-            .deadline
-            .get_or_insert_with(|| Box::pin(sleep(timeout)));
-        ready!(deadline.as_mut().poll(cx));
-        Poll::Ready(Some(Err(BodyError::TooSlow)))
+        ready!(this.poll_deadline(cx));
+        let cause = io::ErrorKind::TimedOut.into();
+        Poll::Ready(Some(Err(BodyError::TooSlow(cause))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let inner = self.inner.as_ref();
+        inner.map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
     }
 }
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
         self.is_awaited(false);
+        if let Some(inner) = self.inner.take().filter(|inner| !inner.is_end_stream())
+            && let Some(unread) = self.unread.take()
+        {
+            // The response may be gone; then the client is not waiting for it either.
+            unread.send(inner).ok();
+        }
     }
 }
 
@@ -119,10 +174,11 @@ impl Drop for RequestBody {
 
 impl<B> ResponseBody<B> {
     /// A body that is withheld is not sent.
-    pub(super) fn new(inner: B, is_withheld: bool, request: InFlight) -> Self {
+    pub(super) fn new(inner: B, is_withheld: bool, unread: Unread, request: InFlight) -> Self {
         Self {
-            inner,
+            inner: Some(inner),
             is_withheld,
+            unread,
             request,
         }
     }
@@ -136,20 +192,27 @@ impl<B: Body> Body for ResponseBody<B> {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        if self.is_withheld {
-            return Poll::Ready(None);
+        let mut this = self.project();
+        if let Some(inner) = this.inner.as_mut().as_pin_mut() {
+            if !*this.is_withheld
+                && let Some(frame) = ready!(inner.poll_frame(cx))
+            {
+                return Poll::Ready(Some(frame));
+            }
+            this.inner.set(None);
         }
-        self.project().inner.poll_frame(cx)
+        this.unread.poll_drained(cx).map(|()| None)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.is_withheld || self.inner.is_end_stream()
+        let inner = self.inner.as_ref();
+        (self.is_withheld || inner.is_none_or(Body::is_end_stream)) && self.unread.is_drained()
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.is_withheld {
-            return SizeHint::with_exact(0);
+        match &self.inner {
+            Some(inner) if !self.is_withheld => inner.size_hint(),
+            _ => SizeHint::with_exact(0),
         }
-        self.inner.size_hint()
     }
 }

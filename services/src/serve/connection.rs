@@ -2,14 +2,15 @@
 
 use std::{
     cell::RefCell,
+    mem,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, Waker, ready},
-    time::Duration,
 };
 
 use futures_util::future::Either;
 use http::{Method, Request, Response, Version};
+use http_body::Body as _;
 use hyper::{body::Incoming, service::Service};
 use hyper_util::server::graceful::GracefulConnection;
 use pin_project_lite::pin_project;
@@ -19,8 +20,10 @@ use tracing::debug;
 use ziggurat_layers::client_ip::ClientIp;
 
 use super::{
+    Limits,
     activity::{Activity, InFlight, WornOut},
     body::{RequestBody, ResponseBody},
+    unread::Unread,
 };
 
 /// Tells the service who is calling, and the connection what goes on.
@@ -32,7 +35,7 @@ pub(super) struct Watched<S> {
     inner: RefCell<S>,
     peer: ClientIp,
     activity: Arc<Activity>,
-    request_timeout: Duration,
+    limits: Arc<Limits>,
 }
 
 pin_project! {
@@ -41,6 +44,7 @@ pin_project! {
         #[pin]
         response: F,
         is_withheld: bool,
+        unread: Unread,
         request: Option<InFlight>,
     }
 }
@@ -85,17 +89,12 @@ where
 // === impl Watched ===
 
 impl<S> Watched<S> {
-    pub(super) fn new(
-        inner: S,
-        peer: ClientIp,
-        activity: Arc<Activity>,
-        request_timeout: Duration,
-    ) -> Self {
+    pub(super) fn new(inner: S, peer: ClientIp, activity: Arc<Activity>, limits: Limits) -> Self {
         Self {
             inner: RefCell::new(inner),
             peer,
             activity,
-            request_timeout,
+            limits: Arc::new(limits),
         }
     }
 }
@@ -111,11 +110,18 @@ where
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_flight = self.activity.begin();
         // hyper leaves the body of the answer to a HEAD out on HTTP/1 only.
-        let is_withheld = request.version() == Version::HTTP_2 && request.method() == Method::HEAD;
+        let is_http2 = request.version() == Version::HTTP_2;
+        let is_withheld = is_http2 && request.method() == Method::HEAD;
         let mut request = request.map(|body| {
             let activity = Arc::clone(&self.activity);
-            RequestBody::new(body, activity, self.request_timeout)
+            RequestBody::new(body, activity, &self.limits)
         });
+        let unread = if is_http2 && !request.body().is_end_stream() {
+            let rest = request.body_mut().pass_on();
+            Unread::of(rest, &self.activity, &self.limits)
+        } else {
+            Unread::Nothing
+        };
         request.extensions_mut().insert(self.peer);
         let mut inner = self.inner.borrow_mut();
         let response = match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
@@ -126,6 +132,7 @@ where
         ResponseFuture {
             response,
             is_withheld,
+            unread,
             request: Some(in_flight),
         }
     }
@@ -144,8 +151,9 @@ where
         let response = ready!(this.response.poll(cx))?;
         let request = this.request.take().expect("not polled after it is ready");
         let is_withheld = *this.is_withheld;
+        let unread = mem::replace(this.unread, Unread::Nothing);
         Poll::Ready(Ok(
-            response.map(|body| ResponseBody::new(body, is_withheld, request))
+            response.map(|body| ResponseBody::new(body, is_withheld, unread, request))
         ))
     }
 }

@@ -23,7 +23,7 @@ const DRAIN_BUFFER: usize = 4096;
 
 /// How long a client that is still sending may pause. One that has nothing to say, and does
 /// not close either, need not be waited for.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Guards the end of a connection and its writes, and tells [`Activity`] of its reads.
 ///

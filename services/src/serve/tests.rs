@@ -33,7 +33,7 @@ pub(super) fn limits() -> Limits {
     Limits {
         handshake_timeout: LONG,
         header_timeout: LONG,
-        request_timeout: LONG,
+        body_timeout: LONG,
         idle_timeout: LONG,
         ..Limits::default()
     }
@@ -65,6 +65,17 @@ where
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
+    start_service(server, service).await
+}
+
+/// Serves a service of the test.
+pub(super) async fn start_service<S, B>(server: Server, service: S) -> Running
+where
+    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
     let stop = Arc::new(Notify::new());
     let stopped = Arc::clone(&stop);
     let mut tasks = JoinSet::new();
@@ -238,7 +249,7 @@ async fn a_second_request_that_is_dribbled_is_cut_off_like_the_first() {
 #[tokio::test]
 async fn a_body_that_does_not_come_in_breaks_off_and_the_service_says_so() {
     let limits = Limits {
-        request_timeout: Duration::from_millis(200),
+        body_timeout: Duration::from_millis(200),
         ..limits()
     };
     let server = start(Server::new(limits)).await;
@@ -254,7 +265,7 @@ async fn a_long_piece_of_work_is_not_cut_by_the_time_for_the_request() {
     let short = Duration::from_millis(50);
     let limits = Limits {
         header_timeout: short,
-        request_timeout: short,
+        body_timeout: short,
         idle_timeout: short,
         ..limits()
     };

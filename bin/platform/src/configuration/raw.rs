@@ -43,6 +43,7 @@ struct RawServer {
     public_url: Option<String>,
     allowed_hosts: Option<Vec<String>>,
     tls: Option<RawTls>,
+    body_timeout: Option<String>,
     shutdown_timeout: Option<String>,
     trusted_proxies: Option<Vec<String>>,
     client_ip_header: Option<String>,
@@ -157,6 +158,9 @@ impl RawServer {
                 .and_then(|url| public_url(&url, problems)),
             allowed_hosts: self.allowed_hosts.unwrap_or_default(),
             tls: self.tls.and_then(|tls| tls.check(around, problems)),
+            body_timeout: problems
+                .some_time("server.body_timeout", self.body_timeout.as_deref())
+                .unwrap_or(Duration::from_secs(30)),
             shutdown_timeout: problems
                 .time("server.shutdown_timeout", self.shutdown_timeout.as_deref())
                 .unwrap_or(Duration::from_secs(10)),
@@ -354,6 +358,15 @@ fn tests(flags: &Flags, problems: &mut Problems) -> TestSettings {
 impl Problems {
     fn note(&mut self, place: &str, problem: &str) {
         self.0.push(format!("{place}: {problem}"));
+    }
+
+    /// A time that must not be nothing.
+    fn some_time(&mut self, place: &str, text: Option<&str>) -> Option<Duration> {
+        let time = self.time(place, text)?;
+        if time.is_zero() {
+            self.note(place, "must be longer than nothing");
+        }
+        Some(time)
     }
 
     fn time(&mut self, place: &str, text: Option<&str>) -> Option<Duration> {

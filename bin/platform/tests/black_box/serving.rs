@@ -75,10 +75,28 @@ fn every_response_has_a_number_and_a_body_may_be_so_large_only() {
 }
 
 #[test]
+fn a_body_that_does_not_come_in_in_time_is_408() {
+    let home = Home::new();
+    home.configure("server: {body_timeout: 200ms}\n");
+    let (_program, session, _) = home.started();
+    let head = format!(
+        "POST /account/v1/clients HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+         authorization: Bearer {}\r\ncontent-length: 9\r\n\r\n{{}}",
+        session.token
+    );
+    let answer = session.client.exchange(head.as_bytes());
+    assert_eq!(
+        (answer.status, &answer.json()["code"]),
+        (408, &json!(408)),
+        "{answer:?}"
+    );
+}
+
+#[test]
 fn everything_that_is_wrong_with_a_configuration_is_said_at_once() {
     let home = Home::new();
     home.configure(
-        "server: {address: nowhere, public_url: 'ftp://a', shutdown_timeout: soon, \
+        "server: {address: nowhere, public_url: 'ftp://a', shutdown_timeout: soon, body_timeout: 0s, \
          tls: {cert_file: /no/cert}, trusted_proxies: [x]}\n\
          tokens: {lifetime: 5m, audience: ['a b'], scope: ' '}\n\
          state: {url: 'mysql://app:swordfish@db/x'}\n\
@@ -90,6 +108,7 @@ fn everything_that_is_wrong_with_a_configuration_is_said_at_once() {
         for key in [
             "server.address",
             "server.public_url",
+            "server.body_timeout",
             "server.shutdown_timeout",
             "server.tls.cert_file",
             "server.tls.key_file",

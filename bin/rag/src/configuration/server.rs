@@ -30,6 +30,7 @@ pub(super) struct RawServer {
     allowed_hosts: Option<Vec<Written>>,
     tls: Option<RawTls>,
     cors: Option<RawCors>,
+    body_timeout: Option<Written>,
     request_timeout: Option<Written>,
     stream_idle_timeout: Option<Written>,
     stream_max_duration: Option<Written>,
@@ -68,6 +69,8 @@ pub(crate) struct Server {
     pub(crate) tls: Option<Tls>,
     /// Whose pages may use the server, if that is anybody's affair.
     pub(crate) cors: Option<Vec<String>>,
+    /// Time for the body of a request, on top of what its bytes earn.
+    pub(crate) body_timeout: Duration,
     /// Time for an answer, and for a stream until its first chunk.
     pub(crate) request_timeout: Duration,
     /// How long a provider may be silent in a stream.
@@ -107,6 +110,7 @@ impl RawServer {
             time.unwrap_or(default)
         };
         let server = Server {
+            body_timeout: time(self.body_timeout, "body_timeout", default.body_timeout),
             request_timeout: time(
                 self.request_timeout,
                 "request_timeout",
@@ -250,6 +254,7 @@ impl Default for Server {
             allowed_hosts: Vec::new(),
             tls: None,
             cors: None,
+            body_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(50),
             stream_idle_timeout: Duration::from_mins(1),
             stream_max_duration: Duration::from_mins(15),
@@ -296,6 +301,7 @@ impl Server {
             ("allowed_hosts", self.allowed_hosts == other.allowed_hosts),
             ("tls", self.tls == other.tls),
             ("cors", self.cors == other.cors),
+            ("body_timeout", self.body_timeout == other.body_timeout),
             (
                 "request_timeout",
                 self.request_timeout == other.request_timeout,

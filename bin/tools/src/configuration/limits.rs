@@ -13,6 +13,7 @@ pub(super) struct RawLimits {
     max_connections: Option<u32>,
     max_body_bytes: Option<u64>,
     header_timeout: Option<String>,
+    body_timeout: Option<String>,
     shutdown_grace: Option<String>,
     max_result_bytes: Option<u64>,
     max_login_workers: Option<u32>,
@@ -28,6 +29,8 @@ pub(crate) struct Limits {
     pub(crate) max_body_bytes: u64,
     /// Time for the head of a request.
     pub(crate) header_timeout: Duration,
+    /// Time for the body of a request, on top of what its bytes earn.
+    pub(crate) body_timeout: Duration,
     /// Time for the requests in flight when the server stops.
     pub(crate) shutdown_grace: Duration,
     /// The most bytes of rows in one result.
@@ -50,6 +53,11 @@ impl RawLimits {
                 self.header_timeout,
                 default.header_timeout,
                 "limits.header_timeout",
+            )?,
+            body_timeout: time(
+                self.body_timeout,
+                default.body_timeout,
+                "limits.body_timeout",
             )?,
             shutdown_grace: time(
                 self.shutdown_grace,
@@ -106,6 +114,11 @@ impl Limits {
                 "must be more than nothing and an hour at most",
             ),
             (
+                !self.body_timeout.is_zero() && self.body_timeout <= HOUR,
+                "limits.body_timeout",
+                "must be more than nothing and an hour at most",
+            ),
+            (
                 self.shutdown_grace <= HOUR,
                 "limits.shutdown_grace",
                 "must be an hour at most",
@@ -122,6 +135,7 @@ impl Default for Limits {
             max_connections: 1024,
             max_body_bytes: 10 << 20,
             header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
             shutdown_grace: Duration::from_secs(10),
             max_result_bytes: 4 << 20,
             max_login_workers: accounts::Settings::default().concurrent_logins,

@@ -203,6 +203,21 @@ fn ten_megabytes_are_enough() {
 }
 
 #[test]
+fn a_body_that_does_not_come_in_in_time_is_408_on_every_path() {
+    let (_home, _program, client) = open("limits: {body_timeout: 200ms}\n");
+    let late = r#"{"error":"The request body did not come in in time"}"#;
+    for path in ["/mcp/v1", "/mcp", "/api/chat/compact"] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: 9\r\n\r\n{{}}"
+        );
+        let answer = client.exchange(head.as_bytes());
+        check(&answer, 408, late);
+        assert_eq!(answer.header("connection"), Some("close"), "{path}");
+    }
+}
+
+#[test]
 fn a_body_may_come_in_chunks_and_has_to_come_whole() {
     let (_home, _program, client) = open("");
     let head = "POST /mcp/v1 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";

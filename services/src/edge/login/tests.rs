@@ -17,7 +17,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 /// Sends a request through the gate to a service that answers with the name of the method.
 async fn send<B>(layer: LoginLayer, request: Request<B>) -> (u16, String)
 where
-    B: Body<Data = Bytes>,
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
     let methods = service_fn(|call: Call| async move {
         let reply = Json::new(call.method()).expect("text");

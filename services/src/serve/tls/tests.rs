@@ -381,7 +381,7 @@ async fn the_limits_hold_behind_tls_too() {
         match case {
             "head" => limits.header_timeout = short,
             "idle" => limits.idle_timeout = short,
-            _ => limits.request_timeout = short,
+            _ => limits.body_timeout = short,
         }
         let server = serve(&papers, limits).await;
         let mut stream = papers.connect(&server, &[]).await;

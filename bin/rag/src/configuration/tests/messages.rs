@@ -380,6 +380,10 @@ fn the_server() {
             "server.ping_timeout: must be longer than nothing",
         ),
         (
+            "body_timeout: 0s",
+            "server.body_timeout: must be longer than nothing",
+        ),
+        (
             "request_timeout: -5s",
             "server.request_timeout: must not be negative",
         ),

@@ -148,6 +148,7 @@ fn what_is_not_said_is_as_documented() {
     let server = &configuration.server;
     assert_eq!((&*server.listen_address, server.port), ("localhost", 8080));
     assert_eq!((server.tls.as_ref(), server.cors.as_ref()), (None, None));
+    assert_eq!(server.body_timeout, Duration::from_secs(30));
     assert_eq!(server.request_timeout, Duration::from_secs(50));
     assert_eq!(server.stream_idle_timeout, Duration::from_mins(1));
     assert_eq!(server.stream_max_duration, Duration::from_mins(15));
@@ -189,6 +190,7 @@ fn the_server_is_as_it_is_written() {
   listen_address: '[::1]'
   port: 1234
   cors: {enabled: true, allowed_origins: ['https://a.example', '*']}
+  body_timeout: 20s
   request_timeout: 1m30s
   stream_keep_alive: 15s
   shutdown_timeout: 0s
@@ -200,6 +202,7 @@ fn the_server_is_as_it_is_written() {
     assert_eq!((&*server.listen_address, server.port), ("::1", 1234));
     let origins = server.cors.as_deref().expect("on");
     assert_eq!(origins, ["https://a.example", "*"]);
+    assert_eq!(server.body_timeout, Duration::from_secs(20));
     assert_eq!(server.request_timeout, Duration::from_secs(90));
     assert_eq!(server.stream_keep_alive, Some(Duration::from_secs(15)));
     assert_eq!(server.shutdown_timeout, Duration::ZERO);
@@ -212,6 +215,7 @@ fn the_server_is_as_it_is_written() {
             "listen_address",
             "port",
             "cors",
+            "body_timeout",
             "request_timeout",
             "stream_keep_alive",
             "shutdown_timeout",

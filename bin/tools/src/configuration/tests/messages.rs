@@ -167,6 +167,10 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
             "limits.header_timeout: must be more than nothing and an hour at most",
         ),
         (
+            "limits: {body_timeout: 0s}",
+            "limits.body_timeout: must be more than nothing and an hour at most",
+        ),
+        (
             "limits: {shutdown_grace: 2h}",
             "limits.shutdown_grace: must be an hour at most",
         ),

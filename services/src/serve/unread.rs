@@ -1,0 +1,148 @@
+//! The part of a request that its service did not read.
+//!
+//! HTTP/2 resets a stream whose response ends before its request does. Some clients take that
+//! for a failure and lose the response (RFC 9113, section 8.1), so the rest of a request is read
+//! and dropped first, within bounds. On HTTP/1 the connection does the same when it closes.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http_body::Body as _;
+use hyper::body::Incoming;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, Sleep, sleep_until},
+};
+
+use super::{
+    Limits,
+    activity::{Activity, FAR},
+    socket::LONGEST_PAUSE,
+};
+
+/// The part of a request that its service did not read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// None is waited for.
+    Nothing,
+    /// It is known when the body of the request is dropped.
+    Unknown(Expected),
+    // Boxed: few requests have any.
+    Draining(Box<Draining>),
+}
+
+/// The place where the rest of a request arrives, and the limits for reading it.
+#[derive(Debug)]
+pub(super) struct Expected {
+    rest: oneshot::Receiver<Incoming>,
+    activity: Arc<Activity>,
+    limits: Arc<Limits>,
+}
+
+/// Reads and drops.
+#[derive(Debug)]
+pub(super) struct Draining {
+    rest: Incoming,
+    activity: Arc<Activity>,
+    /// Bytes that may still be read.
+    bytes: u64,
+    until: Instant,
+    pause: Pin<Box<Sleep>>,
+}
+
+// === impl Unread ===
+
+impl Unread {
+    /// Expects the rest of a request there.
+    pub(super) fn of(
+        rest: oneshot::Receiver<Incoming>,
+        activity: &Arc<Activity>,
+        limits: &Arc<Limits>,
+    ) -> Self {
+        Self::Unknown(Expected {
+            rest,
+            activity: Arc::clone(activity),
+            limits: Arc::clone(limits),
+        })
+    }
+
+    /// Says whether nothing is left, or nothing is known to be.
+    pub(super) fn is_drained(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Unknown(expected) => expected.rest.is_empty(),
+            Self::Draining(_) => false,
+        }
+    }
+
+    /// Reads the rest, until it ends, pauses, or has taken enough time or bytes. A request
+    /// whose body is still held is not waited for.
+    pub(super) fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Self::Unknown(expected) = self {
+            *self = match expected.rest.try_recv() {
+                Ok(rest) => Self::Draining(Box::new(Draining::new(rest, expected))),
+                Err(_) => Self::Nothing,
+            };
+        }
+        if let Self::Draining(draining) = self {
+            ready!(draining.poll(cx));
+            *self = Self::Nothing;
+        }
+        Poll::Ready(())
+    }
+}
+
+// === impl Draining ===
+
+impl Draining {
+    fn new(rest: Incoming, expected: &Expected) -> Self {
+        let Expected {
+            activity, limits, ..
+        } = expected;
+        // It is the client that is waited for, and it goes when others want in.
+        activity.awaits_body();
+        let now = Instant::now();
+        let until = now + limits.linger.min(FAR);
+        Self {
+            rest,
+            activity: Arc::clone(activity),
+            bytes: limits.linger_bytes,
+            until,
+            pause: Box::pin(sleep_until(until.min(now + LONGEST_PAUSE))),
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.rest.size_hint().lower() > self.bytes {
+                return Poll::Ready(());
+            }
+            match Pin::new(&mut self.rest).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    let length = frame.data_ref().map_or(0, Bytes::len) as u64;
+                    let Some(bytes) = self.bytes.checked_sub(length) else {
+                        return Poll::Ready(());
+                    };
+                    self.bytes = bytes;
+                    let pause = self.until.min(Instant::now() + LONGEST_PAUSE);
+                    self.pause.as_mut().reset(pause);
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return self.pause.as_mut().poll(cx),
+            }
+        }
+    }
+}
+
+impl Drop for Draining {
+    fn drop(&mut self) {
+        self.activity.has_body();
+    }
+}
