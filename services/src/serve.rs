@@ -41,7 +41,13 @@ mod tls;
 mod unread;
 
 use std::{
-    convert::Infallible, error::Error, future::poll_fn, io, pin::pin, sync::Arc, time::Duration,
+    convert::Infallible,
+    error::Error,
+    future::{pending, poll_fn},
+    io,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -155,7 +161,8 @@ impl Server {
         }
     }
 
-    /// Speaks TLS on every connection.
+    /// Speaks TLS on every connection. A certificate that is renewed is taken while the server
+    /// runs.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
@@ -195,10 +202,18 @@ impl Server {
                     },
                     Err(error) => return Err(error),
                 },
+        let tls = self.tls.clone();
+        let mut renewals = pin!(async {
+            match tls {
+                Some(tls) => tls.follow().await,
+                None => pending().await,
+            }
+        });
             };
             tokio::select! {
                 () = &mut shutdown => break,
                 () = crowd.make_room() => {}
+                never = &mut renewals => match never {},
             }
             let activity = crowd.activity(&self.limits);
             let peer = ClientIp::from_peer(peer);

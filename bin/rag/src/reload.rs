@@ -3,34 +3,21 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     convert::Infallible,
-    error::Error,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::spawn_blocking,
-    time,
 };
 use tracing::{debug, error, info, warn};
-use ziggurat_services::{
-    program::watch::{Folders, Stamp},
-    serve::Tls,
-};
+use ziggurat_services::program::watch::{Folders, Stamp, settled};
 
 use crate::{
     configuration::{Configuration, Loaded, Server},
     house::{House, Kept, Set, Workshop},
 };
-
-/// How long nothing may have changed before files are read again: whoever writes several, or
-/// one in several goes, is given the time.
-const QUIET: Duration = Duration::from_millis(500);
-
-/// How often that is waited for; then it is read in any case.
-const PATIENCE: u32 = 10;
 
 /// Keeps a house to its configuration.
 pub(crate) struct Reload {
@@ -38,7 +25,6 @@ pub(crate) struct Reload {
     workshop: Arc<Workshop>,
     /// How the server is configured, which stays until it is started again.
     server: Server,
-    tls: Option<Tls>,
     folders: Folders,
     /// What the files looked like that were read last.
     seen: Stamps,
@@ -61,14 +47,13 @@ enum Failure {
 impl Reload {
     /// Begins to watch: what changes from now on is seen when it runs. From this call on SIGHUP
     /// does not end the process any more.
-    pub(crate) fn new(loaded: Loaded, workshop: Arc<Workshop>, tls: Option<Tls>) -> Self {
+    pub(crate) fn new(loaded: Loaded, workshop: Arc<Workshop>) -> Self {
         let hangups = signal(SignalKind::hangup())
             .inspect_err(|error| warn!(%error, "SIGHUP is not listened to"));
         Self {
             path: loaded.path,
             workshop,
             server: loaded.configuration.server,
-            tls,
             folders: Folders::new("configuration files"),
             seen: Stamps::new(),
             awaited: BTreeSet::new(),
@@ -106,31 +91,20 @@ impl Reload {
 
     /// Waits until the files stay as they are, and says whether they are others than before.
     async fn has_settled(&self, house: &House) -> bool {
-        let mut now = self.look(house);
-        if now == self.seen {
+        if self.look(house) == self.seen {
             debug!("another file has changed");
             return false;
         }
-        for _ in 0..PATIENCE {
-            time::sleep(QUIET).await;
-            let later = self.look(house);
-            if later == now {
-                break;
-            }
-            now = later;
-        }
         // It may have been changed back.
-        now != self.seen
+        settled(|| self.look(house)).await != self.seen
     }
 
     /// What all files look like.
     fn look(&self, house: &House) -> Stamps {
-        let tls = self.server.tls.iter();
         let files: BTreeSet<_> = [self.path.clone()]
             .into_iter()
             .chain(house.key_files())
             .chain(self.awaited.iter().cloned())
-            .chain(tls.flat_map(|tls| [tls.cert.clone(), tls.key.clone()]))
             .collect();
         let stamps = files.into_iter();
         stamps
@@ -141,7 +115,6 @@ impl Reload {
     async fn reload(&mut self, house: &mut House) {
         // First, so that what changes while the files are read is seen.
         let seen = self.look(house);
-        self.renew_tls(&seen);
         let (path, workshop) = (self.path.clone(), Arc::clone(&self.workshop));
         let kept = house.set().kept();
         // Files are read here, and a slow disk must not hold up anybody.
@@ -189,27 +162,6 @@ impl Reload {
         if !differences.is_empty() {
             let keys = differences.join(",");
             warn!(keys, "server settings have changed; that takes a restart");
-        }
-    }
-
-    /// Reads the certificate and its key again, if one of them has changed.
-    fn renew_tls(&self, now: &Stamps) {
-        let Some((tls, files)) = self.tls.as_ref().zip(self.server.tls.as_ref()) else {
-            return;
-        };
-        let is_same = |path| self.seen.get(path) == now.get(path);
-        if is_same(&files.cert) && is_same(&files.key) {
-            return;
-        }
-        match tls.renew(&files.cert, &files.key, None) {
-            Ok(()) => info!("certificate reloaded"),
-            Err(error) => {
-                let error: &dyn Error = &error;
-                error!(
-                    error,
-                    "certificate reload failed; keeping previous certificate"
-                );
-            }
         }
     }
 }

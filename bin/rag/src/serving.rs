@@ -58,7 +58,7 @@ pub(crate) async fn serve(
     if let Some(tls) = &tls {
         web = web.with_tls(tls.clone());
     }
-    let mut reload = Reload::new(loaded, workshop, tls);
+    let mut reload = Reload::new(loaded, workshop);
     announce(&server, &bound, listening);
     let outcome = {
         tokio::select! {

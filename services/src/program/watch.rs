@@ -26,14 +26,22 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time};
 use tracing::warn;
 
 /// More links than this in one path are a circle.
 const MAX_LINKS: usize = 32;
+
+/// The time in which files must not change before they are read: some are written in several
+/// steps, or belong to others.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// So many times that is waited for; then they are read in any case.
+const MAX_WAITS: u32 = 10;
 
 /// The folders that are watched: all those in which a change can make a path lead to another
 /// file.
@@ -146,6 +154,20 @@ impl Stamp {
             modified: (about.mtime(), about.mtime_nsec()),
         })
     }
+}
+
+/// Looks until nothing changes any more, for five seconds at most, and returns what was seen last.
+pub async fn settled<T: PartialEq>(look: impl Fn() -> T) -> T {
+    let mut now = look();
+    for _ in 0..MAX_WAITS {
+        time::sleep(QUIET).await;
+        let later = look();
+        if later == now {
+            break;
+        }
+        now = later;
+    }
+    now
 }
 
 /// The folder of a file, or the nearest that is there, and those of all links that are

@@ -10,6 +10,7 @@
 //! # Ok::<_, ziggurat_services::serve::TlsError>(())
 //! ```
 
+mod files;
 #[cfg(test)]
 mod tests;
 
@@ -32,18 +33,25 @@ use rustls::{
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
+use self::files::{Files, Stamps};
+
 /// The type of a TLS record that begins a handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// How a server proves who it is: its certificate and its key, read once, and again when it is
-/// told to.
+/// The certificate of a server and its key. A [`Server`](super::Server) reads them again when
+/// their files change.
 ///
 /// Clones are one and the same. TLS 1.2 and 1.3 are spoken, HTTP/2 and HTTP/1.1 are offered in
 /// this order. Sessions are resumed from a small store in memory; there is no early data.
 #[derive(Clone)]
 #[must_use]
-pub struct Tls {
-    config: Arc<ArcSwap<ServerConfig>>,
+pub struct Tls(Arc<Shared>);
+
+struct Shared {
+    config: ArcSwap<ServerConfig>,
+    files: Files,
+    /// The files as they were before they were first read.
+    first: Stamps,
 }
 
 /// Why a server cannot prove who it is.
@@ -145,10 +153,19 @@ impl Tls {
         key: &Path,
         chain: Option<&Path>,
     ) -> Result<Self, TlsError> {
-        let config = load(certificate, key, chain)?;
-        Ok(Self {
-            config: Arc::new(ArcSwap::from_pointee(config)),
-        })
+        let files = Files {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            chain: chain.map(Path::to_owned),
+        };
+        // First, so that what changes while they are read is seen.
+        let first = files.stamps();
+        let config = ArcSwap::from_pointee(files.load()?);
+        Ok(Self(Arc::new(Shared {
+            config,
+            files,
+            first,
+        })))
     }
 
     /// Reads the files again, for the connections from now on; those that are open stay as they
@@ -157,14 +174,9 @@ impl Tls {
     /// # Errors
     ///
     /// Names the file and what is wrong with it; then nothing has changed.
-    pub fn renew(
-        &self,
-        certificate: &Path,
-        key: &Path,
-        chain: Option<&Path>,
-    ) -> Result<(), TlsError> {
-        let config = load(certificate, key, chain)?;
-        self.config.store(Arc::new(config));
+    pub fn renew(&self) -> Result<(), TlsError> {
+        let config = self.0.files.load()?;
+        self.0.config.store(Arc::new(config));
         Ok(())
     }
 
@@ -175,7 +187,7 @@ impl Tls {
         if peeked == 1 && first[0] != HANDSHAKE && first[0].is_ascii_uppercase() {
             return Err(Unsafe::Http(stream));
         }
-        let acceptor = TlsAcceptor::from(self.config.load_full());
+        let acceptor = TlsAcceptor::from(self.0.config.load_full());
         let accepted = acceptor.accept(stream).await;
         accepted.map_err(Unsafe::Handshake)
     }
@@ -187,37 +199,44 @@ impl fmt::Debug for Tls {
     }
 }
 
-fn load(certificate: &Path, key: &Path, chain: Option<&Path>) -> Result<ServerConfig, TlsError> {
-    let mut certificates = read_certificates(certificate)?;
-    if let Some(chain) = chain {
-        for issuer in read_certificates(chain)? {
-            // A chain file often holds the certificate of the server once more.
-            if !certificates.contains(&issuer) {
-                certificates.push(issuer);
+impl Files {
+    fn load(&self) -> Result<ServerConfig, TlsError> {
+        let Self {
+            certificate,
+            key,
+            chain,
+        } = self;
+        let mut certificates = read_certificates(certificate)?;
+        if let Some(chain) = chain {
+            for issuer in read_certificates(chain)? {
+                // A chain file often holds the certificate of the server once more.
+                if !certificates.contains(&issuer) {
+                    certificates.push(issuer);
+                }
             }
         }
-    }
-    let private = read_key(key)?;
-    let provider = aws_lc_rs::default_provider();
-    // Told apart here, for the configuration has one error for both.
-    let is_usable = provider.key_provider.load_private_key(private.clone_key());
-    is_usable.map_err(|source| TlsError::UnusableKey {
-        path: key.to_owned(),
-        source,
-    })?;
-    let config = configure(provider, certificates, private);
-    let mut config = config.map_err(|source| match source {
-        rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch {
-            key: key.to_owned(),
-            certificate: certificate.to_owned(),
-        },
-        source => TlsError::UnusableCertificate {
-            path: certificate.to_owned(),
+        let private = read_key(key)?;
+        let provider = aws_lc_rs::default_provider();
+        // Told apart here, for the configuration has one error for both.
+        let is_usable = provider.key_provider.load_private_key(private.clone_key());
+        is_usable.map_err(|source| TlsError::UnusableKey {
+            path: key.to_owned(),
             source,
-        },
-    })?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
+        })?;
+        let config = configure(provider, certificates, private);
+        let mut config = config.map_err(|source| match source {
+            rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch {
+                key: key.to_owned(),
+                certificate: certificate.to_owned(),
+            },
+            source => TlsError::UnusableCertificate {
+                path: certificate.to_owned(),
+                source,
+            },
+        })?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
 }
 
 fn configure(

@@ -211,4 +211,10 @@ fn https_is_served_where_there_is_a_certificate() {
     );
     let plain = client.get("/account/v1/openapi.json");
     assert_eq!(plain.status, 400, "it speaks HTTPS");
+    let line = program.until_it_says("certificate reloaded", || {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+        home.replace(&home.file("key.pem"), &made.signing_key.serialize_pem());
+        home.replace(&home.file("cert.pem"), &made.cert.pem());
+    });
+    assert!(line.contains("INFO"), "{line}");
 }

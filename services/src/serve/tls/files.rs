@@ -1,0 +1,78 @@
+//! The files of a certificate, and reading them again when they change.
+
+use std::{
+    collections::BTreeMap, convert::Infallible, error::Error, path::PathBuf, time::Duration,
+};
+
+use tokio::{task::spawn_blocking, time};
+use tracing::{error, info};
+
+use super::Tls;
+use crate::program::watch::{Folders, Stamp, settled};
+
+/// Some file systems do not report changes: so often the files are looked at in any case.
+const LOOK: Duration = Duration::from_mins(1);
+
+/// The files of a certificate.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+    pub(super) chain: Option<PathBuf>,
+}
+
+/// The files as they were seen.
+pub(super) type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
+
+// === impl Files ===
+
+impl Files {
+    pub(super) fn stamps(&self) -> Stamps {
+        [&self.certificate, &self.key]
+            .into_iter()
+            .chain(&self.chain)
+            .map(|path| (path.clone(), Stamp::of(path)))
+            .collect()
+    }
+}
+
+// === impl Tls ===
+
+impl Tls {
+    /// Reads the files again whenever they have changed. Never ends.
+    pub(in crate::serve) async fn follow(self) -> Infallible {
+        let files = &self.0.files;
+        let mut seen = self.0.first.clone();
+        let mut folders = Folders::new("certificates");
+        folders.follow(seen.keys());
+        // What has changed since the files were first read is news as well.
+        folders.nudge();
+        loop {
+            time::timeout(LOOK, folders.changed()).await.ok();
+            // A certificate and its key are written one after the other.
+            if files.stamps() == seen {
+                continue;
+            }
+            let now = settled(|| files.stamps()).await;
+            if now == seen {
+                continue;
+            }
+            seen = now;
+            let tls = self.clone();
+            match spawn_blocking(move || tls.renew()).await {
+                Ok(Ok(())) => info!("certificate reloaded"),
+                Ok(Err(error)) => {
+                    let error: &dyn Error = &error;
+                    error!(
+                        error,
+                        "certificate reload failed; keeping previous certificate"
+                    );
+                }
+                Err(error) => {
+                    error!(%error, "certificate reload failed; keeping previous certificate");
+                }
+            }
+            folders.follow(seen.keys());
+        }
+    }
+}
