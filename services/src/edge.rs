@@ -37,12 +37,14 @@
 //!
 //! # Order
 //!
-//! From the outside: [`HeadersLayer`], because every response gets them, [`HostLayer`] and
+//! From the outside: [`HeadersLayer`], because every response gets them, [`CutOffLayer`],
+//! because everything behind it may take its time, [`HostLayer`] and
 //! [`OriginLayer`], because a preflight carries no token, then who may come in, then
 //! [`Routes`], and [`LoginLayer`] around the one service that is allowed to see a login.
 
 mod content_type;
 mod cors;
+mod cut_off;
 mod either;
 mod headers;
 mod host;
@@ -55,6 +57,7 @@ mod tests;
 pub use self::{
     content_type::is_json,
     cors::{AllowedOrigins, Cors, CorsLayer},
+    cut_off::{AnswerAtCutOff, CutOffLayer},
     either::EitherBody,
     headers::{Headers, HeadersLayer},
     host::{Host, HostLayer, Hosts, InvalidHost},

@@ -125,6 +125,7 @@ use ziggurat_layers::{
 use crate::{
     databases::Databases,
     mcp::{era::Context as Way, exact::Room, face::Faces, future::State},
+    program::cut_off::CutOff,
 };
 
 pub use self::{
@@ -202,6 +203,7 @@ struct Shared {
     seal: Seal,
     changes: Option<Changes>,
     unattended: Option<Unattended>,
+    cut_off: CutOff,
 }
 
 /// The JSON-RPC of this revision: no batches, params are objects.
@@ -270,6 +272,7 @@ impl Mcp {
                 seal: Seal::random(),
                 changes: None,
                 unattended: None,
+                cut_off: CutOff::default(),
             }),
         })
     }
@@ -312,6 +315,13 @@ impl Mcp {
         self
     }
 
+    /// Ends calls that are in flight at this moment with an error.
+    #[must_use]
+    pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
+        self.shared_mut().cut_off = cut_off;
+        self
+    }
+
     /// Sets how much clients may read of what is behind a [`Failure`]; nothing by default.
     #[must_use]
     pub fn with_sanitizer(mut self, sanitizer: Sanitizer) -> Self {
@@ -349,6 +359,7 @@ impl Service<Call> for Mcp {
             state,
             sanitizer: shared.sanitizer,
             negotiated,
+            cut_off: shared.cut_off.pending(),
         }
     }
 }

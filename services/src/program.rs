@@ -13,6 +13,7 @@
 //! assert!(duration::parse("90").is_err());
 //! ```
 
+pub mod cut_off;
 pub mod duration;
 mod environment;
 pub mod file;

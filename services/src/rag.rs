@@ -63,6 +63,7 @@ use utoipa::{OpenApi, ToSchema};
 use self::{handler::Handler, health::Pulse, whole::Whole};
 use crate::{
     edge::{EitherBody, Routes},
+    program::cut_off::CutOff,
     rest::Document,
     serve::Ready,
     sse::EventStream,
@@ -112,6 +113,8 @@ pub struct Options {
     pub max_query: usize,
     /// The description of the interface, JSON.
     pub document: &'static str,
+    /// When streams have to end, since the server does.
+    pub cut_off: CutOff,
 }
 
 /// What this server says of itself.

@@ -70,6 +70,7 @@ use self::{
     stream::Stream,
     tls::Unsafe,
 };
+use crate::program::cut_off::{CutOff, LAST_WORDS};
 
 pub use self::{
     body::{BodyError, RequestBody},
@@ -106,7 +107,8 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// Streams open at once on one HTTP/2 connection.
     pub max_streams: u32,
-    /// Time for the requests in flight when the server shuts down.
+    /// Time for the requests in flight when the server shuts down; then they have half a second
+    /// to end in an error.
     pub shutdown_grace: Duration,
     /// Time to read on after a refusal, so that the client gets to read it.
     pub linger: Duration,
@@ -119,6 +121,7 @@ pub struct Limits {
 pub struct Server {
     http: auto::Builder<TokioExecutor>,
     limits: Limits,
+    cut_off: CutOff,
     tls: Option<Tls>,
 }
 
@@ -157,6 +160,7 @@ impl Server {
         Self {
             http,
             limits,
+            cut_off: CutOff::default(),
             tls: None,
         }
     }
@@ -166,6 +170,14 @@ impl Server {
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// Tells the service when the time for the requests in flight is over, so that it can still
+    /// answer them.
+    #[must_use]
+    pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
+        self.cut_off = cut_off;
         self
     }
 
@@ -190,10 +202,18 @@ impl Server {
         let mut shutdown = pin!(shutdown);
         let (stop, stopped) = watch::channel(());
         let mut crowd = Crowd::new(&self.limits);
+        let tls = self.tls.clone();
+        let mut renewals = pin!(async {
+            match tls {
+                Some(tls) => tls.follow().await,
+                None => pending().await,
+            }
+        });
         loop {
             let (stream, peer) = tokio::select! {
                 () = &mut shutdown => break,
                 () = poll_fn(|cx| crowd.poll_forget(cx)) => continue,
+                never = &mut renewals => match never {},
                 accepted = listeners.accept() => match accepted {
                     Ok(accepted) => accepted,
                     Err(error) if is_exhaustion(&error) => tokio::select! {
@@ -202,18 +222,10 @@ impl Server {
                     },
                     Err(error) => return Err(error),
                 },
-        let tls = self.tls.clone();
-        let mut renewals = pin!(async {
-            match tls {
-                Some(tls) => tls.follow().await,
-                None => pending().await,
-            }
-        });
             };
             tokio::select! {
                 () = &mut shutdown => break,
                 () = crowd.make_room() => {}
-                never = &mut renewals => match never {},
             }
             let activity = crowd.activity(&self.limits);
             let peer = ClientIp::from_peer(peer);
@@ -230,6 +242,8 @@ impl Server {
         let grace = self.limits.shutdown_grace;
         if time::timeout(grace, crowd.dissolve()).await.is_err() {
             warn!(connections = crowd.len(), "cut off after the grace period");
+            self.cut_off.happen();
+            time::timeout(LAST_WORDS, crowd.dissolve()).await.ok();
         }
         crowd.shutdown().await;
         Ok(())

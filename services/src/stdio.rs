@@ -76,7 +76,10 @@ use self::{
     input::Lines,
     output::{Turn, write_lines},
 };
-use crate::mcp::{self, Notifier};
+use crate::{
+    mcp::{self, Notifier},
+    program::cut_off::{CutOff, LAST_WORDS},
+};
 
 /// What a client may take of the server.
 #[derive(Clone, Debug)]
@@ -88,7 +91,8 @@ pub struct Limits {
     pub max_waiting: usize,
     /// Bytes in a line; a longer one is refused.
     pub max_line_bytes: usize,
-    /// Time for the calls in flight when the input ends or the server shuts down.
+    /// Time for the calls in flight when the input ends or the server shuts down; then they have
+    /// half a second to end in an error.
     pub grace: Duration,
 }
 
@@ -105,6 +109,7 @@ struct Flight<T> {
 pub struct Stdio {
     dialect: Dialect,
     limits: Limits,
+    cut_off: CutOff,
     extensions: Extensions,
 }
 
@@ -117,7 +122,7 @@ impl Default for Limits {
             max_waiting: 32,
             max_line_bytes: 10 << 20,
             // Clients give a server two seconds to leave before they kill it.
-            grace: Duration::from_millis(1500),
+            grace: Duration::from_millis(1300),
         }
     }
 }
@@ -130,6 +135,7 @@ impl Stdio {
         Self {
             dialect: mcp::dialect(),
             limits: Limits::default(),
+            cut_off: CutOff::default(),
             extensions: Extensions::new(),
         }
     }
@@ -143,6 +149,13 @@ impl Stdio {
     /// Sets what the client may take.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Tells the service when the time for the calls in flight is over, so that it can still
+    /// answer them.
+    pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
+        self.cut_off = cut_off;
         self
     }
 
@@ -200,11 +213,16 @@ impl Stdio {
             calls.finish().await;
             Ok(())
         };
-        let finished = async { tokio::try_join!(finishing, writing) };
-        if let Ok(finished) = time::timeout(self.limits.grace, finished).await {
-            finished?;
-        } else {
+        let mut finished = pin!(async { tokio::try_join!(finishing, writing) });
+        let mut outcome = time::timeout(self.limits.grace, finished.as_mut()).await;
+        if outcome.is_err() {
             warn!("calls were cut off after the grace period");
+            self.cut_off.happen();
+            outcome = time::timeout(LAST_WORDS, finished).await;
+        }
+        // Those that have not even taken their errors are past help.
+        if let Ok(finished) = outcome {
+            finished?;
         }
         ended
     }

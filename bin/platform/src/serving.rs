@@ -7,7 +7,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
 use ziggurat_services::{
     platform::Tokens,
-    program::{listen, open_files, signals, watch::Folders},
+    program::{cut_off::CutOff, listen, open_files, signals, watch::Folders},
     serve::{Limits, Readiness, Server, Tls},
 };
 
@@ -64,7 +64,8 @@ async fn serve_on(
     limits.max_connections = open_files::room_for(MAX_CONNECTIONS, "the limit of connections");
     limits.body_timeout = configuration.server.body_timeout;
     limits.shutdown_grace = configuration.server.shutdown_timeout;
-    let mut web = Server::new(limits);
+    let cut_off = CutOff::default();
+    let mut web = Server::new(limits).with_cut_off(cut_off.clone());
     if let Some(tls) = &configuration.server.tls {
         web = web.with_tls(Tls::from_files(&tls.cert, &tls.key, None)?);
     } else if !address.ip().is_loopback() {
@@ -84,6 +85,7 @@ async fn serve_on(
         rooms.store.clone(),
         tokens,
         clock,
+        cut_off,
     )?;
     let mut tasks = JoinSet::new();
     let store = rooms.store.clone();

@@ -16,8 +16,9 @@ use ziggurat_layers::{
 };
 use ziggurat_services::{
     accounts::WallClock,
-    edge::{HeadersLayer, HostLayer, OriginLayer, Origins},
+    edge::{CutOffLayer, HeadersLayer, HostLayer, OriginLayer, Origins},
     platform::{self, Coded, Hooks, NumberLayer, Options, Store, Tokens},
+    program::cut_off::CutOff,
     serve::{Readiness, Ready, RequestBody},
 };
 
@@ -37,6 +38,7 @@ pub(crate) fn build(
     store: Store,
     tokens: Tokens,
     clock: WallClock,
+    cut_off: CutOff,
 ) -> anyhow::Result<
     impl Service<
         Request<RequestBody>,
@@ -85,6 +87,8 @@ pub(crate) fn build(
                 .with_render(Coded),
         )
         .layer(OriginLayer::new(origins).without_cors().with_render(Coded))
+        // What is still worked on when the time to finish is over.
+        .layer(CutOffLayer::new(cut_off).with_render(Coded))
         // One body limit for all routes.
         .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(Coded))
         // Who is calling; failed exchanges are counted by it.

@@ -10,8 +10,8 @@ use tokio::net::TcpListener;
 use tracing::{info, warn};
 use ziggurat_services::{
     pg::lease::Pools,
-    program::{listen, open_files, signals},
-    serve::{Limits, Tls},
+    program::{cut_off::CutOff, listen, open_files, signals},
+    serve::{Limits, Server as Web, Tls},
 };
 
 use crate::{
@@ -48,15 +48,16 @@ pub(crate) async fn serve(
     let mut house = House::new(set, pools, reaper, server.ping_timeout);
     let bound = bound(&listeners)?;
     let first = bound.first().context("listening nowhere")?;
-    let tower = stack::build(&server, first.ip(), house.pipelines.clone())?;
+    let cut_off = CutOff::default();
+    let tower = stack::build(&server, first.ip(), house.pipelines.clone(), &cut_off)?;
     let readiness = house.pipelines.readiness().clone();
     let stop = async move {
         stop.await;
         readiness.stop();
     };
-    let mut web = ziggurat_services::serve::Server::new(limits(&server));
-    if let Some(tls) = &tls {
-        web = web.with_tls(tls.clone());
+    let mut web = Web::new(limits(&server)).with_cut_off(cut_off);
+    if let Some(tls) = tls {
+        web = web.with_tls(tls);
     }
     let mut reload = Reload::new(loaded, workshop);
     announce(&server, &bound, listening);

@@ -12,7 +12,8 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 use ziggurat_services::{
-    edge::{AllowedOrigins, CorsLayer, HostLayer, OriginLayer, Origins},
+    edge::{AllowedOrigins, CorsLayer, CutOffLayer, HostLayer, OriginLayer, Origins},
+    program::cut_off::CutOff,
     rag::{self, ErrorLine, Options, Patience, Pipelines},
     serve::RequestBody,
 };
@@ -30,6 +31,7 @@ pub(crate) fn build(
     server: &Server,
     address: IpAddr,
     pipelines: Pipelines,
+    cut_off: &CutOff,
 ) -> anyhow::Result<
     impl Service<
         Request<RequestBody>,
@@ -53,6 +55,7 @@ pub(crate) fn build(
         keep_alive: server.stream_keep_alive,
         max_query: server.max_query_bytes,
         document: crate::DOCUMENT,
+        cut_off: cut_off.clone(),
     };
     let hosts = server.hosts(address).context("server.allowed_hosts")?;
     let origins = server.cors.as_ref().map(AllowedOrigins::new);
@@ -84,6 +87,9 @@ pub(crate) fn build(
                 .with_render(ErrorLine),
         )
         .layer(option_layer(admitted))
+        // A question that is still worked on when the time to finish is over; streams end
+        // themselves.
+        .layer(CutOffLayer::new(cut_off.clone()).with_render(ErrorLine))
         // How long a question may be is looked at there, once it is known whom it is for.
         .service(rag::service(pipelines, options)))
 }

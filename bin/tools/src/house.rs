@@ -13,6 +13,7 @@ use ziggurat_services::{
     databases::{Configured, Databases},
     mcp::{Mcp, Unattended},
     pg::lease::Pools,
+    program::cut_off::CutOff,
     rest::llm::Proxy,
     serve::Readiness,
     store::Shared,
@@ -44,6 +45,8 @@ pub(crate) struct House {
     pub(crate) proxy: Option<Proxy>,
     /// Which databases let the server in.
     pub(crate) readiness: Readiness,
+    /// When requests in flight have no more time.
+    pub(crate) cut_off: CutOff,
     pools: Pools,
     reaper: JoinSet<()>,
     keepers: JoinSet<()>,
@@ -96,7 +99,10 @@ impl House {
             shared.as_ref(),
         )?;
         let (unattended, attendant) = Unattended::new();
-        let mcp = mcp.with_unattended(unattended);
+        let cut_off = CutOff::default();
+        let mcp = mcp
+            .with_unattended(unattended)
+            .with_cut_off(cut_off.clone());
         tasks.spawn(attendant.run());
         tasks.spawn(knowledge.warm());
         let mut guard = None;
@@ -121,6 +127,7 @@ impl House {
                 .as_ref()
                 .and_then(|_| proxy::open(&configuration.llm, &providers)),
             readiness,
+            cut_off,
             pools,
             reaper: JoinSet::from_iter([reaper.run()]),
             keepers,
@@ -143,6 +150,7 @@ impl House {
             conversations,
             proxy,
             readiness: _,
+            cut_off: _,
             pools,
             mut reaper,
             mut keepers,

@@ -66,7 +66,7 @@ async fn serve_http(
     limits.header_timeout = configuration.limits.header_timeout;
     limits.body_timeout = configuration.limits.body_timeout;
     limits.shutdown_grace = configuration.limits.shutdown_grace;
-    let mut server = Server::new(limits);
+    let mut server = Server::new(limits).with_cut_off(house.cut_off.clone());
     if let Some(tls) = &http.tls {
         let chain = tls.chain.as_deref();
         server = server.with_tls(Tls::from_files(&tls.cert, &tls.key, chain)?);
@@ -115,6 +115,7 @@ async fn serve_stdio(
         .unwrap_or(usize::MAX);
     let served = Stdio::new()
         .with_limits(limits)
+        .with_cut_off(house.cut_off.clone())
         .serve(
             EraLayer::stdio()
                 .with_negotiation(configuration.protocol.stdio_negotiate)

@@ -17,7 +17,10 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 use ziggurat_services::{
-    edge::{EitherBody, HeadersLayer, HostLayer, Hosts, LoginLayer, OriginLayer, Origins, Routes},
+    edge::{
+        CutOffLayer, EitherBody, HeadersLayer, HostLayer, Hosts, LoginLayer, OriginLayer, Origins,
+        Routes,
+    },
     mcp::{
         dialect,
         era::{self, EraLayer},
@@ -198,6 +201,8 @@ pub(crate) fn build(
         .layer(SanitizeLayer::new().with_detail(configuration.debug))
         // Where to read what is offered: to whoever is turned away below, too.
         .layer(LinkLayer::new([description]))
+        // What is still worked on when the time to finish is over; calls answer themselves.
+        .layer(CutOffLayer::new(house.cut_off.clone()))
         // Before anything is read: pages of strangers are turned away.
         .layer(HostLayer::new(hosts).with_exempt(&PROBES))
         .layer(OriginLayer::new(origins))

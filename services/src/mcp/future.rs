@@ -14,18 +14,21 @@ use ziggurat_layers::{
     sanitize::Sanitizer,
 };
 
-use crate::mcp::{
-    Failure, ResultBody, ToolError, Unattended,
-    body::Ending,
-    era::Revision,
-    face::{Face, Faces},
-    negotiated,
-    pulse::Pulse,
-    record::Record,
-    resource::{Contents, ReadFuture},
-    template::{CompleteFuture, ReadFuture as TemplatedFuture},
-    tool::ToolFuture,
-    wire::{self, Fault},
+use crate::{
+    mcp::{
+        Failure, ResultBody, ToolError, Unattended,
+        body::Ending,
+        era::Revision,
+        face::{Face, Faces},
+        negotiated,
+        pulse::Pulse,
+        record::Record,
+        resource::{Contents, ReadFuture},
+        template::{CompleteFuture, ReadFuture as TemplatedFuture},
+        tool::ToolFuture,
+        wire::{self, Fault},
+    },
+    program::cut_off::AtCutOff,
 };
 
 /// Response future of [`Mcp`](super::Mcp).
@@ -34,6 +37,8 @@ pub struct ResponseFuture {
     pub(super) sanitizer: Sanitizer,
     /// None where revision 2024-11-05 is spoken to the letter.
     pub(super) negotiated: Option<(Arc<Faces>, Revision)>,
+    /// When the server has no more time for the call.
+    pub(super) cut_off: AtCutOff,
 }
 
 /// How far a call has come.
@@ -70,9 +75,29 @@ impl Future for ResponseFuture {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        let outcome = match this.poll_outcome(cx) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => {
+                ready!(this.cut_off.poll(cx));
+                // Dropped, and not handed to those who finish the calls of clients that are gone.
+                this.state = State::Ready(None);
+                Err(Fault::Tool(Failure::new("the server is shutting down")))
+            }
+        };
         let face = this.negotiated.as_ref();
         let face = face.map(|(faces, revision)| faces.of(*revision));
-        let outcome = match &mut this.state {
+        Poll::Ready(Ok(outcome.unwrap_or_else(|fault| match face {
+            Some(face) => face.fault(fault, this.sanitizer),
+            None => fault.into_reply(this.sanitizer),
+        })))
+    }
+}
+
+impl ResponseFuture {
+    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Result<Reply<ResultBody>, Fault>> {
+        let face = self.negotiated.as_ref();
+        let face = face.map(|(faces, revision)| faces.of(*revision));
+        Poll::Ready(match &mut self.state {
             State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
             State::Calling {
                 record,
@@ -90,7 +115,7 @@ impl Future for ResponseFuture {
                 if let Err(ToolError::Failed(failure)) = &result {
                     failure.log("tools/call", record.tool());
                 }
-                let result = record.follow(result);
+                let result = record.follow(result, &self.cut_off);
                 match face {
                     Some(face) => face.tool_result(result),
                     None => wire::tool_result(result, &Ending::PLAIN),
@@ -118,11 +143,7 @@ impl Future for ResponseFuture {
                 let face = face.expect("only where a revision is negotiated");
                 Ok(face.listened(&subscription))
             }
-        };
-        Poll::Ready(Ok(outcome.unwrap_or_else(|fault| match face {
-            Some(face) => face.fault(fault, this.sanitizer),
-            None => fault.into_reply(this.sanitizer),
-        })))
+        })
     }
 }
 
@@ -136,7 +157,7 @@ impl Drop for ResponseFuture {
             ..
         } = state
         {
-            unattended.take_over(record, result);
+            unattended.take_over(record, result, self.cut_off.clone());
         }
     }
 }

@@ -14,7 +14,10 @@ use ziggurat_layers::{
     sanitize::RequestId,
 };
 
-use crate::mcp::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
+use crate::{
+    mcp::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content},
+    program::cut_off::AtCutOff,
+};
 
 /// The target of the events about calls of tools: one for each call when it ends, and at the
 /// debug level one when it begins.
@@ -24,6 +27,9 @@ use crate::mcp::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Con
 /// results. A call that succeeds is `info`, one that reports an error or is refused `warn`, a
 /// fault of the server `error`.
 pub const LOG_TARGET: &str = "ziggurat::tool_calls";
+
+/// Stands behind a text that the end of the server has cut short.
+const CUT_SHORT: &str = "The server is shutting down: the rest of the result is missing.";
 
 /// How much of a text a client has made up goes to the log, in bytes.
 const LONGEST: usize = 64;
@@ -58,6 +64,7 @@ pub(super) enum Outcome {
 struct Recorded {
     pieces: Pieces,
     record: Record,
+    cut_off: AtCutOff,
 }
 
 // === impl Record ===
@@ -93,12 +100,13 @@ impl Record {
     pub(super) fn follow(
         self,
         result: Result<ToolResult, ToolError>,
+        cut_off: &AtCutOff,
     ) -> Result<ToolResult, ToolError> {
         match &result {
             Ok(ToolResult {
                 content: Content::Streamed(_),
                 ..
-            }) => return result.map(|result| self.accompany(result)),
+            }) => return result.map(|result| self.accompany(result, cut_off.clone())),
             Ok(_) => self.end(Outcome::Ok),
             Err(ToolError::Reported(_)) => self.end(Outcome::Reported),
             Err(ToolError::NotReady) => self.end(Outcome::NotReady),
@@ -108,12 +116,13 @@ impl Record {
         result
     }
 
-    fn accompany(self, result: ToolResult) -> ToolResult {
+    fn accompany(self, result: ToolResult, cut_off: AtCutOff) -> ToolResult {
         match result.content {
-            Content::Streamed(pieces) => {
-                let record = self;
-                ToolResult::of(Content::Streamed(Box::pin(Recorded { pieces, record })))
-            }
+            Content::Streamed(pieces) => ToolResult::of(Content::Streamed(Box::pin(Recorded {
+                pieces,
+                record: self,
+                cut_off,
+            }))),
             _ => result,
         }
     }
@@ -180,7 +189,11 @@ impl Stream for Recorded {
     type Item = Result<Piece, Reported>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let piece = ready!(self.pieces.as_mut().poll_next(cx));
+        let Poll::Ready(piece) = self.pieces.as_mut().poll_next(cx) else {
+            ready!(self.cut_off.poll(cx));
+            // The stream is dropped with its body, and the call counts as cancelled.
+            return Poll::Ready(Some(Err(Reported::new(CUT_SHORT))));
+        };
         match &piece {
             Some(Ok(Piece::Text(_))) => {}
             Some(Err(_)) => self.record.outcome = Outcome::Reported,

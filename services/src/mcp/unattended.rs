@@ -9,7 +9,10 @@ use std::{fmt, pin::Pin};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::mpsc;
 
-use crate::mcp::{record::Record, tool::ToolFuture};
+use crate::{
+    mcp::{record::Record, tool::ToolFuture},
+    program::cut_off::AtCutOff,
+};
 
 /// How many calls are finished for nobody at a time; others are dropped, as if cancelled.
 const MAX_CALLS: usize = 64;
@@ -38,10 +41,10 @@ impl Unattended {
         (Self { jobs: sender }, Attendant { jobs: receiver })
     }
 
-    pub(super) fn take_over(&self, record: Record, call: ToolFuture) {
+    pub(super) fn take_over(&self, record: Record, call: ToolFuture, cut_off: AtCutOff) {
         let job = Box::pin(async move {
             // Nobody reads the result, but the log tells how it went.
-            drop(record.follow(call.await));
+            drop(record.follow(call.await, &cut_off));
         });
         self.jobs.try_send(job).ok();
     }

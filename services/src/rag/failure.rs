@@ -13,6 +13,9 @@ use crate::llm::{self, Class, Passed};
 /// What is said when our own time is over; what takes a provider too long is said otherwise.
 const TOO_LATE: &str = "request took too long to process";
 
+/// The sentence for a question that the server has no more time for.
+pub(super) const STOPPED: &str = "the server is shutting down";
+
 /// Why a question has no answer.
 ///
 /// `Display` is for the log; what the client reads is the [`rejection`](Self::rejection).
@@ -21,6 +24,9 @@ pub(super) enum Failure {
     /// The time for the request is over.
     #[error("the time for the request is over")]
     Late,
+    /// The server has no more time for it.
+    #[error("the server is shutting down")]
+    Stopped,
     /// A provider failed.
     #[error("a provider failed")]
     Provider(#[source] llm::Error),
@@ -50,6 +56,10 @@ impl Failure {
                 let status = StatusCode::GATEWAY_TIMEOUT;
                 return Rejection::new(status, "request_timeout", TOO_LATE);
             }
+            Self::Stopped => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                return Rejection::new(status, "shutting_down", STOPPED);
+            }
             Self::Filter(_) => {
                 return Rejection::new(
                     StatusCode::BAD_REQUEST,
@@ -67,6 +77,9 @@ impl Failure {
 
     /// Logs it, without anybody's secrets. Whoever answers with it does that, and nobody else.
     pub(super) fn log(self, pipeline: &str) {
+        if matches!(self, Self::Stopped) {
+            return tracing::debug!(pipeline, "a stream was cut off");
+        }
         let is_of_client = matches!(self, Self::Filter(_));
         let error = ErrorDetail::new(self);
         let error: &dyn Error = &error;

@@ -124,7 +124,8 @@ where
     if ask.stream {
         // Boxed, here and below: one per question. It is large, and every layer that hands it on
         // would have room for it on its stack.
-        let events = EventStream::new(Box::pin(events(pipeline, ask, patience, has_codes)));
+        let events = events(pipeline, ask, options);
+        let events = EventStream::new(Box::pin(events));
         let events = events.with_keep_alive(options.keep_alive);
         return Ok(events.into_response(version).map(EitherBody::second));
     }

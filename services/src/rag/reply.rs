@@ -6,6 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use ziggurat_layers::reject::{ErrorObject, Rejection, Render};
 
+use super::failure::STOPPED;
+
 /// Renders `{"error": {"code": "<CODE>", "message": "<message>"}}` and a line feed behind it: how
 /// this server turns requests down.
 ///
@@ -60,6 +62,7 @@ fn ours(rejection: &Rejection) -> Option<Rejection> {
         "not_found" => ("not_found", "resource not found"),
         "method_not_allowed" => ("method_not_allowed", "method not allowed"),
         "internal_error" => ("internal_error", "internal server error"),
+        "shutting_down" => ("shutting_down", STOPPED),
         "invalid_content_length" => ("invalid_request", "invalid request body: its length"),
         _ => return None,
     };

@@ -13,13 +13,14 @@ use tracing::debug;
 use utoipa::ToSchema;
 
 use super::{
-    Patience,
+    Options,
     ask::Ask,
     failure::Failure,
     pipeline::{NOTHING, Pipeline},
 };
 use crate::{
     llm::{Chunk, Chunks, Deadline},
+    program::cut_off::CutOff,
     sse::Event,
 };
 
@@ -46,6 +47,7 @@ pub(super) enum StreamEvent<'a> {
 struct Telling {
     pipeline: Arc<Pipeline>,
     has_retrieval_codes: bool,
+    cut_off: CutOff,
     /// By when all of the answer has to be told.
     end: Deadline,
     stage: Stage,
@@ -79,9 +81,9 @@ struct Asked {
 pub(super) fn events(
     pipeline: Arc<Pipeline>,
     ask: Ask,
-    patience: &Patience,
-    has_retrieval_codes: bool,
+    options: &Options,
 ) -> impl Stream<Item = Event> + Send + use<> {
+    let patience = &options.patience;
     let asked = Asked {
         ask,
         begin: Deadline::after(patience.request),
@@ -89,7 +91,8 @@ pub(super) fn events(
     };
     let telling = Telling {
         pipeline,
-        has_retrieval_codes,
+        has_retrieval_codes: options.retrieval_error_codes,
+        cut_off: options.cut_off.clone(),
         end: Deadline::after(patience.stream_max),
         stage: Stage::Asked(Box::new(asked)),
     };
@@ -108,7 +111,12 @@ impl Telling {
             return None;
         }
         // A panic would break off the body, where every stream has to say how it ends.
-        let words = AssertUnwindSafe(self.words()).catch_unwind().await;
+        let cut_off = self.cut_off.clone();
+        let words = tokio::select! {
+            biased;
+            words = AssertUnwindSafe(self.words()).catch_unwind() => words,
+            () = cut_off.happened() => Ok(Err(Failure::Stopped)),
+        };
         let failure = match words {
             Ok(Ok(Some(words))) => return Some(event(&StreamEvent::Chunk { content: &words })),
             Ok(Ok(None)) => {

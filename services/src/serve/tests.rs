@@ -10,8 +10,10 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tower::service_fn;
+use tower_layer::Layer as _;
 
 use super::{activity::WornOut, *};
+use crate::edge::CutOffLayer;
 
 /// A test that waits longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -63,8 +65,6 @@ where
             Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(text)))
         }
     });
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("bound");
     start_service(server, service).await
 }
 
@@ -76,6 +76,8 @@ where
     S::Future: Send + 'static,
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
     let stop = Arc::new(Notify::new());
     let stopped = Arc::clone(&stop);
     let mut tasks = JoinSet::new();
@@ -360,4 +362,46 @@ async fn a_shutdown_waits_for_the_request_in_flight_and_not_for_the_silent() {
         assert!(rest(&mut asking).await.ends_with("0 bytes"));
     };
     tokio::join!(stopping, asking);
+}
+
+#[tokio::test]
+async fn a_long_upload_outlasts_the_time_for_a_body() {
+    let limits = Limits {
+        body_timeout: Duration::from_millis(50),
+        ..limits()
+    };
+    let server = start(Server::new(limits)).await;
+    // They earn it eight seconds.
+    let upload = vec![b'x'; 64 << 10];
+    let head = "POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 65537\r\n\r\n";
+    let mut stream = server.say(&[head.as_bytes(), &upload].concat()).await;
+    let early = timeout(Duration::from_millis(300), stream.read_u8()).await;
+    early.expect_err("the rest is waited for");
+    stream.write_all(b"x").await.expect("heard");
+    assert!(answer(&mut stream).await.ends_with("\r\n65537 bytes"));
+}
+
+#[tokio::test]
+async fn what_is_cut_off_after_the_grace_period_is_told_so() {
+    let begun = Arc::new(Semaphore::new(0));
+    let begins = Arc::clone(&begun);
+    let stuck = service_fn(move |_: Request<RequestBody>| {
+        begins.add_permits(1);
+        pending::<Result<Response<Full<Bytes>>, Infallible>>()
+    });
+    let limits = Limits {
+        shutdown_grace: Duration::from_millis(50),
+        ..limits()
+    };
+    let cut_off = CutOff::default();
+    let service = CutOffLayer::new(cut_off.clone()).layer(stuck);
+    let server = Server::new(limits).with_cut_off(cut_off);
+    let server = start_service(server, service).await;
+    let mut asking = server.say(GET).await;
+    arrival(&begun).await;
+    server.stop().await;
+    let response = rest(&mut asking).await;
+    assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
+    let expected = r#"{"error":"The server is shutting down"}"#;
+    assert!(response.ends_with(expected), "{response}");
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use rustix::process::Signal;
+use serde_json::json;
 use ziggurat_black_box::{Program, until};
 use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
 
@@ -180,7 +181,7 @@ fn a_request_in_flight_is_answered_before_the_end() {
 }
 
 #[test]
-fn a_request_that_takes_too_long_is_cut_off_at_the_end() {
+fn a_request_that_takes_too_long_is_cut_off_and_told_so() {
     let (postgres, fake) = (library(), Fake::start());
     let mut home = Home::with(&format!(
         "{}pipelines:\n{}",
@@ -191,19 +192,50 @@ fn a_request_that_takes_too_long_is_cut_off_at_the_end() {
     let (mut program, client) = home.serve();
     let gate = Gate::new();
     fake.always(Turn::text("Shade.").held(&gate));
-    let mut stream = TcpStream::connect(client.address()).expect("listening");
-    let body = question("Where do ferns grow?");
-    let request = format!(
-        "POST /v1/pipelines/docs HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).expect("sent");
-    fake.wait_for(1);
+    let streamed = json!({"query": "Where do ferns grow?", "stream": true}).to_string();
+    let cases = [
+        (
+            question("Where do ferns grow?"),
+            "HTTP/1.1 503 ",
+            r#"{"error":{"code":"SHUTTING_DOWN","message":"the server is shutting down"}}"#,
+        ),
+        (
+            streamed,
+            "HTTP/1.1 200 ",
+            r#"data: {"type":"error","error":"the server is shutting down"}"#,
+        ),
+    ];
+    let asked = cases.map(|(body, start, end)| {
+        let mut stream = TcpStream::connect(client.address()).expect("listening");
+        let request = format!(
+            "POST /v1/pipelines/docs HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        (stream, start, end)
+    });
+    fake.wait_for(2);
     let begun = Instant::now();
     program.signal(Signal::INT);
     assert_eq!(program.ended().code(), Some(0), "{}", program.log());
     assert!(begun.elapsed() < Duration::from_secs(5));
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).ok();
-    assert!(!answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
+    for (mut stream, start, end) in asked {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("text");
+        assert!(
+            answer.starts_with(start) && answer.contains(end),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn a_question_that_does_not_come_in_in_time_is_408() {
+    let section = server("  body_timeout: 200ms\n");
+    let home = Home::with(&format!("{section}pipelines:\n{}", nowhere("docs", "")));
+    let (_program, client) = home.serve();
+    let head = "POST /v1/pipelines/docs HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{}";
+    let answer = client.exchange(head.as_bytes());
+    assert_eq!(answer.status, 408, "{answer:?}");
+    assert_eq!(answer.json()["error"]["code"], "REQUEST_TIMEOUT");
 }

@@ -80,7 +80,7 @@ fn a_request_in_flight_is_answered_before_the_end() {
 }
 
 #[test]
-fn a_request_that_takes_longer_than_the_grace_is_cancelled_in_postgresql() {
+fn a_request_that_takes_longer_than_the_grace_is_cancelled_and_told_so() {
     let postgres = Postgres::new();
     let home = Home::new();
     home.configure(&format!(
@@ -101,8 +101,41 @@ fn a_request_that_takes_longer_than_the_grace_is_cancelled_in_postgresql() {
     let asked = Instant::now();
     program.signal(Signal::TERM);
     assert_ends_well(&mut program, asked);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    let expected = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Tool execution error","data":"the server is shutting down"}}"#;
+    assert!(
+        answer.starts_with("HTTP/1.1 200 ") && answer.ends_with(expected),
+        "{answer}"
+    );
     until("it is cancelled", || running(&postgres, "endless") == 0);
     until("connections are closed", || connections(&postgres) == 0);
+}
+
+#[test]
+fn a_stream_of_events_that_is_cut_off_ends_with_an_error() {
+    let postgres = Postgres::new();
+    let home = Home::new();
+    home.configure(&format!(
+        "limits: {{shutdown_grace: 100ms}}\ndatabases:\n{}",
+        postgres.entry("main")
+    ));
+    let (mut program, client) = home.serve(&["-no-auth"]);
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "query_database",
+        "arguments": {"query": "SELECT pg_sleep(300)"},
+        "_meta": {"progressToken": "p"},
+    }});
+    let headers = "content-type: application/json\r\nmcp-protocol-version: 2025-11-25\r\n\
+                   accept: application/json, text/event-stream\r\n";
+    let mut stream = client.open("/mcp", headers, &call.to_string(), "\"progress\":3.0");
+    program.signal(Signal::TERM);
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).expect("whole chunks");
+    assert!(rest.contains("the server is shutting down"), "{rest}");
+    assert!(rest.contains(r#""id":7,"error""#), "{rest}");
+    assert!(rest.ends_with("0\r\n\r\n"), "the last chunk: {rest}");
+    assert_eq!(program.ended().code(), Some(0));
 }
 
 #[test]
@@ -152,6 +185,8 @@ fn a_client_that_is_gone_waits_for_no_endless_statement() {
     until("it runs", || running(&postgres, "abandoned") == 1);
     let asked = Instant::now();
     talk.hang_up();
+    let answer = talk.hear();
+    assert_eq!(answer["error"]["data"], "the server is shutting down");
     assert_ends_well(&mut program, asked);
     until("it is cancelled", || running(&postgres, "abandoned") == 0);
 }

@@ -1,8 +1,8 @@
 //! Tools and resources that do as they are told.
 
-use std::io;
+use std::{future::pending, io};
 
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ pub(super) struct Who;
 /// Fails in the way it is asked for; not listed.
 pub(super) struct Fails;
 
-/// Streams its pieces, and then may give up; not listed.
+/// Streams its pieces, and then may give up or never end; not listed.
 pub(super) struct Pieces;
 
 /// The identity a layer would have found.
@@ -111,16 +111,24 @@ impl Tool for Pieces {
         struct Arguments {
             pieces: Given<Vec<String>>,
             problem: Given<String>,
+            stuck: bool,
         }
 
         let arguments: Arguments = request.arguments()?;
+        if arguments.stuck && arguments.pieces.0.is_none() {
+            return pending().await;
+        }
         let pieces = arguments.pieces.0.unwrap_or_default().into_iter();
         let pieces = pieces.map(|piece| Ok(Text::from(&*piece)));
         let problem = arguments
             .problem
             .0
             .map(|problem| Err(Reported::new(problem)));
-        Ok(ToolResult::stream(stream::iter(pieces.chain(problem))))
+        let pieces = stream::iter(pieces.chain(problem));
+        if arguments.stuck {
+            return Ok(ToolResult::stream(pieces.chain(stream::pending())));
+        }
+        Ok(ToolResult::stream(pieces))
     }
 }
 

@@ -91,6 +91,23 @@ fn what_goes_wrong_with_a_tool_has_its_own_answer() {
 }
 
 #[test]
+fn a_call_that_is_cut_off_ends_in_an_error_wherever_it_is() {
+    let cut_off = CutOff::default();
+    let mcp = server().with_cut_off(cut_off.clone());
+    cut_off.happen();
+    let params = r#"{"name":"pieces","arguments":{"stuck":true}}"#;
+    let outcome = r#""error":{"code":-32603,"message":"Tool execution error","data":"the server is shutting down"}"#;
+    assert_eq!(ask(&mcp, "tools/call", params), outcome);
+    let params = r#"{"name":"pieces","arguments":{"stuck":true,"pieces":["one\n"]}}"#;
+    let result = ask_json(&mcp, "tools/call", params);
+    let text = "one\n\n\nThe server is shutting down: the rest of the result is missing.";
+    assert_eq!(said(&result), (text, true));
+    let params = r#"{"name":"says","arguments":{}}"#;
+    let result = ask_json(&mcp, "tools/call", params);
+    assert_eq!(said(&result), ("{}", false), "what is ready is sent");
+}
+
+#[test]
 fn the_cause_of_a_failure_is_shown_in_development_only_and_without_secrets() {
     let params = r#"{"name":"fails","arguments":{"how":"badly"}}"#;
     let mcp = server().with_sanitizer(Sanitizer::development());

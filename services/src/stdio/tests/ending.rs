@@ -41,8 +41,28 @@ async fn a_call_that_does_not_finish_is_cut_off() {
     })
     .await;
     served.expect("served");
-    assert_eq!(start.elapsed(), Limits::default().grace);
+    assert_eq!(start.elapsed(), Limits::default().grace + LAST_WORDS);
     visit.dropped().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cut_off_is_answered_if_the_service_has_an_answer() {
+    let start = Instant::now();
+    let cut_off = CutOff::default();
+    let stdio = Stdio::new().with_cut_off(cut_off.clone());
+    let (served, ()) = converse(stdio, async |mut client| {
+        client.request(1).await;
+        let visit = client.visit(1).await;
+        let answering = async {
+            cut_off.happened().await;
+            visit.reply("too late");
+        };
+        let (rest, ()) = tokio::join!(client.rest(), answering);
+        assert_eq!(rest, answer(1, "too late"));
+    })
+    .await;
+    served.expect("served");
+    assert_eq!(start.elapsed(), Limits::default().grace);
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +75,7 @@ async fn a_client_that_reads_nothing_does_not_hold_the_server() {
     })
     .await;
     served.expect("served");
-    assert_eq!(start.elapsed(), Limits::default().grace);
+    assert_eq!(start.elapsed(), Limits::default().grace + LAST_WORDS);
 }
 
 #[tokio::test]

@@ -1,0 +1,131 @@
+//! Answers the requests that a server has no more time for when it stops.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use http::{Request, Response, StatusCode};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+use ziggurat_layers::reject::{ErrorString, Rejection, Render};
+
+use crate::program::cut_off::{AtCutOff, CutOff};
+
+/// Answers 503 for requests that are still in flight at the [`CutOff`].
+///
+/// A service that answers them itself, in the form of its protocol, goes first. A response that
+/// has begun is left to the service.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct CutOffLayer<R = ErrorString> {
+    cut_off: CutOff,
+    render: R,
+}
+
+/// Service made by [`CutOffLayer`].
+#[derive(Clone, Debug)]
+pub struct AnswerAtCutOff<S, R = ErrorString> {
+    inner: S,
+    cut_off: CutOff,
+    render: R,
+}
+
+pin_project! {
+    /// Response future of [`AnswerAtCutOff`].
+    pub struct ResponseFuture<F, R> {
+        #[pin]
+        response: Option<F>,
+        cut_off: AtCutOff,
+        render: R,
+    }
+}
+
+// === impl CutOffLayer ===
+
+impl CutOffLayer {
+    /// Answers the requests in flight at this moment.
+    pub fn new(cut_off: CutOff) -> Self {
+        let render = ErrorString;
+        Self { cut_off, render }
+    }
+}
+
+impl<R> CutOffLayer<R> {
+    /// Replaces the body of the answer.
+    pub fn with_render<T>(self, render: T) -> CutOffLayer<T> {
+        let cut_off = self.cut_off;
+        CutOffLayer { cut_off, render }
+    }
+}
+
+impl<S, R: Clone> Layer<S> for CutOffLayer<R> {
+    type Service = AnswerAtCutOff<S, R>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        AnswerAtCutOff {
+            inner,
+            cut_off: self.cut_off.clone(),
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl AnswerAtCutOff ===
+
+impl<S, R, B, ResBody> Service<Request<B>> for AnswerAtCutOff<S, R>
+where
+    S: Service<Request<B>, Response = Response<ResBody>>,
+    R: Render<ResBody> + Clone,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, R>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        ResponseFuture {
+            response: Some(self.inner.call(request)),
+            cut_off: self.cut_off.pending(),
+            render: self.render.clone(),
+        }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, R, B, E> Future for ResponseFuture<F, R>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    R: Render<B>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Some(response) = this.response.as_mut().as_pin_mut()
+            && let Poll::Ready(response) = response.poll(cx)
+        {
+            return Poll::Ready(response);
+        }
+        if this.cut_off.poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        // What the request held goes before the answer does.
+        this.response.set(None);
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let rejection = Rejection::new(status, "shutting_down", "The server is shutting down");
+        Poll::Ready(Ok(rejection.into_response(this.render)))
+    }
+}
+
+impl<F, R> fmt::Debug for ResponseFuture<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
