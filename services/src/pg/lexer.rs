@@ -18,6 +18,7 @@
 //! ```
 
 mod guard;
+mod pairs;
 mod policy;
 mod settings;
 mod sketch;

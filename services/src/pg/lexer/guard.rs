@@ -55,6 +55,14 @@ pub enum Refusal {
          ordinary table"
     )]
     Session,
+    /// PostgreSQL would compare the tables, joins, sort keys or conditions of the text with each
+    /// other, and cannot be stopped while it does.
+    #[error(
+        "query rejected: its lists of tables, joins, sort keys or conditions are so long that \
+         PostgreSQL could not be stopped while it compares them, use VALUES or an array for the \
+         values"
+    )]
+    Lists,
     /// A name is written in a way that is not read here.
     #[error("query rejected: UESCAPE is not supported in names, write the name as it is")]
     Escape,

@@ -33,6 +33,7 @@
 //! | `COPY` with a file or a program, LOAD | we | we |
 //! | functions that reach files, the network, other sessions, the server, replication | we | we |
 //! | functions that write large objects or pages in place, take locks that stay, change settings, or run a text as SQL (`query_to_xml`, `ts_stat`) | we | allowed |
+//! | thousands of tables, joins, sort keys or windows, which PostgreSQL cannot stop comparing | we | we |
 //! | comments or operators side by side by the thousands, which PostgreSQL cannot stop reading | we | we |
 //! | a sleep, an endless join | its time limit | its time limit |
 //!
@@ -78,6 +79,7 @@ use std::fmt;
 use super::{
     Lexer, Token,
     guard::{Reader, Refusal},
+    pairs::Pairs,
 };
 
 /// Which texts are sent to PostgreSQL.
@@ -150,6 +152,7 @@ impl Policy {
             return Err(Refusal::Nul);
         }
         let mut reader = Reader::new(self);
+        let mut pairs = Pairs::default();
         let mut has_ended = false;
         let mut lexer = Lexer::new(text);
         while let Some(token) = lexer.next() {
@@ -157,10 +160,13 @@ impl Policy {
                 has_ended = true;
                 reader.finish()?;
                 reader = Reader::new(self);
+                pairs = Pairs::default();
             } else if has_ended && !self.writes {
                 return Err(Refusal::Several);
-            } else {
+            } else if pairs.read(token) {
                 reader.read(token)?;
+            } else {
+                return Err(Refusal::Lists);
             }
         }
         reader.finish()?;

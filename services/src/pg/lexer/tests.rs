@@ -1,4 +1,5 @@
 mod given_back;
+mod pairs;
 
 use proptest::prelude::*;
 
