@@ -172,7 +172,10 @@ impl Cache {
             let since = Instant::now();
             let read = cache.read(&pools).await.map(Arc::new);
             let loaded = read.map_err(Arc::new);
-            cache.state().end(edition, since, loaded.as_ref().ok());
+            let is_first = cache.state().end(edition, since, loaded.as_ref().ok());
+            if let (true, Ok(metadata)) = (is_first, &loaded) {
+                cache.warn_of_powers(metadata);
+            }
             loaded
         });
         let load = load.shared();
@@ -200,6 +203,20 @@ impl Cache {
         })
     }
 
+    /// Says once per database what its role can do that names alone keep callers from.
+    fn warn_of_powers(&self, metadata: &Metadata) {
+        if metadata.powers().is_empty() {
+            return;
+        }
+        let settings = self.database.settings();
+        warn!(
+            database = self.database.name(),
+            role = settings.user,
+            powers = metadata.powers().join(", "),
+            "the role can reach beyond its database; connect as one that can do less"
+        );
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics while holding it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -218,15 +235,18 @@ impl State {
         self.loading.as_ref().and_then(WeakShared::upgrade)
     }
 
-    fn end(&mut self, edition: u64, since: Instant, metadata: Option<&Arc<Metadata>>) {
+    /// Takes over what was read. Returns whether nothing had been before.
+    fn end(&mut self, edition: u64, since: Instant, metadata: Option<&Arc<Metadata>>) -> bool {
+        let is_first = metadata.is_some() && !self.was_loaded;
         self.was_loaded |= metadata.is_some();
         if self.edition != edition {
-            return;
+            return is_first;
         }
         self.loading = None;
         if let Some(metadata) = metadata.map(Arc::clone) {
             self.latest = Some(Snapshot { metadata, since });
         }
+        is_first
     }
 }
 

@@ -44,6 +44,7 @@ pub struct Metadata {
     /// In the same order.
     denied: Vec<Word>,
     is_cut: bool,
+    powers: Vec<String>,
 }
 
 /// Something that has columns.
@@ -153,6 +154,12 @@ impl Metadata {
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// Names the powers of the role that no read-only transaction limits: `superuser`, `replication`, or a role such as `pg_read_server_files`.
+    #[must_use]
+    pub fn powers(&self) -> &[String] {
+        &self.powers
     }
 
     fn entries<'a>(

@@ -13,6 +13,7 @@ use crate::{
         database::Settings,
         fixture::{Fixture, Silence},
     },
+    program::logs::captured::CapturedLog,
 };
 
 const CONNECTED: &str = "SELECT count(*) FROM pg_stat_activity
@@ -323,4 +324,54 @@ fn what_waits_can_be_sent() {
         check(current.metadata());
         check(current.ready());
     });
+}
+
+#[tokio::test]
+async fn what_a_role_can_do_beyond_its_database_is_logged_once() {
+    let mut fixture = Fixture::new().await;
+    let role = format!("reader_{}", fixture.settings.database.replace('-', "_"));
+    let create = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD 'readers'");
+    fixture.given(&create).await;
+    let log = CapturedLog::default();
+    let _guard = log.capture();
+    let of_role = |fixture: &Fixture| {
+        databases(fixture, |settings| {
+            settings.user.clone_from(&role);
+            settings.password = "readers".to_owned().into();
+            settings.metadata_ttl = Duration::ZERO;
+        })
+    };
+    let read = async |databases: &Databases| {
+        current(databases).metadata().await.expect("metadata");
+        let lines = log.take();
+        let lines = lines
+            .lines()
+            .filter(|line| line.starts_with("WARN the role can "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(read(&of_role(&fixture)).await, [""; 0]);
+
+    let grant = format!(
+        "GRANT pg_read_server_files, pg_execute_server_program TO \"{role}\";
+         ALTER ROLE \"{role}\" REPLICATION"
+    );
+    fixture.given(&grant).await;
+    let powerful = of_role(&fixture);
+    let lines = read(&powerful).await;
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    for word in [
+        "database=main",
+        &format!("role={role}"),
+        "replication, pg_execute_server_program, pg_read_server_files",
+    ] {
+        assert!(lines[0].contains(word), "{lines:?}");
+    }
+    assert_eq!(read(&powerful).await, [""; 0], "once");
+
+    let lines = read(&databases(&fixture, |_| {})).await;
+    assert!(
+        lines.len() == 1 && lines[0].contains("powers=superuser"),
+        "{lines:?}"
+    );
+    fixture.given(&format!("DROP ROLE \"{role}\"")).await;
 }

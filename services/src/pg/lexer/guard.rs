@@ -251,6 +251,9 @@ impl<'a> Reader<'a> {
     fn name(&mut self, name: &str, is_quoted: bool) -> Result<(), Refusal> {
         self.settle(|setting| setting.name(name, is_quoted))?;
         self.names_read_only |= is(name, READ_ONLY);
+        if let Some(refusal) = self.policy.refuses_to_name(name) {
+            return Err(refusal);
+        }
         // `(x).f` is `f(x)`. PostgreSQL takes it for a column only if there is one.
         if matches!(self.last, Last::Dot) {
             self.call(name)?;

@@ -32,13 +32,14 @@
 //! | SET, but for a list of settings that only concern the session's own results | we | allowed |
 //! | `COPY` with a file or a program, LOAD | we | we |
 //! | functions that reach files, the network, other sessions, the server, replication | we | we |
-//! | functions that write large objects or pages in place, take locks that stay, change settings, or run a text as SQL (`query_to_xml`, `ts_stat`) | we | allowed |
+//! | catalogues that show passwords, their hashes or lines of files (`pg_authid`, `pg_shadow`, `pg_hba_file_rules`, `pg_user_mapping`, `pg_subscription` …) | we | we |
+//! | functions that write large objects or pages in place, take advisory locks, use up transaction ids, change settings, or run a text as SQL (`query_to_xml`, `ts_stat`) | we | allowed |
 //! | thousands of tables, joins, sort keys or windows, which PostgreSQL cannot stop comparing | we | we |
 //! | comments or operators side by side by the thousands, which PostgreSQL cannot stop reading | we | we |
 //! | a sleep, an endless join | its time limit | its time limit |
 //!
 //! [`with_dangerous_functions`](Policy::with_dangerous_functions) lifts what stands in the rows
-//! about functions, but for those that would break the read-only promise itself.
+//! about functions and catalogues, but for those that would break the read-only promise itself.
 //!
 //! Names are compared the way PostgreSQL resolves them: with or without a schema, quotes,
 //! `U&"…"` escapes or comments in between, and in the form `('a'::text).pg_read_file`, which is a
@@ -50,7 +51,8 @@
 //! that calls something in this table is not recognised, nor is a function of an extension nobody
 //! here has met. Where writes are allowed, whoever may write may also create a function that
 //! hides anything: the rows about functions are a guard rail there, not a wall. Nor does this
-//! module decide who may read what: a superuser reads `pg_authid` too. So connect as a role that
+//! module decide who may read what: a superuser reads in `pg_statistic` what was sampled from
+//! `pg_authid`. So connect as a role that
 //! can do little:
 //!
 //! ```sql
@@ -110,6 +112,10 @@ pub enum Danger {
     InPlace,
     /// It leaves something behind that the end of the transaction does not undo.
     Outlives,
+    /// It shows hashes of passwords, passwords of other servers, or lines of files.
+    Secrets,
+    /// It takes locks that other programs wait for.
+    Locks,
     /// It changes a setting.
     Settings,
     /// It runs one of its arguments as SQL.
@@ -181,6 +187,17 @@ impl Policy {
         self.writes && self.dangerous
     }
 
+    /// Refuses a name wherever it stands: a text that has it means the catalogue of that name.
+    pub(super) fn refuses_to_name(self, name: &str) -> Option<Refusal> {
+        let named = SECRETS
+            .iter()
+            .find(|known| name.eq_ignore_ascii_case(known))?;
+        (!self.dangerous).then_some(Refusal::Dangerous {
+            call: named,
+            danger: Danger::Secrets,
+        })
+    }
+
     /// What is wrong with calling a function of that name.
     pub(super) fn refuses(self, name: &str) -> Option<Refusal> {
         let (call, danger) = found(name)?;
@@ -207,7 +224,12 @@ impl Danger {
     fn reaches_beyond_the_database(self) -> bool {
         matches!(
             self,
-            Self::Files | Self::Network | Self::Sessions | Self::Server | Self::Replication
+            Self::Files
+                | Self::Network
+                | Self::Sessions
+                | Self::Server
+                | Self::Replication
+                | Self::Secrets
         )
     }
 }
@@ -223,6 +245,8 @@ impl fmt::Display for Danger {
             Self::LargeObjects => "it writes large objects",
             Self::InPlace => "it writes past the checks of PostgreSQL",
             Self::Outlives => "its effect outlasts the statement",
+            Self::Secrets => "it shows passwords, their hashes or contents of files",
+            Self::Locks => "it takes locks that other programs wait for",
             Self::Settings => "it changes settings of the session",
             Self::Sql => "it runs a text as SQL, where it could hide anything",
         })
@@ -343,7 +367,22 @@ const CALLS: &[(Danger, &[&str])] = &[
     ),
     (
         Danger::Outlives,
-        &["pg_advisory_lock*", "pg_try_advisory_lock*", "pg_notify"],
+        &[
+            "pg_advisory_lock*",
+            "pg_try_advisory_lock*",
+            "pg_notify",
+            // They use up a transaction id; `…_if_assigned` does not.
+            "txid_current",
+            "pg_current_xact_id",
+        ],
+    ),
+    (
+        Danger::Locks,
+        &["pg_advisory_xact_lock*", "pg_try_advisory_xact_lock*"],
+    ),
+    (
+        Danger::Secrets,
+        &["pg_show_all_file_settings", "get_raw_page*"],
     ),
     (Danger::Settings, &["set_config"]),
     (
@@ -351,6 +390,10 @@ const CALLS: &[(Danger, &[&str])] = &[
         &[
             "query_to_xml*",
             "cursor_to_xml*",
+            // They read tables that a text names.
+            "table_to_xml*",
+            "schema_to_xml*",
+            "database_to_xml*",
             "ts_stat",
             "ts_rewrite",
             "crosstab*",
@@ -359,6 +402,20 @@ const CALLS: &[(Danger, &[&str])] = &[
             "pgr_*",
         ],
     ),
+];
+
+/// Relations, and functions of the same names, that a superuser can read but no caller should.
+const SECRETS: &[&str] = &[
+    "pg_authid",
+    "pg_shadow",
+    "pg_hba_file_rules",
+    "pg_file_settings",
+    "pg_ident_file_mappings",
+    "pg_user_mapping",
+    "pg_user_mappings",
+    "_pg_user_mappings",
+    "user_mapping_options",
+    "pg_subscription",
 ];
 
 /// What no switch allows on a read-only database.

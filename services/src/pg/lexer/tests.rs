@@ -219,8 +219,9 @@ fn the_guard_lets_pass_what_the_server_judges() {
         "CREATE TABLE a AS SELECT 1",
         "SELECT 1 INTO a",
         "SELECT pg_read_file FROM t",
-        "SELECT pg_relation_size('t'), pg_sleep(1), table_to_xml('t', true, true, '')",
-        "SELECT pg_advisory_xact_lock(1)",
+        "SELECT pg_relation_size('t'), pg_sleep(1)",
+        "SELECT txid_current_if_assigned(), pg_current_xact_id_if_assigned()",
+        "SELECT 'pg_authid', $$pg_shadow$$ FROM pg_roles, pg_stat_subscription -- pg_authid",
         "SELECT t.lock, t.notify, t.load FROM t",
         "SELECT set_config FROM t",
         "SELECT U&\"d\\0061t\" FROM t",
@@ -248,6 +249,7 @@ fn the_guard_refuses_what_reaches_beyond_its_transaction() {
 
 const READ_FILE: Refusal = dangerous("pg_read_file", Danger::Files);
 const COPY_FILE: Refusal = dangerous("COPY with a file", Danger::Files);
+const HASHES: Refusal = dangerous("pg_authid", Danger::Secrets);
 const SET_CONFIG: Refusal = dangerous("set_config", Danger::Settings);
 
 const REFUSED: &[(&str, Refusal)] = &[
@@ -397,6 +399,50 @@ const REFUSED: &[(&str, Refusal)] = &[
         "SELECT pg_advisory_lock_shared(1)",
         dangerous("pg_advisory_lock*", Danger::Outlives),
     ),
+    ("SELECT rolpassword FROM pg_authid", HASHES),
+    ("TABLE pg_catalog . PG_AuthID", HASHES),
+    ("SELECT * FROM \"pg_authid\"", HASHES),
+    (r#"SELECT * FROM U&"pg\005fauthid""#, HASHES),
+    (
+        "WITH a AS (SELECT 1) SELECT a FROM pg_catalog./**/pg_authid a",
+        HASHES,
+    ),
+    (
+        "SELECT passwd FROM pg_shadow",
+        dangerous("pg_shadow", Danger::Secrets),
+    ),
+    (
+        "SELECT * FROM pg_hba_file_rules()",
+        dangerous("pg_hba_file_rules", Danger::Secrets),
+    ),
+    (
+        "SELECT pg_show_all_file_settings()",
+        dangerous("pg_show_all_file_settings", Danger::Secrets),
+    ),
+    (
+        "SELECT option_value FROM information_schema.user_mapping_options",
+        dangerous("user_mapping_options", Danger::Secrets),
+    ),
+    (
+        "SELECT table_to_xml('pg_authid', true, true, '')",
+        dangerous("table_to_xml", Danger::Sql),
+    ),
+    (
+        "SELECT txid_current()",
+        dangerous("txid_current", Danger::Outlives),
+    ),
+    (
+        "SELECT pg_current_xact_id()",
+        dangerous("pg_current_xact_id", Danger::Outlives),
+    ),
+    (
+        "SELECT pg_advisory_xact_lock(1)",
+        dangerous("pg_advisory_xact_lock", Danger::Locks),
+    ),
+    (
+        "SELECT pg_try_advisory_xact_lock_shared(1)",
+        dangerous("pg_try_advisory_xact_lock*", Danger::Locks),
+    ),
     (
         "SET transaction_read_only = off",
         Forbidden("changing transaction_read_only"),
@@ -419,7 +465,7 @@ fn what_a_writer_may_do_ends_at_the_database() {
         "BEGIN; COMMIT",
         "DO $$ BEGIN END $$",
         "SET ROLE a",
-        "SELECT set_config('a', 'b', false), lo_creat(-1), pg_advisory_lock(1)",
+        "SELECT set_config('a', 'b', false), lo_creat(-1), pg_advisory_xact_lock(txid_current())",
         "EXPLAIN ANALYZE CREATE TABLE a AS SELECT 1",
         "PREPARE a AS SELECT 1",
         "VACUUM t",
@@ -435,6 +481,7 @@ fn what_a_writer_may_do_ends_at_the_database() {
         "LOAD 'a'",
         "SELECT dblink('a', 'b')",
         "SELECT pg_reload_conf()",
+        "UPDATE pg_authid SET rolsuper = true",
         "SELECT 1\0",
     ];
     for text in refused {

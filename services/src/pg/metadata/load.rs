@@ -96,6 +96,9 @@ impl Reader {
             match event {
                 Event::Completed { .. } => completed += 1,
                 Event::Row(row) => match completed {
+                    query::POWERS_AT => {
+                        self.metadata.powers.push(text(&row, 0)?.into_owned());
+                    }
                     query::DENIED_AT => self.denied(&row)?,
                     query::TABLES_AT => self.table(&row)?,
                     query::COLUMNS_AT => self.column(&row)?,

@@ -12,9 +12,22 @@ const LONGEST: u32 = 2000;
 
 /// How many statements of the message come before those that return rows, which are in this
 /// order.
-pub(super) const DENIED_AT: u32 = 3;
-pub(super) const TABLES_AT: u32 = 4;
-pub(super) const COLUMNS_AT: u32 = 5;
+pub(super) const POWERS_AT: u32 = 3;
+pub(super) const DENIED_AT: u32 = 4;
+pub(super) const TABLES_AT: u32 = 5;
+pub(super) const COLUMNS_AT: u32 = 6;
+
+/// The powers of the role that no read-only transaction limits. A superuser is a member of every
+/// role, so nothing more is said of one.
+const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATERAL (
+        SELECT 1, 'superuser' WHERE r.rolsuper
+        UNION ALL SELECT 2, 'replication' WHERE r.rolreplication AND NOT r.rolsuper
+        UNION ALL SELECT 3, g.rolname::text FROM pg_catalog.pg_roles g
+        WHERE g.rolname IN ('pg_read_server_files', 'pg_write_server_files',
+                'pg_execute_server_program')
+            AND NOT r.rolsuper AND pg_catalog.pg_has_role(r.oid, g.oid, 'MEMBER')
+    ) AS p (place, power)
+    WHERE r.rolname = current_user ORDER BY p.place, p.power";
 
 /// The schemas that are not the system's own, and whether the role may use them. Temporary
 /// tables live in schemas of the system.
@@ -115,6 +128,7 @@ pub(super) fn message(timeout: u128, limits: Limits) -> String {
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
          SET LOCAL statement_timeout = {timeout};
          SET LOCAL jit = off;
+         {POWERS};
          SELECT nspname FROM ({SCHEMAS}) AS schemas WHERE NOT is_open
          ORDER BY nspname LIMIT {tables};
          WITH schemas AS MATERIALIZED ({SCHEMAS}), tables AS ({TABLES} LIMIT {tables})

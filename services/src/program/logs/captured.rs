@@ -1,4 +1,4 @@
-//! Captures what a test has logged on its own thread.
+//! Captures what a test logs on its own thread.
 
 use std::{
     mem,
@@ -15,40 +15,68 @@ use super::{Format, Log, Said};
 
 /// The warnings and errors since the last look.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Captured(Arc<Mutex<String>>);
+pub(crate) struct Captured(CapturedLog);
 
-struct Warnings;
+/// The lines of a test, whatever their level, each behind its level.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CapturedLog(Arc<Mutex<String>>);
+
+struct UpTo(LevelFilter);
+
+// === impl Captured ===
 
 impl Captured {
     /// Captures until the guard is dropped.
     pub(crate) fn start() -> (Self, DefaultGuard) {
         let captured = Self::default();
-        let text = Arc::clone(&captured.0);
-        let log = Log::new(Warnings, move |line: &str| {
-            let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
-            text.push_str(line);
-        });
-        (captured, subscriber::set_default(log))
+        let guard = captured.0.capture_up_to(LevelFilter::WARN);
+        (captured, guard)
     }
 
-    /// Takes the lines that were logged since the last call.
+    /// Takes the lines that were logged since the last call, without their levels.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let text = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        text.lines().map(str::to_owned).collect()
+        let text = self.0.take();
+        let line = |line: &str| line.split_once(' ').map_or("", |(_, rest)| rest).to_owned();
+        text.lines().map(line).collect()
     }
 }
 
-impl Format for Warnings {
+// === impl CapturedLog ===
+
+impl CapturedLog {
+    /// Captures until the guard is dropped.
+    pub(crate) fn capture(&self) -> DefaultGuard {
+        self.capture_up_to(LevelFilter::TRACE)
+    }
+
+    fn capture_up_to(&self, level: LevelFilter) -> DefaultGuard {
+        let text = Arc::clone(&self.0);
+        let log = Log::new(UpTo(level), move |line: &str| {
+            let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
+            text.push_str(line);
+        });
+        subscriber::set_default(log)
+    }
+
+    /// Takes what was logged since the last call.
+    pub(crate) fn take(&self) -> String {
+        mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+// === impl UpTo ===
+
+impl Format for UpTo {
     fn most(&self) -> LevelFilter {
-        LevelFilter::WARN
+        self.0
     }
 
     fn allows(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= LevelFilter::WARN
+        *metadata.level() <= self.0 && metadata.target().starts_with("ziggurat")
     }
 
-    fn line(&self, _: &Metadata<'_>, said: Said) -> String {
-        let mut line = String::new();
+    fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+        let mut line = format!("{} ", metadata.level());
         said.push_message(&mut line);
         said.push_fields(&mut line);
         line

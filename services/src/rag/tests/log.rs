@@ -1,55 +1,15 @@
 //! What the operator reads.
 
-use std::sync::Mutex;
-
-use tracing::{Metadata, metadata::LevelFilter, subscriber};
 use ziggurat_fake_providers::{Answer, Turn};
 
 use super::*;
-use crate::program::logs::{Format, Log, Said};
-
-/// All of ours, however small.
-struct Ours;
-
-impl Format for Ours {
-    fn most(&self) -> LevelFilter {
-        LevelFilter::TRACE
-    }
-
-    fn allows(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("ziggurat")
-    }
-
-    fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
-        let mut line = format!("{} ", metadata.level());
-        said.push_message(&mut line);
-        said.push_fields(&mut line);
-        line
-    }
-}
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<String>>);
-
-impl Lines {
-    fn log(&self) -> subscriber::DefaultGuard {
-        let lines = self.clone();
-        let log = Log::new(Ours, move |line: &str| {
-            lines.0.lock().expect("not poisoned").push_str(line);
-        });
-        subscriber::set_default(log)
-    }
-
-    fn take(&self) -> String {
-        std::mem::take(&mut self.0.lock().expect("not poisoned"))
-    }
-}
+use crate::program::logs::captured::CapturedLog;
 
 #[tokio::test]
 async fn a_failure_is_said_once_without_the_key_and_without_the_question() {
     let house = House::new().await;
-    let lines = Lines::default();
-    let _guard = lines.log();
+    let lines = CapturedLog::default();
+    let _guard = lines.capture();
     for face in [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama] {
         let service = served([house.parts_of(Face::Voyage, face)]);
         for turn in [
@@ -87,8 +47,8 @@ async fn a_failure_is_said_once_without_the_key_and_without_the_question() {
 #[tokio::test]
 async fn an_answer_that_is_less_than_was_wanted_is_a_warning() {
     let house = House::new().await;
-    let lines = Lines::default();
-    let _guard = lines.log();
+    let lines = CapturedLog::default();
+    let _guard = lines.capture();
     let service = served([Parts {
         allow_include_sources: false,
         ..house.parts()
@@ -119,8 +79,8 @@ async fn an_answer_that_is_less_than_was_wanted_is_a_warning() {
 #[tokio::test]
 async fn a_client_that_leaves_is_no_matter_of_concern() {
     let house = House::new().await;
-    let lines = Lines::default();
-    let _guard = lines.log();
+    let lines = CapturedLog::default();
+    let _guard = lines.capture();
     let service = served([house.parts()]);
     drop(stream(&service, question()).await);
     let told = lines.take();
