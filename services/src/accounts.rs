@@ -42,6 +42,7 @@
 //! they change; the server writes down logins and failed logins by applying them to what it
 //! finds in the file. Members it does not know are kept, comments are not.
 
+mod attempts;
 mod clock;
 mod expiry;
 mod file;
@@ -88,6 +89,7 @@ use crate::store;
 
 pub(crate) use self::identity::Selection;
 pub use self::{
+    attempts::{PasswordAttempt, PasswordAttempts},
     clock::WallClock,
     expiry::{Expiry, InvalidExpiry},
     file::FileError,

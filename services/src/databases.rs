@@ -263,7 +263,7 @@ impl Databases {
     /// Whether a caller may connect to databases that are not configured.
     ///
     /// # Errors
-    /// When its token is bound to a database, or users are told apart by database.
+    /// When it is an API token or an OAuth client, or users are told apart by database.
     pub fn may_leave(&self, identity: Option<&Identity>) -> Result<(), Confined> {
         confined(&self.shared.list.load(), identity).map_or(Ok(()), Err)
     }
@@ -361,7 +361,8 @@ fn seen<'a>(
 fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined> {
     match identity.map(Identity::holder)? {
         Holder::Program { .. } => Some(Confined::Token),
-        Holder::User { databases, .. } | Holder::Client { databases, .. } => {
+        Holder::Client { .. } => Some(Confined::Client),
+        Holder::User { databases, .. } => {
             let is_restricted = !databases.is_empty() || list.iter().any(Configured::is_restricted);
             is_restricted.then_some(Confined::User)
         }

@@ -128,9 +128,14 @@ fn tools(
         .max_result_bytes
         .try_into()
         .unwrap_or(usize::MAX);
+    let http = configuration.http.as_ref();
+    let is_local = http.is_none_or(|http| http.address.is_loopback());
+    let attempts = accounts.map(Accounts::password_attempts);
     let query = QueryDatabase::new(databases.clone())
         .with_max_bytes(max_bytes)
-        .with_connection_urls(configuration.builtins.connection_urls);
+        .with_connection_urls(configuration.builtins.connection_urls.clone())
+        .with_local_callers(is_local)
+        .with_password_attempts(attempts.unwrap_or_default());
     let schema = GetSchemaInfo::new(databases.clone()).with_max_bytes(max_bytes);
     let embedder = providers.embedder(&configuration.embedding);
     let tools = Tools::new()

@@ -277,6 +277,7 @@ impl Raw {
         let embedding = problems.take(embedding);
         let llm = problems.take(llm);
         let knowledgebase = problems.take(knowledgebase);
+        let builtins = problems.take(self.builtins.unwrap_or_default().check());
         let limits = problems.take(self.limits.unwrap_or_default().check());
         let state = problems.take(state);
         let logs = problems.take(logs);
@@ -288,7 +289,7 @@ impl Raw {
                 embedding: embedding?,
                 llm: llm?,
                 knowledgebase: knowledgebase?,
-                builtins: self.builtins.unwrap_or_default().check(),
+                builtins: builtins?,
                 limits: limits?,
                 protocol: self.mcp.unwrap_or_default().check(),
                 state: state?,

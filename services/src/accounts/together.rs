@@ -57,6 +57,10 @@ impl Together {
         }
     }
 
+    pub(super) fn store(&self) -> &store::Shared {
+        &self.store
+    }
+
     pub(super) fn look_up(&self, token: TokenHash) -> LookUp {
         self.store.look_up(token)
     }

@@ -44,6 +44,9 @@ pub enum Confined {
     /// It came with an API token, and each of those is bound to a database.
     #[error("an API token is bound to its database and cannot connect to another one")]
     Token,
+    /// It came with a token of an issuer.
+    #[error("an OAuth client cannot connect to databases that are not configured")]
+    Client,
     /// The account, or a database, says who may use what.
     #[error(
         "access to databases is restricted by account on this server, so connecting to others is \

@@ -16,8 +16,14 @@ mod similarity_search;
 
 pub(super) use self::read_resource::READ_RESOURCE;
 pub use self::{
-    authenticate_user::AuthenticateUser, count_rows::CountRows, embedder::Embedder,
-    execute_explain::ExecuteExplain, generate_embedding::GenerateEmbedding,
-    get_schema_info::GetSchemaInfo, query_database::QueryDatabase, read_resource::ReadResource,
-    search_knowledgebase::SearchKnowledgebase, similarity_search::SimilaritySearch,
+    authenticate_user::AuthenticateUser,
+    count_rows::CountRows,
+    embedder::Embedder,
+    execute_explain::ExecuteExplain,
+    generate_embedding::GenerateEmbedding,
+    get_schema_info::GetSchemaInfo,
+    query_database::{ConnectionUrls, InvalidUrlHost, QueryDatabase, UrlHost},
+    read_resource::ReadResource,
+    search_knowledgebase::SearchKnowledgebase,
+    similarity_search::SimilaritySearch,
 };

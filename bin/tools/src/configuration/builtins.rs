@@ -1,8 +1,12 @@
 //! Which of the built-in tools, resources and prompts are there.
 
 use serde::Deserialize;
+use ziggurat_services::mcp::tools::ConnectionUrls;
 
-use super::environment::{Reader, set};
+use super::{
+    Invalid,
+    environment::{Reader, set},
+};
 
 /// The section as written.
 #[derive(Debug, Default, Deserialize)]
@@ -10,7 +14,16 @@ pub(super) struct RawBuiltins {
     tools: Option<RawTools>,
     resources: Option<RawResources>,
     prompts: Option<RawPrompts>,
-    connection_urls: Option<bool>,
+    connection_urls: Option<RawConnectionUrls>,
+    connection_url_hosts: Option<Vec<String>>,
+}
+
+/// `auto`, or a switch.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum RawConnectionUrls {
+    Switch(bool),
+    Word(String),
 }
 
 /// The section as written.
@@ -49,8 +62,8 @@ pub(crate) struct Builtins {
     pub(crate) resources_off: Vec<&'static str>,
     /// Prompts, such as `explore-database`.
     pub(crate) prompts_off: Vec<&'static str>,
-    /// Whether the text of a query may name another database by its URL.
-    pub(crate) connection_urls: bool,
+    /// The databases that the text of a query may name by URL.
+    pub(crate) connection_urls: ConnectionUrls,
 }
 
 // === impl RawBuiltins ===
@@ -93,13 +106,14 @@ impl RawBuiltins {
         }
     }
 
-    pub(super) fn check(self) -> Builtins {
+    pub(super) fn check(self) -> Result<Builtins, Invalid> {
+        let connection_urls = connection_urls(self.connection_urls, self.connection_url_hosts)?;
         let (tools, resources, prompts) = (
             self.tools.unwrap_or_default(),
             self.resources.unwrap_or_default(),
             self.prompts.unwrap_or_default(),
         );
-        Builtins {
+        Ok(Builtins {
             tools_off: off([
                 ("query_database", tools.query_database),
                 ("get_schema_info", tools.get_schema_info),
@@ -116,10 +130,8 @@ impl RawBuiltins {
                 ("diagnose-query-issue", prompts.diagnose_query_issue),
                 ("design-schema", prompts.design_schema),
             ]),
-            connection_urls: self
-                .connection_urls
-                .unwrap_or(Builtins::default().connection_urls),
-        }
+            connection_urls,
+        })
     }
 }
 
@@ -131,9 +143,36 @@ impl Default for Builtins {
             tools_off: Vec::new(),
             resources_off: Vec::new(),
             prompts_off: Vec::new(),
-            connection_urls: true,
+            connection_urls: ConnectionUrls::default(),
         }
     }
+}
+
+fn connection_urls(
+    switch: Option<RawConnectionUrls>,
+    hosts: Option<Vec<String>>,
+) -> Result<ConnectionUrls, Invalid> {
+    let urls = match switch {
+        Some(RawConnectionUrls::Switch(true)) => ConnectionUrls::Any,
+        Some(RawConnectionUrls::Switch(false)) => ConnectionUrls::Off,
+        Some(RawConnectionUrls::Word(word)) if word != "auto" => {
+            let reason = format!("'{word}' is neither auto, true nor false");
+            return Err(Invalid::key("builtins.connection_urls", reason));
+        }
+        Some(RawConnectionUrls::Word(_)) | None => ConnectionUrls::Configured,
+    };
+    let Some(hosts) = hosts.filter(|hosts| !hosts.is_empty()) else {
+        return Ok(urls);
+    };
+    let key = "builtins.connection_url_hosts";
+    if urls != ConnectionUrls::Any {
+        return Err(Invalid::key(key, "needs builtins.connection_urls: true"));
+    }
+    let hosts = hosts.iter().map(|text| {
+        let host = text.parse();
+        host.map_err(|error| Invalid::key(key, format!("'{text}' {error}")))
+    });
+    hosts.collect::<Result<_, _>>().map(ConnectionUrls::Listed)
 }
 
 fn off<const N: usize>(switches: [(&'static str, Option<bool>); N]) -> Vec<&'static str> {

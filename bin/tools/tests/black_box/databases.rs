@@ -419,3 +419,35 @@ fn an_operator_may_want_none_of_it() {
     let text = doors.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
     assert!(text.ends_with("name\none"), "{text}");
 }
+
+#[test]
+fn a_url_leads_to_known_servers_unless_the_operator_lists_others() {
+    let (one, two) = two();
+    let yaml = format!("databases:\n{}", one.entry("one"));
+    let listed = "builtins: {connection_urls: true, connection_url_hosts: [db.example]}\n";
+    let strange = "SELECT 1 at postgres://me:hush-hush@db.example.invalid/x";
+    let known = format!("SELECT name FROM here at {}", two.url());
+    for (builtins, query, is_served) in [
+        ("", strange, false),
+        ("", &known, true),
+        ("builtins: {connection_urls: auto}\n", strange, false),
+        (listed, strange, false),
+        (listed, &known, false),
+        ("builtins: {connection_urls: true}\n", &known, true),
+    ] {
+        let home = Home::new();
+        home.configure(&format!("{yaml}{builtins}"));
+        let mut doors = Doors::open(home);
+        let arguments = json!({"query": query});
+        if is_served {
+            let text = doors.succeed("query_database", &arguments);
+            assert!(text.ends_with("name\ntwo"), "{builtins} {text}");
+        } else {
+            let text = doors.fail("query_database", &arguments);
+            assert!(
+                text.contains("is no host and port that"),
+                "{builtins} {text}"
+            );
+        }
+    }
+}

@@ -1,4 +1,4 @@
-use std::os::unix::fs::MetadataExt as _;
+use std::{net::IpAddr, os::unix::fs::MetadataExt as _};
 
 use super::*;
 use crate::program::logs::captured::Captured;
@@ -405,4 +405,24 @@ fn a_file_that_cannot_be_written_is_said_once() {
         log_in();
         assert_eq!(bench.alice().last_login, Some(bench.clock.now()));
     }
+}
+
+#[tokio::test]
+async fn wrong_passwords_of_databases_and_of_users_count_together() {
+    let bench = Bench::with(|_| {});
+    let guesser: IpAddr = "192.0.2.1".parse().expect("an address");
+    let attempts = bench.accounts.password_attempts();
+    for _ in 0..5 {
+        // A password that was right, or never looked at, does not count.
+        let attempt = attempts.admit(guesser).await.expect("admitted");
+        attempt.settle(false).await;
+        let guess = bench.accounts.login("alice", "wrong".into(), Some(guesser));
+        assert_eq!(said(guess.await), INVALID);
+        let attempt = attempts.admit(guesser).await.expect("admitted");
+        attempt.settle(true).await;
+    }
+    let refused = attempts.admit(guesser).await.expect_err("refused");
+    assert!(matches!(refused, LoginError::RateLimited { .. }));
+    let login = bench.accounts.login("alice", "right".into(), Some(guesser));
+    assert!(matches!(login.await, Err(LoginError::RateLimited { .. })));
 }

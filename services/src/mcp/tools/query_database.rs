@@ -6,18 +6,20 @@ mod elsewhere;
 mod phrases;
 #[cfg(test)]
 mod tests;
+mod url_hosts;
 
 use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
 
+pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
     answer::{Asked, complaint},
-    elsewhere::{Elsewhere, PATIENCE},
+    elsewhere::{Elsewhere, PATIENCE, UrlRules},
     phrases::Phrase,
 };
 use crate::{
-    accounts::Identity,
+    accounts::PasswordAttempts,
     databases::{Configured, Databases},
     mcp::{
         Annotations, Given, Property, Reported, Schema, Text, Tool, ToolDescriptor, ToolError,
@@ -43,14 +45,15 @@ const DEFAULT_MAX_BYTES: usize = 4 << 20;
 /// the same number of bytes. That of a statement without rows is an empty table whose row count
 /// says how many rows were changed.
 ///
-/// A text may say where to run it, with the URL of a database that is not configured. Callers
-/// that are kept to certain databases cannot, and
-/// [`with_connection_urls`](Self::with_connection_urls) turns it off for all.
+/// A text may say where to run it, with the URL of a database that is not configured, at a host
+/// and port of one that is. API tokens, OAuth clients and users that are kept to certain
+/// databases cannot, and [`with_connection_urls`](Self::with_connection_urls) turns it off for
+/// all or lets it name other hosts.
 #[derive(Clone, Debug)]
 pub struct QueryDatabase {
     databases: Databases,
     max_bytes: usize,
-    connection_urls: bool,
+    url_rules: UrlRules,
 }
 
 #[derive(Default, Deserialize)]
@@ -78,7 +81,7 @@ impl QueryDatabase {
         Self {
             databases,
             max_bytes: DEFAULT_MAX_BYTES,
-            connection_urls: true,
+            url_rules: UrlRules::default(),
         }
     }
 
@@ -90,10 +93,26 @@ impl QueryDatabase {
         self
     }
 
-    /// Sets whether a text may bring the URL of a database along (it may by default).
+    /// Sets which databases the URL in a text may name (by default those at a host and port of
+    /// one that is configured).
     #[must_use]
-    pub fn with_connection_urls(mut self, connection_urls: bool) -> Self {
-        self.connection_urls = connection_urls;
+    pub fn with_connection_urls(mut self, connection_urls: ConnectionUrls) -> Self {
+        self.url_rules.urls = connection_urls;
+        self
+    }
+
+    /// Sets whether callers without an identity are on this machine (they are by default); others
+    /// may not bring URLs along.
+    #[must_use]
+    pub fn with_local_callers(mut self, is_local: bool) -> Self {
+        self.url_rules.is_local = is_local;
+        self
+    }
+
+    /// Counts wrong passwords of URLs together with those of logins.
+    #[must_use]
+    pub fn with_password_attempts(mut self, attempts: PasswordAttempts) -> Self {
+        self.url_rules.attempts = attempts;
         self
     }
 
@@ -196,11 +215,7 @@ impl Tool for QueryDatabase {
         let query = arguments
             .query
             .or_report("Missing or invalid 'query' parameter")?;
-        let elsewhere = Elsewhere {
-            databases: &self.databases,
-            identity: request.caller().extension::<Identity>(),
-            is_on: self.connection_urls,
-        };
+        let elsewhere = Elsewhere::new(&self.databases, request.caller(), &self.url_rules);
         match Phrase::read(&query) {
             Phrase::Absent => self.here(&query, wanted, &request).await,
             // Boxed: rare, and each is larger than the way of a query.

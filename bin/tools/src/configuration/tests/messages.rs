@@ -123,6 +123,18 @@ fn each_mistake_about_http_has_its_message() {
             "http: {allowed_hosts: ['https://a.example']}",
             "http.allowed_hosts: `https://a.example` is not a host, with or without a port",
         ),
+        (
+            "builtins: {connection_urls: maybe}",
+            "builtins.connection_urls: 'maybe' is neither auto, true nor false",
+        ),
+        (
+            "builtins: {connection_url_hosts: [db.example]}",
+            "builtins.connection_url_hosts: needs builtins.connection_urls: true",
+        ),
+        (
+            "builtins: {connection_urls: true, connection_url_hosts: ['a/b']}",
+            "builtins.connection_url_hosts: 'a/b' must be a host or host:port (an IPv6 address goes in brackets)",
+        ),
     ]);
 }
 

@@ -264,21 +264,21 @@ fn settings_of_folders_and_built_in_things() {
             show: |c| last(&c.data_folder),
         },
         Setting {
-            default: "[] [] [] true",
+            default: "[] [] [] Configured",
             file: (
                 "builtins: {tools: {count_rows: false}, resources: {system_info: false}, connection_urls: false}",
-                r#"["count_rows"] ["pg://system_info"] [] false"#,
+                r#"["count_rows"] ["pg://system_info"] [] Off"#,
             ),
             variable: (
                 "ZIGGURAT_BUILTIN_TOOL_COUNT_ROWS=true",
-                r#"[] ["pg://system_info"] [] false"#,
+                r#"[] ["pg://system_info"] [] Off"#,
             ),
             flag: None,
             show: |c| {
                 let b = &c.builtins;
                 let lists = (&b.tools_off, &b.resources_off, &b.prompts_off);
                 format!(
-                    "{:?} {:?} {:?} {}",
+                    "{:?} {:?} {:?} {:?}",
                     lists.0, lists.1, lists.2, b.connection_urls
                 )
             },

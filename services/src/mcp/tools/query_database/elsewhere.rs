@@ -1,19 +1,24 @@
 //! Databases that are not configured: a caller brings a URL along.
 //!
 //! What the caller did not bring it does not get: no password of the server's, no password file,
-//! no environment, and no write.
+//! no environment, and no write. Where the URL may lead to, [`ConnectionUrls`] says. A connection
+//! that fails is described in one sentence, whatever the cause, so that no ports can be scanned,
+//! and a wrong password counts like a failed login.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use tokio::time;
+use tracing::{info, warn};
 
+use super::url_hosts::ConnectionUrls;
 use crate::{
-    accounts::Identity,
+    accounts::{Identity, PasswordAttempt, PasswordAttempts},
     databases::{Databases, Visit},
-    mcp::Reported,
+    mcp::{Caller, Reported},
     pg::{
-        database::{Database, MAX_ROWS, Settings},
+        database::{Database, Host, MAX_ROWS, Settings},
         error::QueryError,
+        lease::{Cause, LeaseError},
         metadata::Metadata,
     },
 };
@@ -22,32 +27,72 @@ use crate::{
 const SWITCHED_OFF: &str =
     "Connection URLs in queries are switched off on this server; use a configured database.";
 
+const NOT_LOCAL: &str = "connection URLs in queries are for users who have signed in, and without \
+                         authentication for clients on the same machine";
+
+/// The sentence for every connection that fails.
+const NO_CONNECTION: &str = "no connection could be made; check the host, port, user, password \
+                             and database of the URL";
+
 /// How long a server nobody here knows may take for one call, its statement included.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The way to databases that are not configured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elsewhere<'a> {
-    pub(super) databases: &'a Databases,
-    pub(super) identity: Option<&'a Identity>,
-    pub(super) is_on: bool,
+    databases: &'a Databases,
+    identity: Option<&'a Identity>,
+    client: Option<IpAddr>,
+    rules: &'a UrlRules,
+}
+
+/// The callers that may connect by URL, and the hosts they may connect to.
+#[derive(Clone, Debug)]
+pub(super) struct UrlRules {
+    pub(super) urls: ConnectionUrls,
+    /// True if callers that need not sign in are on this machine.
+    pub(super) is_local: bool,
+    pub(super) attempts: PasswordAttempts,
+}
+
+// === impl UrlRules ===
+
+impl Default for UrlRules {
+    fn default() -> Self {
+        Self {
+            urls: ConnectionUrls::default(),
+            is_local: true,
+            attempts: PasswordAttempts::default(),
+        }
+    }
 }
 
 // === impl Elsewhere ===
 
-impl Elsewhere<'_> {
+impl<'a> Elsewhere<'a> {
+    pub(super) fn new(databases: &'a Databases, caller: &'a Caller, rules: &'a UrlRules) -> Self {
+        Self {
+            databases,
+            identity: caller.extension::<Identity>(),
+            client: caller.client_ip(),
+            rules,
+        }
+    }
+
     /// Makes a database the default of the session, if it answers.
     pub(super) async fn set_default(&self, url: &str) -> Result<String, Reported> {
         let (shown, database) = self.described(url)?;
         let set = async {
             let database = database?;
-            let tables = self.count(&database).await?;
+            let visit = self.open(&database).await?;
+            let tables = in_time(count(visit)).await?;
             self.databases
                 .bring(self.identity, database)
                 .map_err(|error| error.to_string())?;
             Ok(tables)
         };
-        match in_time(set).await {
+        let set: Result<usize, String> = set.await;
+        match set {
             Ok(tables) => Ok(format!(
                 "Successfully set default database connection to:\n{shown}\n\n\
                  Metadata loaded: {tables} tables/views available."
@@ -63,19 +108,60 @@ impl Elsewhere<'_> {
         let (shown, database) = self.described(url)?;
         let connect = async {
             let database = database?;
-            let visit = self.databases.visit(&database).await;
-            visit
-                .map(|visit| (database, visit))
-                .map_err(|error| error.cause())
+            let visit = self.open(&database).await?;
+            Ok((database, visit))
         };
-        in_time(connect)
-            .await
-            .map_err(|why| Reported::new(format!("Failed to connect to {shown}: {why}")))
+        let connected: Result<_, String> = connect.await;
+        connected.map_err(|why| Reported::new(format!("Failed to connect to {shown}: {why}")))
+    }
+
+    /// Connects, says so in the log, and counts a password that was wrong.
+    async fn open(&self, database: &Arc<Database>) -> Result<Visit, String> {
+        let attempt = self.admit().await?;
+        let settings = database.settings();
+        let hosts = settings.all_hosts();
+        let hosts: Vec<String> = hosts.iter().map(Host::to_string).collect();
+        let (hosts, user, database_name) = (hosts.join(","), &*settings.user, &*settings.database);
+        let visit = time::timeout(PATIENCE, self.databases.visit(database)).await;
+        let is_wrong = matches!(&visit, Ok(Err(error)) if is_about_the_password(error));
+        if let Some(attempt) = attempt {
+            attempt.settle(is_wrong).await;
+        }
+        let cause = match visit {
+            Ok(Ok(visit)) => {
+                info!(
+                    hosts,
+                    user,
+                    database = database_name,
+                    "connected by a URL in a query"
+                );
+                return Ok(visit);
+            }
+            Ok(Err(error)) => error.cause(),
+            Err(_) => format!("no answer within {PATIENCE:?}"),
+        };
+        warn!(
+            hosts,
+            user,
+            database = database_name,
+            cause,
+            "no connection by a URL in a query"
+        );
+        Err(NO_CONNECTION.to_owned())
+    }
+
+    /// Without an address nothing is counted, as at a login.
+    async fn admit(&self) -> Result<Option<PasswordAttempt>, String> {
+        let Some(client) = self.client else {
+            return Ok(None);
+        };
+        let admitted = self.rules.attempts.admit(client).await;
+        admitted.map(Some).map_err(|error| error.to_string())
     }
 
     /// How a URL is shown, and its database if the caller may use one.
     fn described(&self, url: &str) -> Result<(String, Result<Arc<Database>, String>), Reported> {
-        if !self.is_on {
+        if self.rules.urls == ConnectionUrls::Off {
             return Err(Reported::new(SWITCHED_OFF));
         }
         let described = Database::from_url(url, &self.base());
@@ -84,13 +170,27 @@ impl Elsewhere<'_> {
             // Where its password is cannot be told.
             Err(_) => "postgres://***".to_owned(),
         };
-        let allowed = self.databases.may_leave(self.identity);
-        let database = match (allowed, described) {
-            (Err(confined), _) => Err(confined.to_string()),
-            (_, Err(invalid)) => Err(invalid.to_string()),
-            (Ok(()), Ok(database)) => Ok(Arc::new(database)),
-        };
+        let database = self.allowed().and_then(|()| {
+            let database = described.map_err(|invalid| invalid.to_string())?;
+            let hosts = database.settings().all_hosts();
+            let configured = self.databases.visible(self.identity);
+            match self.rules.urls.refused(&hosts, &configured) {
+                Some(host) => Err(format!(
+                    "{host} is no host and port that connection URLs may name on this server; \
+                     its operator decides which are"
+                )),
+                None => Ok(Arc::new(database)),
+            }
+        });
         Ok((shown, database))
+    }
+
+    fn allowed(&self) -> Result<(), String> {
+        if self.identity.is_none() && !self.rules.is_local {
+            return Err(NOT_LOCAL.to_owned());
+        }
+        let allowed = self.databases.may_leave(self.identity);
+        allowed.map_err(|confined| confined.to_string())
     }
 
     /// The limits and times of the first database of the configuration, but nothing so large
@@ -104,18 +204,28 @@ impl Elsewhere<'_> {
             ..base
         }
     }
+}
 
-    async fn count(&self, database: &Arc<Database>) -> Result<usize, String> {
-        let visit = self.databases.visit(database).await;
-        let (lease, _room) = visit.map_err(|error| error.cause())?.into_parts();
-        match Metadata::load(lease).await {
-            Ok(metadata) => Ok(metadata
-                .tables()
-                .filter(|table| !table.is_partition())
-                .count()),
-            Err(QueryError::Failed { report, .. }) => Err(report.to_string()),
-            Err(_) => Err("the connection was lost".to_owned()),
-        }
+/// Returns true if PostgreSQL refused the user or the password (class 28 of its errors).
+fn is_about_the_password(error: &LeaseError) -> bool {
+    let LeaseError::Connect { tried, .. } = error else {
+        return false;
+    };
+    tried.iter().any(|tried| match &tried.cause {
+        Cause::Report(report) => report.sqlstate.starts_with("28"),
+        _ => false,
+    })
+}
+
+async fn count(visit: Visit) -> Result<usize, String> {
+    let (lease, _room) = visit.into_parts();
+    match Metadata::load(lease).await {
+        Ok(metadata) => Ok(metadata
+            .tables()
+            .filter(|table| !table.is_partition())
+            .count()),
+        Err(QueryError::Failed { report, .. }) => Err(report.to_string()),
+        Err(_) => Err("the connection was lost".to_owned()),
     }
 }
 

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use ziggurat_layers::json_rpc::Answer;
+use ziggurat_layers::{client_ip::ClientIp, json_rpc::Answer};
 
-use super::QueryDatabase;
+use super::{ConnectionUrls, QueryDatabase};
 use crate::{
-    accounts::Identity,
+    accounts::{Identity, PasswordAttempts},
     databases::{Configured, Databases},
     mcp::{
         Annotations, Mcp, Prompts, Resources, ResultBody, ServerInfo, Tool as _, Tools, dialect,
@@ -24,8 +24,11 @@ struct Bench {
     /// Kept from call to call, and with them what a session has chosen.
     databases: Databases,
     max_bytes: usize,
-    connection_urls: bool,
+    connection_urls: ConnectionUrls,
+    is_local: bool,
+    attempts: PasswordAttempts,
     identity: Option<Identity>,
+    client: Option<ClientIp>,
 }
 
 impl Bench {
@@ -37,8 +40,11 @@ impl Bench {
             fixture,
             databases,
             max_bytes: 1 << 20,
-            connection_urls: true,
+            connection_urls: ConnectionUrls::Any,
+            is_local: true,
+            attempts: PasswordAttempts::default(),
             identity: None,
+            client: None,
         };
         bench.describe(|_| {});
         bench
@@ -53,7 +59,9 @@ impl Bench {
     fn tool(&self) -> QueryDatabase {
         QueryDatabase::new(self.databases.clone())
             .with_max_bytes(self.max_bytes)
-            .with_connection_urls(self.connection_urls)
+            .with_connection_urls(self.connection_urls.clone())
+            .with_local_callers(self.is_local)
+            .with_password_attempts(self.attempts.clone())
     }
 
     /// The body of an answer.
@@ -66,6 +74,9 @@ impl Bench {
         let mut request = Request::new(Bytes::from(call.to_string()));
         if let Some(identity) = self.identity.clone() {
             request.extensions_mut().insert(identity);
+        }
+        if let Some(client) = self.client.clone() {
+            request.extensions_mut().insert(client);
         }
         let Ok(answer) = dialect().read(request).answer(mcp).await;
         answer

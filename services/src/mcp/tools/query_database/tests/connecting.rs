@@ -7,7 +7,10 @@ use tokio::{task, time};
 use ziggurat_layers::bearer::TokenHash;
 
 use super::*;
-use crate::{accounts::Holder, mcp::tools::bench, pg::database::Password};
+use crate::{
+    accounts::Holder, mcp::tools::bench, pg::database::Password,
+    program::logs::captured::CapturedLog,
+};
 
 impl Bench {
     /// The URL of the database, and how it is shown.
@@ -32,7 +35,12 @@ impl Bench {
 const REFUSED: &str = "Error iterating rows: ERROR: cannot execute DELETE in a read-only \
                        transaction (SQLSTATE 25006)";
 
+const NO_CONNECTION: &str = "no connection could be made; check the host, port, user, password \
+                             and database of the URL";
+
 const TOKEN: &str = "an API token is bound to its database and cannot connect to another one";
+
+const CLIENT: &str = "an OAuth client cannot connect to databases that are not configured";
 
 const USER: &str = "access to databases is restricted by account on this server, so connecting \
                     to others is not allowed";
@@ -158,21 +166,18 @@ async fn a_url_that_does_not_work_changes_nothing() {
         url.replace(database, "gone"),
         shown.replace(database, "gone"),
     );
-    let why = "FATAL: database \"gone\" does not exist (SQLSTATE 3D000)";
     let (text, failed) = bench.query(&format!("switch to {url}")).await;
     assert!(failed);
-    assert!(
-        text.starts_with(&format!("Failed to set default connection to {shown}: ")),
-        "{text}"
+    assert_eq!(
+        text,
+        format!("Failed to set default connection to {shown}: {NO_CONNECTION}")
     );
-    assert!(text.contains(why), "{text}");
     let (text, failed) = bench.query(&format!("SELECT 1 in {url}")).await;
     assert!(failed);
-    assert!(
-        text.starts_with(&format!("Failed to connect to {shown}: ")),
-        "{text}"
+    assert_eq!(
+        text,
+        format!("Failed to connect to {shown}: {NO_CONNECTION}")
     );
-    assert!(text.contains(why), "{text}");
     let (text, _) = bench.query("SELECT 1").await;
     assert!(text.starts_with("Database: main\n"), "{text}");
 }
@@ -207,7 +212,16 @@ async fn who_is_kept_to_databases_stays_there() {
         let database = database.map(Arc::from);
         Identity::new(TokenHash::of("program"), Holder::Program { database })
     };
+    let client = Identity::new(
+        TokenHash::of("client"),
+        Holder::Client {
+            subject: Arc::from("bot"),
+            names: Arc::default(),
+            databases: Arc::default(),
+        },
+    );
     for (identity, why) in [
+        (client, CLIENT),
         (program(None), TOKEN),
         (program(Some("main")), TOKEN),
         (user(&["main"]), USER),
@@ -239,7 +253,7 @@ async fn who_is_kept_to_databases_stays_there() {
 #[tokio::test]
 async fn the_feature_can_be_switched_off() {
     let mut bench = Bench::with(PEOPLE).await;
-    bench.connection_urls = false;
+    bench.connection_urls = ConnectionUrls::Off;
     let (url, _) = bench.url();
     for query in [format!("SELECT 1 at {url}"), format!("set default {url}")] {
         let (text, failed) = bench.query(&query).await;
@@ -249,6 +263,139 @@ async fn the_feature_can_be_switched_off() {
         );
         assert!(failed);
     }
+}
+
+#[tokio::test]
+async fn a_url_leads_to_the_hosts_of_configured_databases_or_to_those_that_are_listed() {
+    let mut bench = Bench::with(PEOPLE).await;
+    let (url, shown) = bench.url();
+    let Settings { host, port, .. } = bench.fixture.settings.clone();
+    let query = format!("SELECT count(*) FROM people at {url}");
+    let listed = |host: &str| ConnectionUrls::Listed(vec![host.parse().expect("a host")]);
+    let refused = format!(
+        "Failed to connect to {shown}: {host}:{port} is no host and port that connection URLs may \
+         name on this server; its operator decides which are"
+    );
+    for (urls, configured_port, is_served) in [
+        (ConnectionUrls::Configured, port, true),
+        (ConnectionUrls::Configured, 1, false),
+        (ConnectionUrls::Any, 1, true),
+        (listed(&host), 1, true),
+        (listed(&format!("{host}:{port}")), 1, true),
+        (listed(&format!("{host}:1")), port, false),
+        (listed("db.example"), port, false),
+    ] {
+        bench.describe(|settings| settings.port = configured_port);
+        bench.connection_urls = urls.clone();
+        let (text, failed) = bench.query(&query).await;
+        assert_eq!(failed, !is_served, "{urls:?} {text}");
+        if is_served {
+            assert!(text.ends_with("\n3"), "{urls:?} {text}");
+        } else {
+            assert_eq!(text, refused, "{urls:?}");
+        }
+    }
+    // One host of several is enough to refuse it.
+    bench.connection_urls = listed(&host);
+    let two = url.replace(&format!("@{host}"), &format!("@{host},db.example"));
+    let (text, failed) = bench.query(&format!("SELECT 1 at {two}")).await;
+    assert!(
+        failed && text.contains(&format!("db.example:{port} is no host")),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn without_authentication_urls_are_for_this_machine() {
+    let mut bench = Bench::with(PEOPLE).await;
+    let (url, shown) = bench.url();
+    bench.is_local = false;
+    let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+    let opening = format!("Failed to connect to {shown}: connection URLs in queries are for users");
+    assert!(failed && text.starts_with(&opening), "{text}");
+    bench.identity = Some(user(&[]));
+    let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+    assert!(!failed, "{text}");
+}
+
+#[tokio::test]
+async fn a_failure_to_connect_is_one_sentence_whatever_the_cause_and_its_cause_is_logged() {
+    let bench = Bench::with(PEOPLE).await;
+    let (url, _) = bench.url();
+    let Settings {
+        host,
+        port,
+        database,
+        user,
+        ..
+    } = &bench.fixture.settings;
+    let closed = url.replace(&format!(":{port}/"), ":1/");
+    let no_database = url.replace(&format!("/{database}"), "/gone");
+    let no_password = format!("postgres://{user}:guess@{host}:{port}/{database}");
+    let log = CapturedLog::default();
+    let _guard = log.capture();
+    for (url, at, cause) in [
+        (closed, format!("{host}:1"), "refused"),
+        (no_database, format!("{host}:{port}"), "3D000"),
+        (no_password, format!("{host}:{port}"), "28P01"),
+    ] {
+        let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+        assert!(
+            failed && text.ends_with(&format!(": {NO_CONNECTION}")),
+            "{text}"
+        );
+        let lines = log.take();
+        let line = lines.lines().find(|line| line.starts_with("WARN "));
+        let line = line.unwrap_or_else(|| panic!("no warning in {lines}"));
+        assert!(
+            line.contains(&format!("hosts={at}")) && line.contains(cause),
+            "{line}"
+        );
+        assert!(!lines.contains("guess"), "{lines}");
+    }
+    bench.query(&format!("SELECT 1 at {url}")).await;
+    let lines = log.take();
+    let line = format!("INFO connected by a URL in a query hosts={host}:{port}");
+    assert!(lines.contains(&line), "{lines}");
+}
+
+#[tokio::test]
+async fn wrong_passwords_count_like_failed_logins() {
+    let mut bench = Bench::with(PEOPLE).await;
+    let (url, _) = bench.url();
+    let Settings {
+        host,
+        port,
+        database,
+        user,
+        ..
+    } = bench.fixture.settings.clone();
+    let guess = |n: u32| format!("SELECT 1 at postgres://{user}:guess{n}@{host}:{port}/{database}");
+    let client = |last: u8| Some(ClientIp::from_peer(([192, 0, 2, last], 4711).into()));
+    bench.client = client(1);
+    for n in 0..10 {
+        let (text, _) = bench.query(&guess(n)).await;
+        assert!(text.ends_with(NO_CONNECTION), "{text}");
+        // A password that is right forgives none of those before it.
+        if n < 9 {
+            let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+            assert!(!failed, "{text}");
+        }
+    }
+    for query in [
+        guess(10),
+        format!("SELECT 1 at {url}"),
+        format!("set default {url}"),
+    ] {
+        let (text, failed) = bench.query(&query).await;
+        assert!(
+            failed && text.contains("too many failed authentication attempts from this IP address"),
+            "{text}"
+        );
+    }
+    bench.client = client(2);
+    let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
+    assert!(!failed, "{text}");
 }
 
 #[tokio::test]
