@@ -20,7 +20,7 @@ use ziggurat_services::serve::{Limits, RequestBody, Server};
 pub(crate) type Body = Full<Bytes>;
 
 /// A test that waits longer than this has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A server that runs until it is dropped.
 pub(crate) struct Running {

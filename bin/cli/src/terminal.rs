@@ -21,12 +21,16 @@ pub(crate) fn read_line(context: &mut Context<'_>) -> io::Result<Option<String>>
     Ok((read > 0).then_some(line))
 }
 
-/// Reads one line without showing it, where that can be helped.
-pub(crate) fn read_secret_line(context: &mut Context<'_>) -> io::Result<Option<String>> {
+/// Asks for one line and reads it without showing it, where that can be helped.
+///
+/// The echo is off before the question is asked, so that an answer typed or pasted as soon as the
+/// question appears is neither shown nor lost.
+pub(crate) fn ask_secret(context: &mut Context<'_>, question: &str) -> io::Result<Option<String>> {
     if !context.environment.terminals().stdin {
+        context.streams.ask(question);
         return read_line(context);
     }
-    let line = system::read_silently(context);
+    let line = system::ask_silently(context, question);
     // The line end that was typed was not shown either.
     context.streams.ask("\n");
     line
@@ -78,7 +82,8 @@ mod system {
             if let Some(State(before)) = &before {
                 let mut silent = before.clone();
                 silent.local_modes.remove(LocalModes::ECHO);
-                let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &silent);
+                // Not `Flush`, which throws away what was typed or pasted before.
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &silent);
             }
             Self(before)
         }
@@ -92,9 +97,13 @@ mod system {
         }
     }
 
-    /// Reads one line with the echo off.
-    pub(super) fn read_silently(context: &mut Context<'_>) -> io::Result<Option<String>> {
+    /// Asks for one line and reads it with the echo off.
+    pub(super) fn ask_silently(
+        context: &mut Context<'_>,
+        question: &str,
+    ) -> io::Result<Option<String>> {
         let _silence = Silence::begin();
+        context.streams.ask(question);
         super::read_line(context)
     }
 }
@@ -119,8 +128,12 @@ mod system {
         pub(crate) fn restore(self) {}
     }
 
-    /// Reads one line of the console with the echo off.
-    pub(super) fn read_silently(_: &mut Context<'_>) -> io::Result<Option<String>> {
+    /// Asks for one line of the console and reads it with the echo off.
+    pub(super) fn ask_silently(
+        context: &mut Context<'_>,
+        question: &str,
+    ) -> io::Result<Option<String>> {
+        context.streams.ask(question);
         rpassword::read_password().map(Some)
     }
 }

@@ -6,14 +6,12 @@ use std::{
     process::{Command, Output},
 };
 
+use ziggurat_black_box::output;
+
 /// Runs the program in an empty environment.
 fn run(folder: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ziggurat-tools"))
-        .args(words)
-        .env_clear()
-        .current_dir(folder)
-        .output()
-        .expect("the program runs")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat-tools"));
+    output(command.args(words).env_clear().current_dir(folder))
 }
 
 fn stderr(output: &Output) -> String {

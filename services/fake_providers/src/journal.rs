@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::Face;
 
 /// How long a test waits before it fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A request a provider got.
 #[derive(Clone, Debug)]

@@ -9,10 +9,13 @@ use std::{
 use serde_json::{Value, json};
 use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
 
+/// The longest time that a read may take.
+const PATIENCE: Duration = Duration::from_mins(3);
+
 /// Sends a request, and reads until the connection ends.
 fn ask(fake: &Fake, of: Face, path: &str, body: &Value) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(fake.address())?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let body = body.to_string();
     let method = if body == "null" { "GET" } else { "POST" };
     write!(
@@ -172,6 +175,7 @@ fn an_answer_waits_at_its_gate_and_a_client_that_leaves_is_missed() {
     let gate = Gate::new();
     fake.next(Turn::answer().held(&gate));
     let mut stream = TcpStream::connect(fake.address()).expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
     let head = "GET /ollama/api/tags HTTP/1.1\r\nHost: fake\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("sent");
     fake.wait_for(1);
@@ -184,6 +188,7 @@ fn an_answer_waits_at_its_gate_and_a_client_that_leaves_is_missed() {
 
     fake.next(Turn::answer().held_after(3, &Gate::new()));
     let mut stream = TcpStream::connect(fake.address()).expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
     stream.write_all(head.as_bytes()).expect("sent");
     fake.wait_for(2);
     drop(stream);

@@ -2,18 +2,20 @@
 
 use std::{
     env, fs,
-    io::{self, BufRead as _, BufReader, Lines, Write as _},
+    io::{self, BufRead as _, BufReader, Write as _},
     net::{Ipv4Addr, TcpStream},
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use sqlx::{Connection as _, PgConnection, error::DatabaseError, postgres::PgConnectOptions};
 use tempfile::TempDir;
+use ziggurat_black_box::{PATIENCE, ended, output, received, until};
 use ziggurat_local_pg::LocalPg;
 
 /// Tells the test that runs in another process which server to own.
@@ -22,8 +24,6 @@ const ROLE: &str = "ZIGGURAT_LOCAL_PG_TEST_ROLE";
 /// A process that owns a server, and a database on it, until it is let go.
 struct Owner {
     process: Child,
-    /// Kept open: the test program wants to say how it went.
-    _stdout: Lines<BufReader<ChildStdout>>,
     url: String,
 }
 
@@ -41,16 +41,19 @@ impl Owner {
             .stdout(Stdio::piped())
             .spawn()
             .expect("runs itself");
-        let mut stdout = BufReader::new(process.stdout.take().expect("piped")).lines();
-        let url = stdout
-            .by_ref()
-            .map(|line| line.expect("text"))
-            .find_map(|line| Some(line.split_once("url ")?.1.to_owned()))
-            .expect("the other process tells its URL");
+        let stdout = BufReader::new(process.stdout.take().expect("piped"));
+        let (tell, told) = mpsc::channel();
+        // To its end: the test program wants to say how it went.
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if let Some((_, url)) = line.split_once("url ") {
+                    tell.send(url.to_owned()).ok();
+                }
+            }
+        });
         Self {
             process,
-            _stdout: stdout,
-            url,
+            url: received(&told),
         }
     }
 
@@ -62,13 +65,13 @@ impl Owner {
     /// Lets it end in its own time.
     fn end(mut self) {
         drop(self.process.stdin.take());
-        assert!(self.process.wait().expect("a child").success());
+        assert!(ended(&mut self.process).success());
     }
 
     /// Ends it without a word (SIGKILL).
     fn kill(mut self) {
         self.process.kill().expect("a child");
-        self.process.wait().expect("a child");
+        ended(&mut self.process);
     }
 }
 
@@ -83,7 +86,7 @@ fn other_process_as(role: &str) -> Command {
 
 /// What the other process says when it gets no server.
 fn complaint(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().expect("runs itself");
+    let output = output(command);
     assert!(!output.status.success(), "it got a server");
     String::from_utf8(output.stderr).expect("text")
 }
@@ -135,20 +138,10 @@ async fn databases_of_tests(url: &str) -> i64 {
     .expect("a count")
 }
 
-/// Waits until a condition holds, which must be soon.
-fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        let waited = begun.elapsed();
-        assert!(waited < Duration::from_secs(15), "{what} after {waited:?}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// Waits until the watchdog of a server is gone, which releases its lock.
 fn until_unwatched(server: &Path) {
     let lock = fs::File::open(server.join("watchdog.lock")).expect("a server was here");
-    eventually("the watchdog is gone", || lock.try_lock_shared().is_ok());
+    until("the watchdog is gone", || lock.try_lock_shared().is_ok());
 }
 
 #[test]
@@ -320,7 +313,7 @@ async fn a_database_goes_with_its_handle_whoever_is_connected() {
     drop(database);
 
     let mut connection = connect(&pg.url("postgres")).await;
-    let deadline = Instant::now() + Duration::from_secs(15);
+    let deadline = Instant::now() + PATIENCE;
     let exists = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)";
     while sqlx::query_scalar(exists)
         .bind(&name)
@@ -364,7 +357,7 @@ fn a_killed_owner_takes_its_server_along() {
     test_kill_process(server).expect("the server runs");
 
     owner.kill();
-    eventually("the server is gone", || test_kill_process(server).is_err());
+    until("the server is gone", || test_kill_process(server).is_err());
     until_unwatched(&dir.path().join("postgresql"));
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect_err("nobody listens");
     assert!(!dir.path().join("postgresql/data/postmaster.pid").exists());
@@ -390,7 +383,7 @@ async fn a_killed_watchdog_takes_its_server_along_and_another_is_started() {
         .parse()
         .expect("a number");
     kill_process(Pid::from_raw(parent).expect("a process"), Signal::KILL).expect("ours");
-    eventually("the server is gone", || test_kill_process(server).is_err());
+    until("the server is gone", || test_kill_process(server).is_err());
 
     let second = LocalPg::private(dir.path()).await.expect("another server");
     assert_ne!(postmaster(dir.path()), server);

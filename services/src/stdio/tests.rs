@@ -81,7 +81,7 @@ impl Visit {
 
     /// Resolves when nobody waits for the reply any more.
     async fn dropped(mut self) {
-        self.reply.closed().await;
+        soon(self.reply.closed()).await;
     }
 }
 
@@ -106,7 +106,7 @@ impl Client {
 
     /// The next call to reach the service.
     async fn visit(&mut self, id: u32) -> Visit {
-        let visit = self.visits.recv().await.expect("a server");
+        let visit = soon(self.visits.recv()).await.expect("a server");
         assert_eq!(visit.id(), id.to_string());
         visit
     }
@@ -114,7 +114,8 @@ impl Client {
     /// The next line, or nothing at the end.
     async fn line(&mut self) -> String {
         let mut line = String::new();
-        self.output.read_line(&mut line).await.expect("text");
+        let read = soon(self.output.read_line(&mut line)).await;
+        read.expect("text");
         line
     }
 
@@ -122,9 +123,16 @@ impl Client {
     async fn rest(self) -> String {
         drop(self.input);
         let (mut output, mut rest) = (self.output, String::new());
-        output.read_to_string(&mut rest).await.expect("text");
+        let read = soon(output.read_to_string(&mut rest)).await;
+        read.expect("text");
         rest
     }
+}
+
+/// Waits for something, and fails where it does not come: these tests take milliseconds.
+async fn soon<T>(awaited: impl Future<Output = T>) -> T {
+    let within = tokio::time::timeout(Duration::from_mins(3), awaited).await;
+    within.expect("in time")
 }
 
 fn request(id: u32) -> String {

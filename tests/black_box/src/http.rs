@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
-use crate::PATIENCE;
+use crate::{connect, waiting::patient};
 
 /// Somebody who talks to a server, a connection per request.
 #[derive(Clone, Debug)]
@@ -76,7 +76,6 @@ impl Client {
     /// Sends a request with these header lines, each ended by a line break.
     pub fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         let mut stream = self.connect();
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
         let length = body.len();
         let token = self.token.as_ref();
         let authorization = token.map_or_else(String::new, |token| {
@@ -95,8 +94,7 @@ impl Client {
 
     /// Sends bytes as they are, and reads until the server hangs up.
     pub fn exchange(&self, bytes: &[u8]) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).expect("listening");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let mut stream = connect(&self.address);
         // A server that has heard enough may hang up before it has heard all.
         stream.write_all(bytes).ok();
         let mut answer = Vec::new();
@@ -106,8 +104,7 @@ impl Client {
 
     /// Posts a message, and waits for no more than the beginning of the answer.
     pub fn begin(&self, path: &str, body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).expect("listening");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let mut stream = connect(&self.address);
         let (address, length) = (&self.address, body.len());
         let request = format!(
             "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -119,8 +116,7 @@ impl Client {
 
     /// Posts a message with these header lines, and reads until the answer holds `needle`.
     pub fn open(&self, path: &str, headers: &str, body: &str, needle: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).expect("listening");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        let mut stream = connect(&self.address);
         let (address, length) = (&self.address, body.len());
         let request = format!(
             "POST {path} HTTP/1.1\r\nhost: {address}\r\n{headers}content-length: {length}\r\n\r\n\
@@ -141,7 +137,7 @@ impl Client {
 
     fn connect(&self) -> TcpStream {
         let Some(source) = self.source else {
-            return TcpStream::connect(&self.address).expect("listening");
+            return connect(&self.address);
         };
         let address = self.address.parse().expect("an address");
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -155,7 +151,7 @@ impl Client {
         });
         let stream = stream.expect("listening");
         stream.set_nonblocking(false).expect("set");
-        stream
+        patient(stream)
     }
 
     /// Asks for a page.

@@ -5,12 +5,11 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output},
     sync::{Arc, Condvar, Mutex},
     thread,
-    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{Client, PATIENCE};
+use crate::{Client, PATIENCE, ended};
 
 /// The program, running; killed with the test.
 #[derive(Debug)]
@@ -136,14 +135,7 @@ impl Program {
 
     /// Waits for the end, and says how it ended.
     pub fn ended(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("a child of ours") {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "still running: {}", self.log());
-            thread::sleep(Duration::from_millis(5));
-        }
+        ended(&mut self.child)
     }
 }
 

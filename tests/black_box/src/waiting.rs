@@ -1,6 +1,10 @@
-//! Waiting for what happens by itself.
+//! Waits that end: each fails its test after [`PATIENCE`].
 
 use std::{
+    io::Read,
+    net::{TcpStream, ToSocketAddrs},
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant},
 };
@@ -15,4 +19,71 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
         thread::sleep(Duration::from_millis(2));
     }
     start.elapsed()
+}
+
+/// Receives what another thread sends.
+pub fn received<T>(receiver: &Receiver<T>) -> T {
+    let received = receiver.recv_timeout(PATIENCE);
+    received.expect("sent in time")
+}
+
+/// Waits for the end of a process, and says how it ended. Kills one that does not end.
+pub fn ended(child: &mut Child) -> ExitStatus {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().expect("a child of ours") {
+            return status;
+        }
+        if Instant::now() >= deadline {
+            child.kill().ok();
+            panic!("still running: {}", child.id());
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Runs a command to its end, with nothing on its standard input.
+pub fn output(command: &mut Command) -> Output {
+    let command = command.stdin(Stdio::null());
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    output_of(command.spawn().expect("built"))
+}
+
+/// Waits for the end of a process, and takes what it wrote to its pipes.
+pub fn output_of(mut child: Child) -> Output {
+    drop(child.stdin.take());
+    let (stdout, stderr) = (
+        child.stdout.take().map(reading),
+        child.stderr.take().map(reading),
+    );
+    let status = ended(&mut child);
+    let whole = |pipe: Option<_>| pipe.as_ref().map(received).unwrap_or_default();
+    Output {
+        status,
+        stdout: whole(stdout),
+        stderr: whole(stderr),
+    }
+}
+
+/// Reads a pipe to its end, in a thread of its own.
+fn reading(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (whole, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).ok();
+        whole.send(bytes).ok();
+    });
+    receiver
+}
+
+/// Connects to a server. A read or a write fails after [`PATIENCE`].
+pub fn connect(address: impl ToSocketAddrs) -> TcpStream {
+    patient(TcpStream::connect(address).expect("listening"))
+}
+
+/// Bounds the reads and the writes of a stream.
+pub(crate) fn patient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.set_write_timeout(Some(PATIENCE)).expect("set");
+    stream
 }

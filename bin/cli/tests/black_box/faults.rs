@@ -1,8 +1,6 @@
 //! What a network does to a request, one fault at a time: a proxy between the program and a good
 //! server breaks one connection after another.
 
-use std::time::{Duration, Instant};
-
 use crate::{
     server::{Reply, Server},
     support::{User, ends, fails, silence},
@@ -57,11 +55,9 @@ fn an_answer_that_breaks_off_is_exit_1_whatever_it_breaks_off_in() {
 #[test]
 fn silence_is_exit_3_when_the_deadline_is_over_and_is_not_tried_again() {
     let (server, user) = silence();
-    let begun = Instant::now();
-    let ran = user.platform(&["tenant", "list", "--timeout", "400ms"]);
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    let ran = user.platform(&["tenant", "list", "--timeout", "2s"]);
     let url = format!("{}/account/v1/tenants", server.url());
-    let message = format!("list tenants: Get \"{url}\": no answer within 400ms\n");
+    let message = format!("list tenants: Get \"{url}\": no answer within 2s\n");
     fails(&ran, 3, &message);
     assert_eq!(server.calls().len(), 2, "one to get a token, and one");
 }

@@ -2,6 +2,8 @@
 
 use std::{fs, process::Command};
 
+use ziggurat_black_box::output;
+
 use crate::{
     server::{Reply, Server},
     support::{ID, SECRET, User, ends},
@@ -197,13 +199,10 @@ fn a_new_secret_is_captured_whole_and_alone() {
          \"$secret\"",
         env!("CARGO_BIN_EXE_ziggurat")
     );
-    let output = Command::new("sh")
-        .args(["-c", &line])
-        .env_clear()
-        .env("HOME", user.home())
-        .env("ZIGGURAT_NO_KEYCHAIN", "1")
-        .output()
-        .expect("a shell");
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", &line]).env_clear();
+    let shell = shell.env("HOME", user.home());
+    let output = output(shell.env("ZIGGURAT_NO_KEYCHAIN", "1"));
     let captured = String::from_utf8(output.stdout).expect("text");
     assert_eq!(captured, format!("[{CREATED}]"));
 }
@@ -217,14 +216,10 @@ fn a_reader_that_leaves_is_met_with_silence() {
         "{} platform api GET /x | head -c 1",
         env!("CARGO_BIN_EXE_ziggurat")
     );
-    let output = Command::new("sh")
-        .args(["-c", &line])
-        .env_clear()
-        .env("HOME", user.home())
-        .env("PATH", "/usr/bin:/bin")
-        .env("ZIGGURAT_NO_KEYCHAIN", "1")
-        .output()
-        .expect("a shell");
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", &line]).env_clear();
+    let shell = shell.env("HOME", user.home()).env("PATH", "/usr/bin:/bin");
+    let output = output(shell.env("ZIGGURAT_NO_KEYCHAIN", "1"));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "[");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
-use ziggurat_black_box::Ran;
+use ziggurat_black_box::{Ran, output, output_of};
 
 use crate::server::{Reply, Server};
 
@@ -111,7 +111,7 @@ impl User {
 
     /// Runs the program.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        self.command(arguments).output().expect("run").into()
+        output(&mut self.command(arguments)).into()
     }
 
     /// Runs it with this on standard input.
@@ -123,7 +123,7 @@ impl User {
             // It may not read all of it.
             let _ = stdin.write_all(input.as_bytes());
         });
-        let ran = child.wait_with_output().expect("run").into();
+        let ran = output_of(child).into();
         writer.join().expect("written");
         ran
     }

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use ziggurat_black_box::PATIENCE;
+use ziggurat_black_box::{PATIENCE, ended};
 
 use crate::{
     server::{Reply, Server},
@@ -55,7 +55,7 @@ fn in_a_terminal(user: &User, line: &str, answers: &[(&str, &[u8])]) -> Option<S
             next = answers.next();
         }
     }
-    child.wait().expect("ended");
+    ended(&mut child);
     Some(String::from_utf8(seen).expect("text"))
 }
 
@@ -108,9 +108,23 @@ fn a_secret_is_not_shown_while_it_is_typed() {
 }
 
 #[test]
+fn what_is_pasted_at_once_is_not_lost_before_the_secret_is_asked_for() {
+    let server = Server::platform(|_| Reply::json(200, "[]"));
+    let user = User::new();
+    let line = format!("{PROGRAM} platform auth login --api-url {}", server.url());
+    let both = format!("{ID}\n{SECRET}\n");
+    let answers = [("Client ID: ", both.as_bytes())];
+    let Some(seen) = in_a_terminal(&user, &line, &answers) else {
+        return;
+    };
+    assert!(seen.contains("Authenticated. "), "{seen}");
+    assert!(server.exchanges()[0].body.contains(SECRET));
+}
+
+#[test]
 fn a_person_is_told_what_is_waited_for_and_the_line_is_taken_back() {
     let (server, user) = silence();
-    let line = format!("{PROGRAM} platform tenant list --timeout 900ms");
+    let line = format!("{PROGRAM} platform tenant list --timeout 2s");
     let Some(seen) = in_a_terminal(&user, &line, &[]) else {
         return;
     };

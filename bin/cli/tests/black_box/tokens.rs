@@ -304,7 +304,7 @@ fn a_token_endpoint_that_says_nothing_is_not_the_fault_of_the_credential() {
     for (reply, code) in [(Reply::Close, 1), (Reply::Hang, 3)] {
         let server = Server::answering(move |_| reply.clone());
         let user = User::of(&server);
-        let ran = user.platform(&["tenant", "list", "--timeout", "300ms"]);
+        let ran = user.platform(&["tenant", "list", "--timeout", "2s"]);
         let message = format!("authentication failed: token request to {}: ", server.url());
         fails(&ran, code, &message);
         assert_eq!(server.seen().len(), 1, "an exchange is not repeated");

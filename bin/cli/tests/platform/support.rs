@@ -4,13 +4,14 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
+    process::{Command, ExitCode},
     sync::mpsc,
     thread,
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
+use ziggurat_black_box::{output, received};
 
 /// The service, and what its first start has made.
 pub(crate) struct Platform {
@@ -53,7 +54,7 @@ impl Platform {
                 tell.send(address).expect("the test waits for it");
             })
         });
-        let address = told.recv().expect("it listens");
+        let address = received(&told);
         Self {
             url: format!("http://{address}"),
             folder,
@@ -141,15 +142,12 @@ impl Machine {
 
     /// Runs a command line of words.
     pub(crate) fn run(&self, line: &str) -> Done {
-        let output = Command::new(env!("CARGO_BIN_EXE_ziggurat"))
-            .args(line.split_whitespace())
-            .env_clear()
-            .env("HOME", self.home.path())
-            .env("ZIGGURAT_NO_KEYCHAIN", "1")
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .output()
-            .expect("built");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat"));
+        let command = command.args(line.split_whitespace()).env_clear();
+        let command = command.env("HOME", self.home.path());
+        let command = command.env("ZIGGURAT_NO_KEYCHAIN", "1");
+        let variables = self.variables.iter().map(|(name, value)| (name, value));
+        let output = output(command.envs(variables));
         Done {
             exit: output.status.code().expect("it ended by itself"),
             stdout: String::from_utf8(output.stdout).expect("UTF-8"),

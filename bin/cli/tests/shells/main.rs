@@ -6,6 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use ziggurat_black_box::{output, output_of};
+
 /// What bash offers for these words, the unfinished one last.
 fn offered(words: &[&str]) -> Option<String> {
     let program = Path::new(env!("CARGO_BIN_EXE_ziggurat"));
@@ -14,15 +16,18 @@ fn offered(words: &[&str]) -> Option<String> {
     let home = tempfile::tempdir().expect("a folder");
     let script = "source <(ziggurat completion bash); COMP_WORDS=(ziggurat \"$@\"); COMP_CWORD=$#; \
          _ziggurat; printf '%s\\n' \"${COMPREPLY[@]}\"";
-    let output = Command::new("bash")
+    let bash = Command::new("bash")
         .args(["--norc", "-c", script, "bash"])
         .args(words)
         .env_clear()
         .env("PATH", format!("{folder}:{path}"))
         .env("HOME", home.path())
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .ok()?;
+    let output = output_of(bash);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     Some(String::from_utf8(output.stdout).expect("UTF-8"))
 }
@@ -55,15 +60,16 @@ fn bash_completes_commands_flags_and_values() {
 #[test]
 fn every_shell_that_is_here_can_read_its_script() {
     for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
-        let script = Command::new(env!("CARGO_BIN_EXE_ziggurat"))
-            .args(["completion", shell])
-            .output()
-            .expect("built");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_ziggurat"));
+        let script = output(program.args(["completion", shell]));
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), &script.stdout).expect("written");
-        let Ok(read) = Command::new(shell).arg(check).arg(file.path()).output() else {
+        let mut reader = Command::new(shell);
+        let reader = reader.arg(check).arg(file.path()).stdin(Stdio::null());
+        let Ok(reader) = reader.stderr(Stdio::piped()).spawn() else {
             continue;
         };
+        let read = output_of(reader);
         let said = String::from_utf8_lossy(&read.stderr);
         assert!(read.status.success(), "{shell}: {said}");
     }

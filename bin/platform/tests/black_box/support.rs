@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use ziggurat_black_box::{Answer, Folder, Program, Ran};
+use ziggurat_black_box::{Answer, Folder, Program, Ran, output};
 
 pub(crate) use ziggurat_black_box::Client;
 
@@ -76,7 +76,7 @@ impl Home {
 
     /// Runs the program to its end: what it printed, and how it ended.
     pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
-        Ran::from(self.command(arguments).output().expect("built"))
+        Ran::from(output(&mut self.command(arguments)))
     }
 
     /// The same, for what comes out well: what it printed.

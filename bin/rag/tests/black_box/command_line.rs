@@ -1,12 +1,12 @@
 //! Details 1.1: the command line.
 
 use serde_json::Value;
-use ziggurat_black_box::Ran;
+use ziggurat_black_box::{Ran, output};
 
 use crate::support::{Home, nowhere, server};
 
 fn bare(words: &[&str]) -> Ran {
-    Ran::from(Home::new().bare(words).output().expect("built"))
+    Ran::from(output(&mut Home::new().bare(words)))
 }
 
 #[test]

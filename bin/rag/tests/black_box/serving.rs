@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::Signal;
 use serde_json::json;
-use ziggurat_black_box::{Program, until};
+use ziggurat_black_box::{Program, connect, until};
 use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
 
 use crate::support::{
@@ -206,7 +206,7 @@ fn a_request_that_takes_too_long_is_cut_off_and_told_so() {
         ),
     ];
     let asked = cases.map(|(body, start, end)| {
-        let mut stream = TcpStream::connect(client.address()).expect("listening");
+        let mut stream = connect(client.address());
         let request = format!(
             "POST /v1/pipelines/docs HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()

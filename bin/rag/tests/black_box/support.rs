@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use ziggurat_black_box::{Folder, Postgres, Program, Ran};
+use ziggurat_black_box::{Folder, Postgres, Program, Ran, output};
 use ziggurat_fake_providers::{Face, Fake};
 
 pub(crate) use ziggurat_black_box::Client;
@@ -68,7 +68,7 @@ impl Home {
 
     /// Runs the program to its end: what it printed, and how it ended.
     pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
-        Ran::from(self.command(arguments).output().expect("built"))
+        Ran::from(output(&mut self.command(arguments)))
     }
 
     /// Starts the server, and waits until it listens.

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::support::{Home, Postgres, Ran, records};
+use crate::support::{Home, Postgres, Ran, output, records};
 
 const NOWHERE: &str = "no_such_database";
 
@@ -263,7 +263,7 @@ fn files_nobody_names_are_next_to_the_program() {
     let run = |words: &[&str]| {
         let mut command = std::process::Command::new(&binary);
         command.args(words).env_clear().current_dir(home.path());
-        Ran::from(command.output().expect("it runs"))
+        Ran::from(output(&mut command))
     };
     let add = "-add-token -token-note n -token-expiry never -token-database main";
     let add: Vec<_> = add.split(' ').collect();

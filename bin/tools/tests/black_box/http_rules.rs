@@ -2,12 +2,12 @@
 
 use std::{
     io::{Read as _, Write as _},
-    net::{Shutdown, TcpStream},
+    net::Shutdown,
 };
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, Home, Program};
+use crate::support::{Answer, Client, Home, Program, connect};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
@@ -256,7 +256,7 @@ fn a_body_may_come_in_chunks_and_has_to_come_whole() {
 #[test]
 fn a_connection_is_used_again() {
     let (_home, _program, client) = open("");
-    let mut stream = TcpStream::connect(client.address()).expect("listening");
+    let mut stream = connect(client.address());
     let length = PING.len();
     let request = format!(
         "POST /mcp/v1 HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{PING}"

@@ -12,7 +12,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Doors, Home, Program, Ran};
+use crate::support::{Doors, Home, Program, Ran, received};
 
 const DOCUMENTS: [(&str, &str); 4] = [
     (
@@ -339,7 +339,7 @@ fn an_interrupted_build_keeps_what_it_has_and_goes_on_from_there() {
     let docs = docs.to_str().expect("text");
     let arguments = ["-build-knowledgebase", docs, "-kb-project", "Garden"];
     let mut program = Program::start(&mut home.command(&arguments));
-    stopped.recv().expect("it comes to the last document");
+    received(&stopped);
     program.wait_for("docs/beds.md: 2 chunks");
     program.signal(Signal::INT);
     assert_eq!(program.ended().code(), Some(1));

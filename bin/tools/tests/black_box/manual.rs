@@ -3,13 +3,12 @@
 use std::{
     fs,
     io::{Read as _, Write as _},
-    net::TcpStream,
     process::{Command, Stdio},
 };
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Home, Postgres};
+use crate::support::{Client, Home, Postgres, connect, output_of};
 
 const MANUAL: &str = include_str!("../../README.md");
 
@@ -193,11 +192,11 @@ fn every_account_is_made_as_it_is_written() {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .and_then(|mut child| {
+            .map(|mut child| {
                 let mut input = child.stdin.take().expect("piped");
                 input.write_all(b"correct horse\ncorrect horse\n").ok();
                 drop(input);
-                child.wait_with_output()
+                output_of(child)
             })
             .expect("a shell");
         assert!(output.status.success(), "{line}: {output:?}");
@@ -282,7 +281,7 @@ fn behind_a_proxy_it_answers_to_its_name_and_counts_logins_by_client() {
     assert!(answer.body.contains("session_token"), "{answer:?}");
 
     for (host, status) in [("tools.example.com", 200), ("evil.example.com", 403)] {
-        let mut stream = TcpStream::connect(client.address()).expect("listening");
+        let mut stream = connect(client.address());
         let request = format!("GET /docs HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = String::new();

@@ -3,6 +3,7 @@
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -10,7 +11,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Client, Home, Postgres, Program, until};
+use crate::support::{Client, Home, Postgres, Program, connect, received, until};
 
 /// How long clients wait for a server that ends.
 const PROMPT: Duration = Duration::from_secs(2);
@@ -52,7 +53,7 @@ fn either_signal_ends_an_idle_server() {
         let (mut program, client) = home.serve(&["-no-auth"]);
         client.query("SELECT 1");
         // A connection that is kept open between requests holds up nobody.
-        let mut idle = TcpStream::connect(client.address()).expect("listening");
+        let mut idle = connect(client.address());
         let request = format!("GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", client.address());
         idle.write_all(request.as_bytes()).expect("sent");
         assert!(idle.read(&mut [0; 1024]).expect("answered") > 0);
@@ -222,7 +223,9 @@ fn a_database_that_never_answers_does_not_keep_the_server() {
     let head = format!("POST /mcp/v1 HTTP/1.1\r\nhost: {host}\r\ncontent-length: {length}\r\n\r\n");
     stream.write_all((head + &body).as_bytes()).expect("sent");
     // It is at work as soon as it has somebody to talk to.
-    silence.accept().expect("a connection");
+    let (heard, hearing) = mpsc::channel();
+    thread::spawn(move || heard.send(silence.accept()).ok());
+    received(&hearing).expect("a connection");
     let asked = Instant::now();
     program.signal(Signal::TERM);
     assert_ends_well(&mut program, asked);

@@ -9,13 +9,13 @@ use std::{
 
 use serde_json::json;
 
-use crate::support::{Home, Postgres, Ran, records, until};
+use crate::support::{Home, Postgres, Ran, output, records, until};
 
 /// How long clients wait for a server that starts.
 const PROMPT: Duration = Duration::from_secs(3);
 
 fn bare(home: &Home, words: &[&str]) -> Ran {
-    Ran::from(home.bare(words).output().expect("built"))
+    Ran::from(output(&mut home.bare(words)))
 }
 
 #[test]

@@ -8,7 +8,9 @@ pub(crate) mod records;
 mod schema;
 mod stdio;
 
-pub(crate) use ziggurat_black_box::{Answer, Client, PATIENCE, Postgres, Program, Ran, until};
+pub(crate) use ziggurat_black_box::{
+    Answer, Client, PATIENCE, Postgres, Program, Ran, connect, output, output_of, received, until,
+};
 
 pub(crate) use self::{
     doors::Doors,

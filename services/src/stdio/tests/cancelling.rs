@@ -39,7 +39,7 @@ async fn a_text_id_is_meant_however_it_is_spelled() {
         client
             .send("{\"jsonrpc\":\"2.0\",\"id\":\"a/b\",\"method\":\"wait\"}\n")
             .await;
-        let visit = client.visits.recv().await.expect("a call");
+        let visit = soon(client.visits.recv()).await.expect("a call");
         client.cancel(r#""a\/b""#).await;
         visit.dropped().await;
         assert_eq!(client.rest().await, "");

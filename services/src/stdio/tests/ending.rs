@@ -16,7 +16,7 @@ async fn the_end_of_the_input_lets_calls_finish() {
         } = client;
         drop(input);
         for _ in 1..=2 {
-            let visit = visits.recv().await.expect("a call");
+            let visit = soon(visits.recv()).await.expect("a call");
             settle().await;
             visit.reply("done");
         }
@@ -88,7 +88,7 @@ async fn a_shutdown_stops_reading_and_lets_calls_finish() {
     let serving = Stdio::new().serve(Desk(visit), server_input, server_output, shutdown);
     let client = async {
         input.write_all(request(1).as_bytes()).await.expect("sent");
-        let first = visits.recv().await.expect("a call");
+        let first = soon(visits.recv()).await.expect("a call");
         stop.send(()).expect("the server is running");
         settle().await;
         input.write_all(request(2).as_bytes()).await.ok();
@@ -132,7 +132,7 @@ async fn an_input_that_fails_is_an_error_once_the_calls_are_answered() {
         .build();
     let mut output = Vec::new();
     let serving = Stdio::new().serve(Desk(visit), input, &mut output, pending());
-    let desk = async { visits.recv().await.expect("a call").reply("done") };
+    let desk = async { soon(visits.recv()).await.expect("a call").reply("done") };
     let (served, ()) = tokio::join!(serving, desk);
     let error = served.expect_err("the input failed");
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);

@@ -167,8 +167,7 @@ fn asked(context: &mut Context<'_>) -> Result<(String, String), Failure> {
     let id = terminal::read_line(context)
         .map_err(|error| unreadable("client ID", &error))?
         .ok_or_else(|| ended("client ID"))?;
-    context.streams.ask("Client Secret: ");
-    let secret = terminal::read_secret_line(context)
+    let secret = terminal::ask_secret(context, "Client Secret: ")
         .map_err(|error| unreadable("secret", &error))?
         .ok_or_else(|| ended("secret"))?;
     let (id, secret) = (id.trim(), secret.trim());

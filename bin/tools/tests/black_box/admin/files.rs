@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{done, home};
-use crate::support::{Home, Ran};
+use crate::support::{Home, Ran, output};
 
 const TOKEN: [&str; 7] = [
     "-add-token",
@@ -38,7 +38,7 @@ fn mode(path: &Path) -> u32 {
 fn bare(home: &Home, words: &[&str]) -> Ran {
     let mut command = home.bare(words);
     command.arg("-config").arg(home.file("ziggurat-tools.yaml"));
-    Ran::from(command.output().expect("built"))
+    Ran::from(output(&mut command))
 }
 
 #[test]

@@ -2,9 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
-    io::Read as _,
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
@@ -17,7 +15,7 @@ use super::{
     load::{during, until},
     scaled,
 };
-use crate::support::{Client, Home, Postgres, Program};
+use crate::support::{Client, Home, Postgres, Program, output, output_of};
 
 const USERS: [&str; 4] = ["ada", "bob", "cyd", "dee"];
 
@@ -83,11 +81,7 @@ fn killed(home: &Home, arguments: &[&str], after: Duration) -> String {
     let mut child = home.command(arguments).spawn().expect("built");
     thread::sleep(after);
     child.kill().expect("a child");
-    child.wait().expect("a child");
-    let mut said = String::new();
-    let mut stdout = child.stdout.take().expect("piped");
-    stdout.read_to_string(&mut said).expect("text");
-    said
+    String::from_utf8(output_of(child).stdout).expect("text")
 }
 
 /// About twice the time of a command that is left alone, which is measured.
@@ -260,9 +254,7 @@ fn commands_that_find_the_disk_full_say_so_and_lose_nothing() {
         &["-update-user", "-username", "ada", "-user-note", "more"],
     ];
     for arguments in commands {
-        let output = limited(&home.command(arguments), FULL)
-            .output()
-            .expect("ran");
+        let output = output(&mut limited(&home.command(arguments), FULL));
         let said = String::from_utf8(output.stderr).expect("text");
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use ziggurat_black_box::{Client, Folder, Postgres, Program, Ran};
+use ziggurat_black_box::{Client, Folder, Postgres, Program, Ran, output_of};
 
 use super::Talk;
 
@@ -86,7 +86,7 @@ impl Home {
         // It may end without reading all of it.
         stdin.write_all(input.as_bytes()).ok();
         drop(stdin);
-        child.wait_with_output().expect("ended")
+        output_of(child)
     }
 
     /// Runs the program to its end: what it printed, and how it ended.
