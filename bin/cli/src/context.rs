@@ -10,7 +10,12 @@ use std::{
     time::Duration,
 };
 
-use crate::{config::Config, failure::Failure, keychain::Keychain, output::Format};
+use crate::{
+    config::Config,
+    failure::Failure,
+    keychain::Keychain,
+    output::{self, Format},
+};
 
 /// The process around a command: its variables, its home and what its streams are.
 ///
@@ -234,6 +239,20 @@ impl fmt::Debug for Streams {
 // === impl Context ===
 
 impl Context<'_> {
+    /// Writes a result that a server had a part in, all of it, and flushes. A terminal is shown its
+    /// control characters; a pipe gets the bytes as they are.
+    ///
+    /// # Errors
+    ///
+    /// The stream is closed, which ends the command quietly, or cannot be written.
+    pub(crate) fn print(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.environment.terminals().stdout {
+            self.streams.print(output::visible(bytes).as_bytes())
+        } else {
+            self.streams.print(bytes)
+        }
+    }
+
     /// Whether standard output may carry colour.
     pub(crate) fn colours_stdout(&self) -> bool {
         self.environment.terminals().stdout

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 pub(crate) use self::{
-    escape::{escape, escape_lines},
+    escape::{escape, escape_lines, visible},
     node::{Node, pretty, quoted},
     select::Program,
     table::{Column, Show, table},
@@ -125,12 +125,15 @@ pub(crate) fn report<T: Serialize>(
 ) -> Result<(), Failure> {
     let fields = &context.globals.fields;
     if context.globals.output == Format::Text && view.shows(fields) {
+        if let View::Plain(text) = view {
+            return context.print(text.as_bytes());
+        }
         let text = text_of(view, fields, context.colours_stdout());
         return context.streams.print(text.as_bytes());
     }
     if fields.is_empty() && context.globals.jq.is_none() && context.globals.output == Format::Json {
         let line = json(report) + "\n";
-        return context.streams.print(line.as_bytes());
+        return context.print(line.as_bytes());
     }
     let node = Node::read(json(report).as_bytes()).unwrap_or(Node::null());
     if context.globals.output == Format::Text {
@@ -158,7 +161,7 @@ pub(crate) fn structured(context: &mut Context<'_>, node: &Node) -> Result<(), F
         (None, Format::Yaml) => yaml_of(node, 4),
         (None, Format::Json | Format::Text) => node.to_json() + "\n",
     };
-    context.streams.print(text.as_bytes())
+    context.print(text.as_bytes())
 }
 
 /// One line of JSON, members in the order they are declared.

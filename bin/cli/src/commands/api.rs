@@ -78,7 +78,7 @@ fn print(
     if let Some(failure) = failure {
         if raw.is_some() && format != Format::Text {
             let text = plain(format, &answer.body);
-            context.streams.print(&text)?;
+            context.print(&text)?;
         }
         return Err(failure);
     }
@@ -97,7 +97,7 @@ fn print(
         }
         _ => {
             let text = plain(format, &answer.body);
-            context.streams.print(&text)
+            context.print(&text)
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Writes foreign text so that it stays where it was put: one record is one line.
 
+use std::fmt::Write as _;
+
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// Escapes a cell: what cannot be seen, or could move the cursor, is spelled out.
@@ -27,6 +29,37 @@ pub(crate) fn escape_lines(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// Spells out what moves the cursor of a terminal or turns its text around: control characters,
+/// bidirectional controls, and bytes that are no text. Line ends and tabs stay.
+///
+/// The form is that of JSON, so that JSON stays JSON.
+pub(crate) fn visible(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        let mut characters = chunk.valid().chars().peekable();
+        while let Some(character) = characters.next() {
+            let is_line_end = character == '\r' && characters.peek() == Some(&'\n');
+            let stays = is_line_end || matches!(character, '\n' | '\t');
+            if !stays && (character.is_control() || is_bidi_control(character)) {
+                let _ = write!(shown, "\\u{:04x}", u32::from(character));
+            } else {
+                shown.push(character);
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
+fn is_bidi_control(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 fn push(escaped: &mut String, character: char) {
@@ -96,7 +129,36 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_terminal_is_shown_the_controls_of_raw_text() {
+        for (bytes, shown) in [
+            (&b"one\n\ttwo\r\nthree"[..], "one\n\ttwo\r\nthree"),
+            (b"\x1b[2J\x07\x7f\r", "\\u001b[2J\\u0007\\u007f\\u000d"),
+            ("\u{9b}2J \u{85}".as_bytes(), "\\u009b2J \\u0085"),
+            (
+                "a\u{202e}b\u{2069}\u{61c}".as_bytes(),
+                "a\\u202eb\\u2069\\u061c",
+            ),
+            ("Zoë 東京 👍\u{200d}".as_bytes(), "Zoë 東京 👍\u{200d}"),
+            (b"a\x9b\xff", "a\\x9b\\xff"),
+        ] {
+            assert_eq!(visible(bytes), shown, "{bytes:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn no_bytes_reach_a_terminal_as_controls(bytes in any::<Vec<u8>>()) {
+            let shown = visible(&bytes);
+            let shown = shown.replace("\r\n", "\n");
+            prop_assert!(
+                shown.chars().all(|it| matches!(it, '\n' | '\t')
+                    || !it.is_control() && !is_bidi_control(it)),
+                "{:?}",
+                shown
+            );
+        }
+
         #[test]
         fn no_text_leaves_its_line(text in any::<String>()) {
             let escaped = escape(&text);

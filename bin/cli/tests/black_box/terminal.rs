@@ -155,3 +155,32 @@ fn a_server_cannot_draw_on_the_terminal() {
         assert!(!seen.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{seen:?}");
     }
 }
+
+#[test]
+fn no_format_of_a_result_lets_a_server_draw_on_the_terminal_and_a_pipe_gets_it_raw() {
+    let name = "a\u{1b}[2J\u{9b}2J\u{202e}\u{7f}z";
+    let server = Server::platform(move |_| {
+        let name = name.replace('\u{1b}', "\\u001b");
+        Reply::json(200, &format!("[{{\"id\":\"{ID}\",\"name\":\"{name}\"}}]"))
+    });
+    let user = User::of(&server);
+    for command in [
+        "tenant list",
+        "tenant list -o json",
+        "tenant list -o yaml",
+        "tenant list --jq .[0].name",
+        "api GET /x",
+        "api GET /x -o json",
+        "api GET /x --fields name",
+    ] {
+        let line = format!("{PROGRAM} platform {command}");
+        let Some(seen) = in_a_terminal(&user, &line, &[]) else {
+            return;
+        };
+        assert!(seen.contains('z'), "{command}: {seen:?}");
+        let tricks = ['\u{1b}', '\u{9b}', '\u{202e}', '\u{7f}'];
+        assert!(!seen.contains(tricks), "{command}: {seen:?}");
+    }
+    let piped = user.platform(&["tenant", "list", "--jq", ".[0].name"]);
+    assert_eq!(piped.stdout, format!("{name}\n"));
+}
