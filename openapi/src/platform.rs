@@ -165,7 +165,7 @@ mod tests {
         for (name, required, optional) in [
             (
                 "ApiClient",
-                "auth0_id created_at description id name updated_at",
+                "auth0_id created_at description id name role updated_at",
                 "",
             ),
             (

@@ -47,6 +47,7 @@ mod number;
 mod oauth;
 mod record;
 mod reply;
+mod role;
 mod store;
 mod tenants;
 #[cfg(test)]
@@ -71,6 +72,7 @@ pub use self::{
     oauth::Attempts,
     record::{ApiClient, Invite, Membership, Tenant, User},
     reply::Coded,
+    role::Role,
     store::{
         ClientChange, ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits,
         Owner, Revocation, Store, TenantDraft, UserChange,

@@ -112,6 +112,7 @@ async fn find_or_make(store: &Store, folder: &Path) -> anyhow::Result<(String, S
     let draft = ClientDraft {
         name: "demo".to_owned(),
         description: "Made by the demo".to_owned(),
+        role: None,
     };
     let made = store.create_client(tenant.id, draft).await?;
     let (id, secret) = (made.client.auth0_id, made.secret);

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use ziggurat_services::{
     accounts::WallClock,
-    platform::{ClientDraft, Id, InviteDraft, Owner, Store, TenantDraft, Tokens},
+    platform::{ClientDraft, Id, InviteDraft, Owner, Role, Store, TenantDraft, Tokens},
     program::{duration, file},
 };
 
@@ -111,6 +111,7 @@ async fn init(
     let draft = ClientDraft {
         name: text("client-name", "admin"),
         description: "Made by init".to_owned(),
+        role: Some(Role::Admin),
     };
     let made = store.create_client(tenant.id, draft).await?;
     let server = &configuration.server;
@@ -156,6 +157,7 @@ async fn create_client(tenant: Id, flags: &Flags, store: &Store) -> anyhow::Resu
     let draft = ClientDraft {
         name: flags.owned("name").unwrap_or_default(),
         description: flags.owned("description").unwrap_or_default(),
+        role: flags.text("role").map(str::parse).transpose()?,
     };
     let made = store.create_client(tenant, draft).await?;
     let mut client = json!(made.client);

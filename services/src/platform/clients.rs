@@ -12,8 +12,8 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::{
-    ApiClient, ClientChange, ClientDraft, CreatedClient, Store,
-    input::{Caller, Members, Target},
+    ApiClient, ClientChange, ClientDraft, CreatedClient, Principal, Role, Store,
+    input::{Admitted, Caller, Manager, Members, Target},
     oauth::NO_STORE,
     reply::{Refused, no_method},
 };
@@ -36,6 +36,9 @@ struct NewClient {
     /// What people are to call it.
     #[schema(min_length = 1, max_length = 255)]
     name: String,
+    /// Its rights; `reader` if that is not said.
+    #[schema(nullable = false)]
+    role: Option<Role>,
 }
 
 /// What is to be changed about a client. What is not there stays.
@@ -48,6 +51,9 @@ struct ChangedClient {
     /// What people are to call it.
     #[schema(min_length = 1, max_length = 255, nullable = false)]
     name: Option<String>,
+    /// Its rights.
+    #[schema(nullable = false)]
+    role: Option<Role>,
 }
 
 /// A client that was made, with its secret.
@@ -93,16 +99,18 @@ async fn list(
     responses(
         (status = 200, description = "It, with its secret", body = CreatedApiClient),
         (status = 400, description = "A member is missing or no good, or there are too many"),
+        (status = 403, description = "The caller has the role reader"),
     ),
 )]
 async fn create(
     State(store): State<Store>,
-    Caller(caller): Caller,
+    Manager(caller): Manager,
     mut members: Members,
 ) -> Result<Response, Refused> {
     let draft = ClientDraft {
         name: members.required("name")?,
         description: members.required("description")?,
+        role: role(&mut members)?,
     };
     let created = store.create_client(caller.tenant(), draft).await?;
     Ok((NO_STORE, Json(CreatedApiClient::from(created))).into_response())
@@ -131,18 +139,20 @@ async fn show(
     responses(
         (status = 200, description = "It, as it is now", body = ApiClient),
         (status = 400, description = "A member is no good"),
+        (status = 403, description = "The caller has the role reader"),
         (status = 404, description = "The tenant has no such client"),
     ),
 )]
 async fn change(
     State(store): State<Store>,
-    Caller(caller): Caller,
+    Manager(caller): Manager,
     Target(id): Target,
     mut members: Members,
 ) -> Result<Json<ApiClient>, Refused> {
     let change = ClientChange {
         name: members.text("name")?,
         description: members.text("description")?,
+        role: role(&mut members)?,
     };
     Ok(Json(
         store.change_client(caller.tenant(), id, change).await?,
@@ -152,21 +162,32 @@ async fn change(
 /// Delete a client
 ///
 /// Its secret and its tokens are good no more, here at once, and within a minute at servers that
-/// trust this one.
+/// trust this one. Every client may delete itself.
 #[utoipa::path(delete, path = "/clients/{id}", tag = "clients", operation_id = "deleteClient",
     params(("id" = String, Path, description = "The name of the record", format = "uuid")),
     responses(
         (status = 204, description = "It is gone"),
+        (status = 403, description = "The caller has the role reader, and is another"),
         (status = 404, description = "The tenant has no such client"),
     ),
 )]
 async fn delete(
     State(store): State<Store>,
-    Caller(caller): Caller,
+    caller: Admitted,
     Target(id): Target,
 ) -> Result<StatusCode, Refused> {
+    let caller = match caller.principal {
+        itself @ Principal::Client { client, .. } if client == id => itself,
+        _ => caller.manager()?,
+    };
     store.delete_client(caller.tenant(), id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The role in a body, if there is one.
+fn role(members: &mut Members) -> Result<Option<Role>, Refused> {
+    let role = members.text("role")?.map(|role| role.parse());
+    Ok(role.transpose()?)
 }
 
 impl From<CreatedClient> for CreatedApiClient {

@@ -44,7 +44,7 @@ pub(super) struct Stage {
 }
 
 /// The database of a fixture, as a server knows it.
-fn state(fixture: &Fixture) -> (StateDatabase, JoinSet<()>) {
+pub(super) fn state(fixture: &Fixture) -> (StateDatabase, JoinSet<()>) {
     let mut settings = fixture.settings.clone();
     settings.allow_writes = true;
     let (pools, reaper) = Pools::new();
@@ -107,6 +107,7 @@ impl Stage {
         let draft = ClientDraft {
             name: "first".to_owned(),
             description: "The first".to_owned(),
+            role: None,
         };
         let made = store.create_client(tenant.id, draft).await.expect("made");
         let secret = made.secret.expose_secret().to_owned();

@@ -5,7 +5,7 @@ use std::error::Error;
 use tracing::error;
 use ziggurat_layers::bearer::{BearerLayer, Denied, Verify};
 
-use super::{Principal, Store, Tokens, reply::Coded};
+use super::{Principal, Role, Store, Tokens, input::Admitted, reply::Coded};
 
 /// Refuses requests without a token of ours, and those of clients and members who are gone.
 ///
@@ -14,7 +14,7 @@ pub(super) fn layer(
     store: Store,
     tokens: Tokens,
 ) -> BearerLayer<
-    impl Verify<Identity = Principal, Future: Send + 'static> + Clone + Send + Sync + 'static,
+    impl Verify<Identity = Admitted, Future: Send + 'static> + Clone + Send + Sync + 'static,
     Coded,
 > {
     let verify = move |token: &str| {
@@ -22,13 +22,16 @@ pub(super) fn layer(
         let store = store.clone();
         async move {
             let principal = principal.ok_or(Denied::Invalid)?;
-            let is_there = match principal {
-                Principal::Client { tenant, client } => store.has_client(tenant, client).await,
-                Principal::User { tenant, user } => store.has_member(tenant, user).await,
+            let role = match principal {
+                Principal::Client { tenant, client } => store.client_role(tenant, client).await,
+                Principal::User { tenant, user } => {
+                    let is_member = store.has_member(tenant, user).await;
+                    is_member.map(|is_member| is_member.then_some(Role::Admin))
+                }
             };
-            match is_there {
-                Ok(true) => Ok(principal),
-                Ok(false) => Err(Denied::Invalid),
+            match role {
+                Ok(Some(role)) => Ok(Admitted { principal, role }),
+                Ok(None) => Err(Denied::Invalid),
                 Err(trouble) => {
                     let error: &dyn Error = &trouble;
                     error!(error, "a token could not be checked");

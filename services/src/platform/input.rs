@@ -1,5 +1,7 @@
 //! What requests bring along.
 
+mod unique;
+
 use axum::{
     body::to_bytes,
     extract::{FromRequest, FromRequestParts, Path, Request},
@@ -8,9 +10,10 @@ use http::{HeaderMap, StatusCode, header, request::Parts};
 use serde_json::{Map, Value};
 use ziggurat_layers::reject::Rejection;
 
-use super::{Id, Principal, reply::Refused};
+use self::unique::Fault;
+use super::{Id, Principal, Role, reply::Refused};
 use crate::{
-    platform::reply::{invalid, unauthorized},
+    platform::reply::{forbidden, invalid, unauthorized},
     rest::Refusal,
 };
 
@@ -24,8 +27,18 @@ pub(super) enum Kind {
 /// The record a request is about, by the id in its path.
 pub(super) struct Target(pub(super) Id);
 
+/// The caller, and what it may do; noted by the check of tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admitted {
+    pub(super) principal: Principal,
+    pub(super) role: Role,
+}
+
 /// Whoever asks, for a tenant.
 pub(super) struct Caller(pub(super) Principal);
+
+/// A caller that may manage what the tenant has. Others are refused before their body is read.
+pub(super) struct Manager(pub(super) Principal);
 
 /// A person who asks.
 pub(super) struct Person {
@@ -47,15 +60,50 @@ impl<S: Send + Sync> FromRequestParts<S> for Target {
     }
 }
 
+// === impl Admitted ===
+
+impl<S: Sync> FromRequestParts<S> for Admitted {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        let admitted = parts.extensions.get::<Self>();
+        admitted
+            .copied()
+            .ok_or_else(|| unauthorized("missing access token"))
+    }
+}
+
+impl Admitted {
+    /// The caller, if it may manage what the tenant has.
+    pub(super) fn manager(self) -> Result<Principal, Refused> {
+        match self.role {
+            Role::Admin => Ok(self.principal),
+            Role::Reader => Err(forbidden(
+                "a client with the role reader may only read; this needs the role admin",
+            )),
+        }
+    }
+}
+
 // === impl Caller ===
 
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
-        let principal = parts.extensions.get::<Principal>();
-        let principal = principal.copied().map(Self);
-        principal.ok_or_else(|| unauthorized("missing access token"))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let admitted = Admitted::from_request_parts(parts, state).await?;
+        Ok(Self(admitted.principal))
+    }
+}
+
+// === impl Manager ===
+
+impl<S: Sync> FromRequestParts<S> for Manager {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let admitted = Admitted::from_request_parts(parts, state).await?;
+        admitted.manager().map(Self)
     }
 }
 
@@ -87,9 +135,12 @@ impl<S: Sync> FromRequest<S> for Members {
 
 impl Members {
     pub(super) fn parse(body: &[u8]) -> Result<Self, Refused> {
-        match serde_json::from_slice(body) {
+        match unique::value(body) {
             Ok(Value::Object(members)) => Ok(Self(members)),
-            _ => Err(invalid("the body must be a JSON object")),
+            Err(Fault::Twice(name)) => {
+                Err(invalid(format!("the body has the member {name:?} twice")))
+            }
+            Ok(_) | Err(Fault::NotJson) => Err(invalid("the body must be a JSON object")),
         }
     }
 

@@ -13,7 +13,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::{
     CreatedInvite, Invite, InviteDraft, Principal, Store,
-    input::{Caller, Members, Target},
+    input::{Caller, Manager, Members, Target},
     oauth::NO_STORE,
     reply::{Refused, invalid, no_method},
 };
@@ -119,12 +119,13 @@ async fn show(
     params(("id" = String, Path, description = "The name of the record", format = "uuid")),
     responses(
         (status = 204, description = "It is gone"),
+        (status = 403, description = "The caller has the role reader"),
         (status = 404, description = "The tenant has no such invite, or it has expired"),
     ),
 )]
 async fn delete(
     State(store): State<Store>,
-    Caller(caller): Caller,
+    Manager(caller): Manager,
     Target(id): Target,
 ) -> Result<StatusCode, Refused> {
     store.delete_invite(caller.tenant(), id).await?;

@@ -10,7 +10,7 @@ use utoipa::OpenApi;
 
 use super::{
     Membership, Store,
-    input::{Caller, Target},
+    input::{Caller, Manager, Target},
     reply::{Refused, no_method},
 };
 
@@ -51,12 +51,13 @@ async fn list(
     responses(
         (status = 204, description = "Whoever it was is a member no more"),
         (status = 400, description = "It is the owner, who cannot be removed"),
+        (status = 403, description = "The caller has the role reader"),
         (status = 404, description = "The tenant has no such member"),
     ),
 )]
 async fn delete(
     State(store): State<Store>,
-    Caller(caller): Caller,
+    Manager(caller): Manager,
     Target(id): Target,
 ) -> Result<StatusCode, Refused> {
     store.delete_membership(caller.tenant(), id).await?;

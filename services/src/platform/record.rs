@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Id, Moment};
+use super::{Id, Moment, Role};
 
 /// A program that may use the interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -22,6 +22,8 @@ pub struct ApiClient {
     pub id: Id,
     /// What people call it.
     pub name: String,
+    /// Its rights.
+    pub role: Role,
     /// When one of its members was last changed.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Moment,

@@ -79,6 +79,11 @@ pub(super) fn unauthorized(message: &'static str) -> Refused {
     Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
 }
 
+/// 403: the caller is known, and may not do this.
+pub(super) fn forbidden(message: &'static str) -> Refused {
+    Refusal::new(StatusCode::FORBIDDEN, "forbidden", message)
+}
+
 impl From<Trouble> for Refused {
     fn from(trouble: Trouble) -> Self {
         let status = match &trouble {

@@ -35,6 +35,12 @@ pub use self::{
     users::UserChange,
 };
 
+/// The first tables.
+const ACCOUNTS: &str = include_str!("store/0001_accounts.sql");
+
+/// Roles of clients.
+const ROLES: &str = include_str!("store/0002_roles.sql");
+
 /// The name of the file.
 const FILE: &str = "platform.db";
 
@@ -98,8 +104,7 @@ impl Store {
             // Each commit is on disk before it is acknowledged.
             .synchronous(SqliteSynchronous::Full);
         let mut connection = writing.connect().await?;
-        let tables = include_str!("store/0001_accounts.sql");
-        migrations(tables)
+        migrations([ACCOUNTS, ROLES])
             .run_direct(None, &mut connection, false)
             .await?;
         sqlx::Connection::close(connection).await?;
@@ -160,21 +165,28 @@ impl Store {
     }
 }
 
-fn migrations(tables: &'static str) -> Migrator {
-    Migrator::with_migrations(vec![Migration::new(
-        1,
-        "accounts".into(),
-        MigrationType::Simple,
-        tables.into_sql_str(),
-        false,
-    )])
+fn migrations([accounts, roles]: [&'static str; 2]) -> Migrator {
+    let migration = |version, name: &'static str, sql: &'static str| {
+        let kind = MigrationType::Simple;
+        Migration::new(version, name.into(), kind, sql.into_sql_str(), false)
+    };
+    Migrator::with_migrations(vec![
+        migration(1, "accounts", accounts),
+        migration(2, "roles", roles),
+    ])
 }
 
 fn shared_migrations() -> Migrator {
-    let mut migrator = migrations(concat!(
-        "SET LOCAL search_path TO ziggurat, pg_catalog;\n",
-        include_str!("store/0001_accounts.sql")
-    ));
+    let mut migrator = migrations([
+        concat!(
+            "SET LOCAL search_path TO ziggurat, pg_catalog;\n",
+            include_str!("store/0001_accounts.sql")
+        ),
+        concat!(
+            "SET LOCAL search_path TO ziggurat, pg_catalog;\n",
+            include_str!("store/0002_roles.sql")
+        ),
+    ]);
     // Servers of another kind may keep what they share in the same schema.
     migrator.dangerous_set_table_name("ziggurat.platform_migrations");
     migrator

@@ -5,7 +5,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::{
     Id, Store, Tenant, Trouble,
-    input::{Caller, Members, Target},
+    input::{Caller, Manager, Members, Target},
     reply::{Refused, no_method},
 };
 
@@ -71,12 +71,13 @@ async fn show(
     responses(
         (status = 200, description = "It, as it is now", body = Tenant),
         (status = 400, description = "The name is no good"),
+        (status = 403, description = "The caller has the role reader"),
         (status = 404, description = "It is not the one the caller acts for"),
     ),
 )]
 async fn change(
     State(store): State<Store>,
-    Caller(caller): Caller,
+    Manager(caller): Manager,
     Target(id): Target,
     mut members: Members,
 ) -> Result<Json<Tenant>, Refused> {

@@ -3,4 +3,5 @@
 mod clients;
 mod exchange;
 mod members;
+mod roles;
 mod trust;

@@ -180,6 +180,7 @@ pub(super) const COMMANDS: &[Command] = &[
             TENANT,
             flag("name", "NAME", "what to call it"),
             flag("description", "TEXT", "what it is for"),
+            flag("role", "ROLE", "admin or reader (reader)"),
             OUT,
         ],
         needs: &["name"],

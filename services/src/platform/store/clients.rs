@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     accounts::secret,
-    platform::{ApiClient, Id, Moment, Trouble, id::credential_id, words},
+    platform::{ApiClient, Id, Moment, Role, Trouble, id::credential_id, words},
     store::StoreError,
 };
 
@@ -20,6 +20,9 @@ pub struct ClientDraft {
     pub name: String,
     /// What it is for.
     pub description: String,
+    /// Its rights. Without a role the first client of a tenant is an admin, and the others are
+    /// readers.
+    pub role: Option<Role>,
 }
 
 /// What somebody wants changed about a client.
@@ -29,6 +32,8 @@ pub struct ClientChange {
     pub name: Option<String>,
     /// Another description.
     pub description: Option<String>,
+    /// Another role.
+    pub role: Option<Role>,
 }
 
 /// A client that was made.
@@ -62,7 +67,7 @@ impl Store {
         let mut session = self.engine.read().await?;
         let rows = session
             .rows(
-                "SELECT credential_id, created_at, description, id, name, updated_at \
+                "SELECT credential_id, created_at, description, id, name, role, updated_at \
                  FROM platform_clients WHERE tenant_id = $1 ORDER BY created_at, id",
                 &[Value::Text(&tenant.to_string())],
             )
@@ -93,12 +98,13 @@ impl Store {
         draft: ClientDraft,
     ) -> Result<CreatedClient, Trouble> {
         let now = self.now();
-        let client = ApiClient {
+        let mut client = ApiClient {
             auth0_id: credential_id()?,
             created_at: now,
             description: words::description(&draft.description)?,
             id: Id::random()?,
             name: words::name("name", &draft.name)?,
+            role: draft.role.unwrap_or_default(),
             updated_at: now,
         };
         let secret = secret::new_token()?;
@@ -116,6 +122,9 @@ impl Store {
             session.commit().await?;
             let message = "plan does not allow creating clients".to_owned();
             return Err(Trouble::Invalid(message));
+        }
+        if draft.role.is_none() && is_without_clients(&mut session, &owner).await? {
+            client.role = Role::Admin;
         }
         insert(&mut session, &owner, &client, &secret).await?;
         session.commit().await?;
@@ -136,20 +145,22 @@ impl Store {
         let name = name.transpose()?;
         let description = change.description.map(|text| words::description(&text));
         let description = description.transpose()?;
+        let role = change.role.map(|role| role.to_string());
         let mut session = self.engine.write().await?;
         // Only a value that is another one makes the record a newer one.
         session
             .rows(
                 "UPDATE platform_clients SET name = COALESCE($3, name), \
-                 description = COALESCE($4, description), updated_at = $5 \
-                 WHERE tenant_id = $1 AND id = $2 \
-                 AND (name <> COALESCE($3, name) OR description <> COALESCE($4, description)) \
-                 RETURNING id",
+                 description = COALESCE($4, description), role = COALESCE($5, role), \
+                 updated_at = $6 WHERE tenant_id = $1 AND id = $2 \
+                 AND (name <> COALESCE($3, name) OR description <> COALESCE($4, description) \
+                 OR role <> COALESCE($5, role)) RETURNING id",
                 &[
                     Value::Text(&tenant.to_string()),
                     Value::Text(&id.to_string()),
                     Value::Optional(name.as_deref()),
                     Value::Optional(description.as_deref()),
+                    Value::Optional(role.as_deref()),
                     Value::Number(self.now().seconds()),
                 ],
             )
@@ -229,15 +240,15 @@ impl Store {
         Ok(Some(credential))
     }
 
-    /// Whether a client is still there.
+    /// The role of a client; nothing if the client is not there any more.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn has_client(&self, tenant: Id, client: Id) -> Result<bool, Trouble> {
+    pub async fn client_role(&self, tenant: Id, client: Id) -> Result<Option<Role>, Trouble> {
         let mut session = self.engine.read().await?;
-        let count = session
-            .number(
-                "SELECT count(*) FROM platform_clients WHERE tenant_id = $1 AND id = $2",
+        let row = session
+            .row(
+                "SELECT role FROM platform_clients WHERE tenant_id = $1 AND id = $2",
                 &[
                     Value::Text(&tenant.to_string()),
                     Value::Text(&client.to_string()),
@@ -245,7 +256,8 @@ impl Store {
             )
             .await?;
         session.commit().await?;
-        Ok(count > 0)
+        let role = row.as_ref().map(|row| role(row, 0));
+        Ok(role.transpose()?)
     }
 
     /// Writes down until when a client has tokens, and says whether it is there. A little more
@@ -277,8 +289,8 @@ pub(super) async fn insert(
     session
         .rows(
             "INSERT INTO platform_clients (id, tenant_id, name, description, credential_id, \
-             secret_hash, tokens_until, created_at, updated_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7)",
+             secret_hash, tokens_until, created_at, updated_at, role) \
+             VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, $8)",
             &[
                 Value::Text(&client.id.to_string()),
                 Value::Text(tenant),
@@ -287,6 +299,7 @@ pub(super) async fn insert(
                 Value::Text(&client.auth0_id),
                 Value::Text(&digest(secret.expose_secret())),
                 Value::Number(client.created_at.seconds()),
+                Value::Text(&client.role.to_string()),
             ],
         )
         .await?;
@@ -296,7 +309,7 @@ pub(super) async fn insert(
 async fn find(session: &mut Session, tenant: Id, id: Id) -> Result<Option<ApiClient>, StoreError> {
     let row = session
         .row(
-            "SELECT credential_id, created_at, description, id, name, updated_at \
+            "SELECT credential_id, created_at, description, id, name, role, updated_at \
              FROM platform_clients WHERE tenant_id = $1 AND id = $2",
             &[
                 Value::Text(&tenant.to_string()),
@@ -314,6 +327,23 @@ fn client(row: &Row) -> Result<ApiClient, StoreError> {
         description: row.get(2)?,
         id: row.id(3)?,
         name: row.get(4)?,
-        updated_at: row.moment(5)?,
+        role: role(row, 5)?,
+        updated_at: row.moment(6)?,
     })
+}
+
+fn role(row: &Row, at: usize) -> Result<Role, StoreError> {
+    let text: String = row.get(at)?;
+    text.parse()
+        .map_err(|trouble: Trouble| sqlx::Error::Decode(trouble.into()).into())
+}
+
+async fn is_without_clients(session: &mut Session, tenant: &str) -> Result<bool, StoreError> {
+    let count = session
+        .number(
+            "SELECT count(*) FROM platform_clients WHERE tenant_id = $1",
+            &[Value::Text(tenant)],
+        )
+        .await?;
+    Ok(count == 0)
 }

@@ -1,0 +1,102 @@
+//! JSON whose objects name each member once.
+//!
+//! Of a member that is there twice one program takes the first and another the last, so a check of
+//! one says nothing about what the other does.
+
+use std::{cell::RefCell, fmt};
+
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Value};
+
+/// The longest name of a member that an error quotes, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// Why a document is not taken.
+#[derive(Debug)]
+pub(super) enum Fault {
+    NotJson,
+    /// The name of a member that an object has twice.
+    Twice(String),
+}
+
+/// Reads a document, and refuses members that are there twice, at any depth.
+pub(super) fn value(document: &[u8]) -> Result<Value, Fault> {
+    let twice = RefCell::new(None);
+    let mut json = serde_json::Deserializer::from_slice(document);
+    let read = Unique(&twice).deserialize(&mut json);
+    let read = read.and_then(|value| json.end().map(|()| value));
+    match (twice.into_inner(), read) {
+        (Some(name), _) => Err(Fault::Twice(name)),
+        (None, Ok(value)) => Ok(value),
+        (None, Err(_)) => Err(Fault::NotJson),
+    }
+}
+
+/// Builds a value, and notes the first member that is there twice.
+#[derive(Clone, Copy)]
+struct Unique<'a>(&'a RefCell<Option<String>>);
+
+impl<'de> DeserializeSeed<'de> for Unique<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unique<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            all.push(item);
+        }
+        Ok(all.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if all.contains_key(&name) {
+                let name = name.chars().take(LONGEST_NAME).collect();
+                self.0.replace(Some(name));
+                return Err(A::Error::custom("a member is there twice"));
+            }
+            let value = members.next_value_seed(self)?;
+            all.insert(name, value);
+        }
+        Ok(all.into())
+    }
+}

@@ -1,0 +1,41 @@
+//! The rights of clients.
+
+use std::{fmt, str::FromStr};
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Trouble;
+
+/// The rights of a client in its tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Role {
+    /// It reads, and manages clients, invites, members and the tenant.
+    Admin,
+    /// It reads.
+    #[default]
+    Reader,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Admin => "admin",
+            Self::Reader => "reader",
+        })
+    }
+}
+
+impl FromStr for Role {
+    type Err = Trouble;
+
+    fn from_str(text: &str) -> Result<Self, Trouble> {
+        match text {
+            "admin" => Ok(Self::Admin),
+            "reader" => Ok(Self::Reader),
+            _ => Err(Trouble::Invalid("role must be admin or reader".to_owned())),
+        }
+    }
+}
