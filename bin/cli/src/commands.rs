@@ -44,8 +44,6 @@ pub(crate) fn run(
         }
         Action::CompletionUninstall => completion::uninstall(context, matches),
         Action::Help => help_of(context, &matches.arguments),
-        Action::InviteAccept => invite::accept(context, matches.argument(0)),
-        Action::InviteCreate => invite::create(context),
         Action::Llms => reference::llms(context, &matches.arguments),
         Action::Man => reference::man(context, matches),
         Action::ProfileDelete => profile::delete(context, matches),
@@ -63,6 +61,8 @@ pub(crate) fn run(
         Action::ClientGet => wait_for(record::get(context, &CLIENT, matches)),
         Action::ClientList => wait_for(record::list(context, &CLIENT)),
         Action::ClientUpdate => wait_for(client::update(context, matches)),
+        Action::InviteAccept => wait_for(invite::accept(context, matches)),
+        Action::InviteCreate => wait_for(invite::create(context, matches)),
         Action::InviteDelete => wait_for(record::delete(context, &INVITE, matches)),
         Action::InviteGet => wait_for(record::get(context, &INVITE, matches)),
         Action::InviteList => wait_for(record::list(context, &INVITE)),

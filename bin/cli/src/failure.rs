@@ -16,6 +16,8 @@ pub(crate) struct Failure(Box<Parts>);
 #[derive(Clone, Debug)]
 struct Parts {
     message: String,
+    /// A further line for people: what to do about it.
+    hint: Option<String>,
     code: Code,
     exit: u8,
     status: Option<u16>,
@@ -88,6 +90,7 @@ impl Failure {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             message: message.into(),
+            hint: None,
             code,
             exit: code.exit(),
             status: None,
@@ -145,6 +148,12 @@ impl Failure {
     /// The configuration file cannot be used: exit 1.
     pub(crate) fn config(message: impl Into<String>) -> Self {
         Self::new(Code::Config, message)
+    }
+
+    /// Adds a line that says what to do about it. Only people are shown it: scripts read the message.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
     }
 
     /// The person did not confirm: exit 2.
@@ -221,11 +230,23 @@ impl Failure {
             return String::new();
         }
         match format {
-            Format::Text if to_terminal => {
-                format!("Error: {}\n", output::escape_lines(&self.0.message))
+            Format::Text => {
+                let mut text = format!("Error: {}\n", self.0.message);
+                if let Some(hint) = &self.0.hint {
+                    text.push_str(hint);
+                    text.push('\n');
+                }
+                if to_terminal {
+                    output::escape_lines(&text)
+                } else {
+                    text
+                }
             }
-            Format::Text => format!("Error: {}\n", self.0.message),
+            Format::Json if to_terminal => {
+                output::visible(output::json(&self.envelope()).as_bytes()) + "\n"
+            }
             Format::Json => output::json(&self.envelope()) + "\n",
+            // What cannot be seen is spelled out in YAML anyway.
             Format::Yaml => output::yaml(&self.envelope()),
         }
     }

@@ -12,6 +12,22 @@ pub(crate) fn parse(kind: &str, typed: &str) -> Result<String, Failure> {
         .map_err(|reason| Failure::usage(format!("invalid {kind} {}: {reason}", quoted(typed))))
 }
 
+/// Tells a text that is written like an id, rightly or wrongly, from a name.
+pub(crate) fn is_like(typed: &str) -> bool {
+    let is_hyphenated = |text: &str| {
+        let hyphens = text.bytes().enumerate().filter(|(_, byte)| *byte == b'-');
+        text.len() == 36 && hyphens.map(|(at, _)| at).eq([8, 13, 18, 23])
+    };
+    let bare = typed
+        .strip_prefix('{')
+        .and_then(|text| text.strip_suffix('}'));
+    let prefix = typed.get(.."urn:".len()).unwrap_or_default();
+    typed.is_empty()
+        || canonical(typed).is_ok()
+        || is_hyphenated(bare.unwrap_or(typed))
+        || prefix.eq_ignore_ascii_case("urn:")
+}
+
 fn canonical(typed: &str) -> Result<String, String> {
     let invalid = || "invalid UUID format".to_owned();
     let bytes = typed.as_bytes();
@@ -121,10 +137,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_name_is_not_written_like_an_id_and_a_mistyped_id_is() {
+        for id in [
+            "",
+            "b0c1d2e3f4a56789bcde890123456789",
+            "b0c1d2e3-f4a5-6789-bcde-89012345678g",
+            "{b0c1d2e3-f4a5-6789-bcde-89012345678g}",
+            "urn:user:b0c1d2e3",
+        ] {
+            assert!(is_like(id), "{id}");
+        }
+        for name in [
+            "ci",
+            "cafe",
+            "build-and-deploy-of-the-main-branch",
+            "Bäcker 🥐 in der Altstadt",
+        ] {
+            assert!(!is_like(name), "{name}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_is_a_panic(text in any::<String>()) {
             let _ = parse("client ID", &text);
+            let _ = is_like(&text);
         }
 
         #[test]

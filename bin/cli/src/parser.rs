@@ -10,6 +10,7 @@ use std::slice;
 use crate::{
     duration,
     failure::Failure,
+    help,
     output::quoted,
     tree::{self, Command, Flag, Kind, PROGRAM, ROOT},
 };
@@ -75,7 +76,8 @@ pub(crate) fn parse(words: &[String]) -> Result<Matches, Failure> {
         arguments,
         flags: Vec::new(),
     };
-    matches.flags = flags(words, &matches)?;
+    matches.flags = flags(words, &matches)
+        .map_err(|failure| failure.with_hint(format!("See '{} --help'.", matches.full_name())))?;
     Ok(matches)
 }
 
@@ -96,7 +98,8 @@ pub(crate) fn count(matches: &Matches) -> Result<(), Failure> {
         Some(most) => format!("accepts between {fewest} and {most} arg(s)"),
         None => format!("requires at least {fewest} arg(s)"),
     };
-    Err(Failure::usage(format!("{accepted}, received {received}")))
+    let failure = Failure::usage(format!("{accepted}, received {received}"));
+    Err(failure.with_hint(usage(matches)))
 }
 
 /// Looks for flags that have to be given.
@@ -116,10 +119,14 @@ pub(crate) fn require(matches: &Matches) -> Result<(), Failure> {
         return Ok(());
     }
     missing.sort();
-    Err(Failure::usage(format!(
-        "required flag(s) {} not set",
-        missing.join(", ")
-    )))
+    let failure = Failure::usage(format!("required flag(s) {} not set", missing.join(", ")));
+    Err(failure.with_hint(usage(matches)))
+}
+
+/// One line on how a command is called.
+fn usage(matches: &Matches) -> String {
+    let line = help::usage(&matches.path, matches.command);
+    format!("Usage: {line} (see --help)")
 }
 
 /// The command of these words, for help.

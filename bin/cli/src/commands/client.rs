@@ -27,13 +27,16 @@ pub(crate) static CLIENT: Kind = Kind {
     question: "Delete API client {}? Any application using its credentials will stop being able \
                to authenticate.",
     asks_as_typed: true,
+    has_names: true,
 };
 
 /// Creates a client. Its secret exists in this answer and nowhere else.
 pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
     let name = not_empty(matches, "name")?.unwrap_or_default();
     let description = not_empty(matches, "description")?.unwrap_or_default();
-    let body = record::body(&[("description", description), ("name", name)]);
+    let mut members = vec![("description", description), ("name", name)];
+    members.extend(role(matches)?.map(|role| ("role", role)));
+    let body = record::body(&members);
     let action = "create client";
     let path = "/account/v1/clients";
     let sent = record::send(context, action, Method::POST, path, Some(body), &[]).await?;
@@ -62,7 +65,7 @@ pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Resu
     };
     let printed = if context.globals.output == Format::Text {
         context.streams.ask("Client secret: ");
-        context.streams.print(format!("{secret}\n").as_bytes())
+        context.print(format!("{secret}\n").as_bytes())
     } else {
         output::record(context, CLIENT.columns, &created)
     };
@@ -82,22 +85,35 @@ pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Resu
     Ok(())
 }
 
-/// Changes the name, the description or both.
+/// Changes the name, the description, the role, or several of them.
 pub(super) async fn update(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
-    let id = CLIENT.id(matches.argument(0))?;
+    let target = CLIENT.target(matches.argument(0))?;
     let name = matches.value("name");
     let description = matches.value("description");
-    if name.is_none() && description.is_none() {
+    let role = role(matches)?;
+    if name.is_none() && description.is_none() && role.is_none() {
         return Err(Failure::usage(
             "nothing to update — pass --name and/or --description",
         ));
     }
     not_empty(matches, "name")?;
-    let members: Vec<(&str, &str)> = [("description", description), ("name", name)]
+    let members: Vec<(&str, &str)> = [("description", description), ("name", name), ("role", role)]
         .into_iter()
         .filter_map(|(member, value)| Some((member, value?)))
         .collect();
-    record::update(context, &CLIENT, &id, &members).await
+    record::update(context, &CLIENT, target, &members).await
+}
+
+/// The value of `--role`.
+fn role(matches: &Matches) -> Result<Option<&str>, Failure> {
+    match matches.value("role") {
+        None => Ok(None),
+        Some(role @ ("admin" | "reader")) => Ok(Some(role)),
+        Some(other) => Err(Failure::usage(format!(
+            "invalid argument {} for \"--role\" flag: want admin or reader",
+            output::quoted(other)
+        ))),
+    }
 }
 
 /// The value of a flag that may be absent and must not be empty.

@@ -1,11 +1,14 @@
 //! `platform invite`: people who were asked to join.
 
-use super::record::Kind;
+use ::http::Method;
+use serde::Serialize;
+
+use super::record::{self, Kind};
 use crate::{
     context::Context,
     failure::Failure,
-    id,
-    output::{Column, Show, escape},
+    output::{self, Column, Show, escape},
+    parser::Matches,
 };
 
 /// Invites.
@@ -24,31 +27,86 @@ pub(crate) static INVITE: Kind = Kind {
     ],
     question: "Delete invite {}? This cannot be undone.",
     asks_as_typed: false,
+    has_names: false,
 };
 
-/// Says why an invite cannot be created here, and where it can. Nothing is sent.
-pub(super) fn create(context: &Context<'_>) -> Result<(), Failure> {
+/// The body that invites a person.
+#[derive(Serialize)]
+struct Draft<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expiration: Option<i64>,
+}
+
+/// The body that accepts an invite.
+#[derive(Serialize)]
+struct Acceptance<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+}
+
+/// Says why an invite cannot be created here, and where it can. Nothing is sent; a dry run shows
+/// the request of a signed-in person.
+pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    if context.dry_run {
+        let draft = Draft {
+            email: matches.value("email"),
+            expiration: matches.value("expiration").and_then(|it| it.parse().ok()),
+        };
+        return show(context, "create", "/account/v1/invites", &draft).await;
+    }
     let place = match web_url(context) {
         Some(url) => format!("the Team page at {url}"),
         None => "the Team page of the web UI".to_owned(),
     };
     Err(needs_a_person(
         "create",
-        &format!("Invite people on {place}."),
+        &format!(
+            "Invite people on {place}; with ziggurat-platform, its operator runs \
+             'ziggurat-platform invite create -email ADDRESS'."
+        ),
     ))
 }
 
-/// Says why an invite cannot be accepted here, and where it can. Nothing is sent.
-pub(super) fn accept(context: &Context<'_>, typed: &str) -> Result<(), Failure> {
-    id::parse("invite ID", typed)?;
+/// Says why an invite cannot be accepted here, and where it can. Nothing is sent; a dry run shows
+/// the request of a signed-in person.
+pub(super) async fn accept(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
+    let id = INVITE.id(matches.argument(0))?;
+    if context.dry_run {
+        let acceptance = Acceptance {
+            token: matches.value("token"),
+        };
+        let path = format!("/account/v1/invites/{id}/accept");
+        return show(context, "accept", &path, &acceptance).await;
+    }
     let place = match web_url(context) {
         Some(url) => format!("sign in at {url}"),
         None => "sign in to the web UI".to_owned(),
     };
     Err(needs_a_person(
         "accept",
-        &format!("Open the link in the invitation mail, or {place}."),
+        &format!(
+            "Open the link in the invitation mail, or {place}; with ziggurat-platform, its \
+             operator runs 'ziggurat-platform invite accept {id} -token-file FILE'."
+        ),
     ))
+}
+
+/// Reports a request that only a signed-in person can send.
+async fn show(
+    context: &mut Context<'_>,
+    verb: &str,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<(), Failure> {
+    let action = format!("{verb} invite");
+    let body = Some(output::json(body).into_bytes());
+    record::send(context, &action, Method::POST, path, body, &[]).await?;
+    context.streams.note(format_args!(
+        "Note: invite {verb} needs a signed-in user; without --dry-run nothing is sent either."
+    ));
+    Ok(())
 }
 
 fn needs_a_person(verb: &str, advice: &str) -> Failure {

@@ -18,4 +18,5 @@ pub(crate) static MEMBERSHIP: Kind = Kind {
     ],
     question: "Remove team member {}?",
     asks_as_typed: false,
+    has_names: false,
 };

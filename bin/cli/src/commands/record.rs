@@ -15,6 +15,7 @@ use crate::{
     id,
     output::{self, Column, Format, Node, View},
     parser::Matches,
+    tree::PROGRAM,
 };
 
 /// A kind of record.
@@ -33,6 +34,15 @@ pub(crate) struct Kind {
     pub(crate) question: &'static str,
     /// The question shows the id as it was typed.
     pub(crate) asks_as_typed: bool,
+    /// An argument may be the name of a record as well.
+    pub(crate) has_names: bool,
+}
+
+/// The record that an argument means.
+pub(super) enum Target {
+    /// Its id, in the one spelling.
+    Id(String),
+    Name(String),
 }
 
 #[derive(Serialize)]
@@ -46,7 +56,21 @@ struct Deleted<'a> {
 impl Kind {
     /// The id in its one spelling.
     pub(super) fn id(&self, typed: &str) -> Result<String, Failure> {
-        id::parse(&format!("{} ID", self.noun), typed)
+        id::parse(&format!("{} ID", self.noun), typed).map_err(|failure| {
+            failure.with_hint(format!(
+                "An ID has 32 hexadecimal digits in groups of 8-4-4-4-12; see '{PROGRAM} platform \
+                 {} list'.",
+                self.noun
+            ))
+        })
+    }
+
+    /// The record that an argument means. Nothing is looked up yet.
+    pub(super) fn target(&self, typed: &str) -> Result<Target, Failure> {
+        if self.has_names && !id::is_like(typed) {
+            return Ok(Target::Name(typed.to_owned()));
+        }
+        self.id(typed).map(Target::Id)
     }
 
     fn path(&self) -> String {
@@ -60,15 +84,51 @@ impl Kind {
 
 /// Lists the records.
 pub(super) async fn list(context: &mut Context<'_>, kind: &Kind) -> Result<(), Failure> {
-    let action = format!("list {}", kind.plural);
-    let answer = Api::new(context).get(&action, &kind.path()).await?;
-    let records = match decoded(&action, &answer.body)? {
-        None => Vec::new(),
-        Some(Node::Array(records)) => records,
-        Some(_) => return Err(undecodable(&action, "the answer is no list")),
-    };
+    let records = all(&mut Api::new(context), kind).await?;
     let none = format!("No {} found.", kind.titles);
     output::list(context, kind.columns, &none, &records)
+}
+
+/// All records of a kind, as the platform lists them.
+async fn all(api: &mut Api<'_, '_>, kind: &Kind) -> Result<Vec<Node>, Failure> {
+    let action = format!("list {}", kind.plural);
+    let answer = api.get(&action, &kind.path()).await?;
+    match decoded(&action, &answer.body)? {
+        None => Ok(Vec::new()),
+        Some(Node::Array(records)) => Ok(records),
+        Some(_) => Err(undecodable(&action, "the answer is no list")),
+    }
+}
+
+/// The id of the record that is meant: a name is looked up in the list.
+async fn found(api: &mut Api<'_, '_>, kind: &Kind, target: Target) -> Result<String, Failure> {
+    let name = match target {
+        Target::Id(id) => return Ok(id),
+        Target::Name(name) => name,
+    };
+    let records = all(api, kind).await?;
+    let ids: Vec<&str> = records
+        .iter()
+        .filter(|record| record.text("name") == Some(&name))
+        .filter_map(|record| record.text("id"))
+        .collect();
+    match ids.as_slice() {
+        [] => Err(Failure::not_found(format!(
+            "no {} has the name {}",
+            kind.title,
+            output::quoted(&name)
+        ))
+        .with_hint(format!("See '{PROGRAM} platform {} list'.", kind.noun))),
+        // It comes from the server, and becomes part of an address.
+        [only] => kind.id(only),
+        several => Err(Failure::usage(format!(
+            "{} {} have the name {}: give the ID of one ({})",
+            several.len(),
+            kind.titles,
+            output::quoted(&name),
+            several.join(", ")
+        ))),
+    }
 }
 
 /// Shows a record.
@@ -77,9 +137,11 @@ pub(super) async fn get(
     kind: &Kind,
     matches: &Matches,
 ) -> Result<(), Failure> {
-    let id = kind.id(matches.argument(0))?;
+    let target = kind.target(matches.argument(0))?;
     let action = format!("get {}", kind.noun);
-    let answer = Api::new(context).get(&action, &kind.path_of(&id)).await?;
+    let mut api = Api::new(context);
+    let id = found(&mut api, kind, target).await?;
+    let answer = api.get(&action, &kind.path_of(&id)).await?;
     show(context, kind, &action, &answer.body)
 }
 
@@ -87,20 +149,17 @@ pub(super) async fn get(
 pub(super) async fn update(
     context: &mut Context<'_>,
     kind: &Kind,
-    id: &str,
+    target: Target,
     members: &[(&str, &str)],
 ) -> Result<(), Failure> {
     let action = format!("update {}", kind.noun);
-    let sent = send(
-        context,
-        &action,
-        Method::PATCH,
-        &kind.path_of(id),
-        Some(body(members)),
-        &[],
-    )
-    .await?;
-    match sent {
+    let mut api = Api::new(context);
+    let id = found(&mut api, kind, target).await?;
+    let body = Some(body(members));
+    let sent = api
+        .send(&action, Method::PATCH, &kind.path_of(&id), body)
+        .await;
+    match reported(context, sent, &[])? {
         None => Ok(()),
         Some(answered) => show(context, kind, &action, &answered),
     }
@@ -113,7 +172,7 @@ pub(super) async fn delete(
     matches: &Matches,
 ) -> Result<(), Failure> {
     let typed = matches.argument(0);
-    let id = kind.id(typed)?;
+    let target = kind.target(typed)?;
     let is_forced = matches.is_on("force");
     let checks: &[&str] = if is_forced {
         &[]
@@ -121,20 +180,23 @@ pub(super) async fn delete(
         &[dry_run::WOULD_CONFIRM]
     };
     if !is_forced && !context.dry_run {
-        let shown = if kind.asks_as_typed { typed } else { &id };
+        let shown = match &target {
+            Target::Id(id) if !kind.asks_as_typed => id,
+            _ => typed,
+        };
         confirm::ask(context, &kind.question.replace("{}", shown), true)?;
     }
     let action = format!("delete {}", kind.noun);
-    let sent = send(
-        context,
-        &action,
-        Method::DELETE,
-        &kind.path_of(&id),
-        None,
-        checks,
-    )
-    .await?;
-    if sent.is_none() {
+    let mut api = Api::new(context);
+    let (sent, id) = match found(&mut api, kind, target).await {
+        Ok(id) => {
+            let path = kind.path_of(&id);
+            let sent = api.send(&action, Method::DELETE, &path, None).await;
+            (sent, id)
+        }
+        Err(failure) => (Err(failure), String::new()),
+    };
+    if reported(context, sent, checks)?.is_none() {
         return Ok(());
     }
     context
@@ -160,6 +222,15 @@ pub(super) async fn send(
     checks: &[&str],
 ) -> Result<Option<Bytes>, Failure> {
     let sent = Api::new(context).send(action, method, path, body).await;
+    reported(context, sent, checks)
+}
+
+/// The body of an answer; `None` when a dry run stopped the request, which is then reported.
+fn reported(
+    context: &mut Context<'_>,
+    sent: Result<Sent, Failure>,
+    checks: &[&str],
+) -> Result<Option<Bytes>, Failure> {
     match sent {
         Ok(Sent::Answer(answer)) => Ok(Some(answer.body)),
         Ok(Sent::Stopped(recorded)) => {

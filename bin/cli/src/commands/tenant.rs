@@ -27,13 +27,14 @@ pub(crate) static TENANT: Kind = Kind {
     ],
     question: "",
     asks_as_typed: false,
+    has_names: false,
 };
 
 /// Renames a tenant.
 pub(super) async fn update(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
-    let id = TENANT.id(matches.argument(0))?;
+    let target = TENANT.target(matches.argument(0))?;
     let Some(name) = client::not_empty(matches, "name")? else {
         return Err(Failure::usage("nothing to update — pass --name"));
     };
-    record::update(context, &TENANT, &id, &[("name", name)]).await
+    record::update(context, &TENANT, target, &[("name", name)]).await
 }

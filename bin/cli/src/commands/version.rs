@@ -14,9 +14,10 @@ use crate::{
 struct Build {
     #[serde(rename = "version")]
     number: &'static str,
-    commit: &'static str,
-    #[serde(rename = "build_date")]
-    date: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<&'static str>,
+    #[serde(rename = "build_date", skip_serializing_if = "Option::is_none")]
+    date: Option<&'static str>,
     modules: [Module; 1],
 }
 
@@ -26,28 +27,28 @@ struct Module {
     version: &'static str,
 }
 
-/// What is not known of a build that nobody told.
-const UNKNOWN: &str = "unknown";
-
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Prints the version. Time and commit are those whoever builds a release names: asking the clock
-/// and git while building would make no two builds the same.
+/// Prints the version. Commit and time are named by the build of a release, and left out where they
+/// are not: asking git and the clock while building would make no two builds the same.
 pub(super) fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     let build = Build {
         number: VERSION,
-        commit: option_env!("ZIGGURAT_GIT_COMMIT").unwrap_or(UNKNOWN),
-        date: option_env!("ZIGGURAT_BUILD_TIME").unwrap_or(UNKNOWN),
+        commit: option_env!("ZIGGURAT_GIT_COMMIT"),
+        date: option_env!("ZIGGURAT_BUILD_TIME"),
         modules: [Module {
             name: "platform",
             version: VERSION,
         }],
     };
-    let mut text = format!(
-        "{}\ncommit:     {}\nbuild date: {}\nmodules:\n",
-        build.number, build.commit, build.date
-    );
+    let mut text = format!("{}\n", build.number);
+    for (label, value) in [("commit:     ", build.commit), ("build date: ", build.date)] {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{label}{value}");
+        }
+    }
+    text.push_str("modules:\n");
     for module in &build.modules {
         let _ = writeln!(text, "  {} {}", module.name, module.version);
     }

@@ -11,6 +11,7 @@ const CLIENT_FIELDS: &[&str] = &[
     "description",
     "auth0_id",
     "oauth_client_id",
+    "role",
     "created_at",
     "updated_at",
 ];
@@ -78,7 +79,8 @@ pub(super) const CLIENT: Command = Command {
             summary: "Create an API client",
             about: "Creates a client and prints its secret, the only time it can be seen. Standard \
                     output carries the secret and nothing else, so that a script can capture it; \
-                    with -o json it carries the whole record.",
+                    with -o json it carries the whole record. A client with the role admin may \
+                    manage clients, invites and members; one with the role reader may read.",
             examples: &[
                 Example {
                     says: "Capture the secret",
@@ -92,6 +94,7 @@ pub(super) const CLIENT: Command = Command {
             flags: &[
                 Flag::text("name", "text", "name of the client").required(),
                 Flag::text("description", "text", "what the client is for").required(),
+                Flag::text("role", "role", "admin or reader").default("the platform's"),
                 DRY_RUN,
             ],
             action: Some(Action::ClientCreate),
@@ -104,6 +107,7 @@ pub(super) const CLIENT: Command = Command {
                 "oauth_client_id",
                 "auth0_secret",
                 "oauth_client_secret",
+                "role",
                 "created_at",
                 "updated_at",
             ]),
@@ -118,7 +122,10 @@ pub(super) const CLIENT: Command = Command {
                 says: "Without being asked",
                 line: "ziggurat platform client delete b0c1d2e3-f4a5-6789-bcde-890123456789 --force",
             }],
-            arguments: &[id("client_id", "id of the record")],
+            arguments: &[id(
+                "client_id",
+                "id of the record, or the name of the client",
+            )],
             flags: &[DRY_RUN, FORCE],
             action: Some(Action::ClientDelete),
             writes: true,
@@ -133,7 +140,10 @@ pub(super) const CLIENT: Command = Command {
                 says: "As YAML",
                 line: "ziggurat platform client get b0c1d2e3-f4a5-6789-bcde-890123456789 -o yaml",
             }],
-            arguments: &[id("client_id", "id of the record")],
+            arguments: &[id(
+                "client_id",
+                "id of the record, or the name of the client",
+            )],
             action: Some(Action::ClientGet),
             output: Output::Record(CLIENT_FIELDS),
             ..BLANK
@@ -153,15 +163,20 @@ pub(super) const CLIENT: Command = Command {
         Command {
             name: "update",
             summary: "Change an API client",
-            about: "Changes the name, the description or both. What is not given stays.",
+            about: "Changes the name, the description, the role, or several of them. What is not \
+                    given stays.",
             examples: &[Example {
                 says: "Rename",
                 line: "ziggurat platform client update b0c1d2e3-f4a5-6789-bcde-890123456789 --name ci-2",
             }],
-            arguments: &[id("client_id", "id of the record")],
+            arguments: &[id(
+                "client_id",
+                "id of the record, or the name of the client",
+            )],
             flags: &[
                 Flag::text("name", "text", "new name"),
                 Flag::text("description", "text", "new description"),
+                Flag::text("role", "role", "new role: admin or reader"),
                 DRY_RUN,
             ],
             action: Some(Action::ClientUpdate),
@@ -189,7 +204,8 @@ pub(super) const INVITE: Command = Command {
             name: "accept",
             summary: "Accept an invite (needs the web UI)",
             about: "Says where an invite is accepted. This program signs in as an application, and \
-                    only a person can join an account.",
+                    only a person can join an account. --dry-run prints the request that a person's \
+                    acceptance would be.",
             examples: &[Example {
                 says: "Find out where to go",
                 line: "ziggurat platform invite accept 3e0f9a51-6f4c-4d0e-9a37-58a2c7ad8f10",
@@ -204,7 +220,7 @@ pub(super) const INVITE: Command = Command {
             name: "create",
             summary: "Create an invite (needs the web UI)",
             about: "Says where an invite is made. This program signs in as an application, and only \
-                    a person can invite.",
+                    a person can invite. --dry-run prints the request that a person would send.",
             examples: &[Example {
                 says: "Find out where to go",
                 line: "ziggurat platform invite create --email ada@example.com",

@@ -172,15 +172,6 @@ fn a_read_is_sent_and_a_dry_run_needs_credentials() {
                 .starts_with(&format!("{head}Error: no credentials found")),
         "{ran:?}"
     );
-    for command in [["invite", "create"].as_slice(), &["invite", "accept", ID]] {
-        let mut line = command.to_vec();
-        line.push("--dry-run");
-        fails(
-            &user.platform(&line),
-            5,
-            &format!("invite {} needs", command[1]),
-        );
-    }
     for command in [["tenant", "list"], ["auth", "login"], ["auth", "logout"]] {
         let mut line = command.to_vec();
         line.push("--dry-run");

@@ -186,9 +186,14 @@ fn every_command_says_that_nobody_is_there_or_nobody_answers() {
 fn what_can_be_refused_here_sends_nothing() {
     let server = Server::platform(|_| Reply::json(200, "{}"));
     let user = User::of(&server);
-    let commands: [(&[&str], i32); 14] = [
-        (&["client", "get", "nonsense"], 2),
-        (&["client", "delete", "nonsense", "--force"], 2),
+    let commands: [(&[&str], i32); 16] = [
+        (&["tenant", "get", "nonsense"], 2),
+        (&["invite", "delete", "nonsense", "--force"], 2),
+        (
+            &["client", "get", "b0c1d2e3-f4a5-6789-bcde-89012345678g"],
+            2,
+        ),
+        (&["client", "get", ""], 2),
         (&["client", "update", ID], 2),
         (&["tenant", "update", ID], 2),
         (&["client", "delete", ID], 2),

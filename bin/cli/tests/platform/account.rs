@@ -62,6 +62,43 @@ fn a_client_is_made_used_changed_and_deleted() {
 }
 
 #[test]
+fn a_reader_may_look_and_an_admin_may_make_it_one_of_them() {
+    let platform = Platform::of("roles");
+    let machine = platform.machine();
+    let create = "platform client create --name ci --description runner";
+    let made = machine.json(create);
+    assert_eq!(made["role"], "reader");
+    let text = |name: &str| made[name].as_str().expect("a text");
+    let other = platform.machine_with(text("auth0_id"), text("auth0_secret"));
+    let roles = "platform client list --jq .[].role";
+    let mut listed: Vec<_> = other.done(roles).lines().map(str::to_owned).collect();
+    listed.sort();
+    assert_eq!(listed, ["admin", "reader"]);
+    let refused = other.run("platform client create --name more --description -");
+    assert_eq!((refused.exit, refused.stdout.as_str()), (5, ""));
+    assert!(
+        refused
+            .stderr
+            .starts_with("Error: authentication error (403): "),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("the role admin"),
+        "{}",
+        refused.stderr
+    );
+    let changed = machine.json("platform client update ci --role admin");
+    assert_eq!(
+        (&changed["id"], &changed["role"]),
+        (&made["id"], &"admin".into())
+    );
+    other.done("platform client create --name more --description - --role admin");
+    let made = platform.administer(&["client", "create", "-name", "late", "-role", "admin"]);
+    assert_eq!(made["role"], "admin");
+}
+
+#[test]
 fn a_tenant_is_shown_and_renamed() {
     let platform = Platform::of("tenants");
     let machine = platform.machine();

@@ -100,7 +100,12 @@ const WRONG: &[(&str, u8, &str)] = &[
         "platform client list --fields id,nam",
         2,
         "--fields: unknown field \"nam\" (want some of id, name, description, auth0_id, \
-             oauth_client_id, created_at, updated_at)",
+             oauth_client_id, role, created_at, updated_at)",
+    ),
+    (
+        "platform client create --name=x --description=y --role=owner",
+        2,
+        "invalid argument \"owner\" for \"--role\" flag: want admin or reader",
     ),
     (
         "platform client list --jq .[",
@@ -117,7 +122,8 @@ fn a_wrong_command_line_sends_nothing() {
         let done = scene.run(&line.replace("ID", ID));
         assert_eq!(done.exit, *exit, "{line}: {}", done.stderr);
         assert_eq!(done.stdout, "", "{line}");
-        assert_eq!(done.stderr, format!("Error: {message}\n"), "{line}");
+        let first = format!("Error: {message}\n");
+        assert!(done.stderr.starts_with(&first), "{line}: {}", done.stderr);
     }
     let done = scene.run(&format!("platform client delete {ID} --dry-run=server"));
     assert!(
@@ -159,12 +165,51 @@ fn what_comes_first_is_what_is_said() {
             "unsupported output format: \"xml\" (want text, json, yaml)",
         ),
     ] {
-        assert_eq!(
-            fine.run(line).stderr,
-            format!("Error: {message}\n"),
-            "{line}"
+        let said = fine.run(line).stderr;
+        assert!(
+            said.starts_with(&format!("Error: {message}\n")),
+            "{line}: {said}"
         );
     }
+}
+
+#[test]
+fn a_person_is_told_how_the_command_is_called() {
+    let scene = Scene::new();
+    for (line, said) in [
+        (
+            "platform tenant get",
+            "Error: accepts 1 arg(s), received 0\nUsage: ziggurat platform tenant get <tenant_id> \
+             [flags] (see --help)\n",
+        ),
+        (
+            "platform client create --name x",
+            "Error: required flag(s) \"description\" not set\nUsage: ziggurat platform client \
+             create [flags] (see --help)\n",
+        ),
+        (
+            "platform client list --nmae x",
+            "Error: unknown flag: --nmae\nSee 'ziggurat platform client list --help'.\n",
+        ),
+        (
+            "platform tenant get nope",
+            "Error: invalid tenant ID \"nope\": invalid UUID length: 4\nAn ID has 32 hexadecimal \
+             digits in groups of 8-4-4-4-12; see 'ziggurat platform tenant list'.\n",
+        ),
+    ] {
+        let done = scene.run(line);
+        assert_eq!((done.exit, done.stderr.as_str()), (2, said), "{line}");
+    }
+}
+
+#[test]
+fn a_build_that_does_not_know_its_commit_says_nothing_of_it() {
+    let done = Scene::new().run("version");
+    assert!(!done.stdout.contains("unknown"), "{}", done.stdout);
+    let is_known = option_env!("ZIGGURAT_GIT_COMMIT").is_some();
+    assert_eq!(done.stdout.contains("commit:"), is_known);
+    let done = Scene::new().run("version -o json");
+    assert_eq!(done.stdout.contains("\"commit\""), is_known);
 }
 
 #[test]

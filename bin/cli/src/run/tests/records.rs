@@ -285,6 +285,116 @@ fn a_secret_that_did_not_come_is_said_to_be_lost() {
     }
 }
 
+/// Two clients of one name, one of another, and one whose id would lead to another path.
+const NAMED: &str = r#"[
+    {"id":"b0c1d2e3-f4a5-6789-bcde-890123456789","name":"ci"},
+    {"id":"00000000-0000-4000-8000-000000000001","name":"twin"},
+    {"id":"00000000-0000-4000-8000-000000000002","name":"twin"},
+    {"id":"../tenants","name":"odd"}
+]"#;
+
+#[test]
+fn a_client_may_be_named_instead_of_its_id() {
+    let platform = fake(|asked| match asked.method.as_str() {
+        "GET" if asked.path.ends_with("/clients") => (200, NAMED),
+        _ => (
+            200,
+            r#"{"id":"b0c1d2e3-f4a5-6789-bcde-890123456789","name":"ci"}"#,
+        ),
+    });
+    let scene = Scene::signed_in(&platform);
+    for (line, request) in [
+        (
+            "platform client get ci",
+            format!("GET /account/v1/clients/{ID}"),
+        ),
+        (
+            "platform client update ci --role reader",
+            format!("PATCH /account/v1/clients/{ID}"),
+        ),
+        (
+            "platform client delete ci --force",
+            format!("DELETE /account/v1/clients/{ID}"),
+        ),
+    ] {
+        let done = scene.run(line);
+        assert_eq!(done.exit, 0, "{line}: {}", done.stderr);
+        let asked = platform.asked();
+        let last = asked.last().expect("a request");
+        assert_eq!(format!("{} {}", last.method, last.path), request, "{line}");
+    }
+    assert!(
+        scene
+            .run("platform client delete ci")
+            .stderr
+            .contains("destructive")
+    );
+    let tried = scene.run("platform client delete ci --dry-run");
+    assert!(
+        tried.stdout.contains(&format!("/clients/{ID}\n")),
+        "{}",
+        tried.stdout
+    );
+    for (name, exit, said) in [
+        (
+            "missing",
+            4,
+            "Error: no API client has the name \"missing\"\n",
+        ),
+        (
+            "twin",
+            2,
+            "Error: 2 API clients have the name \"twin\": give the ID of one (0000",
+        ),
+        ("odd", 2, "Error: invalid client ID \"../tenants\": "),
+    ] {
+        let before = platform.asked().len();
+        let done = scene.run(&format!("platform client delete {name} --force"));
+        assert_eq!((done.exit, done.stdout.as_str()), (exit, ""), "{name}");
+        assert!(done.stderr.starts_with(said), "{}", done.stderr);
+        assert_eq!(platform.asked().len(), before + 1, "only the list");
+    }
+}
+
+#[test]
+fn a_dry_run_of_an_invite_shows_the_request_of_a_person_and_sends_nothing() {
+    let platform = fake(|_| (200, "{}"));
+    let scene = Scene::signed_in(&platform);
+    for (line, path, body) in [
+        (
+            "platform invite create --email a@b --expiration 5 --dry-run -o json".to_owned(),
+            "/account/v1/invites\"".to_owned(),
+            r#""body":{"email":"a@b","expiration":5}"#,
+        ),
+        (
+            "platform invite create --dry-run -o json".to_owned(),
+            "/account/v1/invites\"".to_owned(),
+            r#""body":{}"#,
+        ),
+        (
+            format!("platform invite accept {ID} --token t --dry-run -o json"),
+            format!("/account/v1/invites/{ID}/accept\""),
+            r#""body":{"token":"████"}"#,
+        ),
+    ] {
+        let done = scene.run(&line);
+        assert_eq!(done.exit, 0, "{line}: {}", done.stderr);
+        assert!(
+            done.stdout.contains(r#""method":"POST""#),
+            "{}",
+            done.stdout
+        );
+        assert!(done.stdout.contains(&path), "{}", done.stdout);
+        assert!(done.stdout.contains(body), "{}", done.stdout);
+        assert!(
+            done.stderr.contains("needs a signed-in user"),
+            "{}",
+            done.stderr
+        );
+    }
+    assert_eq!(platform.lines(), [""; 0]);
+}
+
 #[test]
 fn invites_send_people_to_the_web() {
     let platform = fake(|_| (200, "{}"));
@@ -299,10 +409,6 @@ fn invites_send_people_to_the_web() {
         for (line, start) in [
             (
                 "platform invite create".to_owned(),
-                "Error: invite create needs a signed-in user.",
-            ),
-            (
-                "platform invite create --email a@b --expiration 5 --dry-run".to_owned(),
                 "Error: invite create needs a signed-in user.",
             ),
             (
