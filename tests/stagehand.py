@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 PATIENCE = 120
 SAMPLE = Path(__file__).resolve().parent / "interop/sample.sql"
+# The lines of the servers: `listening on http://HOST:PORT`, `starting server … address=HOST:PORT`.
+LISTENING = re.compile(r"(?:listening on http://|starting server.* address=)([\d.:]+)")
 
 
 @contextmanager
@@ -30,9 +32,12 @@ def running(command, **options):
 
 
 @contextmanager
-def database(keeper):
-    """A database with sample data, as the variables of a PostgreSQL client."""
-    command = [keeper, SAMPLE]
+def database(keeper, folder=None):
+    """A database with sample data, as the variables of a PostgreSQL client.
+
+    With a folder it is in a server of its own, with the settings PostgreSQL has by default.
+    """
+    command = [keeper, SAMPLE, *([folder] if folder else [])]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         url = urlsplit(child.stdout.readline().strip())
@@ -55,12 +60,22 @@ def database(keeper):
 def server(program, arguments, environment, log):
     """An HTTP server on a free port: its address."""
     command = [program, "-http", "-addr", "127.0.0.1:0", *arguments]
-    with open(log, "wb") as errors, running(command, env=environment, stderr=errors) as child:
+    with listening(command, environment, log) as (address, _):
+        yield address
+
+
+@contextmanager
+def listening(command, environment, log):
+    """A server with these arguments: its address and its process."""
+    # Some write to one stream, some to the other.
+    with open(log, "wb") as lines, running(
+        command, env=environment, stdout=lines, stderr=lines
+    ) as child:
         deadline = time.monotonic() + PATIENCE
-        while not (found := re.search(r"listening on (http://\S+)", Path(log).read_text())):
+        while not (found := LISTENING.search(Path(log).read_text())):
             if child.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"the server did not start: {Path(log).read_text()}")
             time.sleep(0.02)
-        yield found[1].rstrip("/")
+        yield f"http://{found[1]}", child
         if child.poll() is not None:
             sys.exit(f"the server ended by itself: {Path(log).read_text()}")

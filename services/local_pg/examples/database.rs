@@ -1,13 +1,16 @@
 //! A database for a program that is not written in Rust.
 //!
 //! Makes one, runs the SQL of a file in it, prints its URL, and keeps it until standard input
-//! ends: `cargo run -p ziggurat-local-pg --example database -- sample.sql`.
+//! ends: `cargo run -p ziggurat-local-pg --example database -- sample.sql`. With a folder behind
+//! the file it is in a server of its own, whose data are in that folder, with the settings
+//! PostgreSQL has by default.
 
 use std::{
     env,
     error::Error,
     fs,
     io::{self, Write as _},
+    path::Path,
 };
 
 use sqlx::{AssertSqlSafe, Connection as _};
@@ -15,9 +18,14 @@ use ziggurat_local_pg::LocalPg;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let pg = LocalPg::start().await?;
+    let mut arguments = env::args_os().skip(1);
+    let script = arguments.next();
+    let pg = match arguments.next() {
+        Some(folder) => LocalPg::private(Path::new(&folder)).await?,
+        None => LocalPg::start().await?,
+    };
     let database = pg.database().await?;
-    if let Some(path) = env::args_os().nth(1) {
+    if let Some(path) = script {
         let sql = fs::read_to_string(path)?;
         let mut connection = database.connect().await?;
         sqlx::raw_sql(AssertSqlSafe(sql))

@@ -1,0 +1,146 @@
+"""Results that are far larger than the memory of the server may be.
+
+`bash tests/long/run large`: 16 GB asked for in one cell, in many cells and in many rows, by 16
+callers. The server takes less than 96 MiB at its peak, and each answer says what it leaves out.
+PostgreSQL itself needs three times the size of a row, so that as many callers get the largest
+cells at once as there is memory for; smaller ones are asked for by all of them at once.
+"""
+
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from callers import Caller, entry, write_configuration, write_tokens
+from faults import Faults
+from stagehand import database, listening
+
+TENTH = "--tenth" in sys.argv
+CALLERS = 16
+BOUND_KIB = 96 << 10
+# Of rows in an answer, with what stands around them.
+MAX_ANSWER = (4 << 20) + (64 << 10)
+GB = 1_000_000_000
+# PostgreSQL's memory for each byte of a row: the value, its text and the message.
+COPIES = 3.5
+
+# What an answer says when something was left out.
+LEFT_OUT = re.compile(
+    r"left out|more available|truncated|too large|larger than|ends? here|cut", re.I
+)
+
+
+def memory_of(process):
+    """The peak of a process's memory since the last look, in KiB."""
+    status = Path(f"/proc/{process}/status").read_text()
+    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+    return peak
+
+
+def at_once(size):
+    """How many callers may ask for rows of this size at once."""
+    info = Path("/proc/meminfo").read_text()
+    available = int(re.search(r"MemAvailable:\s+(\d+) kB", info)[1]) << 10
+    # Half of it: the machine does other things, too.
+    return max(1, min(CALLERS, int(available / 2 / (COPIES * size))))
+
+
+def repeated(size):
+    return f"repeat('x', {size})"
+
+
+def cases():
+    """Statements, the size of their rows, and how many callers there are."""
+    part = 10 if TENTH else 1
+    cell = GB // 16
+    few = 2 if TENTH else CALLERS
+    yield "one cell of 1 GB", f"SELECT {repeated(GB)} AS a", GB, few
+    yield "one cell of 63 MB", f"SELECT {repeated(cell)} AS a", cell, CALLERS
+    cells = ", ".join(f"{repeated(cell)} AS a{number}" for number in range(16))
+    yield "16 cells of 63 MB", f"SELECT {cells}", GB, few
+    cells = ", ".join(f"{repeated(GB // 10_000)} AS a{number}" for number in range(1000))
+    yield "1,000 cells of 100 kB", f"SELECT {cells}", GB // 10, CALLERS
+    rows = 100 // part
+    many = f"SELECT n, {repeated(GB // 100)} AS a FROM generate_series(1, {rows}) n"
+    yield f"{rows} rows of 10 MB", many, GB // 100, CALLERS
+    # None of these is too large by itself.
+    almost = f"SELECT n, {repeated(4_000_000)} AS a FROM generate_series(1, {rows}) n"
+    yield f"{rows} rows of 4 MB", almost, 4_000_000, CALLERS
+    escaped = f"SELECT n, repeat(chr(9), 2000000) AS a FROM generate_series(1, {rows}) n"
+    yield f"{rows} rows of 2 MB of tabs", escaped, 2_000_000, CALLERS
+    behind = f"SELECT n, CASE n WHEN 50 THEN {repeated(GB // 4)} ELSE 'small' END AS a"
+    yield "one large cell behind small ones", f"{behind} FROM generate_series(1, 99) n", GB // 4, few
+
+
+def ask(client, statement, answers):
+    try:
+        answers.append(client.query(statement, patience=300))
+    except (OSError, ValueError) as error:
+        answers.append(error)
+
+
+def attempt(name, statement, size, callers, clients, process, faults):
+    """Has several callers run a statement: their answers, and the peak of the server's memory."""
+    memory_of(process)
+    answers, begun, together = [], time.monotonic(), min(at_once(size), callers)
+    with ThreadPoolExecutor(together) as pool:
+        for client in clients[:callers]:
+            pool.submit(ask, client, statement, answers)
+    peak = memory_of(process)
+    print(
+        f"{name}: {callers} callers, {together} at once, {time.monotonic() - begun:.1f} s; "
+        f"peak {peak >> 10} MiB"
+    )
+    if peak > BOUND_KIB:
+        faults.add(f"{name}: more memory than {BOUND_KIB >> 10} MiB", f"{peak >> 10} MiB")
+    said = Counter()
+    for answer in answers:
+        if isinstance(answer, Exception):
+            faults.add(f"{name}: a call without an answer", repr(answer))
+            continue
+        if len(answer.text) > MAX_ANSWER:
+            faults.add(f"{name}: an answer that is too long", f"{len(answer.text)} characters")
+        # Nothing of what is said stands in a cell.
+        plain = re.sub(r"[x\t]{20,}|(\\t){20,}", "…", answer.text)
+        found = [line for line in plain.splitlines() if LEFT_OUT.search(line)]
+        said["; ".join(found)[:300]] += 1
+        if not found:
+            faults.add(f"{name}: an answer that does not say what it leaves out", plain[-300:])
+    for words, count in said.most_common(3):
+        print(f"    {count} x {words!r}")
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    faults = Faults()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        variables = stack.enter_context(database(os.environ["LONG_DATABASE"]))
+        tokens = write_tokens(folder / "tokens.yaml", CALLERS)
+        shop = entry("shop", variables, query_timeout="5m", lease_timeout="5m")
+        structured = {"structured_output": True}
+        arguments = write_configuration(folder, databases=[shop], mcp=structured)
+        command = [os.environ["LONG_TOOLS"], "-http", "-addr", "127.0.0.1:0", *arguments]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        address, child = stack.enter_context(listening(command, environment, folder / "log"))
+        # Text alone on the one path, text and JSON on the other.
+        clients = [
+            Caller(address, token, modern=number % 2 == 1) for number, token in enumerate(tokens)
+        ]
+        for client in clients:
+            client.query("SELECT 1")
+        print(f"before: peak {memory_of(child.pid) >> 10} MiB")
+        for name, statement, size, callers in cases():
+            attempt(name, statement, size, callers, clients, child.pid, faults)
+    faults.end()
+
+
+if __name__ == "__main__":
+    main()

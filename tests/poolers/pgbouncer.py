@@ -1,0 +1,244 @@
+"""PgBouncer in transaction mode, which ziggurat-tools shares with another program: neither notices
+the other."""
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+from another_program import connect
+from callers import Caller, entry, free_port, write_configuration, write_tokens
+from faults import Faults
+from stagehand import PATIENCE, database, listening, running
+
+CALLERS = 30
+OTHERS = 4
+TURNS = 6
+# Fewer than there are callers, so that they share them.
+CONNECTIONS = 8
+GIVES_UP_AFTER = 0.5
+
+# What a session has when no program has changed it.
+UNTOUCHED = {
+    "default_transaction_read_only": "off",
+    "transaction_read_only": "off",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "search_path": '"$user", public',
+    "role": "none",
+}
+
+# What would stay on a connection that other programs get next.
+SESSION_LEVEL = [
+    "SET search_path = elsewhere",
+    "SET SESSION statement_timeout = 1",
+    "RESET ALL",
+    "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+    "PREPARE p AS SELECT 1",
+    "LISTEN news",
+    "DISCARD ALL",
+    "CREATE TEMP TABLE mine (n int)",
+    "SELECT 1 AS n INTO TEMP mine",
+    "DECLARE c CURSOR WITH HOLD FOR SELECT 1",
+    "SELECT 1; SET search_path = elsewhere",
+    "SELECT pg_advisory_lock(1)",
+    "SELECT set_config('search_path', 'elsewhere', false)",
+]
+
+
+def pgbouncer(stack, folder, variables):
+    """PgBouncer in front of a database: the variables of its clients."""
+    port = free_port()
+    config = folder / "pgbouncer.ini"
+    target = " ".join(
+        f"{key}={variables[name]}"
+        for key, name in [
+            ("host", "PGHOST"),
+            ("port", "PGPORT"),
+            ("user", "PGUSER"),
+            ("password", "PGPASSWORD"),
+            ("dbname", "PGDATABASE"),
+        ]
+    )
+    config.write_text(
+        f"[databases]\nshop = {target}\n\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+        f"listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"
+        f"default_pool_size = {CONNECTIONS}\nmax_client_conn = 500\n"
+    )
+    command = ["pgbouncer", "-q"]
+    if os.geteuid() == 0:
+        # It does not run as root.
+        folder.chmod(0o755)
+        command += ["-u", "nobody"]
+    log = stack.enter_context(open(folder / "pgbouncer.log", "wb"))
+    stack.enter_context(running([*command, config], stdout=log, stderr=log))
+    bouncer = variables | {"PGPORT": str(port), "PGDATABASE": "shop", "PGUSER": "app"}
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connect(bouncer).close()
+            return bouncer
+        except psycopg.OperationalError as error:
+            if time.monotonic() > deadline:
+                sys.exit(f"PgBouncer did not start: {error}")
+            time.sleep(0.02)
+
+
+def other_program(bouncer, stop, faults, done):
+    """Reads what its session is like, writes, and runs statements that a stray cancel would hit."""
+    connection = connect(bouncer)
+    while not stop.is_set():
+        try:
+            for setting, expected in UNTOUCHED.items():
+                found = connection.execute(f"SHOW {setting}").fetchone()[0]
+                faults.expect(f"the other program's {setting}", found, expected)
+            rows = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+            faults.expect("prepared statements in the other program's session", rows[0], 0)
+            temporary = "SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()"
+            rows = connection.execute(temporary).fetchone()
+            faults.expect("temporary tables in the other program's session", rows[0], 0)
+            connection.execute("INSERT INTO written (at) VALUES (now())")
+            connection.execute("SELECT pg_sleep(0.3)")
+            with connection.transaction():
+                connection.execute("SET LOCAL search_path = pg_catalog")
+                connection.execute("SELECT pg_sleep(0.1)")
+            done["statements"] += len(UNTOUCHED) + 6
+        except psycopg.errors.QueryCanceled as error:
+            faults.add("statements of the other program that were cancelled", str(error))
+        except psycopg.Error as error:
+            faults.add("errors of the other program", f"{type(error).__name__}: {error}")
+            connection.close()
+            connection = connect(bouncer)
+    connection.close()
+
+
+def caller(client, number, faults, done):
+    """What one caller does, and what it expects to find."""
+
+    def read(statement):
+        answer = client.query(statement)
+        done["calls"] += 1
+        if answer.is_error:
+            faults.add("a call that has to work", answer.said())
+            return None
+        return answer.text.splitlines()[-1]
+
+    for turn in range(TURNS):
+        mark = f"caller {number} turn {turn}"
+        faults.expect("an answer", read(f"SELECT '{mark}' AS mark"), mark)
+        # What this comes to is for the server to say, but not for the next call to see.
+        client.query(f"SET search_path = of_{number}")
+        client.query(f"SET statement_timeout = {1000 + number}")
+        client.query(f"CREATE TEMP TABLE kept_{number} AS SELECT {number} AS n")
+        client.query(f"PREPARE kept_{number} AS SELECT {number}")
+        path = read("SELECT current_setting('search_path') AS path")
+        faults.expect("the search path of a later call", path, UNTOUCHED["search_path"])
+        kept = read("SELECT count(*) AS n FROM pg_class WHERE relname LIKE 'kept%'")
+        faults.expect("temporary tables of an earlier call", kept, "0")
+        kept = read("SELECT count(*) AS n FROM pg_prepared_statements WHERE name LIKE 'kept%'")
+        faults.expect("prepared statements of an earlier call", kept, "0")
+        try:
+            answer = client.query("SELECT pg_sleep(20)", patience=GIVES_UP_AFTER)
+            faults.add("a statement that was to be given up", answer.said())
+        except TimeoutError:
+            done["given up"] += 1
+
+
+def refused(client, direct, faults):
+    """Statements whose effect would outlive their transaction, where writes are allowed."""
+    for statement in SESSION_LEVEL:
+        answer = client.query(statement)
+        if not answer.is_error or "pool" not in answer.text:
+            faults.add(
+                "a session-level statement that is not refused", f"{statement}: {answer.said()}"
+            )
+    answer = client.query("INSERT INTO written (at) VALUES (now())")
+    if answer.is_error:
+        faults.add("a write where writes are allowed", answer.said())
+    answer = client.query("SET LOCAL statement_timeout = 5000; SELECT 1 AS n")
+    if answer.is_error:
+        faults.add("a setting for the transaction alone", answer.said())
+
+
+def left(direct, faults):
+    """What there is in PostgreSQL when all have gone."""
+    busy = (
+        "SELECT query FROM pg_stat_activity WHERE state <> 'idle' AND query LIKE '%pg_sleep(20)%'"
+    )
+    busy += " AND pid <> pg_backend_pid() AND datname = current_database()"
+    deadline = time.monotonic() + 2
+    while found := direct.execute(busy).fetchall():
+        if time.monotonic() > deadline:
+            faults.add("statements that were given up and run on", f"{len(found)} of them")
+            break
+        time.sleep(0.05)
+    locks = "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database"
+    locks += " WHERE locktype = 'advisory' AND datname = current_database()"
+    faults.expect("advisory locks left", direct.execute(locks).fetchone()[0], 0)
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    begun = time.monotonic()
+    faults, done = Faults(), Counter()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        variables = stack.enter_context(database(os.environ["POOLERS_DATABASE"]))
+        direct = stack.enter_context(connect(variables))
+        direct.execute("CREATE TABLE written (at timestamptz)")
+        bouncer = pgbouncer(stack, folder, variables)
+        home = folder / "tools"
+        home.mkdir()
+        tokens = write_tokens(home / "tokens.yaml", CALLERS)
+        # The first finds out by itself that there is a pooler, the second is told.
+        shop = entry("shop", bouncer)
+        writing = entry("writing", bouncer, allow_writes=True, pooler="transaction")
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
+        program = [os.environ["POOLERS_PROGRAM"], "-http", "-addr", "127.0.0.1:0"]
+
+        def serve(name, entries, *flags):
+            arguments = write_configuration(home, databases=entries)
+            server = listening([*program, *flags, *arguments], environment, folder / f"{name}.log")
+            return stack.enter_context(server)[0]
+
+        address = serve("shop", [shop])
+        stop = threading.Event()
+        others = [
+            threading.Thread(target=faults.watch, args=[other_program, bouncer, stop, faults, done])
+            for _ in range(OTHERS)
+        ]
+        clients = [
+            threading.Thread(
+                target=faults.watch, args=[caller, Caller(address, token), number, faults, done]
+            )
+            for number, token in enumerate(tokens)
+        ]
+        for thread in others + clients:
+            thread.start()
+        for thread in clients:
+            thread.join()
+        stop.set()
+        for thread in others:
+            thread.join()
+        left(direct, faults)
+        refused(Caller(serve("writing", [writing], "-no-auth")), direct, faults)
+        written = direct.execute("SELECT count(*) FROM written").fetchone()[0]
+        if faults.kinds:
+            print("--- log of PgBouncer, its end")
+            print(*(folder / "pgbouncer.log").read_text().splitlines()[-10:], sep="\n")
+    print(
+        f"PgBouncer: {CALLERS} callers, {done['calls']} calls, {done['given up']} given up; "
+        f"{OTHERS} connections of another program, {done['statements']} statements, "
+        f"{written} rows written; {time.monotonic() - begun:.1f} s"
+    )
+    faults.end()
+
+
+if __name__ == "__main__":
+    main()
