@@ -216,6 +216,7 @@ impl Default for Options {
             keep_alive: None,
             max_query: MAX_QUERY,
             document: "",
+            cut_off: CutOff::default(),
         }
     }
 }

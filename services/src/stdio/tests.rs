@@ -131,7 +131,7 @@ impl Client {
 
 /// Waits for something, and fails where it does not come: these tests take milliseconds.
 async fn soon<T>(awaited: impl Future<Output = T>) -> T {
-    let within = tokio::time::timeout(Duration::from_mins(3), awaited).await;
+    let within = time::timeout(Duration::from_mins(3), awaited).await;
     within.expect("in time")
 }
 

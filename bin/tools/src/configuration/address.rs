@@ -40,15 +40,6 @@ pub(crate) enum InvalidAddress {
 // === impl Address ===
 
 impl Address {
-    /// Returns true if no other machine can reach it.
-    pub(crate) fn is_loopback(&self) -> bool {
-        match &self.host {
-            Host::All => false,
-            Host::Ip(ip) => ip.is_loopback(),
-            Host::Name(name) => name.eq_ignore_ascii_case("localhost"),
-        }
-    }
-
     /// The sockets to try, best first: the one that can be bound is the one to listen on.
     ///
     /// A name is looked up, which may block.

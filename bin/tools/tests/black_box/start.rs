@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::support::{Home, Postgres, Ran, output, records, until};
+use crate::support::{Home, Postgres, Ran, output, records};
 
 /// How long clients wait for a server that starts.
 const PROMPT: Duration = Duration::from_secs(3);

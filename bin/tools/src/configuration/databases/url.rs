@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-use sqlx::postgres::PgSslMode;
 use thiserror::Error;
+use ziggurat_services::pg::database::SslMode;
 
 use super::raw::RawDatabase;
 use crate::configuration::Secret;
@@ -126,7 +126,7 @@ fn read_parameter(raw: &mut RawDatabase, name: &str, value: &str) -> Result<(), 
         // A mode of the archived server of this kind, and of others written in JavaScript.
         "sslmode" if value == "no-verify" => raw.sslmode = Some("require".to_owned()),
         "sslmode" => {
-            let mode = value.parse::<PgSslMode>();
+            let mode = value.parse::<SslMode>();
             mode.map_err(|_| InvalidUrl::Value("sslmode"))?;
             raw.sslmode = Some(value.to_owned());
         }

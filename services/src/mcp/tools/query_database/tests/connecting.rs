@@ -216,7 +216,8 @@ async fn who_is_kept_to_databases_stays_there() {
         TokenHash::of("client"),
         Holder::Client {
             subject: Arc::from("bot"),
-            names: Arc::default(),
+            client: None,
+            tenant: None,
             databases: Arc::default(),
         },
     );
