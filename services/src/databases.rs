@@ -219,7 +219,9 @@ impl Databases {
             .or_else(|| seen(&list, identity).next())
             .ok_or_else(|| NoDatabase::of(identity))?;
         let pools = self.shared.pools.clone();
-        let pool = pools.pool(&key, &configured.database);
+        let account = identity.map(|known| known.account().to_string());
+        let account = account.as_deref().unwrap_or(&key);
+        let pool = pools.pool_of(&key, account, &configured.database);
         let cache = Arc::clone(&configured.cache);
         Ok(Current { pool, pools, cache })
     }

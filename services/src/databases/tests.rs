@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
+use tokio::time;
 use ziggurat_layers::bearer::TokenHash;
 
 use super::*;
-use crate::{pg::database::Settings, program::logs::captured::Captured};
+use crate::{
+    pg::{database::Settings, fixture::Fixture},
+    program::logs::captured::Captured,
+};
 
 fn configured(name: &str, host: &str) -> Configured {
     let settings = Settings {
@@ -226,4 +230,38 @@ fn a_bare_entry_is_a_client_and_the_form_for_others_is_logged_once() {
     }
     let acme = client("1", Some("acme"), None, &[]);
     assert_eq!(names_of(&databases, &acme), ["shop"]);
+}
+
+#[tokio::test]
+async fn the_sessions_of_a_user_share_connections_and_other_callers_have_their_own() {
+    let fixture = Fixture::new().await;
+    let one_each = fixture.describe(|settings| settings.max_connections = 1);
+    let databases = Databases::new(fixture.pools.clone(), [Configured::new(one_each)]);
+    let session = |name: &str, token: &str| {
+        let holder = Holder::User {
+            name: Arc::from(name),
+            databases: Arc::default(),
+        };
+        Identity::new(TokenHash::of(token), holder)
+    };
+    let pool = |identity: &Identity| {
+        let current = databases.current(Some(identity)).expect("one");
+        current.pool().clone()
+    };
+    let mut held = Vec::new();
+    for token in ["1", "2", "3", "4"] {
+        let lease = pool(&session("alice", token)).lease().await;
+        held.push(lease.expect("four times those of one session"));
+    }
+    time::pause();
+    let refused = pool(&session("alice", "5")).lease().await;
+    assert!(
+        matches!(refused, Err(LeaseError::Account { .. })),
+        "{refused:?}"
+    );
+    time::resume();
+    for other in [session("bob", "6"), program(None)] {
+        assert!(pool(&other).lease().await.is_ok(), "{other:?}");
+    }
+    drop(held);
 }
