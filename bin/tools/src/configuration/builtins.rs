@@ -1,6 +1,6 @@
 //! Which of the built-in tools, resources and prompts are there.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use ziggurat_services::mcp::tools::ConnectionUrls;
 
 use super::{
@@ -24,6 +24,7 @@ pub(super) struct RawBuiltins {
 enum RawConnectionUrls {
     Switch(bool),
     Word(String),
+    Other(IgnoredAny),
 }
 
 /// The section as written.
@@ -157,6 +158,10 @@ fn connection_urls(
         Some(RawConnectionUrls::Switch(false)) => ConnectionUrls::Off,
         Some(RawConnectionUrls::Word(word)) if word != "auto" => {
             let reason = format!("'{word}' is neither auto, true nor false");
+            return Err(Invalid::key("builtins.connection_urls", reason));
+        }
+        Some(RawConnectionUrls::Other(_)) => {
+            let reason = "is neither auto, true nor false";
             return Err(Invalid::key("builtins.connection_urls", reason));
         }
         Some(RawConnectionUrls::Word(_)) | None => ConnectionUrls::Configured,

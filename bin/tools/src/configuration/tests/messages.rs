@@ -128,6 +128,10 @@ fn each_mistake_about_http_has_its_message() {
             "builtins.connection_urls: 'maybe' is neither auto, true nor false",
         ),
         (
+            "builtins: {connection_urls: 1}",
+            "builtins.connection_urls: is neither auto, true nor false",
+        ),
+        (
             "builtins: {connection_url_hosts: [db.example]}",
             "builtins.connection_url_hosts: needs builtins.connection_urls: true",
         ),
