@@ -5,11 +5,11 @@
 //! more than two seconds of processor time beyond the statement timeout:
 //!
 //! ```sh
-//! cargo run --release -p ziggurat-tests --example lexing -- 10000
+//! bash tests/long/run lexing
 //! ```
 //!
-//! The number of texts comes first, then the most seconds it may take (any number by default),
-//! then the seed (1).
+//! Its arguments are the number of texts, the most seconds it may take (any number by default), and
+//! the seed (1).
 
 use std::{
     env,
