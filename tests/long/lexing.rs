@@ -53,7 +53,7 @@ const STARTS: &[&str] = &[
 
 const ENDS: &[&str] = &["", " 1", "'", "*/", "*/ 1", "\n1", ")", "$a$"];
 
-/// SplitMix64: the same texts for the same seed, everywhere.
+/// `SplitMix64`: the same texts for the same seed, everywhere.
 struct Random(u64);
 
 impl Random {

@@ -55,7 +55,7 @@ struct RawPrompts {
 }
 
 /// What is switched off, by the names clients know; everything else is on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Builtins {
     /// Tools, such as `count_rows`.
     pub(crate) tools_off: Vec<&'static str>,
@@ -133,19 +133,6 @@ impl RawBuiltins {
             ]),
             connection_urls,
         })
-    }
-}
-
-// === impl Builtins ===
-
-impl Default for Builtins {
-    fn default() -> Self {
-        Self {
-            tools_off: Vec::new(),
-            resources_off: Vec::new(),
-            prompts_off: Vec::new(),
-            connection_urls: ConnectionUrls::default(),
-        }
     }
 }
 

@@ -161,7 +161,7 @@ impl Policy {
         let mut pairs = Pairs::default();
         let mut has_ended = false;
         let mut lexer = Lexer::new(text);
-        while let Some(token) = lexer.next() {
+        for token in lexer.by_ref() {
             if token == Token::Symbol(b';') {
                 has_ended = true;
                 reader.finish()?;
