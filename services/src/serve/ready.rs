@@ -189,15 +189,9 @@ impl Readiness {
         self.state().report()
     }
 
-    /// True if every part is known to serve.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.report().unavailable == 0
-    }
-
     /// Waits until it is time for the next look at the parts.
     pub async fn pause(&self) {
-        time::sleep(pause(self.is_complete())).await;
+        time::sleep(pause(self.report().unavailable == 0)).await;
     }
 
     /// Puts what was found in the place of what was known, if there is such a part.
@@ -381,7 +375,6 @@ mod tests {
         readiness.note("b", Ok(()));
         readiness.set_parts(["b", "c"]);
         assert_eq!(said(&readiness), r#"{"status":"ready","unavailable":1}"#);
-        assert!(!readiness.is_complete());
     }
 
     #[test]
