@@ -317,7 +317,7 @@ fn the_profile_of_the_command_line_signs_in() {
     let mut stream = connect(service);
     write!(
         stream,
-        "POST /account/v1/oauth/token HTTP/1.0\r\nhost: a\r\ncontent-type: application/json\r\n\
+        "POST /account/v1/oauth/token HTTP/1.0\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )

@@ -80,7 +80,7 @@ fn a_body_that_does_not_come_in_in_time_is_408() {
     home.configure("server: {body_timeout: 200ms}\n");
     let (_program, session, _) = home.started();
     let head = format!(
-        "POST /account/v1/clients HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+        "POST /account/v1/clients HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          authorization: Bearer {}\r\ncontent-length: 9\r\n\r\n{{}}",
         session.token
     );

@@ -234,7 +234,7 @@ fn a_question_that_does_not_come_in_in_time_is_408() {
     let section = server("  body_timeout: 200ms\n");
     let home = Home::with(&format!("{section}pipelines:\n{}", nowhere("docs", "")));
     let (_program, client) = home.serve();
-    let head = "POST /v1/pipelines/docs HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{}";
+    let head = "POST /v1/pipelines/docs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{}";
     let answer = client.exchange(head.as_bytes());
     assert_eq!(answer.status, 408, "{answer:?}");
     assert_eq!(answer.json()["error"]["code"], "REQUEST_TIMEOUT");

@@ -232,8 +232,9 @@ async fn what_matters_less_goes_first_while_the_chat_is_too_long() {
 async fn results_of_tools_stay_whatever_the_budget_is_if_that_is_wanted() {
     let mut messages = remarks(30);
     for at in [2, 9, 16] {
-        messages[at] = call("t", "query_database");
-        messages[at + 1] = result("t", &"x".repeat(4000));
+        let id = format!("t{at}");
+        messages[at] = call(&id, "query_database");
+        messages[at + 1] = result(&id, &"x".repeat(4000));
     }
     let default = json!({"messages": messages, "max_tokens": 10, "recent_window": 2});
     let mut asked = default.clone();

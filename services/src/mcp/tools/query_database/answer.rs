@@ -1,18 +1,19 @@
 //! The text of an answer.
 //!
-//! The number of rows stands above them, so what is not too large is held until the last row is
-//! in. What is too large PostgreSQL has counted, and it goes out as it comes.
+//! The number of rows stands above them, so a small answer is held until the last row is in. From
+//! [`STREAM_FROM`] on it goes out as it comes: where PostgreSQL has counted the rows, with their
+//! number above them, else with their number below.
 
 use std::{fmt::Write as _, mem, sync::Arc};
 
-use futures_util::{Stream, TryStreamExt as _, stream};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 
 use crate::{
     mcp::{Piece, Reported, Structure, Text, ToolResult, table::Table, tools::client},
     pg::{
         error::{Phase, QueryError},
         lease::Lease,
-        rows::{Column, Extent, Row, Rows, Summary},
+        rows::{Column, Row, Rows, Summary},
         statement::{Statement, Window},
         tsv::Line,
     },
@@ -20,6 +21,12 @@ use crate::{
 
 /// The size of a piece of a large answer.
 const PIECE: usize = 32 << 10;
+
+/// The size up to which a row is read, however little an answer may hold.
+const SMALLEST_ROW: usize = 1 << 10;
+
+/// The size from which on an answer goes out before its last row is in.
+const STREAM_FROM: usize = 64 << 10;
 
 /// What was asked, and where.
 pub(super) struct Asked {
@@ -34,26 +41,38 @@ pub(super) struct Asked {
     is_structured: bool,
 }
 
-/// The rows of an answer, before their number is known and can be written above them.
-struct Page {
-    tsv: Text,
-    rows: u64,
-    is_cut: bool,
-}
-
 /// The rows for programs, if they are wanted.
 // Boxed: mostly they are not.
 type Beside = Option<Box<Table>>;
 
-/// A large answer on its way.
+/// An answer on its way.
 struct Flow {
     asked: Asked,
     rows: Rows,
     /// What has not been sent yet.
     piece: Text,
+    /// How much text of rows has been sent.
+    sent: usize,
+    /// How many rows there were so far.
+    count: u64,
     /// What is sent behind all of it.
     beside: Beside,
-    has_more: bool,
+    end: End,
+}
+
+/// What ends the rows of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Nothing so far.
+    Open,
+    /// PostgreSQL has counted them, and so many is what there will be.
+    Counted { has_more: bool },
+    /// There are no more, or no more that are wanted.
+    Done { has_more: bool },
+    /// What would come next does not fit.
+    Cut,
+    /// The next row is larger than an answer may be.
+    Oversized { bytes: usize },
 }
 
 // === impl Asked ===
@@ -94,31 +113,20 @@ impl Asked {
         statement: Statement,
         lease: Lease,
     ) -> Result<ToolResult, Reported> {
+        let is_setting = statement.is_setting();
+        let statement = statement.with_max_row_bytes(self.max_bytes.max(SMALLEST_ROW));
         let run = statement.run(lease).await;
-        let mut rows = run.map_err(|error| self.complaint(&error))?;
-        let mut beside = self.beside(&rows);
-        if let Some(extent) = rows.extent() {
-            return Ok(ToolResult::stream(self.flow(extent, rows, beside)));
+        let rows = run.map_err(|error| self.complaint(&error))?;
+        let beside = self.beside(&rows);
+        let mut flow = Flow::new(self, rows, beside);
+        if !matches!(flow.end, End::Counted { .. }) {
+            let filled = flow.fill(STREAM_FROM).await;
+            filled.map_err(|error| flow.asked.complaint(&error))?;
         }
-        let page = self.page(&mut rows, beside.as_deref_mut()).await;
-        let page = page.map_err(|error| self.complaint(&error))?;
-        let mut text = self.opening();
-        match rows.summary() {
-            Some(summary) if rows.is_command() => {
-                write_command(&mut text, summary);
-                let structure = beside.map(|_| Table::changed(summary.affected));
-                Ok(ToolResult::text(text).with_structure(structure))
-            }
-            summary => {
-                let has_more = page.is_cut || summary.is_some_and(|summary| summary.has_more);
-                self.write_notes(&mut text, page.is_cut, has_more);
-                write_heading(&mut text, self.window, page.rows, has_more);
-                let mut text = Text::from(text);
-                text.append(&page.tsv);
-                let structure = beside.map(|table| table.finish(has_more));
-                Ok(ToolResult::text(text).with_structure(structure))
-            }
+        if matches!(flow.end, End::Open | End::Counted { .. }) {
+            return Ok(ToolResult::stream(flow.stream()));
         }
+        Ok(flow.whole(is_setting))
     }
 
     /// A table for the rows, if one is wanted.
@@ -132,87 +140,33 @@ impl Asked {
         format!("{}\n\nSQL Query:\n{}\n\n", self.place, self.sql)
     }
 
-    /// Reads rows until there are no more, or no more fit.
-    async fn page(
-        &self,
-        rows: &mut Rows,
-        mut beside: Option<&mut Table>,
-    ) -> Result<Page, QueryError> {
-        let mut page = Page {
-            tsv: Text::new(),
-            rows: 0,
-            is_cut: false,
-        };
-        rows.write_header(&mut page.tsv);
-        while let Some(row) = rows.try_next().await? {
-            let before = page.tsv.mark();
-            write_line(&mut page.tsv, &row)?;
-            if page.rows > 0 && page.tsv.text_len() > self.max_bytes {
-                page.tsv.cut(before);
-                page.is_cut = true;
-                break;
-            }
-            page.rows += 1;
-            if let Some(table) = &mut beside {
-                table.add(|table| table.write_row(row.scalars()))?;
-            }
-        }
-        Ok(page)
-    }
-
-    fn flow(
-        self,
-        extent: Extent,
-        rows: Rows,
-        beside: Beside,
-    ) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
-        let mut opening = self.opening();
-        self.write_notes(&mut opening, false, extent.has_more);
-        write_heading(
-            &mut opening,
-            self.window,
-            extent.rows.into(),
-            extent.has_more,
-        );
-        rows.write_header(&mut opening);
-        let flow = Flow {
-            asked: self,
-            rows,
-            piece: Text::from(&*opening),
-            beside,
-            has_more: extent.has_more,
-        };
-        stream::try_unfold((Some(flow), None::<Structure>), |rest| async {
-            match rest {
-                (Some(flow), _) => {
-                    let (text, rest) = flow.next().await?;
-                    Ok(Some((text.into(), rest)))
-                }
-                (None, Some(structure)) => Ok(Some((structure.into(), (None, None)))),
-                (None, None) => Ok(None),
-            }
-        })
-    }
-
     /// What the heading has no words for, in a paragraph before it: its own are fixed, and what
     /// follows is rows.
-    fn write_notes(&self, text: &mut String, is_cut: bool, has_more: bool) {
-        if is_cut {
-            let max_bytes = self.max_bytes;
-            writeln!(
+    fn write_notes(&self, text: &mut String, end: End) {
+        let max_bytes = self.max_bytes;
+        match end {
+            End::Cut => writeln!(
                 text,
                 "Note: the rows were cut at {max_bytes} bytes. Ask for fewer or shorter columns \
                  to see more of them at once."
-            )
-            .expect("a string takes all that is written");
+            ),
+            End::Oversized { bytes } => writeln!(
+                text,
+                "Note: the result ends before a row of {bytes} bytes, more than the {max_bytes} \
+                 that an answer may have. Ask for fewer or shorter columns, for example \
+                 left(column, 1000)."
+            ),
+            End::Open | End::Counted { .. } | End::Done { .. } => Ok(()),
         }
+        .expect("a string takes all that is written");
+        let has_more = end.has_more();
         if has_more && self.pages_itself {
             text.push_str(
                 "Note: the statement has a LIMIT or OFFSET of its own, and no other is added. \
                  Change these for the next page.\n",
             );
         }
-        if is_cut || has_more && self.pages_itself {
+        if !text.is_empty() {
             text.push('\n');
         }
     }
@@ -233,28 +187,151 @@ impl Asked {
     }
 }
 
+// === impl End ===
+
+impl End {
+    /// Whether there are more rows than those of the answer.
+    fn has_more(self) -> bool {
+        match self {
+            Self::Open => false,
+            Self::Counted { has_more } | Self::Done { has_more } => has_more,
+            Self::Cut | Self::Oversized { .. } => true,
+        }
+    }
+}
+
 // === impl Flow ===
 
 impl Flow {
+    fn new(asked: Asked, rows: Rows, beside: Beside) -> Self {
+        let mut piece = Text::new();
+        rows.write_header(&mut piece);
+        let has_more = rows.extent().map(|extent| extent.has_more);
+        Self {
+            asked,
+            rows,
+            piece,
+            sent: 0,
+            count: 0,
+            beside,
+            end: has_more.map_or(End::Open, |has_more| End::Counted { has_more }),
+        }
+    }
+
+    /// Reads rows until there is so much text of them, or no more.
+    async fn fill(&mut self, bytes: usize) -> Result<(), QueryError> {
+        while self.piece.len() < bytes {
+            let Some(row) = self.rows.try_next().await? else {
+                let summary = self.rows.summary();
+                let oversized = summary.and_then(|summary| summary.oversized);
+                let has_more = summary.is_some_and(|summary| summary.has_more);
+                self.end = match oversized {
+                    Some(bytes) => End::Oversized { bytes },
+                    None => End::Done { has_more },
+                };
+                return Ok(());
+            };
+            let before = self.piece.mark();
+            write_line(&mut self.piece, &row)?;
+            let is_counted = matches!(self.end, End::Counted { .. });
+            let size = self.sent + self.piece.text_len();
+            if !is_counted && self.count > 0 && size > self.asked.max_bytes {
+                self.piece.cut(before);
+                self.end = End::Cut;
+                return Ok(());
+            }
+            self.count += 1;
+            if let Some(table) = &mut self.beside {
+                table.add(|table| table.write_row(row.scalars()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer, of which all is there.
+    fn whole(self, is_setting: bool) -> ToolResult {
+        let mut text = self.asked.opening();
+        if let Some(summary) = self.rows.summary()
+            && self.rows.is_command()
+        {
+            write_command(&mut text, summary);
+            if is_setting {
+                text.push_str(
+                    "\nNote: a setting holds for its own call only. Use SET LOCAL together with \
+                     what needs it.",
+                );
+            }
+            let structure = self.beside.map(|_| Table::changed(summary.affected));
+            return ToolResult::text(text).with_structure(structure);
+        }
+        let mut notes = String::new();
+        self.asked.write_notes(&mut notes, self.end);
+        text.push_str(&notes);
+        let extent = extent(self.asked.window, self.count, self.end.has_more());
+        writeln!(text, "Results ({extent}):").expect("a string takes all that is written");
+        let mut text = Text::from(text);
+        text.append(&self.piece);
+        let has_more = self.end.has_more();
+        let structure = self.beside.map(|table| table.finish(has_more));
+        ToolResult::text(text).with_structure(structure)
+    }
+
+    /// The answer as it comes.
+    fn stream(mut self) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
+        let mut opening = self.asked.opening();
+        match self.rows.extent() {
+            Some(rows) => {
+                let mut notes = String::new();
+                self.asked.write_notes(&mut notes, self.end);
+                opening.push_str(&notes);
+                let extent = extent(self.asked.window, rows.rows.into(), rows.has_more);
+                writeln!(opening, "Results ({extent}):")
+            }
+            None => writeln!(opening, "Results (their number stands below):"),
+        }
+        .expect("a string takes all that is written");
+        let mut piece = Text::from(opening);
+        piece.append(&self.piece);
+        self.sent = self.piece.text_len();
+        self.piece = Text::with_capacity(PIECE + PIECE / 8);
+        let first = Ok(Piece::from(piece));
+        let rest = stream::try_unfold((Some(self), None::<Structure>), |rest| async {
+            match rest {
+                (Some(flow), _) => {
+                    let (text, rest) = flow.next().await?;
+                    Ok(Some((text.into(), rest)))
+                }
+                (None, Some(structure)) => Ok(Some((structure.into(), (None, None)))),
+                (None, None) => Ok(None),
+            }
+        });
+        stream::iter([first]).chain(rest)
+    }
+
     /// Fills a piece, and says what is left. What was in it when a row fails is not sent: what
     /// is sent then is why.
     async fn next(mut self) -> Result<(Text, (Option<Self>, Option<Structure>)), Reported> {
-        while self.piece.len() < PIECE {
-            let row = self.rows.try_next().await;
-            let Some(row) = row.map_err(|error| self.asked.complaint(&error))? else {
-                let has_more = self.has_more;
-                let structure = self.beside.map(|table| table.finish(has_more));
-                return Ok((self.piece, (None, structure)));
-            };
-            write_line(&mut self.piece, &row).map_err(|error| self.asked.complaint(&error))?;
-            if let Some(table) = &mut self.beside {
-                let added = table.add(|table| table.write_row(row.scalars()));
-                added.map_err(|error| self.asked.complaint(&error))?;
-            }
+        let is_counted = matches!(self.end, End::Counted { .. });
+        let filled = self.fill(PIECE).await;
+        filled.map_err(|error| self.asked.complaint(&error))?;
+        if matches!(self.end, End::Open | End::Counted { .. }) {
+            let next = Text::with_capacity(PIECE + PIECE / 8);
+            let piece = mem::replace(&mut self.piece, next);
+            self.sent += piece.text_len();
+            return Ok((piece, (Some(self), None)));
         }
-        let next = Text::with_capacity(PIECE + PIECE / 8);
-        let piece = mem::replace(&mut self.piece, next);
-        Ok((piece, (Some(self), None)))
+        let mut below = String::new();
+        let is_short = matches!(self.end, End::Oversized { .. });
+        if !is_counted || is_short {
+            self.asked.write_notes(&mut below, self.end);
+            let has_more = self.end.has_more();
+            let extent = extent(self.asked.window, self.count, has_more);
+            below = format!("\n\n{below}({extent})");
+        }
+        self.piece.push_str(&below);
+        let has_more = self.end.has_more();
+        let structure = self.beside.map(|table| table.finish(has_more));
+        Ok((self.piece, (None, structure)))
     }
 }
 
@@ -286,23 +363,21 @@ fn write_line(tsv: &mut impl Line, row: &Row) -> Result<(), QueryError> {
     row.write_tsv(tsv)
 }
 
-fn write_heading(text: &mut String, window: Window, rows: u64, has_more: bool) {
+/// Which rows of the result those of the answer are.
+fn extent(window: Window, rows: u64, has_more: bool) -> String {
     let Window { offset, .. } = window;
     let (first, last) = (offset + 1, offset + rows);
     match (offset, has_more) {
-        (0, false) => writeln!(text, "Results ({rows} rows):"),
-        (0, true) => writeln!(
-            text,
-            "Results ({rows} rows shown, more available - use offset={last} for next page or \
-             count_rows for total):"
+        (0, false) => format!("{rows} rows"),
+        (0, true) => format!(
+            "{rows} rows shown, more available - use offset={last} for next page or count_rows \
+             for total"
         ),
-        (_, false) => writeln!(text, "Results (rows {first}-{last}):"),
-        (_, true) => writeln!(
-            text,
-            "Results (rows {first}-{last}, more available - use offset={last} for next page):"
-        ),
+        (_, false) => format!("rows {first}-{last}"),
+        (_, true) => {
+            format!("rows {first}-{last}, more available - use offset={last} for next page")
+        }
     }
-    .expect("a string takes all that is written");
 }
 
 fn write_command(text: &mut String, summary: &Summary) {
