@@ -237,12 +237,12 @@ impl Databases {
         self.check(identity, name)?;
         let key = session_key(identity);
         let shared = identity.zip(self.shared.together.as_ref());
-        match shared.filter(|(identity, _)| matches!(identity.selection(), Everywhere(_))) {
-            Some((identity, together)) => record(together, identity, name).await?,
-            None => {
-                let selection = Selection::Named(name.to_owned());
-                self.shared.selections().insert(key.clone(), selection);
-            }
+        let shared = shared.filter(|(identity, _)| matches!(identity.selection(), Everywhere(_)));
+        if let Some((identity, together)) = shared {
+            record(together, identity, name).await?;
+        } else {
+            let selection = Selection::Named(name.to_owned());
+            self.shared.selections().insert(key.clone(), selection);
         }
         self.shared.pools.close_others(&key, name);
         Ok(())

@@ -65,23 +65,16 @@ impl House {
         let readiness = Readiness::new("database");
         // Over standard input and output nobody signs in, and nothing has to be remembered.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
-        let memory = if has_accounts {
-            Memory::open(configuration, &readiness, &mut tasks, &mut keepers).await?
-        } else {
-            if configuration.state.is_some() {
-                warn!("state.url has no effect where nobody signs in");
-            }
-            Memory::default()
-        };
+        let mut memory = Memory::default();
+        if has_accounts {
+            memory = Memory::open(configuration, &readiness, &mut tasks, &mut keepers).await?;
+        } else if configuration.state.is_some() {
+            warn!("state.url has no effect where nobody signs in");
+        }
         let shared = memory.shared;
         let list = configured(configuration);
         let databases = Databases::sharing(pools.clone(), list, shared.clone());
-        let (warmed, are_warm) = oneshot::channel();
-        let warming = databases.warm();
-        tasks.spawn(async move {
-            warming.await;
-            warmed.send(()).ok();
-        });
+        let are_warm = warm(&databases, &mut tasks);
         let accounts = has_accounts
             .then(|| open(configuration, &databases, shared.clone()))
             .transpose()?;
@@ -100,20 +93,16 @@ impl House {
         )?;
         let (unattended, attendant) = Unattended::new();
         let cut_off = CutOff::default();
-        let mcp = mcp
-            .with_unattended(unattended)
-            .with_cut_off(cut_off.clone());
+        let mcp = mcp.with_unattended(unattended);
+        let mcp = mcp.with_cut_off(cut_off.clone());
         tasks.spawn(attendant.run());
         tasks.spawn(knowledge.warm());
-        let mut guard = None;
-        if let Some(accounts) = &accounts {
-            tasks.spawn(accounts.watch().run());
-            let issuer = trust(configuration, &databases)?;
-            if let Some(issuer) = &issuer {
-                tasks.spawn(issuer.clone().run());
-            }
-            guard = Some(Guard::new(accounts.clone(), issuer));
-        }
+        let guard = accounts
+            .as_ref()
+            .map(|accounts| guarding(configuration, accounts, &databases, &mut tasks))
+            .transpose()?;
+        let http = configuration.http.as_ref();
+        let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
         // What became of it is in the log.
         time::timeout(FIRST_LOOK, are_warm).await.ok();
         Ok(Self {
@@ -122,10 +111,7 @@ impl House {
             guard,
             mcp,
             conversations: memory.conversations,
-            proxy: configuration
-                .http
-                .as_ref()
-                .and_then(|_| proxy::open(&configuration.llm, &providers)),
+            proxy,
             readiness,
             cut_off,
             pools,
@@ -175,7 +161,33 @@ pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = 
     configuration.databases.iter().map(Entry::configured)
 }
 
-/// Gets ready to believe tokens of somebody else, if that is configured.
+/// Connects to the databases and reads their tables, and tells when that is done.
+fn warm(databases: &Databases, tasks: &mut JoinSet<()>) -> oneshot::Receiver<()> {
+    let (warmed, are_warm) = oneshot::channel();
+    let warming = databases.warm();
+    tasks.spawn(async move {
+        warming.await;
+        warmed.send(()).ok();
+    });
+    are_warm
+}
+
+/// Makes what checks tokens, and runs what keeps it up to date.
+fn guarding(
+    configuration: &Configuration,
+    accounts: &Accounts,
+    databases: &Databases,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<Guard> {
+    tasks.spawn(accounts.watch().run());
+    let issuer = trust(configuration, databases)?;
+    if let Some(issuer) = &issuer {
+        tasks.spawn(issuer.clone().run());
+    }
+    Ok(Guard::new(accounts.clone(), issuer))
+}
+
+/// Gets ready to believe tokens of another issuer, if that is configured.
 fn trust(configuration: &Configuration, databases: &Databases) -> anyhow::Result<Option<Issuer>> {
     let Some(trusted) = &configuration.auth.issuer else {
         return Ok(None);

@@ -61,6 +61,10 @@ const DATABASES: &str = "/api/databases";
 ///
 /// # Errors
 /// Fails on names of hosts and origins that make no sense.
+#[expect(
+    clippy::too_many_lines,
+    reason = "the way of a request reads from the outside in, in one place"
+)]
 pub(crate) fn build(
     http: &Http,
     configuration: &Configuration,

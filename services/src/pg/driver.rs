@@ -4,7 +4,7 @@
 //! queued and sent in one write. It knows nothing of pools, transactions and callers.
 //!
 //! It is a driver of our own because the published ones lack what the pool promises: a
-//! CancelRequest that stops this connection's statement and no other, rows that are passed over
+//! `CancelRequest` that stops this connection's statement and no other, rows that are passed over
 //! on the wire when they are larger than a limit, a deadline for each answer, and keepalives.
 //! Messages are encoded, decoded and authenticated by `postgres-protocol`; TLS is that of
 //! `rustls`.
@@ -147,7 +147,7 @@ impl Client {
         self.process
     }
 
-    /// What a CancelRequest for this connection needs.
+    /// The key that a `CancelRequest` for this connection needs.
     pub(in crate::pg) fn cancel_key(&self) -> CancelKey {
         self.cancel.clone()
     }

@@ -83,8 +83,10 @@ impl Pipelines {
 
     async fn probe(&self, pipeline: &Pipeline, patience: Duration) {
         let found = pipeline.probe(patience).await;
-        let found = found.as_ref().map(|()| ());
-        let found = found.map_err(|obstacle| obstacle as &(dyn Error + 'static));
+        let found = match &found {
+            Ok(()) => Ok(()),
+            Err(obstacle) => Err(obstacle as &(dyn Error + 'static)),
+        };
         self.readiness.note(pipeline.name(), found);
     }
 

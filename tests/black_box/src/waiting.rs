@@ -23,8 +23,8 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
 
 /// Receives what another thread sends.
 pub fn received<T>(receiver: &Receiver<T>) -> T {
-    let received = receiver.recv_timeout(PATIENCE);
-    received.expect("sent in time")
+    let sent = receiver.recv_timeout(PATIENCE);
+    sent.expect("sent in time")
 }
 
 /// Waits for the end of a process, and says how it ended. Kills one that does not end.

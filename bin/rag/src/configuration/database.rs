@@ -250,10 +250,9 @@ fn password(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) ->
     if let Some(password) = password.or_else(variable) {
         return Password::Given(password.into());
     }
-    let warning = password_file::warning(&reader.around.environment);
-    warning
-        .into_iter()
-        .for_each(|warning| reader.findings.warn(warning));
+    if let Some(warning) = password_file::warning(&reader.around.environment) {
+        reader.findings.warn(warning);
+    }
     Password::PasswordFile
 }
 

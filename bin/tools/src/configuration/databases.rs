@@ -135,9 +135,10 @@ pub(super) fn check(
     around: &Surroundings,
     reader: &mut Reader<'_>,
 ) -> Result<Vec<Entry>, Vec<Invalid>> {
-    if list.iter().any(RawDatabase::lacks_password) {
-        let warning = password_file::warning(&around.environment);
-        warning.into_iter().for_each(|warning| reader.warn(warning));
+    if list.iter().any(RawDatabase::lacks_password)
+        && let Some(warning) = password_file::warning(&around.environment)
+    {
+        reader.warn(warning);
     }
     let (mut entries, mut problems) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();

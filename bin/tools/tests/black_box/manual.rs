@@ -151,7 +151,7 @@ fn clients_that_speak_http_need_an_address_and_a_token() {
         for (name, value) in server["headers"].as_object().into_iter().flatten() {
             let value = value.as_str().unwrap_or_default();
             let value = value.replace("<the token>", &token);
-            headers += &format!("{name}: {value}\r\n");
+            headers.extend([name, ": ", &value, "\r\n"]);
         }
         let params = json!({"protocolVersion": "2024-11-05", "capabilities": {},
             "clientInfo": {"name": "snippet", "version": "1"}});

@@ -132,16 +132,19 @@ fn every_way_of_selecting_a_database_holds_for_statements_at_every_replica() {
         assert_eq!(answer["result"]["success"], true, "{answer}");
         assert_eq!(answer["result"]["current"], name);
     };
-    let ways: [(&str, &dyn Fn(&Client, &str)); 2] = [
-        ("/api/databases/select", &|client, name| {
-            select(client, name)
-        }),
-        ("svc/selectDatabase", &through_mcp),
-    ];
+    let through_rest = |client: &Client, name: &str| {
+        select(client, name);
+    };
     for turn in 0..6 {
-        let (way, select) = ways[turn % 2];
         let at = turn % 3;
-        select(&alice.at(&fleet.clients[turn / 2 % 2]), names[at]);
+        let client = alice.at(&fleet.clients[turn / 2 % 2]);
+        let way = if turn % 2 == 0 {
+            through_rest(&client, names[at]);
+            "/api/databases/select"
+        } else {
+            through_mcp(&client, names[at]);
+            "svc/selectDatabase"
+        };
         for client in &fleet.clients {
             let text = alice.at(client).query("SELECT current_database()");
             assert!(text.ends_with(postgres[at].name()), "{way} {turn}: {text}");

@@ -223,9 +223,9 @@ fn a_database_that_never_answers_does_not_keep_the_server() {
     let head = format!("POST /mcp/v1 HTTP/1.1\r\nhost: {host}\r\ncontent-length: {length}\r\n\r\n");
     stream.write_all((head + &body).as_bytes()).expect("sent");
     // It is at work as soon as it has somebody to talk to.
-    let (heard, hearing) = mpsc::channel();
-    thread::spawn(move || heard.send(silence.accept()).ok());
-    received(&hearing).expect("a connection");
+    let (accepted, connection) = mpsc::channel();
+    thread::spawn(move || accepted.send(silence.accept()).ok());
+    received(&connection).expect("a connection");
     let asked = Instant::now();
     program.signal(Signal::TERM);
     assert_ends_well(&mut program, asked);

@@ -133,7 +133,7 @@ fn a_streamed_result_that_breaks_off_breaks_the_body_off() {
     let mut next = || block_on(body.frame()).map(|frame| frame.map(|_| ()));
     assert_eq!(next(), Some(Ok(())), "the opening");
     assert_eq!(next(), Some(Ok(())), "the first frame");
-    assert_eq!(next(), Some(Err(std::fmt::Error)));
+    assert_eq!(next(), Some(Err(fmt::Error)));
     assert_eq!(next(), None);
 }
 

@@ -99,7 +99,7 @@ fn endpoint(host: &Host) -> Endpoint {
 /// take, so that no call waits longer for a dead network than for a slow statement.
 fn silence(settings: &Settings) -> Duration {
     const SHORTEST: Duration = Duration::from_secs(5);
-    const LONGEST: Duration = Duration::from_secs(60);
+    const LONGEST: Duration = Duration::from_mins(1);
     if settings.query_timeout.is_zero() {
         LONGEST
     } else {

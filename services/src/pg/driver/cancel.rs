@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How long the network may stay silent while a request is on its way.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// What the CancelRequest of the protocol needs: it stops the statement of one connection and
+/// The key that a `CancelRequest` of the protocol needs: it stops the statement of one connection and
 /// of no other, through a pooler too.
 #[derive(Clone)]
 pub(in crate::pg) struct CancelKey {

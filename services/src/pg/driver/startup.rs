@@ -119,7 +119,7 @@ async fn message(client: &mut Client) -> Result<Message, DriverError> {
 fn parse(input: &mut BytesMut) -> Result<Option<Message>, DriverError> {
     use postgres_protocol::message::backend::Header;
 
-    let length = Header::parse(input)?.map_or(0, |header| header.len());
+    let length = Header::parse(input)?.map_or(0, Header::len);
     if usize::try_from(length).map_or(true, |length| length > MAX_MESSAGE) {
         return Err(DriverError::LENGTH);
     }

@@ -163,21 +163,22 @@ fn config(
     };
     let certificates = CertificateDer::pem_slice_iter(certificates)
         .collect::<Result<_, _>>()
-        .map_err(unreadable)?;
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(unreadable)?;
+        .map_err(|error| unreadable(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| unreadable(&error))?;
     builder.with_client_auth_cert(certificates, key)
 }
 
 /// The authorities that browsers trust, and those the operator names.
 fn roots(pem: &[u8]) -> Result<Arc<RootCertStore>, rustls::Error> {
-    let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let known = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
+    let mut roots: RootCertStore = known.collect();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        roots.add(certificate.map_err(unreadable)?)?;
+        roots.add(certificate.map_err(|error| unreadable(&error))?)?;
     }
     Ok(Arc::new(roots))
 }
 
-fn unreadable(error: rustls_pki_types::pem::Error) -> rustls::Error {
+fn unreadable(error: &rustls_pki_types::pem::Error) -> rustls::Error {
     rustls::Error::General(error.to_string())
 }
 

@@ -28,7 +28,7 @@ use super::{
 /// How long PostgreSQL may take to hear that a connection closes.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long a CancelRequest may take, and the pause before the next one. The first may come
+/// The time a `CancelRequest` may take, and the pause before the next one. The first may come
 /// before the statement it is for.
 const CANCEL: Duration = Duration::from_secs(2);
 

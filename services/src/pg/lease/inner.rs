@@ -123,18 +123,17 @@ impl Inner {
         }
         let database = || self.database.name().to_owned();
         let limit = self.database.settings().connect_timeout;
-        let of_account = match self.share.try_take(true) {
-            Some(seat) => seat,
-            None => {
-                let waiting = self.share.wait();
-                self.make_way(|pool| Arc::ptr_eq(&pool.share, &self.share));
-                let seat = waiting.take(true, limit).await;
-                seat.ok_or_else(|| LeaseError::Account {
-                    database: database(),
-                    connections: self.share.count(),
-                    limit,
-                })?
-            }
+        let of_account = if let Some(seat) = self.share.try_take(true) {
+            seat
+        } else {
+            let waiting = self.share.wait();
+            self.make_way(|pool| Arc::ptr_eq(&pool.share, &self.share));
+            let seat = waiting.take(true, limit).await;
+            seat.ok_or_else(|| LeaseError::Account {
+                database: database(),
+                connections: self.share.count(),
+                limit,
+            })?
         };
         // The one of the account is taken by now.
         let holds_some = self.share.taken() > 1;

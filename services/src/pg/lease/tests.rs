@@ -125,6 +125,8 @@ async fn behind_a_pooler_nothing_stays_in_the_session() {
         "CREATE TEMP TABLE mine (a int)",
         "PREPARE mine AS SELECT 1",
         "LISTEN mine",
+        "SELECT set_config('search_path', 'pg_temp', false)",
+        "SELECT 1 FROM pg_advisory_lock(1)",
     ] {
         let error = ask(&writer, text).await.expect_err(text);
         assert!(matches!(error, QueryError::Refused(_)), "{text}: {error:?}");

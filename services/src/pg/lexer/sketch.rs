@@ -39,10 +39,20 @@ struct Mentions {
 struct Outlives {
     /// How many words of the present statement were read.
     words: usize,
-    is_set: bool,
-    is_create: bool,
+    first: First,
     is_with: bool,
     found: bool,
+}
+
+/// The first word of a statement, as far as it matters for its session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum First {
+    #[default]
+    Other,
+    /// SET or RESET.
+    Set,
+    /// A statement that may make a table.
+    Create,
 }
 
 /// What a query says itself about how much of its result there is.
@@ -268,23 +278,39 @@ impl Outlives {
 
     fn note(&mut self, word: &str) {
         self.words += 1;
+        self.found |= is(word, STAYING_CALLS);
         match self.words {
             1 => {
-                self.is_set = is(word, &["SET", "RESET"]);
-                self.is_create = is(word, &["CREATE", "SELECT", "WITH"]);
+                self.first = if is(word, &["SET", "RESET"]) {
+                    First::Set
+                } else if is(word, &["CREATE", "SELECT", "WITH"]) {
+                    First::Create
+                } else {
+                    First::Other
+                };
                 self.found |= is(word, STAYING);
             }
-            2 if self.is_set => {
+            2 if self.first == First::Set => {
                 self.found |= !is(word, &["LOCAL", "TRANSACTION", "CONSTRAINTS"]);
             }
             _ => {
-                self.found |= self.is_create && is(word, &["TEMP", "TEMPORARY"]);
+                let creates = self.first == First::Create;
+                self.found |= creates && is(word, &["TEMP", "TEMPORARY"]);
                 self.found |= self.is_with && is(word, &["HOLD"]);
             }
         }
         self.is_with = is(word, &["WITH"]);
     }
 }
+
+/// Functions whose effect is on the session, or may be.
+const STAYING_CALLS: &[&str] = &[
+    "SET_CONFIG",
+    "PG_ADVISORY_LOCK",
+    "PG_ADVISORY_LOCK_SHARED",
+    "PG_TRY_ADVISORY_LOCK",
+    "PG_TRY_ADVISORY_LOCK_SHARED",
+];
 
 /// Commands whose effect is on the session.
 const STAYING: &[&str] = &[

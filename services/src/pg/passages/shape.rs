@@ -91,7 +91,7 @@ impl Shape {
         let Some(found) = found.first() else {
             return Ok(Self::default());
         };
-        let relation = serde_json::from_str(found).map_err(|error| QueryError::value(error))?;
+        let relation = serde_json::from_str(found).map_err(QueryError::value)?;
         Ok(Self {
             relation: Some(relation),
             rows: estimate(place, pool).await?,

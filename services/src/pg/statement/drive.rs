@@ -198,12 +198,14 @@ impl Run {
         let client = self.lease.begin();
         let opened = async {
             client.flush().await?;
-            while has_opening {
+            if !has_opening {
+                return Ok(());
+            }
+            loop {
                 if let Some(Event::Ready) | None = client.next().await? {
-                    break;
+                    return Ok(());
                 }
             }
-            Ok(())
         };
         match opened.await {
             Ok(()) if has_opening => {

@@ -62,7 +62,9 @@ pub(super) async fn is_in(options: &SqliteConnectOptions, path: &Path) -> Result
 }
 
 fn is_no_database(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code());
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
     code.as_deref() == Some(SQLITE_NOTADB)
 }
 

@@ -127,6 +127,13 @@ fn what_cannot_be_a_user_is_not_made() {
         let ran = home.ran(&[&["-add-user"], words].concat(), input);
         assert_failed(&ran, message);
     }
+    assert_eq!(file(&home), before);
+}
+
+#[test]
+fn a_password_that_bcrypt_would_cut_is_refused() {
+    let home = with(&[alice()]);
+    let before = file(&home);
     let long = "x".repeat(73);
     let words = [
         "-add-user",
