@@ -55,7 +55,8 @@ fn what_the_manual_and_the_front_page_show_is_good() {
         let mut text = text.to_owned();
         if !text.contains("pipelines:") {
             // A section of its own.
-            text += &format!("pipelines:\n{}", nowhere("docs", ""));
+            text.push_str("pipelines:\n");
+            text.push_str(&nowhere("docs", ""));
         }
         let mut home = Home::with(&text);
         home.set("OPENAI_API_KEY", "sk-0123456789");

@@ -68,8 +68,8 @@ fn a_probe_is_told_how_many_pipelines_cannot_serve_and_the_log_which() {
     let mut home = Home::with(&format!("{}pipelines:\n{list}", server("")));
     home.set("OPENAI_API_KEY", "sk-wq8JkLmN2pRs7TuV");
     let (program, client) = home.serve();
-    let lost = program.wait_for("a pipeline is unavailable\" name=lost");
-    assert!(lost.contains("the database cannot be reached"), "{lost}");
+    let first = program.wait_for("a pipeline is unavailable\" name=lost");
+    assert!(first.contains("the database cannot be reached"), "{first}");
     let line = program.wait_for("a pipeline is unavailable\" name=other");
     let expected = "holds vectors of 256 dimensions and the embedding model makes 3";
     assert!(

@@ -246,8 +246,8 @@ async fn links_out_of_the_folder_are_named_and_never_followed() {
         ("docs/folder", "the link leads out of the folder"),
         ("docs/same", "links to folders are not followed"),
     ] {
-        let line = format!("LeftOut {{ name: \"{name}\", reason: \"{reason}\" }}");
-        assert!(log.contains(&line), "{line} in {log}");
+        let said = format!("LeftOut {{ name: \"{name}\", reason: \"{reason}\" }}");
+        assert!(log.contains(&said), "{said} in {log}");
     }
 }
 

@@ -75,7 +75,7 @@ impl Bench {
         if let Some(identity) = self.identity.clone() {
             request.extensions_mut().insert(identity);
         }
-        if let Some(client) = self.client.clone() {
+        if let Some(client) = self.client {
             request.extensions_mut().insert(client);
         }
         let Ok(answer) = dialect().read(request).answer(mcp).await;

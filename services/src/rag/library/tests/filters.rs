@@ -155,6 +155,7 @@ async fn a_filter_that_fits_no_table_is_the_clients_fault_and_of_some_tables_it_
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 async fn a_filter_names_columns_it_may_name_and_no_others() {
     let sql = format!(
         "{THINGS} CREATE TABLE other AS SELECT 4 AS id, 'four wool' AS content,
