@@ -59,6 +59,8 @@ fn what_the_manual_and_the_front_page_show_is_good() {
             text.push_str(&nowhere("docs", ""));
         }
         let mut home = Home::with(&text);
+        // What stands for the user of the system.
+        home.set("USER", "reader");
         home.set("OPENAI_API_KEY", "sk-0123456789");
         home.set("ANTHROPIC_API_KEY", "sk-ant-0123456789");
         let ran = home.ran(&["-check-config"]);

@@ -65,7 +65,7 @@ fn every_configuration_is_good() {
         );
         seen += 1;
     }
-    assert_eq!(seen, 10);
+    assert_eq!(seen, 11);
 }
 
 /// The servers that the documents have clients configured with.
@@ -129,7 +129,12 @@ fn clients_that_start_the_server_need_nothing_but_the_snippet() {
         talk.hang_up();
         assert!(program.ended().success());
         let log = program.whole_log();
-        assert!(!log.contains("WARN"), "{server}: {log}");
+        // The role of the test can do more than one of an operator should.
+        let mut warnings = log.lines().filter(|line| line.contains("WARN"));
+        assert!(
+            warnings.all(|line| line.contains("the role can reach beyond")),
+            "{server}: {log}"
+        );
         seen += 1;
     }
     assert_eq!(seen, 4);

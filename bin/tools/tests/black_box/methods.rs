@@ -260,7 +260,7 @@ fn schemas_of_tools_say_what_the_arguments_are() {
     assert_eq!(properties["vector_tables_only"], flag);
     assert_eq!(properties["compact"], flag);
     let about = schema("read_resource");
-    assert_eq!(members(&about), ["properties", "type"]);
+    assert_eq!(members(&about), ["properties", "required", "type"]);
     assert_eq!(about["properties"]["uri"]["type"], "string");
     assert_eq!(about["properties"]["list"]["type"], "boolean");
 }
