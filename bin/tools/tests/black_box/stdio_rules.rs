@@ -29,7 +29,8 @@ fn query(id: u32, sql: &str) -> Value {
 }
 
 fn ends_well(mut program: Program, talk: &Talk, since: Instant) {
-    assert!(talk.is_over());
+    // A call that is cut off is answered first.
+    assert!(talk.is_over() || talk.is_over());
     assert_eq!(program.ended().code(), Some(0), "{}", program.log());
     assert!(
         since.elapsed() < Duration::from_secs(4),

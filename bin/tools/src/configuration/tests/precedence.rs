@@ -34,6 +34,7 @@ fn check(setting: &Setting) {
 const HTTP: &str = "http: {enabled: true, ";
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of settings")]
 fn settings_of_http_and_authentication() {
     let settings = [
         Setting {
