@@ -25,11 +25,13 @@
 
 mod cause;
 mod connection;
+mod error;
 mod inner;
 mod reaper;
 mod seats;
 #[cfg(test)]
 mod tests;
+mod wait;
 
 use std::{
     collections::HashMap,
@@ -41,29 +43,24 @@ use std::{
     time::Duration,
 };
 
-use thiserror::Error;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc},
     time::{self, Instant},
 };
 use tracing::trace;
 
-use super::{
-    LOG_TARGET,
-    database::Database,
-    driver::{Client, DriverError},
-    kind::Catalogue,
-};
+use super::{LOG_TARGET, database::Database, driver::Client, kind::Catalogue};
 
+pub use self::{
+    cause::{Cause, Tried},
+    error::LeaseError,
+    reaper::Reaper,
+};
 use self::{
-    cause::Listed,
     connection::Connection,
     inner::{Held, Inner},
     reaper::Errand,
-};
-pub use self::{
-    cause::{Cause, Tried},
-    reaper::Reaper,
+    wait::Wait,
 };
 pub(in crate::pg) use self::{
     connection::{Session, milliseconds},
@@ -100,7 +97,7 @@ pub struct Pool {
 /// A connection that is its holder's until it is dropped.
 ///
 /// What becomes of it then depends on what it was doing. Between statements it goes back to its
-/// pool. In the middle of one (see [`begin`](Self::begin)) the statement is cancelled and the
+/// pool. In the middle of one (see `Lease::begin`) the statement is cancelled and the
 /// connection closed.
 #[derive(Debug)]
 pub struct Lease {
@@ -110,8 +107,8 @@ pub struct Lease {
     state: State,
     /// It was idle before, and has not answered since.
     is_untested: bool,
-    /// When its caller began to wait for it.
-    asked: Instant,
+    /// Its caller's wait for it.
+    wait: Wait,
     /// It has not answered yet.
     is_first: bool,
 }
@@ -124,81 +121,6 @@ enum State {
     Busy,
     /// Nobody is at the other end.
     Broken,
-}
-
-/// Why there is no connection. The words are for the caller.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum LeaseError {
-    /// The caller's pools were closed, because its token expired or the server is stopping.
-    #[error("the connections to the database were closed")]
-    Closed,
-    /// The caller's own connections are all at work.
-    #[error(
-        "all {connections} connections of this caller to database '{database}' were busy for \
-         {limit:?}: run fewer statements at once, or raise pool_max_conns"
-    )]
-    Busy {
-        /// The configured name.
-        database: String,
-        /// How many it may have.
-        connections: u32,
-        /// How long it was waited for.
-        limit: Duration,
-    },
-    /// The sessions of the caller's account have all the connections they may have.
-    #[error(
-        "all {connections} connections that the sessions of one account may have to database \
-         '{database}' were busy for {limit:?}"
-    )]
-    Account {
-        /// The configured name.
-        database: String,
-        /// How many they may have.
-        connections: usize,
-        /// How long it was waited for.
-        limit: Duration,
-    },
-    /// Other callers have all the connections there may be.
-    #[error("too many connections to database '{database}': none was free within {limit:?}")]
-    Full {
-        /// The configured name.
-        database: String,
-        /// How long it was waited for.
-        limit: Duration,
-    },
-    /// PostgreSQL cannot be reached, or lets nobody in.
-    #[error("failed to connect to database '{database}': {}", Listed(tried))]
-    Connect {
-        /// The configured name.
-        database: String,
-        /// The hosts, in the order they were tried.
-        tried: Vec<Tried>,
-        /// What the driver says about the last of them that it says something about.
-        source: Option<DriverError>,
-    },
-}
-
-// === impl LeaseError ===
-
-impl LeaseError {
-    /// Whether PostgreSQL has as many connections as it takes (`too_many_connections`).
-    fn is_full(&self) -> bool {
-        match self {
-            Self::Connect { tried, .. } => tried.iter().any(
-                |tried| matches!(&tried.cause, Cause::Report(report) if report.sqlstate == "53300"),
-            ),
-            _ => false,
-        }
-    }
-
-    /// Why, for somebody who is told which database it is about anyway.
-    pub(crate) fn cause(&self) -> String {
-        match self {
-            Self::Connect { tried, .. } => Listed(tried).to_string(),
-            other => other.to_string(),
-        }
-    }
 }
 
 // === impl Pools ===
@@ -222,7 +144,7 @@ impl Pools {
     /// The pool of a caller for a database, made when it is first asked for.
     ///
     /// `caller` is a session key, never the token itself; `account` is what several sessions
-    /// have in common, and they share [`SHARE`] times the connections of one. Making a pool
+    /// have in common, and they share four times the connections of one. Making a pool
     /// connects to nothing. When the description of the database is another than before, so is
     /// the pool.
     #[must_use]
@@ -415,16 +337,16 @@ impl Pool {
     /// when PostgreSQL lets nobody in.
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
         let inner = &self.inner;
-        let asked = Instant::now();
+        let wait = Wait::begin(&inner.database);
         // No caller that waits is passed by: room that comes free is theirs before it is seen here.
         let room = match Arc::clone(&inner.room).try_acquire_owned() {
             Ok(room) => room,
             Err(TryAcquireError::Closed) => return Err(LeaseError::Closed),
-            Err(TryAcquireError::NoPermits) => self.room().await?,
+            Err(TryAcquireError::NoPermits) => self.room(wait).await?,
         };
-        let (connection, is_untested) = match inner.usable().await {
+        let (connection, is_untested) = match inner.usable(wait).await {
             Some(usable) => usable,
-            None => (inner.open().await?, false),
+            None => (inner.open(wait).await?, false),
         };
         if self.is_closed() {
             inner.send(Errand::Close(connection));
@@ -437,15 +359,15 @@ impl Pool {
             pool: Arc::clone(inner),
             state: State::Settled,
             is_untested,
-            asked,
+            wait,
             is_first: true,
         })
     }
 
     /// Waits for room.
-    async fn room(&self) -> Result<OwnedSemaphorePermit, LeaseError> {
+    async fn room(&self, wait: Wait) -> Result<OwnedSemaphorePermit, LeaseError> {
         let inner = &self.inner;
-        let limit = inner.database.settings().lease_timeout;
+        let limit = wait.at_most(inner.database.settings().lease_timeout);
         let room = Arc::clone(&inner.room).acquire_owned();
         let room = time::timeout(limit, room).await;
         let room = room.map_err(|_| LeaseError::Busy {
@@ -464,7 +386,9 @@ impl Pool {
     ///
     /// Not counted: whoever asks holds a lease, and could wait for its own.
     pub(crate) async fn aside(&self) -> Result<Client, LeaseError> {
-        let connection = Connection::open(&self.inner.database).await?;
+        let database = &self.inner.database;
+        let until = Wait::begin(database).end_of_connecting();
+        let connection = Connection::open(database, until).await?;
         Ok(connection.client)
     }
 
@@ -510,7 +434,7 @@ impl Lease {
     fn deadline(&self) -> Option<Instant> {
         let limit = self.database().query_timeout()? + GRACE;
         let from = if self.is_first {
-            self.asked
+            self.wait.since
         } else {
             Instant::now()
         };
@@ -546,7 +470,8 @@ impl Lease {
 
     /// Replaces a connection that turned out to be dead.
     pub(crate) async fn renew(&mut self) -> Result<(), LeaseError> {
-        let mut fresh = Connection::open(&self.pool.database).await?;
+        let until = self.wait.end_of_connecting();
+        let mut fresh = Connection::open(&self.pool.database, until).await?;
         self.is_untested = false;
         self.state = State::Settled;
         let connection = &mut self.held_mut().connection;

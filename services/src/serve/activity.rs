@@ -21,6 +21,10 @@ pub(super) const FAR: Duration = Duration::from_hours(24 * 365);
 /// No look at a clock more often than this, whatever the limits are.
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 
+/// The time in which a client that has just connected is expected to send its request. Until it
+/// is over, the connection is not closed to make room for another.
+pub(super) const FIRST_WORDS: Duration = Duration::from_millis(250);
+
 /// What goes on on one connection.
 ///
 /// A connection waits for its client as long as there is no whole request to work on, or
@@ -68,6 +72,8 @@ struct State {
     since: Instant,
     /// When the head of a request began to come in, if one has.
     head_since: Option<Instant>,
+    /// Whether a request has come in yet.
+    has_begun: bool,
     was_asked_to_leave: bool,
 }
 
@@ -89,6 +95,7 @@ impl Activity {
                 is_stalled: false,
                 since: now,
                 head_since: Some(now),
+                has_begun: false,
                 was_asked_to_leave: false,
             }),
             leave: Notify::new(),
@@ -123,6 +130,7 @@ impl Activity {
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
         let mut state = self.state();
         state.in_flight += 1;
+        state.has_begun = true;
         state.head_since = None;
         drop(state);
         InFlight(Arc::clone(self))
@@ -176,10 +184,13 @@ impl Activity {
         }
     }
 
-    /// Since when the client is waited for, if it is and was not asked to leave.
+    /// Since when the client is waited for, if the connection may be closed to make room and was
+    /// not asked to leave.
     pub(super) fn waits_since(&self) -> Option<Instant> {
         let state = self.state();
-        (state.waits_for_client() && !state.was_asked_to_leave).then_some(state.since)
+        let is_new = !state.has_begun && state.since.elapsed() < FIRST_WORDS;
+        let may_leave = state.waits_for_client() && !is_new && !state.was_asked_to_leave;
+        may_leave.then_some(state.since)
     }
 
     pub(super) fn was_asked_to_leave(&self) -> bool {

@@ -24,6 +24,9 @@ use super::{
 /// How long to wait for the system to have room again, and between two words about it.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How soon to look again for a connection that may go: those that are new get some time first.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
 /// The connections that are open.
 #[derive(Debug)]
 pub(super) struct Crowd {
@@ -79,7 +82,8 @@ impl Crowd {
     /// Waits until one more connection may join.
     ///
     /// If there are as many as there may be, the one whose client has been waited for longest
-    /// has to go. Connections at work stay: if all are, the newcomer waits.
+    /// has to go. Connections at work stay, and new ones until their client has had time to send
+    /// its request: if all are, the next connection waits.
     pub(super) async fn make_room(&mut self) {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
             self.forget(ended);
@@ -93,6 +97,7 @@ impl Crowd {
             tokio::select! {
                 Some(ended) = self.tasks.join_next_with_id() => self.forget(ended),
                 () = self.room.freed() => {}
+                () = time::sleep(LOOK_AGAIN) => {}
             }
         }
         self.room.is_wanted(false);
@@ -156,7 +161,7 @@ impl Crowd {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::activity::FIRST_WORDS, *};
 
     #[tokio::test(start_paused = true)]
     async fn where_the_system_has_no_room_one_that_waits_goes_and_one_at_work_stays() {
@@ -171,9 +176,9 @@ mod tests {
         let at_work = crowd.activity(&limits);
         let _work = at_work.begin();
         for activity in [at_work, crowd.activity(&limits), crowd.activity(&limits)] {
-            let watched = Arc::clone(&activity);
-            crowd.join(activity, async move { watched.has_to_leave().await });
+            join(&mut crowd, activity);
         }
+        time::advance(FIRST_WORDS).await;
         let begun = Instant::now();
         for left in [2, 1] {
             crowd.thin_out(&cause).await;
@@ -181,5 +186,41 @@ mod tests {
         }
         crowd.thin_out(&cause).await;
         assert_eq!((crowd.len(), begun.elapsed()), (1, PAUSE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_has_just_connected_gets_time_to_send_its_request() {
+        let limits = Limits {
+            max_connections: 2,
+            ..Limits::default()
+        };
+        let mut crowd = Crowd::new(&limits);
+        let begun = Instant::now();
+        let quick = crowd.activity(&limits);
+        for activity in [Arc::clone(&quick), crowd.activity(&limits)] {
+            join(&mut crowd, activity);
+        }
+        let request = async {
+            time::sleep(FIRST_WORDS / 2).await;
+            let at_work = quick.begin();
+            // Longer than it takes until one of the two has to go.
+            time::sleep(FIRST_WORDS).await;
+            drop(at_work);
+        };
+        let made = async {
+            crowd.make_room().await;
+            begun.elapsed()
+        };
+        let (made, ()) = tokio::join!(made, request);
+        assert!(
+            made >= FIRST_WORDS && made < FIRST_WORDS * 3 / 2,
+            "{made:?}"
+        );
+        assert!(!quick.was_asked_to_leave());
+    }
+
+    fn join(crowd: &mut Crowd, activity: Arc<Activity>) {
+        let watched = Arc::clone(&activity);
+        crowd.join(activity, async move { watched.has_to_leave().await });
     }
 }

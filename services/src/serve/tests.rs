@@ -12,7 +12,10 @@ use tokio::{
 use tower::service_fn;
 use tower_layer::Layer as _;
 
-use super::{activity::WornOut, *};
+use super::{
+    activity::{FIRST_WORDS, WornOut},
+    *,
+};
 use crate::edge::CutOffLayer;
 
 /// A test that waits longer than this has failed.
@@ -196,10 +199,12 @@ async fn patience_that_was_begun_early_sees_what_happens_later() {
     assert_eq!(begun.elapsed(), expected);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_connection_waits_for_its_client_unless_the_server_owes_something() {
     let activity = activity(&limits());
     let waits = || activity.waits_since().is_some();
+    assert!(!waits(), "it is new");
+    time::advance(FIRST_WORDS).await;
     assert!(waits(), "nothing was said");
     let request = activity.begin();
     assert!(!waits(), "a request is worked on");
@@ -292,7 +297,7 @@ async fn connections_that_say_nothing_make_room_for_others() {
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ];
     let mut squatters = Vec::new();
-    for at in 0..200 {
+    for at in 0..80 {
         squatters.push(server.say(beginnings[at % beginnings.len()]).await);
         if at % 20 == 0 {
             let mut stream = server.say(GET).await;

@@ -37,9 +37,9 @@ fn a_start_says_what_is_served_and_where() {
         assert!(log.contains(expected), "{expected} in {log}");
     }
     // One database is not there, and only its pipeline has to do without.
-    let line = program.wait_for("failed to connect to database");
+    let line = program.wait_for("pipelines=lost");
     assert!(
-        line.contains("level=ERROR") && line.contains("pipelines=lost"),
+        line.contains("level=ERROR") && line.contains("failed to connect to database"),
         "{line}"
     );
     assert_eq!(

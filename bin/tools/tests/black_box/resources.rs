@@ -182,13 +182,13 @@ fn a_database_nobody_can_reach_is_told_in_words() {
 
 #[test]
 fn a_database_that_takes_its_time_is_not_ready() {
-    // It takes connections, and says nothing.
+    // It takes connections, and says nothing for longer than the start and a call wait together.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("bound").port();
     let home = Home::new();
     home.configure(&format!(
         "databases: [{{name: main, host: 127.0.0.1, port: {port}, user: nobody, \
-         sslmode: disable, connect_timeout: 4s}}]\n"
+         sslmode: disable, connect_timeout: 6s}}]\n"
     ));
     let (_program, mut talk) = home.talk(&[]);
     let calls = [

@@ -23,6 +23,7 @@ use super::{
     LeaseError,
     cause::{Cause, Tried},
     seats::Seat,
+    wait::Wait,
 };
 
 /// How long PostgreSQL may take to hear that a connection closes.
@@ -100,10 +101,10 @@ struct Failure {
 // === impl Connection ===
 
 impl Connection {
-    /// Connects to the first host that will do.
-    pub(super) async fn open(database: &Database) -> Result<Self, LeaseError> {
+    /// Connects to the first host that will do, by `until` at the latest.
+    pub(super) async fn open(database: &Database, until: Instant) -> Result<Self, LeaseError> {
         let wanted = database.settings().target_session_attrs;
-        let deadline = Instant::now() + database.settings().connect_timeout;
+        let deadline = until.min(Instant::now() + database.settings().connect_timeout);
         let targets = database.targets();
         let mut tried = Vec::new();
         let mut source = None;
@@ -141,16 +142,17 @@ impl Connection {
     }
 
     /// Whether it still works, and its server is still one that is wanted.
-    pub(super) async fn is_fit(&mut self, database: &Database) -> bool {
+    pub(super) async fn is_fit(&mut self, database: &Database, wait: Wait) -> bool {
         let wanted = database.settings().target_session_attrs;
-        self.client.set_deadline(Some(Instant::now() + PROBE));
-        if self.is_judged(database) {
-            return self.client.ask("").await.is_ok();
+        let is_judged = self.is_judged(database);
+        let sql = if is_judged { "" } else { STANDING };
+        let answer = time::timeout(wait.at_most(PROBE), self.client.ask(sql)).await;
+        let Ok(Ok(rows)) = answer else { return false };
+        if is_judged {
+            return true;
         }
-        let rows = self.client.ask(STANDING).await;
         self.judged = Instant::now();
-        let standing = rows.and_then(|rows| standing(&rows));
-        standing.is_ok_and(|standing| !matches!(wanted.judge(standing), Fit::No(_)))
+        standing(&rows).is_ok_and(|standing| !matches!(wanted.judge(standing), Fit::No(_)))
     }
 
     /// Whether its server is still known to be one that is wanted.

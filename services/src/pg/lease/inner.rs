@@ -22,6 +22,7 @@ use super::{
     connection::Connection,
     reaper::Errand,
     seats::{Seat, Seats},
+    wait::Wait,
 };
 
 /// How long an idle connection is lent without asking whether it is still there.
@@ -69,7 +70,7 @@ impl Inner {
 
     /// Takes the connection that was used last, so that the others can grow old, and says
     /// whether it was taken on trust.
-    pub(super) async fn usable(&self) -> Option<(Connection, bool)> {
+    pub(super) async fn usable(&self, wait: Wait) -> Option<(Connection, bool)> {
         loop {
             let now = Instant::now();
             let idle = {
@@ -86,7 +87,7 @@ impl Inner {
             if now - idle.since < TRUSTED_IDLE && connection.is_judged(&self.database) {
                 return Some((connection, true));
             }
-            if connection.is_fit(&self.database).await {
+            if connection.is_fit(&self.database, wait).await {
                 return Some((connection, false));
             }
         }
@@ -96,17 +97,17 @@ impl Inner {
     ///
     /// Where PostgreSQL itself has none left, other programs hold the rest: connections of ours
     /// that are not in use are closed, and it is asked again for as long as connecting may take.
-    pub(super) async fn open(&self) -> Result<Connection, LeaseError> {
-        let deadline = Instant::now() + self.database.settings().connect_timeout;
-        let seat = self.seat().await?;
+    pub(super) async fn open(&self, wait: Wait) -> Result<Connection, LeaseError> {
+        let seat = self.seat(wait).await?;
+        let until = wait.end_of_connecting();
         let mut waiting = None;
         loop {
-            match Connection::open(&self.database).await {
+            match Connection::open(&self.database, until).await {
                 Ok(mut connection) => {
                     connection.seat = Some(seat);
                     return Ok(connection);
                 }
-                Err(error) if error.is_full() && Instant::now() + FULL_PAUSE < deadline => {
+                Err(error) if error.is_full() && Instant::now() + FULL_PAUSE < until => {
                     waiting.get_or_insert_with(|| self.database.seats().wait());
                     self.make_way(|pool| pool.database.is_on_a_server_of(&self.database));
                     time::sleep(FULL_PAUSE).await;
@@ -117,7 +118,7 @@ impl Inner {
     }
 
     /// Waits for what a connection takes.
-    async fn seat(&self) -> Result<Seat, LeaseError> {
+    async fn seat(&self, wait: Wait) -> Result<Seat, LeaseError> {
         if let Some(seat) = self.try_seat() {
             return Ok(seat);
         }
@@ -128,21 +129,21 @@ impl Inner {
         } else {
             let waiting = self.share.wait();
             self.make_way(|pool| Arc::ptr_eq(&pool.share, &self.share));
-            let seat = waiting.take(true, limit).await;
+            let seat = waiting.take(true, wait.at_most(limit)).await;
             seat.ok_or_else(|| LeaseError::Account {
                 database: database(),
                 connections: self.share.count(),
-                limit,
+                limit: wait.taken(),
             })?
         };
         // The one of the account is taken by now.
         let holds_some = self.share.taken() > 1;
         let waiting = self.database.seats().wait();
         self.make_way(|pool| Arc::ptr_eq(&pool.database, &self.database));
-        let of_all = waiting.take(holds_some, limit).await;
+        let of_all = waiting.take(holds_some, wait.at_most(limit)).await;
         let of_all = of_all.ok_or_else(|| LeaseError::Full {
             database: database(),
-            limit,
+            limit: wait.taken(),
         })?;
         Ok(Seat {
             _of_all: of_all,
@@ -173,7 +174,8 @@ impl Inner {
         let (Ok(room), Some(seat)) = (room, self.try_seat()) else {
             return;
         };
-        match Connection::open(&self.database).await {
+        let until = Wait::begin(&self.database).end_of_connecting();
+        match Connection::open(&self.database, until).await {
             Ok(mut connection) => {
                 connection.seat = Some(seat);
                 self.take_back(Held { connection, room });

@@ -2,13 +2,13 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use tracing::{
-    Metadata,
+    Dispatch, Metadata,
     metadata::LevelFilter,
-    subscriber::{self, DefaultGuard},
+    subscriber::{self, DefaultGuard, NoSubscriber},
 };
 
 use super::{Format, Log, Said};
@@ -22,6 +22,10 @@ pub(crate) struct Captured(CapturedLog);
 pub(crate) struct CapturedLog(Arc<Mutex<String>>);
 
 struct UpTo(LevelFilter);
+
+/// A second subscriber that lives as long as the tests. As long as there is only one, an event
+/// that first happens on a thread without a subscriber is switched off for all threads.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
 // === impl Captured ===
 
@@ -50,6 +54,7 @@ impl CapturedLog {
     }
 
     fn capture_up_to(&self, level: LevelFilter) -> DefaultGuard {
+        LazyLock::force(&SECOND);
         let text = Arc::clone(&self.0);
         let log = Log::new(UpTo(level), move |line: &str| {
             let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);

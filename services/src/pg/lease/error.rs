@@ -1,0 +1,83 @@
+//! Why there is no connection.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::cause::{Cause, Listed, Tried};
+use crate::pg::driver::DriverError;
+
+/// Why there is no connection. The words are for the caller.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LeaseError {
+    /// The caller's pools were closed, because its token expired or the server is stopping.
+    #[error("the connections to the database were closed")]
+    Closed,
+    /// The caller's own connections are all at work.
+    #[error(
+        "all {connections} connections of this caller to database '{database}' were busy for \
+         {limit:?}: run fewer statements at once, or raise pool_max_conns"
+    )]
+    Busy {
+        /// The configured name.
+        database: String,
+        /// How many it may have.
+        connections: u32,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// The sessions of the caller's account have all the connections they may have.
+    #[error(
+        "all {connections} connections that the sessions of one account may have to database \
+         '{database}' were busy for {limit:?}"
+    )]
+    Account {
+        /// The configured name.
+        database: String,
+        /// How many they may have.
+        connections: usize,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// Other callers have all the connections there may be.
+    #[error("too many connections to database '{database}': none was free within {limit:?}")]
+    Full {
+        /// The configured name.
+        database: String,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// PostgreSQL cannot be reached, or lets nobody in.
+    #[error("failed to connect to database '{database}': {}", Listed(tried))]
+    Connect {
+        /// The configured name.
+        database: String,
+        /// The hosts, in the order they were tried.
+        tried: Vec<Tried>,
+        /// What the driver says about the last of them that it says something about.
+        source: Option<DriverError>,
+    },
+}
+
+// === impl LeaseError ===
+
+impl LeaseError {
+    /// Whether PostgreSQL has as many connections as it takes (`too_many_connections`).
+    pub(super) fn is_full(&self) -> bool {
+        match self {
+            Self::Connect { tried, .. } => tried.iter().any(
+                |tried| matches!(&tried.cause, Cause::Report(report) if report.sqlstate == "53300"),
+            ),
+            _ => false,
+        }
+    }
+
+    /// Why, for somebody who is told which database it is about anyway.
+    pub(crate) fn cause(&self) -> String {
+        match self {
+            Self::Connect { tried, .. } => Listed(tried).to_string(),
+            other => other.to_string(),
+        }
+    }
+}
