@@ -12,7 +12,11 @@
 
 use std::{io, net::SocketAddr};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Connections that the system completes before they are accepted, as far as it allows. Those
+/// beyond are refused or reset when many clients come at once.
+const BACKLOG: u32 = 4096;
 
 /// Listens on the first address that can be bound; nothing if there is no address.
 ///
@@ -23,7 +27,7 @@ pub async fn on_first(
 ) -> io::Result<Option<TcpListener>> {
     let mut refusal = None;
     for candidate in candidates {
-        match TcpListener::bind(candidate).await {
+        match bind(candidate) {
             Ok(listener) => return Ok(Some(listener)),
             Err(error) => refusal = Some(explained(error)),
         }
@@ -43,7 +47,7 @@ pub async fn on_all(
 ) -> io::Result<Vec<TcpListener>> {
     let (mut listeners, mut refusal) = (Vec::new(), None);
     for address in addresses {
-        match TcpListener::bind(address).await {
+        match bind(address) {
             Ok(listener) => listeners.push(listener),
             Err(error) if is_elsewhere(&error) => refusal = Some(explained(error)),
             Err(error) => return Err(explained(error)),
@@ -53,6 +57,18 @@ pub async fn on_all(
         Some(error) if listeners.is_empty() => Err(error),
         _ => Ok(listeners),
     }
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // The address of a program that has just ended may be taken again at once.
+    socket.set_reuseaddr(cfg!(unix))?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// The same error in words that say what to do.

@@ -10,6 +10,7 @@ use std::{
 
 use tokio::{
     sync::Notify,
+    task,
     time::{Instant, sleep_until},
 };
 
@@ -173,6 +174,11 @@ impl Activity {
     pub(super) async fn has_to_leave(&self) {
         loop {
             self.leave.notified().await;
+            // A request may have come in that has not been read yet: the runtime looks for what
+            // has come in before it continues a task that yields.
+            for _ in 0..2 {
+                task::yield_now().await;
+            }
             let mut state = self.state();
             if state.waits_for_client() {
                 return;

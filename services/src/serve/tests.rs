@@ -297,9 +297,9 @@ async fn connections_that_say_nothing_make_room_for_others() {
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ];
     let mut squatters = Vec::new();
-    for at in 0..80 {
+    for at in 0..40 {
         squatters.push(server.say(beginnings[at % beginnings.len()]).await);
-        if at % 20 == 0 {
+        if at % 10 == 0 {
             let mut stream = server.say(GET).await;
             answer(&mut stream).await;
             squatters.push(stream);
