@@ -43,6 +43,7 @@ pub(crate) mod driver;
 pub mod error;
 mod flight;
 pub mod kind;
+pub mod large_rows;
 pub mod lease;
 pub mod lexer;
 pub mod metadata;

@@ -262,7 +262,9 @@ impl Raw {
         let data_folder = around.path_or(self.data_dir, "data");
         let auth = raw_http.auth.take().unwrap_or_default();
         let auth = auth.check(reader, around, &data_folder);
-        let databases = databases::check(self.databases.unwrap_or_default(), around, reader);
+        let is_debug = overrides.debug.unwrap_or(false);
+        let databases = self.databases.unwrap_or_default();
+        let databases = databases::check(databases, around, reader, is_debug);
         let embedding = self.embedding.unwrap_or_default().check(reader, around);
         let llm = self.llm.unwrap_or_default().check(reader, around);
         let knowledgebase = self.knowledgebase.unwrap_or_default();
@@ -294,7 +296,7 @@ impl Raw {
                 protocol: self.mcp.unwrap_or_default().check(),
                 state: state?,
                 logs: logs?,
-                debug: overrides.debug.unwrap_or(false),
+                debug: is_debug,
                 secret_file: around.path(self.secret_file),
                 custom_definitions: around.path(self.custom_definitions_path),
                 data_folder,

@@ -82,6 +82,20 @@ struct Visit<'a> {
     key: String,
 }
 
+// === impl MetadataError ===
+
+impl MetadataError {
+    /// Says it to a caller; why there is no connection, in the log too.
+    pub(crate) fn told(&self) -> String {
+        if let Self::Load(cause) = self
+            && let QueryError::Lease(cause) = &**cause
+        {
+            return cause.told();
+        }
+        self.to_string()
+    }
+}
+
 // === impl Cache ===
 
 impl Cache {
@@ -138,9 +152,13 @@ impl Cache {
             state.warming = load.downgrade();
             load
         };
+        let cache = Arc::clone(self);
         async move {
-            // Why it failed has been logged.
-            let _ = load.await;
+            if let Err(error) = load.await
+                && matches!(*error, QueryError::Lease(_))
+            {
+                cache.warn_of(&error);
+            }
         }
     }
 
@@ -192,15 +210,22 @@ impl Cache {
             Metadata::load(lease).await
         };
         read.await.inspect_err(|error| {
-            let hosts = self.database.settings().all_hosts();
-            let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
-            warn!(
-                error = error as &dyn Error,
-                database = self.database.name(),
-                hosts = hosts.join(","),
-                "metadata could not be loaded"
-            );
+            // Why there is no connection is logged where a caller is told.
+            if !matches!(error, QueryError::Lease(_)) {
+                self.warn_of(error);
+            }
         })
+    }
+
+    fn warn_of(&self, error: &QueryError) {
+        let hosts = self.database.settings().all_hosts();
+        let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+        warn!(
+            error = error as &dyn Error,
+            database = self.database.name(),
+            hosts = hosts.join(","),
+            "metadata could not be loaded"
+        );
     }
 
     /// Says once per database what its role can do that names alone keep callers from.

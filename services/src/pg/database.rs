@@ -88,6 +88,8 @@ pub struct Settings {
     /// Whether statements may call what reaches beyond the transaction: files, programs, other
     /// sessions. See [`Policy`](super::lexer::Policy).
     pub allow_dangerous_functions: bool,
+    /// Whether callers are told why a connection fails, for development. Else only the log is.
+    pub shows_causes: bool,
     /// Rows returned by a call that does not say how many it wants.
     pub row_limit: u32,
     /// How long a statement may run; zero for no limit.
@@ -227,6 +229,7 @@ impl Default for Settings {
             pooler: Pooler::Detect,
             allow_writes: false,
             allow_dangerous_functions: false,
+            shows_causes: false,
             row_limit: 100,
             query_timeout: Duration::from_secs(30),
             metadata_ttl: Duration::from_mins(5),

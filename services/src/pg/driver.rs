@@ -57,6 +57,7 @@ pub use self::{
     error::{DriverError, ServerError},
     tls::{SslMode, UnknownSslMode},
 };
+use super::large_rows::{LargeRows, Room};
 
 /// The largest message that is no row.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -91,6 +92,12 @@ pub(crate) struct Client {
     skipping: Option<Skipping>,
     columns: Arc<[Field]>,
     max_row_bytes: usize,
+    /// What large rows of several connections take together, if that is limited.
+    large_rows: Option<LargeRows>,
+    /// The size of a large row that waits for room.
+    waiting: Option<usize>,
+    /// The room of the large row that is being read.
+    room: Option<Room>,
     deadline: Option<Instant>,
 }
 
@@ -138,6 +145,9 @@ impl Client {
             skipping: None,
             columns: Arc::default(),
             max_row_bytes: DEFAULT_MAX_ROW,
+            large_rows: None,
+            waiting: None,
+            room: None,
             deadline: None,
         }
     }
@@ -155,6 +165,11 @@ impl Client {
     /// Sets the size of the largest row that is held.
     pub(in crate::pg) fn set_max_row_bytes(&mut self, bytes: usize) {
         self.max_row_bytes = bytes;
+    }
+
+    /// Sets whose room large rows take; each waits for it before it is read.
+    pub(in crate::pg) fn set_large_rows(&mut self, large_rows: Option<&LargeRows>) {
+        self.large_rows = large_rows.cloned();
     }
 
     /// Sets when waiting for an answer ends, or that it does not. Then every wait still has
@@ -214,7 +229,13 @@ impl Client {
             if let Some(event) = self.parse()? {
                 return Ok(Some(event));
             }
-            self.fill().await?;
+            match (self.waiting.take(), &self.large_rows) {
+                (Some(bytes), Some(rows)) => {
+                    let room = within(patient(self.deadline), rows.take(bytes)).await;
+                    self.room = Some(room.map_err(|_| DriverError::NoRoom)?);
+                }
+                _ => self.fill().await?,
+            }
         }
         Ok(None)
     }
@@ -316,6 +337,11 @@ impl Client {
                 return Err(DriverError::LENGTH);
             }
             let total = length + 1;
+            let is_large = header.tag() == DATA_ROW && LargeRows::is_large(total);
+            if is_large && self.large_rows.is_some() && self.room.is_none() {
+                self.waiting = Some(total);
+                return Ok(None);
+            }
             if self.input.len() < total {
                 self.input.reserve(total - self.input.len());
                 return Ok(None);
@@ -323,7 +349,8 @@ impl Client {
             if header.tag() == DATA_ROW {
                 self.input.advance(HEADER);
                 let body = self.input.split_to(total - HEADER).freeze();
-                return Row::new(body, &self.columns).map(Event::Row).map(Some);
+                let row = Row::new(body, &self.columns)?;
+                return Ok(Some(Event::Row(row.with_room(self.room.take()))));
             }
             let message = Message::parse(&mut self.input)?;
             let message = message.ok_or(DriverError::LENGTH)?;

@@ -37,6 +37,9 @@ pub enum QueryError {
     /// PostgreSQL gave no answer, not even that its own time limit has passed.
     #[error("no answer from the database in time")]
     Silent,
+    /// Large rows of other statements took all the room there is for them.
+    #[error("no room for a large row")]
+    NoRoom,
     /// There is no connection to run it on.
     #[error("no connection")]
     Lease(#[from] LeaseError),
@@ -153,6 +156,7 @@ impl QueryError {
                 report: Box::new(Report::new(&error, lead)),
             },
             DriverError::TimedOut => Self::Silent,
+            DriverError::NoRoom => Self::NoRoom,
             error @ (DriverError::Value(_) | DriverError::Oversized { .. }) => Self::Row(error),
             error => Self::Connection(error),
         }

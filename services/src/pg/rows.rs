@@ -14,6 +14,7 @@ use super::{
     driver::{self, Field},
     error::QueryError,
     kind::Kind,
+    large_rows::Room,
     scalar::Scalar,
     tsv::{self, Line, Plain},
 };
@@ -250,6 +251,12 @@ impl Row {
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
+    }
+
+    /// The room it takes, if it is large. What is made of it may keep that.
+    #[must_use]
+    pub fn room(&self) -> Option<&Arc<Room>> {
+        self.values.room()
     }
 
     /// The text of a value, or `None` if it is NULL.

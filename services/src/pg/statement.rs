@@ -74,6 +74,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use super::{
     database::{Database, MAX_ROWS},
     error::QueryError,
+    large_rows::LargeRows,
     lease::Lease,
     lexer::{Bounds, Policy, Refusal, Sketch},
     rows::{Desk, Rows},
@@ -101,6 +102,7 @@ pub struct Statement {
     /// Something of it stays in the session.
     outlives: bool,
     max_row_bytes: usize,
+    large_rows: Option<LargeRows>,
 }
 
 /// Which rows of a result are wanted.
@@ -123,6 +125,8 @@ enum Access {
 enum Route {
     /// All at once, with a LIMIT.
     Limited,
+    /// All at once, with a LIMIT around what has one of its own.
+    Nested,
     /// All at once, with a cursor.
     Flight,
     /// In steps, with a cursor.
@@ -223,6 +227,7 @@ impl Statement {
             defines: sketch.mentions_a_definition(),
             outlives: sketch.outlives(),
             max_row_bytes: MAX_ROW_BYTES,
+            large_rows: None,
             text: text.into(),
         })
     }
@@ -242,6 +247,12 @@ impl Statement {
     /// its bytes are dropped as they arrive.
     pub fn with_max_row_bytes(mut self, bytes: usize) -> Self {
         self.max_row_bytes = bytes;
+        self
+    }
+
+    /// Sets whose room its large rows take.
+    pub fn with_large_rows(mut self, large_rows: LargeRows) -> Self {
+        self.large_rows = Some(large_rows);
         self
     }
 
@@ -278,7 +289,9 @@ impl Statement {
 
     fn route(&self) -> Route {
         match self.route {
-            Route::Limited | Route::Flight | Route::Cursor if self.window.rows > MAX_ROWS => {
+            Route::Limited | Route::Nested | Route::Flight | Route::Cursor
+                if self.window.rows > MAX_ROWS =>
+            {
                 Route::Spool
             }
             route => route,
@@ -308,6 +321,8 @@ impl Route {
         if takes_a_cursor && !text.contains(';') {
             if sketch.takes_a_limit() {
                 Self::Limited
+            } else if sketch.takes_another_limit() {
+                Self::Nested
             } else {
                 Self::Flight
             }

@@ -134,6 +134,7 @@ pub(super) fn check(
     list: Vec<RawDatabase>,
     around: &Surroundings,
     reader: &mut Reader<'_>,
+    is_debug: bool,
 ) -> Result<Vec<Entry>, Vec<Invalid>> {
     if list.iter().any(RawDatabase::lacks_password)
         && let Some(warning) = password_file::warning(&around.environment)
@@ -148,7 +149,7 @@ pub(super) fn check(
             Some(name) if !names.insert(name.clone()) => {
                 problems.push(Invalid::DuplicateName(name));
             }
-            Some(_) => match raw.check(around) {
+            Some(_) => match raw.check(around, is_debug) {
                 Ok(entry) => entries.push(entry),
                 Err(problem) => problems.push(problem),
             },

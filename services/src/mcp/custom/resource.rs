@@ -103,7 +103,7 @@ impl Resource for Rows {
 fn unreadable(error: QueryError) -> ReadError {
     let told = match &error {
         QueryError::Silent => "the database did not answer in time".to_owned(),
-        QueryError::Lease(cause) => return out_of_reach(cause.to_string()),
+        QueryError::Lease(cause) => return out_of_reach(cause.told()),
         QueryError::Connection(_) => {
             return out_of_reach("the connection to the database was lost".to_owned());
         }
@@ -111,6 +111,7 @@ fn unreadable(error: QueryError) -> ReadError {
         QueryError::Refused(refusal) => refusal.to_string(),
         QueryError::Failed { report, .. } => report.to_string(),
         QueryError::Row(_) => "a value is not text".to_owned(),
+        QueryError::NoRoom => "there is no room for a large row".to_owned(),
     };
     Failure::new(told).with_source(error).into()
 }

@@ -259,6 +259,7 @@ async fn a_resource_whose_database_is_out_of_reach_says_so() {
     let yaml = "resources: [{uri: c://a, name: A, type: sql, sql: SELECT 1}]";
     let mut bench = Bench::with("SELECT").await;
     bench.settings.port = 1;
+    bench.settings.shows_causes = true;
     let answers = [
         ask(
             yaml,

@@ -3,10 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::error::Error;
-
 use serde::Serialize;
-use tracing::warn;
 
 use crate::{
     accounts::Identity,
@@ -83,18 +80,10 @@ impl Resource for SystemInfo {
             .current(caller.extension::<Identity>())
             .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?;
         let not_ready = |message| Unavailable::new(NOT_READY, message).retryable();
-        current
-            .ready()
-            .await
-            .map_err(|error| not_ready(error.to_string()))?;
-        let lease = current.pool().lease().await.map_err(|error| {
-            warn!(
-                error = &error as &dyn Error,
-                database = current.label(),
-                "a resource could not be read"
-            );
-            not_ready(error.to_string())
-        })?;
+        let ready = current.ready().await;
+        ready.map_err(|error| not_ready(error.to_string()))?;
+        let lease = current.pool().lease().await;
+        let lease = lease.map_err(|error| not_ready(error.told()))?;
         let server = Server::ask(lease).await.map_err(|error| {
             Failure::new("PostgreSQL did not say which version it is").with_source(error)
         })?;

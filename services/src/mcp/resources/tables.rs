@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     accounts::Identity,
-    databases::Databases,
+    databases::{Databases, MetadataError},
     mcp::{Caller, Places, ReadError, ResourceTemplate, ResourceTemplateDescriptor, Unavailable},
     pg::metadata::{Column, Metadata, Table},
 };
@@ -86,10 +86,9 @@ impl TableInfo {
     ) -> Option<Result<Arc<Metadata>, Unavailable>> {
         let identity = caller.extension::<Identity>();
         let metadata = self.databases.metadata(identity, places.at(DATABASE)?);
-        let unavailable = |error: &dyn ToString| {
-            Unavailable::new("DATABASE_NOT_READY", error.to_string()).retryable()
-        };
-        Some(metadata.await?.map_err(|error| unavailable(&error)))
+        let unavailable =
+            |error: MetadataError| Unavailable::new("DATABASE_NOT_READY", error.told()).retryable();
+        Some(metadata.await?.map_err(unavailable))
     }
 }
 

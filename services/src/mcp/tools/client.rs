@@ -12,6 +12,7 @@ use crate::{
     mcp::{Caller, Reported, ToolError},
     pg::{
         error::{QueryError, Report},
+        lease::LeaseError,
         metadata::Metadata,
     },
 };
@@ -20,7 +21,7 @@ use crate::{
 pub(super) async fn current(databases: &Databases, caller: &Caller) -> Result<Current, ToolError> {
     let current = databases
         .current(caller.extension::<Identity>())
-        .map_err(|error| unavailable(&error))?;
+        .map_err(|error| no_client(&error))?;
     current.ready().await.map_err(|error| unread(&error))?;
     Ok(current)
 }
@@ -42,7 +43,11 @@ pub(super) async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, 
 }
 
 /// Says why there is no connection, and what to do about it.
-pub(super) fn unavailable(cause: &impl Display) -> Reported {
+pub(super) fn unavailable(cause: &LeaseError) -> Reported {
+    no_client(&cause.told())
+}
+
+fn no_client(cause: &impl Display) -> Reported {
     Reported::new(format!(
         "Failed to get database client: {cause}\nCheck the connection settings of the server."
     ))

@@ -27,12 +27,16 @@ use crate::{
     },
     pg::{
         database::{Database, MAX_ROWS},
+        large_rows::LargeRows,
         statement::{Statement, Window},
     },
 };
 
 /// How many bytes of rows one answer holds unless it is told otherwise.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
+
+/// How many times the bytes of one answer the large rows of all answers take together.
+const LARGE_ANSWERS: usize = 8;
 
 /// Runs a statement for its caller.
 ///
@@ -53,6 +57,7 @@ const DEFAULT_MAX_BYTES: usize = 4 << 20;
 pub struct QueryDatabase {
     databases: Databases,
     max_bytes: usize,
+    large_rows: LargeRows,
     url_rules: UrlRules,
 }
 
@@ -81,15 +86,18 @@ impl QueryDatabase {
         Self {
             databases,
             max_bytes: DEFAULT_MAX_BYTES,
+            large_rows: LargeRows::new(LARGE_ANSWERS * DEFAULT_MAX_BYTES),
             url_rules: UrlRules::default(),
         }
     }
 
     /// Sets how many bytes of rows an answer may hold (4 MiB by default); it holds a row at
-    /// least. An answer that is streamed is not held.
+    /// least. An answer that is streamed is not held. Rows of more than 128 KiB, and what is made
+    /// of them, take eight times as much in all answers together; one that finds no room waits.
     #[must_use]
     pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.max_bytes = max_bytes;
+        self.large_rows = LargeRows::new(max_bytes.saturating_mul(LARGE_ANSWERS));
         self
     }
 
@@ -125,7 +133,8 @@ impl QueryDatabase {
         let current = client::current(&self.databases, request.caller()).await?;
         let statement = Statement::new(current.database(), query)
             .map_err(|error| complaint(&error))?
-            .with_window(wanted.window(current.database()));
+            .with_window(wanted.window(current.database()))
+            .with_large_rows(self.large_rows.clone());
         if let Some(question) = confirm::question(&current, query, request).await? {
             return Ok(question);
         }
@@ -158,7 +167,8 @@ impl QueryDatabase {
         }
         let statement = Statement::read_only(&database, query)
             .map_err(|error| complaint(&error))?
-            .with_window(wanted.window(&database));
+            .with_window(wanted.window(&database))
+            .with_large_rows(self.large_rows.clone());
         let asked = Asked::elsewhere(database.name(), &statement, self.max_bytes)
             .with_structure(wanted.is_structured);
         let (lease, _room) = visit.into_parts();

@@ -33,6 +33,9 @@ pub enum DriverError {
     /// No answer came before the deadline.
     #[error("the server did not answer in time")]
     TimedOut,
+    /// A large row found no room before the deadline.
+    #[error("other large rows took all the room there is for them")]
+    NoRoom,
     /// A value is not what it should be.
     #[error("a value cannot be read")]
     Value(#[source] Box<dyn std::error::Error + Send + Sync>),

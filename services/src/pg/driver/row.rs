@@ -7,6 +7,7 @@ use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::RowDescriptionBody;
 
 use super::DriverError;
+use crate::pg::large_rows::Room;
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(crate) struct Row {
     /// For each value its length, and so many bytes; checked when the row was made.
     body: Bytes,
     fields: Arc<[Field]>,
+    /// Of a large row.
+    room: Option<Arc<Room>>,
 }
 
 /// The values of a row, in their order.
@@ -55,7 +58,18 @@ impl Row {
         Ok(Self {
             body: body.split_off(2),
             fields: Arc::clone(fields),
+            room: None,
         })
+    }
+
+    pub(super) fn with_room(mut self, room: Option<Room>) -> Self {
+        self.room = room.map(Arc::new);
+        self
+    }
+
+    /// The room it takes, if it is large.
+    pub(in crate::pg) fn room(&self) -> Option<&Arc<Room>> {
+        self.room.as_ref()
     }
 
     /// The columns.

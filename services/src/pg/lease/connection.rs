@@ -136,6 +136,7 @@ impl Connection {
         }
         barely.ok_or_else(|| LeaseError::Connect {
             database: database.name().to_owned(),
+            is_shown: database.settings().shows_causes,
             tried,
             source,
         })

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use thiserror::Error;
+use tracing::error;
+use ziggurat_layers::sanitize::RequestId;
 
 use super::cause::{Cause, Listed, Tried};
 use crate::pg::driver::DriverError;
 
-/// Why there is no connection. The words are for the caller.
+/// Why there is no connection.
+///
+/// `Display` is for the log. A caller is [told](Self::told) less.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LeaseError {
@@ -53,6 +57,8 @@ pub enum LeaseError {
     Connect {
         /// The configured name.
         database: String,
+        /// Whether callers are told why.
+        is_shown: bool,
         /// The hosts, in the order they were tried.
         tried: Vec<Tried>,
         /// What the driver says about the last of them that it says something about.
@@ -63,6 +69,37 @@ pub enum LeaseError {
 // === impl LeaseError ===
 
 impl LeaseError {
+    /// Says it to a caller, and in the log. What the log says about a connection that failed, the
+    /// caller is told only where that is wanted; else it gets the id of the line in the log.
+    pub(crate) fn told(&self) -> String {
+        let Self::Connect {
+            database,
+            is_shown,
+            tried,
+            ..
+        } = self
+        else {
+            return self.to_string();
+        };
+        let id = RequestId::generate();
+        let (database, request_id) = (&**database, id.as_str());
+        let cause = Listed(tried).to_string();
+        error!(database, cause, request_id, "no connection to a database");
+        let why = if self.is_full() {
+            "it has no connection free; try again later"
+        } else {
+            "it cannot be reached, or refuses the login of the server"
+        };
+        if *is_shown {
+            format!("failed to connect to database '{database}': {cause}")
+        } else {
+            format!(
+                "failed to connect to database '{database}': {why} (the log of the server says \
+                 more under request id {request_id})"
+            )
+        }
+    }
+
     /// Whether PostgreSQL has as many connections as it takes (`too_many_connections`).
     pub(super) fn is_full(&self) -> bool {
         match self {

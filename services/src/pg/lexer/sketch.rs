@@ -171,6 +171,13 @@ impl<'a> Sketch<'a> {
         self.is_query() && !(limits || offsets || lead || unbalanced)
     }
 
+    /// Whether a LIMIT may follow it once it is the table of another query. Its own, or its
+    /// OFFSET, keeps its rows in their order there.
+    pub(crate) fn takes_another_limit(&self) -> bool {
+        let Bounds { limits, offsets } = self.bounds;
+        self.is_query() && (limits || offsets) && !self.parentheses.unbalanced
+    }
+
     /// Whether it asks for a plan.
     pub(crate) fn explains(&self) -> bool {
         self.first.is_some_and(|word| is(word, &["EXPLAIN"]))

@@ -171,6 +171,22 @@ fn a_limit_is_for_a_query_in_one_piece_that_has_none() {
 }
 
 #[test]
+fn a_query_with_bounds_of_its_own_takes_another_limit_around_it() {
+    let cases = [
+        ("SELECT 1 LIMIT 1", true),
+        ("(SELECT 1) OFFSET 1", true),
+        ("WITH x AS (SELECT 1) TABLE x FETCH FIRST ROW ONLY", true),
+        ("SELECT 1", false),
+        ("SELECT 1) UNION (SELECT 2) LIMIT 1", false),
+        ("SELECT (1 LIMIT 1", false),
+        ("SHOW all LIMIT 1", false),
+    ];
+    for (text, takes) in cases {
+        assert_eq!(Sketch::new(text).takes_another_limit(), takes, "{text}");
+    }
+}
+
+#[test]
 fn a_sketch_names_the_command() {
     let cases = [
         ("insert into t values (1)", "INSERT"),

@@ -2,11 +2,12 @@
 
 mod account;
 mod spool;
+mod text;
 
-use std::{error::Error, fmt::Write as _, pin::Pin, sync::Arc};
+use std::{error::Error, pin::Pin, sync::Arc};
 
 use tokio::time;
-use tracing::warn;
+use tracing::{error, warn};
 
 use self::account::Account;
 use super::{Access, Route, Statement, Window};
@@ -51,6 +52,11 @@ pub(super) async fn drive(
         Stop::Failed(error) => error,
         Stop::Unfit => unreachable!("only a cursor can be unfit"),
     });
+    if let Err(QueryError::Connection(error)) = &done {
+        let database = run.lease.database().name();
+        let error = error as &dyn Error;
+        error!(error, database, "the connection to a database was lost");
+    }
     account.close(&done);
     done
 }
@@ -107,7 +113,7 @@ impl Run {
             return Err(Stop::Failed(Refusal::Session.into()));
         }
         match self.statement.route() {
-            Route::Limited | Route::Flight => match self.flight().await {
+            Route::Limited | Route::Nested | Route::Flight => match self.flight().await {
                 Err(Stop::Unfit) => self.slowly(Route::Plain).await,
                 done => done,
             },
@@ -151,7 +157,7 @@ impl Run {
     /// All in one write, and where the session allows it in one message, of which PostgreSQL
     /// makes one transaction by itself.
     async fn flight(&mut self) -> Result<Summary, Stop> {
-        let is_limited = self.statement.route == Route::Limited;
+        let is_limited = self.statement.route != Route::Flight;
         let is_one = self.lease.session().takes_one_message();
         let mut sql = String::with_capacity(ROOM + self.statement.text.len());
         if is_one {
@@ -308,53 +314,6 @@ impl Run {
         Ok(())
     }
 
-    fn write_access(&self, command: &str, sql: &mut String) {
-        sql.push_str(command);
-        sql.push_str(match self.statement.access {
-            Access::ReadOnly => " READ ONLY",
-            Access::ReadWrite => " READ WRITE",
-        });
-    }
-
-    fn write_opening(&self, command: &str, sql: &mut String) {
-        self.write_access(command, sql);
-        sql.push_str("; ");
-        let session = self.lease.session();
-        session.write_settings(self.statement.timeout, sql);
-    }
-
-    /// Writes what is limited, and returns where in it the caller's text begins.
-    fn write_limited(&self, sql: &mut String) -> usize {
-        sql.push('(');
-        let lead = sql.len() + self.statement.lead;
-        sql.push_str(&self.statement.text);
-        let Window { offset, rows } = self.statement.window;
-        // On a line of its own, behind whatever comment the text ends with.
-        write!(sql, "\n) LIMIT {}", rows + 1).expect(INFALLIBLE);
-        // PostgreSQL takes its time for an OFFSET of nothing, too.
-        if offset > 0 {
-            write!(sql, " OFFSET {offset}").expect(INFALLIBLE);
-        }
-        lead
-    }
-
-    /// Writes what goes through a cursor, and returns where in it the caller's text begins.
-    fn write_cursor(&self, sql: &mut String) -> usize {
-        write!(sql, "DECLARE {CURSOR} NO SCROLL CURSOR FOR ").expect(INFALLIBLE);
-        let lead = sql.len() + self.statement.lead;
-        sql.push_str(&self.statement.text);
-        // On a line of its own, behind whatever comment the text ends with.
-        sql.push('\n');
-        let window = self.statement.window;
-        if window.offset > 0 {
-            let offset = window.offset;
-            write!(sql, "; MOVE FORWARD {offset} IN {CURSOR}").expect(INFALLIBLE);
-        }
-        let rows = window.rows + 1;
-        write!(sql, "; FETCH FORWARD {rows} FROM {CURSOR}").expect(INFALLIBLE);
-        lead
-    }
-
     /// Reads what PostgreSQL says of the text, which proves that it is one statement.
     async fn prove(&mut self) -> Result<(), QueryError> {
         let lead = self.statement.lead;
@@ -386,6 +345,7 @@ impl Run {
         let tally = &mut self.tally;
         let client = self.lease.begin();
         client.set_max_row_bytes(self.statement.max_row_bytes);
+        client.set_large_rows(self.statement.large_rows.as_ref());
         while let Some(event) = client.next().await? {
             match event {
                 Event::Ready => break,

@@ -403,10 +403,13 @@ async fn the_server_refuses_what_a_fooled_guard_would_let_pass() {
         .given("CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
         .await;
     let pool = fixture.readable();
-    let limited = UNGUARDED
-        .iter()
-        .filter(|(route, _)| *route == Route::Flight)
-        .map(|&(_, sql)| (Route::Limited, sql));
+    let in_flight = |other: Route| {
+        let flights = UNGUARDED
+            .iter()
+            .filter(|(route, _)| *route == Route::Flight);
+        flights.map(move |&(_, sql)| (other, sql))
+    };
+    let limited = in_flight(Route::Limited).chain(in_flight(Route::Nested));
     for (route, sql) in UNGUARDED.iter().copied().chain(limited) {
         let statement = unguarded(pool.database(), sql, route);
         let lease = pool.lease().await.expect("a lease");

@@ -18,10 +18,12 @@ use crate::configuration::{Invalid, Surroundings};
 
 impl RawDatabase {
     /// Checks it, and settles what was left open. Reads the files it names.
-    pub(super) fn check(self, around: &Surroundings) -> Result<Entry, Invalid> {
+    pub(super) fn check(self, around: &Surroundings, is_debug: bool) -> Result<Entry, Invalid> {
         let users = self.available_to_users.clone().unwrap_or_default();
         let clients = self.available_to_clients.clone().unwrap_or_default();
-        let database = Database::try_from(self.settings(around)?)?;
+        let mut settings = self.settings(around)?;
+        settings.shows_causes = is_debug;
+        let database = Database::try_from(settings)?;
         Ok(Entry {
             database: database.into(),
             users,
@@ -79,6 +81,7 @@ impl RawDatabase {
                 "pool_max_conn_lifetime",
             )?,
             name: name.to_owned(),
+            ..default
         })
     }
 

@@ -114,7 +114,10 @@ fn a_version_is_taken_apart_and_what_it_does_not_say_is_unknown() {
 #[tokio::test]
 async fn what_cannot_be_reached_is_a_document_that_says_to_try_again() {
     let fixture = Fixture::new().await;
-    let databases = databases(&fixture, |settings| settings.user = "nobody_at_all".into());
+    let databases = databases(&fixture, |settings| {
+        settings.user = "nobody_at_all".into();
+        settings.shows_causes = true;
+    });
     assert_eq!(
         unavailable(read(&databases).await),
         json!({

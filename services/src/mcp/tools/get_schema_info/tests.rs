@@ -16,6 +16,7 @@ use crate::{
         database::Settings,
         fixture::{Fixture, Silence},
     },
+    program::logs::captured::CapturedLog,
 };
 
 /// A server with the one tool, in front of a database of its own.
@@ -358,20 +359,38 @@ async fn an_answer_that_is_too_long_ends_between_tables_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_database_out_of_reach_is_said_with_what_postgresql_says() {
-    let bench = Bench::described("SELECT", |settings| {
-        settings.password = "wrong".to_owned().into();
-        settings.user = "nobody_of_that_name".into();
-    })
-    .await;
-    let (text, failed) = bench.call(json!({})).await;
-    assert!(failed);
-    assert_eq!(
-        text,
-        "Failed to get database client: failed to connect to database 'main': FATAL: \
-         password authentication failed for user \"nobody_of_that_name\" (SQLSTATE 28P01)\n\
-         Check the connection settings of the server."
-    );
+async fn why_there_is_no_connection_is_logged_and_told_only_where_causes_are_shown() {
+    let cause = "FATAL: password authentication failed for user \"nobody_of_that_name\" \
+                 (SQLSTATE 28P01)";
+    let log = CapturedLog::default();
+    let _guard = log.capture();
+    for is_shown in [false, true] {
+        let bench = Bench::described("SELECT", |settings| {
+            settings.password = "wrong".to_owned().into();
+            settings.user = "nobody_of_that_name".into();
+            settings.shows_causes = is_shown;
+        })
+        .await;
+        log.take();
+        let (text, failed) = bench.call(json!({})).await;
+        assert!(failed);
+        let opening = "Failed to get database client: failed to connect to database 'main': ";
+        assert!(text.starts_with(opening), "{text}");
+        assert_eq!(text.contains(cause), is_shown, "{text}");
+
+        let log = log.take();
+        let lines: Vec<_> = log
+            .lines()
+            .filter(|line| line.contains("nobody_of_that_name"))
+            .collect();
+        assert_eq!(lines.len(), 1, "once: {log}");
+        assert!(
+            lines[0].starts_with("ERROR no connection to a database"),
+            "{log}"
+        );
+        let (_, id) = lines[0].rsplit_once("request_id=").expect("an id");
+        assert_eq!(text.contains(id), !is_shown, "{text}: {log}");
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use crate::{
     mcp::{Piece, Reported, Structure, Text, ToolResult, table::Table, tools::client},
     pg::{
         error::{Phase, QueryError},
+        large_rows::Room,
         lease::Lease,
         rows::{Column, Row, Rows, Summary},
         statement::{Statement, Window},
@@ -57,6 +58,8 @@ struct Flow {
     count: u64,
     /// What is sent behind all of it.
     beside: Beside,
+    /// The room of a large row whose text has not been sent yet.
+    room: Option<Arc<Room>>,
     end: End,
 }
 
@@ -126,7 +129,12 @@ impl Asked {
         if matches!(flow.end, End::Open | End::Counted { .. }) {
             return Ok(ToolResult::stream(flow.stream()));
         }
-        Ok(flow.whole(is_setting))
+        let room = flow.room.take();
+        let (text, structure) = flow.whole(is_setting);
+        Ok(match room {
+            Some(room) => ToolResult::stream(held(text, structure, room)),
+            None => ToolResult::text(text).with_structure(structure),
+        })
     }
 
     /// A table for the rows, if one is wanted.
@@ -214,6 +222,7 @@ impl Flow {
             sent: 0,
             count: 0,
             beside,
+            room: None,
             end: has_more.map_or(End::Open, |has_more| End::Counted { has_more }),
         }
     }
@@ -241,6 +250,7 @@ impl Flow {
                 return Ok(());
             }
             self.count += 1;
+            self.room = row.room().cloned().or(self.room.take());
             if let Some(table) = &mut self.beside {
                 table.add(|table| table.write_row(row.scalars()))?;
             }
@@ -249,7 +259,7 @@ impl Flow {
     }
 
     /// The answer, of which all is there.
-    fn whole(self, is_setting: bool) -> ToolResult {
+    fn whole(self, is_setting: bool) -> (Text, Option<Structure>) {
         let mut text = self.asked.opening();
         if let Some(summary) = self.rows.summary()
             && self.rows.is_command()
@@ -262,7 +272,7 @@ impl Flow {
                 );
             }
             let structure = self.beside.map(|_| Table::changed(summary.affected));
-            return ToolResult::text(text).with_structure(structure);
+            return (text.into(), structure);
         }
         let mut notes = String::new();
         self.asked.write_notes(&mut notes, self.end);
@@ -273,7 +283,7 @@ impl Flow {
         text.append(&self.piece);
         let has_more = self.end.has_more();
         let structure = self.beside.map(|table| table.finish(has_more));
-        ToolResult::text(text).with_structure(structure)
+        (text, structure)
     }
 
     /// The answer as it comes.
@@ -311,6 +321,8 @@ impl Flow {
     /// Fills a piece, and says what is left. What was in it when a row fails is not sent: what
     /// is sent then is why.
     async fn next(mut self) -> Result<(Text, (Option<Self>, Option<Structure>)), Reported> {
+        // What was made of it has been taken.
+        self.room = None;
         let is_counted = matches!(self.end, End::Counted { .. });
         let filled = self.fill(PIECE).await;
         filled.map_err(|error| self.asked.complaint(&error))?;
@@ -335,6 +347,19 @@ impl Flow {
     }
 }
 
+/// An answer of which all is there, with the room that it takes until it is sent.
+fn held(
+    text: Text,
+    structure: Option<Structure>,
+    room: Arc<Room>,
+) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
+    let pieces = [Some(text.into()), structure.map(Into::into)];
+    let pieces = pieces.into_iter().flatten();
+    stream::unfold((pieces, room), async |(mut pieces, room)| {
+        Some((Ok(pieces.next()?), (pieces, room)))
+    })
+}
+
 /// What a model is told when its text was not the reason, or not shown.
 pub(super) fn complaint(error: &QueryError) -> Reported {
     Reported::new(match error {
@@ -349,6 +374,10 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
         QueryError::Silent => {
             "Error iterating rows: the database did not answer in time".to_owned()
         }
+        QueryError::NoRoom => "Error iterating rows: other answers with large rows take all the \
+                               memory there is for them. Ask for fewer or shorter columns, or try \
+                               again later."
+            .to_owned(),
         QueryError::Lease(error) => return client::unavailable(error),
         _ => "Error iterating rows: the connection to the database was lost".to_owned(),
     })

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use ziggurat_layers::{client_ip::ClientIp, json_rpc::Answer};
+use ziggurat_layers::{
+    client_ip::ClientIp,
+    json_rpc::{Answer, RpcBody},
+};
 
 use super::{ConnectionUrls, QueryDatabase};
 use crate::{
@@ -66,8 +69,18 @@ impl Bench {
 
     /// The body of an answer.
     async fn body(&self, arguments: Value) -> Answer<ResultBody> {
+        self.answer_of(&self.tool(), arguments).await
+    }
+
+    /// The same, of a tool that is used several times.
+    async fn body_of(&self, tool: &QueryDatabase, arguments: Value) -> RpcBody<ResultBody> {
+        let answer = self.answer_of(tool, arguments).await;
+        answer.into_body().expect("a request")
+    }
+
+    async fn answer_of(&self, tool: &QueryDatabase, arguments: Value) -> Answer<ResultBody> {
         let about = ServerInfo::new("test", "0");
-        let tools = Tools::new().with(self.tool());
+        let tools = Tools::new().with(tool.clone());
         let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
         let params = json!({"name": "query_database", "arguments": arguments});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});

@@ -106,6 +106,7 @@ impl Run {
             }
             let client = self.lease.begin();
             client.set_max_row_bytes(self.statement.max_row_bytes);
+            client.set_large_rows(self.statement.large_rows.as_ref());
             client.queue(&message);
             client.flush().await?;
             while let Some(event) = client.next().await? {

@@ -135,3 +135,49 @@ async fn a_client_that_leaves_leaves_no_statement_behind() {
     let (text, failed) = bench.query("SELECT 1").await;
     assert!(text.ends_with("\n1") && !failed, "{text}");
 }
+
+#[tokio::test]
+async fn an_answer_leaves_while_its_query_still_runs_whether_or_not_it_has_a_limit() {
+    const WAITING: Duration = Duration::from_secs(30);
+
+    let bench = Bench::with("SELECT").await;
+    // The rows behind the twentieth never come.
+    let endless = "SELECT n, repeat('x', 20000), CASE WHEN n > 20 THEN pg_sleep(3600) END
+        FROM generate_series(1, 100) n";
+    for query in [endless.to_owned(), format!("{endless} LIMIT 100")] {
+        let body = bench.body(json!({"query": query}));
+        let answer = time::timeout(WAITING, body).await.expect("an answer");
+        let mut body = answer.into_body().expect("a request");
+        let mut bytes = 0;
+        while bytes < 64 << 10 {
+            let frame = time::timeout(WAITING, body.frame()).await;
+            let frame = frame.expect("in time").expect("a frame");
+            bytes += frame.expect("a piece").into_data().expect("data").len();
+        }
+    }
+}
+
+#[tokio::test]
+async fn large_rows_wait_for_those_that_have_not_been_sent() {
+    let mut bench = Bench::with("SELECT").await;
+    bench.max_bytes = 1 << 20;
+    let tool = bench.tool();
+    let large = json!({"query": "SELECT repeat('x', 1000000) AS a"});
+    // Two of them, and what is made of each, take all the room.
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut body = bench.body_of(&tool, large.clone()).await;
+        body.frame().await.expect("a frame").expect("a piece");
+        held.push(body);
+    }
+    let third = bench.body_of(&tool, large);
+    let mut third = Box::pin(async {
+        let body = third.await.collect().await.expect("whole");
+        body.to_bytes().len()
+    });
+    let early = time::timeout(Duration::from_millis(300), &mut third).await;
+    early.expect_err("it waits");
+    held.pop();
+    let late = time::timeout(Duration::from_secs(30), third).await;
+    assert!(late.expect("in time") > 1_000_000);
+}

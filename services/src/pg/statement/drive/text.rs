@@ -1,0 +1,56 @@
+//! What is written around a caller's text.
+
+use std::fmt::Write as _;
+
+use super::{Access, CURSOR, INFALLIBLE, Route, Run, Window};
+
+impl Run {
+    pub(super) fn write_access(&self, command: &str, sql: &mut String) {
+        sql.push_str(command);
+        sql.push_str(match self.statement.access {
+            Access::ReadOnly => " READ ONLY",
+            Access::ReadWrite => " READ WRITE",
+        });
+    }
+
+    pub(super) fn write_opening(&self, command: &str, sql: &mut String) {
+        self.write_access(command, sql);
+        sql.push_str("; ");
+        let session = self.lease.session();
+        session.write_settings(self.statement.timeout, sql);
+    }
+
+    /// Writes what is limited, and returns where in it the caller's text begins.
+    pub(super) fn write_limited(&self, sql: &mut String) -> usize {
+        let is_nested = self.statement.route == Route::Nested;
+        sql.push_str(if is_nested { "(SELECT * FROM (" } else { "(" });
+        let lead = sql.len() + self.statement.lead;
+        sql.push_str(&self.statement.text);
+        // On a line of its own, behind whatever comment the text ends with.
+        sql.push_str(if is_nested { "\n) AS ziggurat)" } else { "\n)" });
+        let Window { offset, rows } = self.statement.window;
+        write!(sql, " LIMIT {}", rows + 1).expect(INFALLIBLE);
+        // PostgreSQL takes its time for an OFFSET of nothing, too.
+        if offset > 0 {
+            write!(sql, " OFFSET {offset}").expect(INFALLIBLE);
+        }
+        lead
+    }
+
+    /// Writes what goes through a cursor, and returns where in it the caller's text begins.
+    pub(super) fn write_cursor(&self, sql: &mut String) -> usize {
+        write!(sql, "DECLARE {CURSOR} NO SCROLL CURSOR FOR ").expect(INFALLIBLE);
+        let lead = sql.len() + self.statement.lead;
+        sql.push_str(&self.statement.text);
+        // On a line of its own, behind whatever comment the text ends with.
+        sql.push('\n');
+        let window = self.statement.window;
+        if window.offset > 0 {
+            let offset = window.offset;
+            write!(sql, "; MOVE FORWARD {offset} IN {CURSOR}").expect(INFALLIBLE);
+        }
+        let rows = window.rows + 1;
+        write!(sql, "; FETCH FORWARD {rows} FROM {CURSOR}").expect(INFALLIBLE);
+        lead
+    }
+}
