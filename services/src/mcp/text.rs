@@ -77,6 +77,7 @@ impl Text {
     /// Appends another piece.
     pub fn append(&mut self, other: &Self) {
         self.text_len += other.text_len;
+        self.reserve(other.escaped.len());
         self.escaped.extend_from_slice(&other.escaped);
     }
 
@@ -126,7 +127,17 @@ impl Text {
     }
 
     pub(super) fn push_json(&mut self, json: &str) {
+        self.reserve(json.len());
         self.escaped.extend_from_slice(json.as_bytes());
+    }
+
+    /// Makes room. Where it is long, doubling it would cost more memory than it saves time.
+    fn reserve(&mut self, more: usize) {
+        const LONG: usize = 64 << 10;
+        let len = self.escaped.len() + more;
+        if len > LONG && len > self.escaped.capacity() {
+            self.escaped.reserve_exact(more + len / 8);
+        }
     }
 
     pub(super) fn into_bytes(self) -> Bytes {
@@ -176,6 +187,7 @@ impl Line for Text {
     fn push_plain(&mut self, plain: Plain<'_>) {
         let bytes = plain.as_bytes();
         self.text_len += bytes.len();
+        self.reserve(bytes.len());
         self.escaped.extend_from_slice(bytes);
     }
 

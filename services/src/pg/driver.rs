@@ -349,6 +349,10 @@ impl Client {
             if header.tag() == DATA_ROW {
                 self.input.advance(HEADER);
                 let body = self.input.split_to(total - HEADER).freeze();
+                if is_large {
+                    // What follows must not keep the memory of the row.
+                    self.input = BytesMut::from(&*mem::take(&mut self.input));
+                }
                 let row = Row::new(body, &self.columns)?;
                 return Ok(Some(Event::Row(row.with_room(self.room.take()))));
             }

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const LARGE: usize = 128 << 10;
 
 /// How often a row is held until it is sent: as it came, and as text that may be longer.
-const COPIES: usize = 4;
+const COPIES: usize = 6;
 
 /// The unit in which room is counted.
 const UNIT: usize = 1 << 10;
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn rows_wait_until_those_before_them_are_gone_and_one_always_fits() {
         const MIB: usize = 1 << 20;
-        let rows = LargeRows::new(8 * MIB);
+        let rows = LargeRows::new(12 * MIB);
         let first = rows.take(MIB).now_or_never().expect("room");
         let second = rows.clone().take(MIB).now_or_never().expect("room");
         assert!(rows.take(MIB).now_or_never().is_none());

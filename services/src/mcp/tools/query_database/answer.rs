@@ -300,11 +300,10 @@ impl Flow {
             None => writeln!(opening, "Results (their number stands below):"),
         }
         .expect("a string takes all that is written");
-        let mut piece = Text::from(opening);
-        piece.append(&self.piece);
-        self.sent = self.piece.text_len();
-        self.piece = Text::with_capacity(PIECE + PIECE / 8);
-        let first = Ok(Piece::from(piece));
+        let next = Text::with_capacity(PIECE + PIECE / 8);
+        let piece = mem::replace(&mut self.piece, next);
+        self.sent = piece.text_len();
+        let first = [Ok(Text::from(opening).into()), Ok(piece.into())];
         let rest = stream::try_unfold((Some(self), None::<Structure>), |rest| async {
             match rest {
                 (Some(flow), _) => {
@@ -315,7 +314,7 @@ impl Flow {
                 (None, None) => Ok(None),
             }
         });
-        stream::iter([first]).chain(rest)
+        stream::iter(first).chain(rest)
     }
 
     /// Fills a piece, and says what is left. What was in it when a row fails is not sent: what
