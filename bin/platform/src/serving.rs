@@ -37,7 +37,7 @@ pub(crate) async fn serve(
         let error: &dyn std::error::Error = &error;
         warn!(error, "the store cannot be reached yet");
     }
-    let listener = listen(configuration).await?;
+    let listener = listen(configuration)?;
     let address = listener.local_addr().context("reading the address")?;
     let outcome = serve_on(
         configuration,
@@ -125,13 +125,13 @@ async fn follow_keys(keys: ziggurat_services::platform::Keys) {
     }
 }
 
-async fn listen(configuration: &Configuration) -> anyhow::Result<TcpListener> {
+fn listen(configuration: &Configuration) -> anyhow::Result<TcpListener> {
     let address = &configuration.server.address;
     // A name is looked up, which may block; nothing else is running yet.
     let sockets = address
         .to_socket_addrs()
         .with_context(|| format!("cannot listen on {address}"))?;
-    let listener = listen::on_first(sockets).await;
+    let listener = listen::on_first(sockets);
     let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
     let Some(listener) = listener else {
         bail!("cannot listen on {address}: it has no address");

@@ -44,7 +44,7 @@ pub(crate) async fn serve(
         .make(configuration, &Kept::default())
         .context("failed to create pipeline manager")?;
     let tls = server.tls.as_ref().map(read_tls).transpose()?;
-    let listeners = listen(&server).await?;
+    let listeners = listen(&server)?;
     let mut house = House::new(set, pools, reaper, server.ping_timeout);
     let bound = bound(&listeners)?;
     let first = bound.first().context("listening nowhere")?;
@@ -87,13 +87,13 @@ fn limits(server: &configuration::Server) -> Limits {
     limits
 }
 
-async fn listen(server: &configuration::Server) -> anyhow::Result<Vec<TcpListener>> {
+fn listen(server: &configuration::Server) -> anyhow::Result<Vec<TcpListener>> {
     let address = address(server);
     let sockets = sockets(server).with_context(|| format!("cannot listen on {address}"))?;
     let listeners = if server.is_localhost() {
-        listen::on_all(sockets).await
+        listen::on_all(sockets)
     } else {
-        let listener = listen::on_first(sockets).await;
+        let listener = listen::on_first(sockets);
         listener.map(Vec::from_iter)
     };
     let listeners = listeners.with_context(|| format!("cannot listen on {address}"))?;

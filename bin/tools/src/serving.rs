@@ -71,7 +71,7 @@ async fn serve_http(
         let chain = tls.chain.as_deref();
         server = server.with_tls(Tls::from_files(&tls.cert, &tls.key, chain)?);
     }
-    let listener = listen(http).await?;
+    let listener = listen(http)?;
     let address = listener.local_addr().context("reading the address")?;
     let tower = stack::build(http, configuration, address.ip(), house)?;
     if house.accounts.is_some() {
@@ -88,12 +88,12 @@ async fn serve_http(
         .context("cannot go on listening")
 }
 
-async fn listen(http: &Http) -> anyhow::Result<TcpListener> {
+fn listen(http: &Http) -> anyhow::Result<TcpListener> {
     let candidates = http
         .address
         .candidates()
         .with_context(|| format!("cannot listen on {}", http.address))?;
-    let listener = listen::on_first(candidates).await;
+    let listener = listen::on_first(candidates);
     let Some(listener) = listener.with_context(|| format!("cannot listen on {}", http.address))?
     else {
         bail!("cannot listen on {}: it has no address", http.address);

@@ -4,7 +4,7 @@
 //! use ziggurat_services::program::listen;
 //!
 //! # tokio_test::block_on(async {
-//! let listener = listen::on_first(["127.0.0.1:0".parse()?]).await?;
+//! let listener = listen::on_first(["127.0.0.1:0".parse()?])?;
 //! assert!(listener.is_some_and(|listener| listener.local_addr().is_ok()));
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # }).unwrap();
@@ -20,9 +20,12 @@ const BACKLOG: u32 = 4096;
 
 /// Listens on the first address that can be bound; nothing if there is no address.
 ///
+/// # Panics
+/// Outside of a Tokio runtime.
+///
 /// # Errors
 /// Fails if none can be bound, with what the system says about the last.
-pub async fn on_first(
+pub fn on_first(
     candidates: impl IntoIterator<Item = SocketAddr>,
 ) -> io::Result<Option<TcpListener>> {
     let mut refusal = None;
@@ -40,11 +43,12 @@ pub async fn on_first(
 /// A machine without IPv6 has fewer than were asked for. An address that somebody else listens
 /// on is no reason to do without it: clients would reach the wrong server.
 ///
+/// # Panics
+/// Outside of a Tokio runtime.
+///
 /// # Errors
 /// Fails if one cannot be bound though the machine has it, or if it has none of them.
-pub async fn on_all(
-    addresses: impl IntoIterator<Item = SocketAddr>,
-) -> io::Result<Vec<TcpListener>> {
+pub fn on_all(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<Vec<TcpListener>> {
     let (mut listeners, mut refusal) = (Vec::new(), None);
     for address in addresses {
         match bind(address) {
@@ -108,30 +112,28 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_that_can_be_bound_is_listened_on() {
-        let listener = on_first(addresses(&[ELSEWHERE, "127.0.0.1:0"])).await;
+        let listener = on_first(addresses(&[ELSEWHERE, "127.0.0.1:0"]));
         let listener = listener.expect("bound").expect("an address");
         assert!(listener.local_addr().expect("bound").ip().is_loopback());
-        let error = on_first(addresses(&[ELSEWHERE])).await.expect_err("none");
+        let error = on_first(addresses(&[ELSEWHERE])).expect_err("none");
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
-        assert!(on_first([]).await.expect("no error").is_none());
+        assert!(on_first([]).expect("no error").is_none());
     }
 
     #[tokio::test]
     async fn an_address_of_another_machine_is_done_without_and_one_that_is_taken_is_not() {
-        let listeners = on_all(addresses(&["127.0.0.1:0", ELSEWHERE, "127.0.0.2:0"])).await;
+        let listeners = on_all(addresses(&["127.0.0.1:0", ELSEWHERE, "127.0.0.2:0"]));
         let listeners = listeners.expect("bound");
         assert_eq!(listeners.len(), 2);
         let taken = listeners[0].local_addr().expect("bound");
-        let error = on_all(["127.0.0.3:0".parse().expect("an address"), taken])
-            .await
-            .expect_err("taken");
+        let error = on_all(["127.0.0.3:0".parse().expect("an address"), taken]).expect_err("taken");
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         assert_eq!(
             error.to_string(),
             "another program listens there; stop it, or choose another address"
         );
-        let error = on_all(addresses(&[ELSEWHERE])).await.expect_err("none");
+        let error = on_all(addresses(&[ELSEWHERE])).expect_err("none");
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
-        assert!(on_all([]).await.expect("no error").is_empty());
+        assert!(on_all([]).expect("no error").is_empty());
     }
 }

@@ -78,6 +78,7 @@ impl Configuration {
     /// definitions that are no good.
     pub(crate) fn check_named_files(&self) -> Vec<String> {
         let mut problems = Vec::new();
+        problems.extend(self.check_address().err().map(|error| error.to_string()));
         let tls = self.http.as_ref().and_then(|http| http.tls.as_ref());
         if let Err(error) = self.check_files() {
             problems.push(error.to_string());

@@ -45,7 +45,10 @@ pub enum Obstacle {
 /// Checks that a database answers. One whose connections are all in use does.
 pub(super) async fn reach(pool: &Pool) -> Result<(), Obstacle> {
     match passages::reach(pool).await {
-        Err(QueryError::Lease(LeaseError::Busy { .. })) | Ok(()) => Ok(()),
+        Err(QueryError::Lease(
+            LeaseError::Busy { .. } | LeaseError::Account { .. } | LeaseError::Full { .. },
+        ))
+        | Ok(()) => Ok(()),
         Err(error) => Err(Obstacle::Unreachable(error)),
     }
 }
