@@ -111,7 +111,7 @@ impl Known {
         person.has_logged_in.then(|| Arc::clone(name))
     }
 
-    /// Whether a session that all replicas know is of an account that is good.
+    /// Tells whether a session that all replicas know is of an account that is good.
     pub(super) fn is_member(&self, session: &SharedSession) -> bool {
         let person = self.by_name.get(&*session.user);
         person.is_some_and(|person| person.has(session))
@@ -165,7 +165,7 @@ impl Good {
 // === impl Person ===
 
 impl Person {
-    /// Whether a session is of this account.
+    /// Tells whether a session is of this account.
     fn has(&self, session: &SharedSession) -> bool {
         self.made == session.account_made.map(Timestamp::as_second)
     }

@@ -127,7 +127,7 @@ impl Remembered {
         now.saturating_sub(self.asked)
     }
 
-    /// Whether it may be used without asking.
+    /// Tells whether it may be used without asking.
     fn is_recent(&self, now: Duration) -> bool {
         self.age(now) < GRACE.min(self.session.left)
     }

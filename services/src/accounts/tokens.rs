@@ -310,7 +310,7 @@ impl TokenRecord {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Whether it has expired so long ago that it can be forgotten.
+    /// Tells whether it has expired so long ago that it can be forgotten.
     pub(super) fn is_long_expired(&self, now: Timestamp) -> bool {
         let day = SignedDuration::from_hours(24);
         let ends = self.expires_at.and_then(|at| at.checked_add(day).ok());

@@ -78,7 +78,7 @@ const QUOTED_MARK: &str = "\"\\x01";
 /// A node whose dates are marked.
 struct Marked<'a>(&'a Node);
 
-/// Whether a text is a date to some readers of YAML.
+/// Tells whether a text is a date to some readers of YAML.
 fn is_date(text: &str) -> bool {
     let looks_like_one = text.as_bytes().get(4) == Some(&b'-') && text.len() >= 10;
     looks_like_one && (text.parse::<Timestamp>().is_ok() || text.parse::<civil::Date>().is_ok())
@@ -104,7 +104,7 @@ impl Node {
         }))
     }
 
-    /// Whether a text in it, or a name, could be taken for a mark once it is written.
+    /// Tells whether a text in it, or a name, could be taken for a mark once it is written.
     fn holds_mark(&self) -> bool {
         let is_in = |text: &str| text.contains(MARK) || text.contains(QUOTED_MARK);
         match self {

@@ -28,7 +28,7 @@ pub struct Configured {
 #[derive(Debug)]
 struct ClientEntry {
     text: String,
-    /// Whether the log says that it has to be written otherwise.
+    /// True if the log says that it has to be written otherwise.
     is_reported: AtomicBool,
 }
 

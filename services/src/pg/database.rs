@@ -88,7 +88,7 @@ pub struct Settings {
     /// Whether statements may call what reaches beyond the transaction: files, programs, other
     /// sessions. See [`Policy`](super::lexer::Policy).
     pub allow_dangerous_functions: bool,
-    /// Whether callers are told why a connection fails, for development. Else only the log is.
+    /// True if callers are told why a connection fails, for development. Else only the log is.
     pub shows_causes: bool,
     /// Rows returned by a call that does not say how many it wants.
     pub row_limit: u32,
@@ -407,7 +407,7 @@ impl Database {
         self.targets.iter().map(Target::password)
     }
 
-    /// Whether a server of the other one is one of its own.
+    /// Tells whether a server of the other one is one of its own.
     pub(in crate::pg) fn is_on_a_server_of(&self, other: &Self) -> bool {
         let hosts = |database: &Self| database.settings.all_hosts();
         let others = hosts(other);

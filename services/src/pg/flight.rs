@@ -152,7 +152,7 @@ async fn rows<T>(
     Ok(rows)
 }
 
-/// Whether the connection was dead before it got the message.
+/// Tells whether the connection was dead before it got the message.
 fn is_dead(error: &QueryError) -> bool {
     match error {
         QueryError::Connection(DriverError::Io(_)) => true,

@@ -256,7 +256,7 @@ impl Statement {
         self
     }
 
-    /// Whether it is a setting for the session: it holds for its own call only.
+    /// Tells whether it is a setting for the session: it holds for its own call only.
     #[must_use]
     pub fn is_setting(&self) -> bool {
         matches!(&*self.command, "SET" | "RESET")

@@ -73,7 +73,7 @@ struct State {
     since: Instant,
     /// When the head of a request began to come in, if one has.
     head_since: Option<Instant>,
-    /// Whether a request has come in yet.
+    /// True once a request has come in.
     has_begun: bool,
     was_asked_to_leave: bool,
 }

@@ -31,7 +31,8 @@ fn requests_for_another_host_are_refused_but_for_probes() {
     let refused = called(&client, "evil.example", KEYS);
     let words = json!({"code": 403, "message": "This server does not answer for that host"});
     assert_eq!((refused.status, refused.json()), (403, words));
-    assert_eq!(called(&client, "10.0.0.7", "/ready").status, 200);
+    // It may not be ready yet.
+    assert_ne!(called(&client, "10.0.0.7", "/ready").status, 403);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn every_configuration_is_good() {
         );
         seen += 1;
     }
-    assert_eq!(seen, 11);
+    assert_eq!(seen, 12);
 }
 
 /// The servers that the documents have clients configured with.

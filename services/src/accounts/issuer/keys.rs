@@ -65,7 +65,7 @@ pub(super) fn key_id(token: &str) -> Result<KeyId, Denied> {
     })
 }
 
-/// Whether a token must not be read by those who do not know certain extensions, none of which
+/// Tells whether a token must not be read by those who do not know certain extensions, none of which
 /// are known here (RFC 7515, section 4.1.11).
 fn demands_more(token: &str) -> bool {
     #[derive(Deserialize)]

@@ -41,7 +41,7 @@ pub enum SslMode {
 #[error("must be disable, allow, prefer, require, verify-ca or verify-full")]
 pub struct UnknownSslMode;
 
-/// Whether a server is asked for TLS, and what it has to show.
+/// Use of TLS, and what a server has to prove.
 #[derive(Clone)]
 pub(in crate::pg) struct Tls {
     mode: SslMode,
@@ -49,7 +49,7 @@ pub(in crate::pg) struct Tls {
     connector: Option<TlsConnector>,
 }
 
-/// Whether a server is asked for TLS.
+/// Request for TLS when a connection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asking {
     No,

@@ -65,7 +65,7 @@ pub(in crate::pg) struct Session {
 }
 
 impl Session {
-    /// Whether a text may travel in one message with its settings: PostgreSQL reads all of a
+    /// Tells whether a text may travel in one message with its settings: PostgreSQL reads all of a
     /// message before it makes any of them.
     pub(in crate::pg) fn takes_one_message(self) -> bool {
         self.is_usual && !self.is_shared
@@ -142,7 +142,7 @@ impl Connection {
         })
     }
 
-    /// Whether it still works, and its server is still one that is wanted.
+    /// Tells whether it still works, and its server is still one that is wanted.
     pub(super) async fn is_fit(&mut self, database: &Database, wait: Wait) -> bool {
         let wanted = database.settings().target_session_attrs;
         let is_judged = self.is_judged(database);
@@ -156,7 +156,7 @@ impl Connection {
         standing(&rows).is_ok_and(|standing| !matches!(wanted.judge(standing), Fit::No(_)))
     }
 
-    /// Whether its server is still known to be one that is wanted.
+    /// Tells whether its server is still known to be one that is wanted.
     pub(super) fn is_judged(&self, database: &Database) -> bool {
         database.settings().target_session_attrs == TargetSessionAttrs::Any
             || self.judged.elapsed() < TRUSTED_STANDING

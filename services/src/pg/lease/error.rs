@@ -11,7 +11,7 @@ use crate::pg::driver::DriverError;
 
 /// Why there is no connection.
 ///
-/// `Display` is for the log. A caller is [told](Self::told) less.
+/// `Display` is for the log. A caller is told less.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LeaseError {
@@ -57,7 +57,7 @@ pub enum LeaseError {
     Connect {
         /// The configured name.
         database: String,
-        /// Whether callers are told why.
+        /// True if callers are told why.
         is_shown: bool,
         /// The hosts, in the order they were tried.
         tried: Vec<Tried>,
@@ -100,7 +100,7 @@ impl LeaseError {
         }
     }
 
-    /// Whether PostgreSQL has as many connections as it takes (`too_many_connections`).
+    /// Tells whether PostgreSQL has as many connections as it takes (`too_many_connections`).
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Connect { tried, .. } => tried.iter().any(

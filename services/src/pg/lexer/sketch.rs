@@ -126,7 +126,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// Whether something of it stays in the session when its transaction has ended: settings,
+    /// Tells whether something of it stays in the session when its transaction has ended: settings,
     /// prepared statements, temporary tables, cursors with HOLD, listeners.
     pub(crate) fn outlives(&self) -> bool {
         self.outlives.found
@@ -171,7 +171,7 @@ impl<'a> Sketch<'a> {
         self.is_query() && !(limits || offsets || lead || unbalanced)
     }
 
-    /// Whether a LIMIT may follow it once it is the table of another query. Its own, or its
+    /// Tells whether a LIMIT may follow it once it is the table of another query. Its own, or its
     /// OFFSET, keeps its rows in their order there.
     pub(crate) fn takes_another_limit(&self) -> bool {
         let Bounds { limits, offsets } = self.bounds;

@@ -500,7 +500,7 @@ async fn learn(oids: &[u32], pool: &Pool) -> Result<(), Box<dyn Error + Send + S
     Ok(())
 }
 
-/// Whether PostgreSQL did not understand a text (`syntax_error`).
+/// Tells whether PostgreSQL did not understand a text (`syntax_error`).
 fn is_syntax(error: &QueryError) -> bool {
     matches!(error, QueryError::Failed { report, .. } if report.sqlstate == "42601")
 }

@@ -159,7 +159,7 @@ impl Options {
         levels.max().unwrap_or(LevelFilter::OFF)
     }
 
-    /// Whether lines are JSON objects.
+    /// Tells whether lines are JSON objects.
     #[must_use]
     pub fn is_json(&self) -> bool {
         self.is_json

@@ -198,7 +198,7 @@ impl Asked {
 // === impl End ===
 
 impl End {
-    /// Whether there are more rows than those of the answer.
+    /// Tells whether there are more rows than those of the answer.
     fn has_more(self) -> bool {
         match self {
             Self::Open => false,
