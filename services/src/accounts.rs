@@ -121,10 +121,10 @@ pub struct Settings {
     /// How many passwords are checked at the same time (by default 2, and fewer than there are
     /// cores if there is more than one); each takes a core for some tenths of a second.
     pub concurrent_logins: usize,
-    /// How many more logins may wait for their turn (128 by default), for a few seconds; others
+    /// Logins that may wait for their turn (128 by default), for a few seconds; others
     /// are refused. As many may wait of accounts that have logged in before, which go first.
     pub waiting_logins: usize,
-    /// How many sessions a user may have (16 by default, at least 1): the oldest ends when
+    /// Sessions that a user may have (16 by default, at least 1): the oldest ends when
     /// another begins.
     pub max_sessions: usize,
     /// What hashing a password costs (12 by default): the expense that is made when there is

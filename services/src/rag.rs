@@ -113,7 +113,7 @@ pub struct Options {
     pub max_query: usize,
     /// The description of the interface, JSON.
     pub document: &'static str,
-    /// When streams have to end, since the server does.
+    /// End of the time for streams when the server stops.
     pub cut_off: CutOff,
 }
 

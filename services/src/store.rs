@@ -137,7 +137,7 @@ pub enum StoreError {
         path.display()
     )]
     Foreign {
-        /// Which one.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The tables could not be brought up to date.

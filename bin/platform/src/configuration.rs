@@ -47,7 +47,7 @@ pub(crate) struct Configuration {
     pub(crate) attempts: Attempts,
     pub(crate) max_body_bytes: u64,
     pub(crate) tests: TestSettings,
-    /// How much is logged, as far as no variable says so.
+    /// Log level and format, where no variable sets them.
     pub(crate) log: RawLog,
 }
 

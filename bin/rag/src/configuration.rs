@@ -61,7 +61,7 @@ pub(crate) struct Configuration {
     pub(crate) server: Server,
     /// In the order of the file; never none.
     pub(crate) pipelines: Vec<Pipeline>,
-    /// How much is logged, as far as no variable says so.
+    /// Log level and format, where no variable sets them.
     pub(crate) log: RawLog,
 }
 

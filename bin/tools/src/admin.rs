@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct Site<'a> {
     pub(crate) token_file: &'a Path,
     pub(crate) user_file: &'a Path,
-    /// How many characters a new password has at least.
+    /// Least number of characters of a new password.
     pub(crate) min_password_length: usize,
     pub(crate) config_file: &'a Path,
     pub(crate) knowledgebase: &'a Knowledgebase,

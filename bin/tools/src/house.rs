@@ -43,9 +43,9 @@ pub(crate) struct House {
     pub(crate) mcp: Mcp,
     pub(crate) conversations: Option<Conversations>,
     pub(crate) proxy: Option<Proxy>,
-    /// Which databases let the server in.
+    /// State of the databases, for `/ready`.
     pub(crate) readiness: Readiness,
-    /// When requests in flight have no more time.
+    /// End of the time for requests in flight.
     pub(crate) cut_off: CutOff,
     pools: Pools,
     reaper: JoinSet<()>,

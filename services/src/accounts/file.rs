@@ -105,7 +105,7 @@ pub enum FileError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// How large it may be.
+        /// Largest size of it.
         max_bytes: usize,
     },
 }

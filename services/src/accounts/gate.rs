@@ -14,7 +14,7 @@ use std::{
 
 use tokio::{sync::oneshot, time};
 
-/// How many logins to one account wait in the first queue.
+/// Logins to one account that wait in the first queue.
 const PER_ACCOUNT: usize = 4;
 
 /// Each turn of this number goes to the second queue first.
@@ -31,7 +31,7 @@ pub(super) struct Gate {
 struct Queues {
     /// Places that are free. There are none while a login waits.
     free: usize,
-    /// How many logins wait in each queue at most.
+    /// Most logins that wait in each queue.
     room: usize,
     known: VecDeque<Waiting>,
     others: VecDeque<Waiting>,

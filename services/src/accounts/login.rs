@@ -27,7 +27,7 @@ use crate::{
 
 pub(super) const SESSION: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long a login waits for its turn.
+/// Longest wait of a login for its turn.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// When a login that found no room is worth another try.

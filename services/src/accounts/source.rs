@@ -12,7 +12,7 @@ pub(super) struct Source<T> {
     loaded: Loaded<T>,
     /// What was last said about it, so that it is said once and not for every event around it.
     complaint: Option<String>,
-    /// Why it could not be written when it was last tried, which is said once as well.
+    /// Error of the last attempt to write it, which is logged once.
     unwritten: Option<String>,
 }
 

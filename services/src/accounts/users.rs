@@ -19,10 +19,10 @@ use crate::accounts::{
     yaml::{Map, Node, Unexpected},
 };
 
-/// How many characters a new password has at least, unless it is said otherwise.
+/// Least number of characters of a new password, by default.
 const MIN_LENGTH: usize = 12;
 
-/// How precisely it is kept when a user last logged in.
+/// Precision of the time of a user's last login.
 const PRECISION: SignedDuration = SignedDuration::from_hours(1);
 
 /// The file of user accounts, as an administrator works on it. A server may be running
@@ -59,7 +59,7 @@ pub struct UserRecord {
     pub note: String,
     /// When it was made, if the file says so.
     pub created_at: Option<Timestamp>,
-    /// When the user last logged in, to the hour.
+    /// Time of the last login, to the hour.
     pub last_login: Option<Timestamp>,
     /// Whether the user may log in.
     pub is_enabled: bool,

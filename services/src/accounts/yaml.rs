@@ -22,7 +22,7 @@ pub(super) const MAX_BYTES: usize = 64 << 20;
 /// that the accounts of the largest file, whose values are seldom short, are within the budget.
 const NODE: usize = 8;
 
-/// What a document may cost.
+/// Limit on the work that a document makes.
 const BUDGET: usize = 2 * MAX_BYTES;
 
 /// A value of a document.

@@ -32,7 +32,7 @@ struct ClientEntry {
     is_reported: AtomicBool,
 }
 
-/// What the token of a client names.
+/// Names in the token of a client.
 #[derive(Clone, Copy)]
 struct ClientNames<'a> {
     subject: &'a str,

@@ -72,7 +72,7 @@ pin_project! {
     }
 }
 
-/// What becomes of a request.
+/// Decision about a request.
 enum Verdict {
     Refuse,
     /// A browser asks for a page of this origin.

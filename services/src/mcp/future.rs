@@ -37,7 +37,7 @@ pub struct ResponseFuture {
     pub(super) sanitizer: Sanitizer,
     /// None where revision 2024-11-05 is spoken to the letter.
     pub(super) negotiated: Option<(Arc<Faces>, Revision)>,
-    /// When the server has no more time for the call.
+    /// End of the time that the server has for the call.
     pub(super) cut_off: AtCutOff,
 }
 

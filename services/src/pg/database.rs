@@ -81,7 +81,7 @@ pub struct Settings {
     pub ssl_key: Option<PathBuf>,
     /// What PostgreSQL lists the connections as.
     pub application_name: String,
-    /// What kind of pooler stands between this server and PostgreSQL.
+    /// Kind of the pooler between this server and PostgreSQL.
     pub pooler: Pooler,
     /// Whether statements may change data.
     pub allow_writes: bool,

@@ -65,10 +65,10 @@ const MAX_MESSAGE: usize = 16 << 20;
 /// The largest row where the caller of the driver sets no other limit.
 const DEFAULT_MAX_ROW: usize = 64 << 20;
 
-/// How long the server may be silent at any time.
+/// Least time for every answer of the server.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How much is read at once.
+/// Bytes read at once.
 const READ: usize = 8 << 10;
 
 /// The space of a buffer that is kept between statements.
@@ -88,11 +88,11 @@ pub(crate) struct Client {
     cancel: CancelKey,
     /// Messages whose answers have not come to their end.
     pending: u32,
-    /// What is left on the wire of a row that is passed over.
+    /// Rest on the wire of a row that is passed over.
     skipping: Option<Skipping>,
     columns: Arc<[Field]>,
     max_row_bytes: usize,
-    /// What large rows of several connections take together, if that is limited.
+    /// Room of the large rows of several connections, if that is limited.
     large_rows: Option<LargeRows>,
     /// The size of a large row that waits for room.
     waiting: Option<usize>,

@@ -19,7 +19,7 @@ pub(super) struct Flight {
     /// A query whose rows are not needed, run first: settings for this transaction.
     pub(super) before: Option<String>,
     pub(super) query: String,
-    /// What stands for `$1`, `$2` and so on.
+    /// Values for `$1`, `$2` and so on.
     pub(super) values: Vec<Value>,
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Rows up to this size are read without asking for room.
 const LARGE: usize = 128 << 10;
 
-/// How often a row is held until it is sent: as it came, and as text that may be longer.
+/// Copies of a row that are held until it is sent: as it came, and as text that may be longer.
 const COPIES: usize = 6;
 
 /// The unit in which room is counted.

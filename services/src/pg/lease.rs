@@ -67,10 +67,10 @@ pub(in crate::pg) use self::{
     seats::Seats,
 };
 
-/// How many times the connections of one session the sessions of one account share.
+/// Connections that the sessions of one account share, as a multiple of those of one session.
 const SHARE: u32 = 4;
 
-/// How much later than PostgreSQL itself a statement is given up here: it may have fallen silent.
+/// Time after which a statement is given up that PostgreSQL should have ended: it may be silent.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// The pools of all callers.
@@ -245,7 +245,7 @@ impl Shared {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the sessions of an account have in common.
+    /// Returns the seats that the sessions of an account share.
     fn share(&self, account: &str, database: &Arc<Database>) -> Arc<Seats> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let known = shares
@@ -429,7 +429,8 @@ impl Lease {
         client
     }
 
-    /// When PostgreSQL must have answered: its own limit ends a statement before that. What was
+    /// Returns when PostgreSQL must have answered: its own limit ends a statement before that.
+    /// What was
     /// waited for a connection counts, but for statements of a call behind its first.
     fn deadline(&self) -> Option<Instant> {
         let limit = self.database().query_timeout()? + GRACE;
@@ -441,7 +442,7 @@ impl Lease {
         Some(from + limit)
     }
 
-    /// What statements have to know of its session.
+    /// Returns what statements have to know of its session.
     pub(in crate::pg) fn session(&self) -> Session {
         let held = self.held.as_ref().expect("held until it is dropped");
         held.connection.session

@@ -24,7 +24,7 @@ use super::{
 /// How long to wait for the system to have room again, and between two words about it.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How soon to look again for a connection that may go: those that are new get some time first.
+/// Pause before looking again for a connection that may go: those that are new get some time first.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// The connections that are open.

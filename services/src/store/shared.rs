@@ -55,13 +55,13 @@ pub struct SharedSession {
 /// A session that is to be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSession<'a> {
-    /// Who has logged in.
+    /// Name of the user that has logged in.
     pub user: &'a str,
-    /// When the account was made.
+    /// Time the account was made.
     pub account_made: Option<Timestamp>,
     /// For how long the session is good, in seconds.
     pub seconds: i64,
-    /// How many sessions the user may have, this one included.
+    /// Sessions the user may have, this one included.
     pub max_per_user: usize,
 }
 

@@ -37,7 +37,7 @@ fn all_problems_are_in_the_one_line_of_a_failed_start() {
     assert!(ran.stdout.contains(&expected), "{}", ran.stdout);
 }
 
-/// What a text shows in one language.
+/// Returns the code blocks of a text in one language.
 fn snippets<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     let begin = format!("```{language}\n");
     let rest: Vec<_> = text.split(&*begin).skip(1).collect();

@@ -1,4 +1,4 @@
-//! What web pages and rebound names are refused, and what they may ask.
+//! Requests of web pages and of rebound names: refused and allowed ones.
 
 use ziggurat_black_box::{Answer, Program};
 

@@ -46,7 +46,7 @@ pub(crate) struct Auth {
     pub(crate) window: Duration,
     /// Failures of an address within that time, after which it has to wait.
     pub(crate) max_attempts: NonZeroU32,
-    /// How many characters a new password has at least.
+    /// Least number of characters of a new password.
     pub(crate) min_password_length: usize,
     /// Whose tokens are believed besides ours.
     pub(crate) issuer: Option<TrustedIssuer>,

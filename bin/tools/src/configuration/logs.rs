@@ -1,14 +1,14 @@
-//! How much is logged, and in which form.
+//! Log levels and format.
 
 use tracing::metadata::LevelFilter;
 use ziggurat_services::program::logs::{Options, RawLog};
 
 use super::{Invalid, environment::Reader};
 
-/// How much is logged of what, and in which form.
+/// Log level of each part of the server, and the format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Logs {
-    /// What all programs have.
+    /// Options that all programs have.
     pub(crate) options: Options,
     /// Calls of tools, one JSON line each: `ZIGGURAT_MCP_LOG_LEVEL`.
     pub(crate) calls: Option<LevelFilter>,

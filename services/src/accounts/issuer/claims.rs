@@ -12,7 +12,7 @@ use crate::accounts::{Holder, Identity};
 /// For how long after its end a token is good, in seconds, since clocks differ.
 const LEEWAY: i64 = 30;
 
-/// How far ahead of ours the clock may be that a token was issued by, in seconds.
+/// Seconds that the clock of an issuer may be ahead of ours.
 const EARLY: i64 = 60;
 
 /// The longest text that is kept of a token.

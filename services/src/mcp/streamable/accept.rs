@@ -1,4 +1,4 @@
-//! What a client takes.
+//! Media types that a client accepts.
 
 use http::{HeaderMap, header};
 

@@ -35,7 +35,7 @@ use crate::{
 /// How many bytes of rows one answer holds unless it is told otherwise.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
 
-/// How many times the bytes of one answer the large rows of all answers take together.
+/// Room for the large rows of all answers together, as a multiple of the bytes of one answer.
 const LARGE_ANSWERS: usize = 8;
 
 /// Runs a statement for its caller.

@@ -71,7 +71,7 @@ impl Target {
     }
 }
 
-/// How to ask for TLS, and how to ask if that is refused: `allow` and `prefer` try both ways.
+/// Returns the use of TLS, and another to try if that is refused: `allow` and `prefer` try both.
 fn modes(asked: SslMode, host: &Host, has_root: bool) -> (SslMode, Option<SslMode>) {
     match asked {
         // As libpq: a socket does not leave the machine.
@@ -95,7 +95,8 @@ fn endpoint(host: &Host) -> Endpoint {
     }
 }
 
-/// How long a network may owe the acknowledgement of what was sent: as long as a statement may
+/// Returns the time a network may owe the acknowledgement of what was sent: as long as a statement
+/// may
 /// take, so that no call waits longer for a dead network than for a slow statement.
 fn silence(settings: &Settings) -> Duration {
     const SHORTEST: Duration = Duration::from_secs(5);

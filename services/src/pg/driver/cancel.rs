@@ -8,7 +8,7 @@ use super::{
 };
 use std::time::Duration;
 
-/// How long the network may stay silent while a request is on its way.
+/// Time the network may stay silent while a request is on its way.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// The key that a `CancelRequest` of the protocol needs: it stops the statement of one connection and

@@ -1,4 +1,4 @@
-//! What goes wrong on a connection.
+//! Errors of a connection.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::ErrorResponseBody;
 use thiserror::Error;
 
-/// Why a connection has no answer.
+/// Reasons for an answer that does not come.
 ///
 /// `Display` is for the log.
 #[derive(Debug, Error)]
@@ -41,7 +41,7 @@ pub enum DriverError {
     Value(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What PostgreSQL says about an error.
+/// Error as PostgreSQL describes it.
 #[derive(Clone, Debug, Default, Error)]
 #[error("{severity}: {message} (SQLSTATE {code})")]
 pub struct ServerError {
@@ -50,7 +50,7 @@ pub struct ServerError {
     pub(in crate::pg) message: String,
     pub(in crate::pg) detail: Option<String>,
     pub(in crate::pg) hint: Option<String>,
-    /// Where in the text, in characters, counted from one.
+    /// Place in the text, in characters, counted from one.
     pub(in crate::pg) position: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! How to connect.
+//! Options of a connection.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use super::Tls;
 
-/// Where a server listens.
+/// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::pg) enum Endpoint {
     /// A host name or an address.
@@ -15,7 +15,7 @@ pub(in crate::pg) enum Endpoint {
     Unix(PathBuf),
 }
 
-/// Where to connect to, and as which role.
+/// Address to connect to, and the role to sign in as.
 #[derive(Clone, Debug)]
 pub(in crate::pg) struct ConnectOptions {
     pub(in crate::pg) endpoint: Endpoint,
@@ -24,6 +24,6 @@ pub(in crate::pg) struct ConnectOptions {
     pub(in crate::pg) database: String,
     pub(in crate::pg) application_name: String,
     pub(in crate::pg) tls: Tls,
-    /// How long a network may stay silent before the connection counts as broken.
+    /// Time a network may stay silent before the connection counts as broken.
     pub(in crate::pg) silence: Duration,
 }

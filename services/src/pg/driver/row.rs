@@ -88,7 +88,7 @@ impl Row {
         value.ok_or(DriverError::Protocol("a row has too few values"))
     }
 
-    /// What a value says, in a type of ours.
+    /// Reads a value as a type of ours.
     pub(crate) fn get<T: FromText>(&self, index: usize) -> Result<T, RowError> {
         let text = self.value(index)?.map(str::from_utf8).transpose();
         T::from_text(text.map_err(DriverError::value)?)

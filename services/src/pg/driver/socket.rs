@@ -17,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::{DriverError, Endpoint, Tls, tls::Asking};
 
-/// How long a connection is silent before the network is asked whether it is still there, and
+/// Time a connection is silent before the network is asked whether it is still there, and
 /// between two such questions.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 

@@ -18,7 +18,7 @@ use secrecy::ExposeSecret as _;
 
 use super::{Client, ConnectOptions, DriverError, MAX_MESSAGE, ServerError, socket::Socket};
 
-/// What PostgreSQL and the poolers in front of it know how to set when a session starts.
+/// Settings that PostgreSQL and the poolers in front of it take when a session starts.
 const SETTINGS: [(&str, &str); 3] = [
     ("DateStyle", "ISO, MDY"),
     ("client_encoding", "UTF8"),

@@ -1,4 +1,4 @@
-//! How much a connection is to be trusted.
+//! TLS of a connection: when it is used, and which certificates are accepted.
 
 use std::{fmt, io, str::FromStr, sync::Arc};
 
@@ -17,7 +17,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::DriverError;
 
-/// How much a connection is to be trusted, in the words of libpq.
+/// Use of TLS, in the words of libpq.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SslMode {

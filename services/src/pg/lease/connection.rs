@@ -33,10 +33,10 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// before the statement it is for.
 const CANCEL: Duration = Duration::from_secs(2);
 
-/// How long an answer to the question whether a connection still works may take.
+/// Time for the answer to the question whether a connection still works.
 const PROBE: Duration = Duration::from_secs(2);
 
-/// How long a server is trusted to stay what it was: a standby may be promoted.
+/// Time a server is trusted to stay what it was: a standby may be promoted.
 const TRUSTED_STANDING: Duration = Duration::from_secs(30);
 
 /// A connection, and what is known of the server behind it.
@@ -49,13 +49,13 @@ pub(super) struct Connection {
     pub(super) session: Session,
     /// What it takes of what all callers together may have, if it is counted.
     pub(super) seat: Option<Seat>,
-    /// When its server was last found to be one that is wanted.
+    /// Time of the last check that its server is one that is wanted.
     pub(super) judged: Instant,
     /// Tells when it is gone.
     _end: End,
 }
 
-/// What statements have to know of a session.
+/// Properties of a session that statements depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::pg) struct Session {
     /// Another transaction may be on another connection of PostgreSQL.
@@ -267,7 +267,7 @@ impl Drop for End {
     }
 }
 
-/// What a server is like.
+/// Query for the standing of a server.
 const STANDING: &str = "SELECT pg_catalog.pg_is_in_recovery(),
     pg_catalog.current_setting('default_transaction_read_only') = 'on'";
 

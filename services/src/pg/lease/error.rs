@@ -1,4 +1,4 @@
-//! Why there is no connection.
+//! Reasons for a connection that cannot be had.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ziggurat_layers::sanitize::RequestId;
 use super::cause::{Cause, Listed, Tried};
 use crate::pg::driver::DriverError;
 
-/// Why there is no connection.
+/// Reasons for a connection that cannot be had.
 ///
 /// `Display` is for the log. A caller is told less.
 #[derive(Debug, Error)]
@@ -26,9 +26,9 @@ pub enum LeaseError {
     Busy {
         /// The configured name.
         database: String,
-        /// How many it may have.
+        /// Number it may have.
         connections: u32,
-        /// How long it was waited for.
+        /// Length of the wait.
         limit: Duration,
     },
     /// The sessions of the caller's account have all the connections they may have.
@@ -39,9 +39,9 @@ pub enum LeaseError {
     Account {
         /// The configured name.
         database: String,
-        /// How many they may have.
+        /// Number they may have.
         connections: usize,
-        /// How long it was waited for.
+        /// Length of the wait.
         limit: Duration,
     },
     /// Other callers have all the connections there may be.
@@ -49,7 +49,7 @@ pub enum LeaseError {
     Full {
         /// The configured name.
         database: String,
-        /// How long it was waited for.
+        /// Length of the wait.
         limit: Duration,
     },
     /// PostgreSQL cannot be reached, or lets nobody in.
@@ -61,7 +61,7 @@ pub enum LeaseError {
         is_shown: bool,
         /// The hosts, in the order they were tried.
         tried: Vec<Tried>,
-        /// What the driver says about the last of them that it says something about.
+        /// Error of the driver for the last host that has one.
         source: Option<DriverError>,
     },
 }

@@ -35,7 +35,7 @@ const FULL_PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct Inner {
     pub(super) database: Arc<Database>,
     pub(super) room: Arc<Semaphore>,
-    /// What the sessions of one account share.
+    /// Seats that the sessions of one account share.
     pub(super) share: Arc<Seats>,
     pub(super) idle: Mutex<Vec<Idle>>,
     /// Whether anybody ever had a connection.

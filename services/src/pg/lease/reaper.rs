@@ -16,7 +16,7 @@ use tokio::{
     time::{self, MissedTickBehavior},
 };
 
-/// How long statements may take to stop once the pools are gone: the program is about to end.
+/// Time for statements to stop once the pools are gone: the program is about to end.
 const LAST: Duration = Duration::from_secs(5);
 
 /// How often idle connections are looked through.

@@ -1,4 +1,4 @@
-//! How many connections there may be.
+//! Limits on the number of connections.
 
 use std::{
     sync::{
@@ -19,12 +19,12 @@ pub(in crate::pg) struct Seats {
     free: Arc<Semaphore>,
     /// For callers who hold no connection, so that those who hold some cannot take all.
     kept: Arc<Semaphore>,
-    /// How many wait for one. While a caller does, a connection that is not in use is closed.
+    /// Number of callers that wait for one. Meanwhile a connection that is not in use is closed.
     waiting: AtomicUsize,
     count: usize,
 }
 
-/// What a connection takes of what there may be: of all callers, and of its account.
+/// Seats that a connection takes: one of all callers, and one of its account.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) _of_all: OwnedSemaphorePermit,
@@ -64,12 +64,12 @@ impl Seats {
         }
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// How many are taken.
+    /// Returns how many are taken.
     pub(super) fn taken(&self) -> usize {
         let free = self.free.available_permits() + self.kept.available_permits();
         self.count.saturating_sub(free)

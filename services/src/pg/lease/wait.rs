@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::pg::database::Database;
 
-/// How much longer than a statement may take it may take to get a connection for it.
+/// Time for a connection beyond the time for its statement.
 const ALLOWANCE: Duration = Duration::from_secs(2);
 
 /// Least time for connecting, however long the caller waited before.
@@ -15,7 +15,7 @@ const LEAST: Duration = Duration::from_secs(1);
 /// One caller's wait for a connection: for its own, for those of all, and for PostgreSQL.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
-    /// When it began.
+    /// Time it began.
     pub(super) since: Instant,
     until: Instant,
 }
@@ -37,17 +37,17 @@ impl Wait {
         }
     }
 
-    /// What is left of `limit` at most.
+    /// Returns `limit`, or what is left of the wait if that is less.
     pub(super) fn at_most(self, limit: Duration) -> Duration {
         limit.min(self.until.saturating_duration_since(Instant::now()))
     }
 
-    /// When a connection that is being made has to be there.
+    /// Returns when a connection that is being made has to be there.
     pub(super) fn end_of_connecting(self) -> Instant {
         self.until.max(Instant::now() + LEAST)
     }
 
-    /// How long it has taken, in tenths of a second, for messages.
+    /// Returns its length so far, in tenths of a second, for messages.
     pub(super) fn taken(self) -> Duration {
         let tenths = (self.since.elapsed().as_secs_f64() * 10.0).round();
         Duration::from_secs_f64(tenths / 10.0)

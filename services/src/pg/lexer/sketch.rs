@@ -34,10 +34,10 @@ struct Mentions {
     copy: bool,
 }
 
-/// What a text leaves in its session, read one word after the other.
+/// Effects of a text on its session, read one word after the other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outlives {
-    /// How many words of the present statement were read.
+    /// Words of the present statement that were read.
     words: usize,
     first: First,
     is_with: bool,

@@ -66,7 +66,7 @@ struct Run {
     statement: Statement,
     desk: Desk,
     tally: Tally,
-    /// What PostgreSQL said when it parsed the text, or before its first row.
+    /// Columns, known once PostgreSQL has parsed the text or before its first row.
     columns: Option<Arc<[Column]>>,
 }
 

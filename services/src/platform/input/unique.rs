@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 /// The longest name of a member that an error quotes, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// Why a document is not taken.
+/// Reasons against a document.
 #[derive(Debug)]
 pub(super) enum Fault {
     NotJson,

@@ -1,4 +1,4 @@
-//! Which events are logged, and in which form.
+//! Log levels and format.
 
 use serde::{Deserialize, Deserializer};
 use tracing::metadata::LevelFilter;
@@ -27,7 +27,7 @@ pub struct RawLog {
     pub format: Option<String>,
 }
 
-/// Which events are logged, and in which form.
+/// Log levels and format.
 ///
 /// `ZIGGURAT_LOG` and `ZIGGURAT_LOG_FORMAT` come first, then the variables that each program has
 /// of its own, then `RUST_LOG`, then the configuration file. A filter is a list such as

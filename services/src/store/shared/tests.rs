@@ -24,7 +24,7 @@ impl Replica {
     }
 }
 
-/// How many sessions a user may have.
+/// Sessions a user may have.
 const MAX: usize = 5;
 
 fn now() -> Timestamp {

@@ -12,7 +12,7 @@ use ziggurat_services::pg::database::SslMode;
 use super::raw::RawDatabase;
 use crate::configuration::Secret;
 
-/// Why a connection URL is not used.
+/// Reasons against a connection URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum InvalidUrl {
     #[error("it has to start with postgres:// or postgresql://")]

@@ -52,9 +52,9 @@ struct Flow {
     rows: Rows,
     /// What has not been sent yet.
     piece: Text,
-    /// How much text of rows has been sent.
+    /// Bytes of text of rows that have been sent.
     sent: usize,
-    /// How many rows there were so far.
+    /// Number of rows so far.
     count: u64,
     /// What is sent behind all of it.
     beside: Beside,
@@ -63,7 +63,7 @@ struct Flow {
     end: End,
 }
 
-/// What ends the rows of an answer.
+/// End of the rows of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// Nothing so far.
@@ -72,7 +72,7 @@ enum End {
     Counted { has_more: bool },
     /// There are no more, or no more that are wanted.
     Done { has_more: bool },
-    /// What would come next does not fit.
+    /// The next row does not fit.
     Cut,
     /// The next row is larger than an answer may be.
     Oversized { bytes: usize },
@@ -391,7 +391,7 @@ fn write_line(tsv: &mut impl Line, row: &Row) -> Result<(), QueryError> {
     row.write_tsv(tsv)
 }
 
-/// Which rows of the result those of the answer are.
+/// Describes which rows of the result the answer has.
 fn extent(window: Window, rows: u64, has_more: bool) -> String {
     let Window { offset, .. } = window;
     let (first, last) = (offset + 1, offset + rows);

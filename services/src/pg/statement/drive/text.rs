@@ -1,4 +1,4 @@
-//! What is written around a caller's text.
+//! Messages around a caller's text.
 
 use std::fmt::Write as _;
 
