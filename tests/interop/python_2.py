@@ -83,7 +83,7 @@ async def talk(client, mode):
 
 async def give_up(client):
     """A call that was given up leaves the connection as it was."""
-    slow = client.call_tool("query_database", {"query": "SELECT pg_sleep(20)"})
+    slow = client.call_tool("query_database", {"query": "SELECT pg_sleep(2)"})
     try:
         await asyncio.wait_for(slow, timeout=0.5)
     except TimeoutError:

@@ -58,7 +58,7 @@ export async function talk(client, callWith, modern = false) {
 // A call that was given up leaves the connection as it was.
 async function giveUp(client, callWith) {
   const abort = new AbortController();
-  const slow = { name: "query_database", arguments: { query: "SELECT pg_sleep(20)" } };
+  const slow = { name: "query_database", arguments: { query: "SELECT pg_sleep(2)" } };
   const call = callWith(slow, { signal: abort.signal });
   setTimeout(() => abort.abort("enough"), 300);
   await assert.rejects(call);

@@ -125,7 +125,7 @@ async fn refused(client: &Client, refusal: &Refusal, face: Face) -> Result<()> {
 
 /// A call that was given up leaves the connection as it was.
 async fn give_up(client: &Client) -> Result<()> {
-    let slow = client.call_tool(query("SELECT pg_sleep(20)"));
+    let slow = client.call_tool(query("SELECT pg_sleep(2)"));
     ensure!(timeout(MOMENT, slow).await.is_err(), "nobody waited");
     let quick = client.call_tool(query("SELECT 1 AS one")).await?;
     ensure!(text(&quick).contains("one\n1"), "{quick:?}");
