@@ -78,9 +78,6 @@ impl House {
         let accounts = has_accounts
             .then(|| open(configuration, &databases, shared.clone()))
             .transpose()?;
-        if configuration.http.is_some() {
-            tasks.spawn(databases.clone().watch(readiness.clone()));
-        }
         let providers = Providers::default();
         let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
         let mcp = catalogue::offer(
@@ -105,6 +102,10 @@ impl House {
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
         // What became of it is in the log.
         time::timeout(FIRST_LOOK, are_warm).await.ok();
+        // Not before: the first look would take the time that reading the tables needs.
+        if configuration.http.is_some() {
+            tasks.spawn(databases.clone().watch(readiness.clone()));
+        }
         Ok(Self {
             databases,
             accounts,
