@@ -101,6 +101,7 @@ impl Inner {
         let seat = self.seat(wait).await?;
         let until = wait.end_of_connecting();
         let mut waiting = None;
+        let mut full = None;
         loop {
             match Connection::open(&self.database, until).await {
                 Ok(mut connection) => {
@@ -108,10 +109,13 @@ impl Inner {
                     return Ok(connection);
                 }
                 Err(error) if error.is_full() && Instant::now() + FULL_PAUSE < until => {
+                    full = Some(error);
                     waiting.get_or_insert_with(|| self.database.seats().wait());
                     self.make_way(|pool| pool.database.is_on_a_server_of(&self.database));
                     time::sleep(FULL_PAUSE).await;
                 }
+                // The last attempt may end with the time for it, which says less.
+                Err(error) if Instant::now() >= until => return Err(full.unwrap_or(error)),
                 Err(error) => return Err(error),
             }
         }
