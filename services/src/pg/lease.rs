@@ -373,7 +373,7 @@ impl Pool {
         let room = room.map_err(|_| LeaseError::Busy {
             database: inner.database.name().to_owned(),
             connections: inner.database.settings().max_connections,
-            limit,
+            limit: wait.taken(),
         })?;
         room.map_err(|_| LeaseError::Closed)
     }

@@ -52,7 +52,7 @@ pub enum LeaseError {
         /// Length of the wait.
         limit: Duration,
     },
-    /// PostgreSQL cannot be reached, or lets nobody in.
+    /// PostgreSQL cannot be reached, or refuses the login.
     #[error("failed to connect to database '{database}': {}", Listed(tried))]
     Connect {
         /// The configured name.
@@ -110,7 +110,7 @@ impl LeaseError {
         }
     }
 
-    /// Why, for somebody who is told which database it is about anyway.
+    /// Returns the cause, for messages that name the database themselves.
     pub(crate) fn cause(&self) -> String {
         match self {
             Self::Connect { tried, .. } => Listed(tried).to_string(),
