@@ -2,7 +2,7 @@
 //! it is. The times of the sizes tell whether any of them grows faster than its text.
 
 use divan::{AllocProfiler, Bencher, counter::BytesCount};
-use ziggurat_services::pg::lexer::{Sketch, guard};
+use ziggurat_sql::{Sketch, guard};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();

@@ -121,11 +121,11 @@ use ziggurat_layers::{
     json_rpc::{Call, Dialect, Reply},
     sanitize::Sanitizer,
 };
+use ziggurat_runtime::cut_off::CutOff;
 
 use crate::{
     databases::Databases,
     mcp::{era::Context as Way, exact::Room, face::Faces, future::State},
-    program::cut_off::CutOff,
 };
 
 pub use self::{

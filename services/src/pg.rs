@@ -45,7 +45,6 @@ mod flight;
 pub mod kind;
 pub mod large_rows;
 pub mod lease;
-pub mod lexer;
 pub mod metadata;
 pub mod nearest;
 pub mod passages;

@@ -59,11 +59,11 @@ use serde::Serialize;
 use serde_json::Value;
 use tower_service::Service;
 use utoipa::{OpenApi, ToSchema};
+use ziggurat_runtime::cut_off::CutOff;
 
 use self::{handler::Handler, health::Pulse, whole::Whole};
 use crate::{
     edge::{EitherBody, Routes},
-    program::cut_off::CutOff,
     rest::Document,
     serve::Ready,
     sse::EventStream,

@@ -61,6 +61,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::watch, time};
 use tower_service::Service;
 use tracing::{debug, warn};
 use ziggurat_layers::client_ip::ClientIp;
+use ziggurat_runtime::cut_off::{CutOff, LAST_WORDS};
 
 use self::{
     activity::Activity,
@@ -70,7 +71,6 @@ use self::{
     stream::Stream,
     tls::Unsafe,
 };
-use crate::program::cut_off::{CutOff, LAST_WORDS};
 
 pub use self::{
     body::{BodyError, RequestBody},

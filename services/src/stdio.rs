@@ -70,16 +70,14 @@ use tokio::{
 use tower_service::Service;
 use tracing::warn;
 use ziggurat_layers::json_rpc::{Call, Dialect, Incoming, Reply, RpcBody, lines::Line};
+use ziggurat_runtime::cut_off::{CutOff, LAST_WORDS};
 
 use self::{
     calls::{Calls, as_cancellation, cancellable_id},
     input::Lines,
     output::{Turn, write_lines},
 };
-use crate::{
-    mcp::{self, Notifier},
-    program::cut_off::{CutOff, LAST_WORDS},
-};
+use crate::mcp::{self, Notifier};
 
 /// What a client may take of the server.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use std::{
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use ziggurat_local_pg::{LocalPg, TestDatabase};
-use ziggurat_services::pg::lexer::Policy;
+use ziggurat_sql::Policy;
 
 const MAX_BYTES: u64 = 10_000_000;
 

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use ziggurat_black_box::{PATIENCE, Program, connect, ended, output, received, until};
-use ziggurat_services::search::{
+use ziggurat_search::{
     bm25::{Bm25, Question},
     tokens,
 };

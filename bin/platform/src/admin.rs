@@ -6,10 +6,10 @@ use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
+use ziggurat_runtime::{duration, file};
 use ziggurat_services::{
     accounts::WallClock,
     platform::{ClientDraft, Id, InviteDraft, Owner, Role, Store, TenantDraft, Tokens},
-    program::{duration, file},
 };
 
 use self::secrets::{Destination, shown};

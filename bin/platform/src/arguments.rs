@@ -14,7 +14,7 @@ use std::{
 };
 
 use thiserror::Error;
-use ziggurat_services::program::flags::{split, without_dashes};
+use ziggurat_runtime::flags::{split, without_dashes};
 
 pub(crate) use self::commands::Task;
 use self::commands::{COMMANDS, Command, Flag, GLOBAL};

@@ -17,15 +17,15 @@ use std::{
 use http::Uri;
 use thiserror::Error;
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
+use ziggurat_runtime::{
+    Secret, Surroundings,
+    file::{self, FileError, Read},
+    logs::RawLog,
+};
 use ziggurat_services::{
     accounts::WallClock,
     edge::{Hosts, InvalidHost},
     platform::{Attempts, Limits, TokenSettings},
-    program::{
-        Secret, Surroundings,
-        file::{self, FileError, Read},
-        logs::RawLog,
-    },
 };
 
 use self::raw::Raw;

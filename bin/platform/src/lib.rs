@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use ziggurat_services::program::Surroundings;
+use ziggurat_runtime::Surroundings;
 
 use crate::{
     arguments::{Arguments, Task},

@@ -7,7 +7,7 @@
 use std::io::{self, Write as _};
 
 use tracing::{Metadata, metadata::LevelFilter, warn};
-use ziggurat_services::program::{
+use ziggurat_runtime::{
     Environment,
     logs::{Format, Log, Options, RawLog, Said, json_line},
 };

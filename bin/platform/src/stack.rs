@@ -14,11 +14,11 @@ use ziggurat_layers::{
     link::{Link, LinkLayer},
     sanitize::SanitizeLayer,
 };
+use ziggurat_runtime::cut_off::CutOff;
 use ziggurat_services::{
     accounts::WallClock,
     edge::{CutOffLayer, HeadersLayer, HostLayer, OriginLayer, Origins},
     platform::{self, Coded, Hooks, NumberLayer, Options, Store, Tokens},
-    program::cut_off::CutOff,
     serve::{Readiness, Ready, RequestBody},
 };
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use thiserror::Error;
-use ziggurat_services::program::flags::{split, without_dashes};
+use ziggurat_runtime::flags::{split, without_dashes};
 
 /// What `-help` prints.
 pub(crate) const USAGE: &str = "\

@@ -26,7 +26,7 @@ use std::{
 
 use serde::Deserialize;
 use thiserror::Error;
-use ziggurat_services::program::{
+use ziggurat_runtime::{
     file::{self, FileError, Read},
     logs::RawLog,
 };
@@ -35,7 +35,7 @@ use self::{
     defaults::RawDefaults, findings::Place, key_files::RawKeyFiles, pipelines::RawPipeline,
     server::RawServer, written::Reader,
 };
-pub(crate) use ziggurat_services::program::Surroundings;
+pub(crate) use ziggurat_runtime::Surroundings;
 
 pub(crate) use self::{
     findings::Problem,

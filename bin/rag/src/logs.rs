@@ -21,7 +21,7 @@ use std::{
 };
 
 use tracing::{error, warn};
-use ziggurat_services::program::{
+use ziggurat_runtime::{
     Environment,
     logs::{Log, RawLog},
 };

@@ -12,7 +12,7 @@ use tokio::{
     task::spawn_blocking,
 };
 use tracing::{debug, error, info, warn};
-use ziggurat_services::program::watch::{Folders, Stamp, settled};
+use ziggurat_runtime::watch::{Folders, Stamp, settled};
 
 use crate::{
     configuration::{Configuration, Loaded, Server},

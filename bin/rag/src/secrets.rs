@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use arc_swap::ArcSwap;
-use ziggurat_services::redact::Redactor;
+use ziggurat_runtime::redact::Redactor;
 
 /// Everything that must not be written. Clones are one and the same.
 ///

@@ -8,9 +8,9 @@ use std::{
 use anyhow::{Context as _, bail};
 use tokio::net::TcpListener;
 use tracing::{info, warn};
+use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals};
 use ziggurat_services::{
     pg::lease::Pools,
-    program::{cut_off::CutOff, listen, open_files, signals},
     serve::{Limits, Server as Web, Tls},
 };
 

@@ -11,9 +11,9 @@ use ziggurat_layers::{
     link::{Link, LinkLayer},
     sanitize::SanitizeLayer,
 };
+use ziggurat_runtime::cut_off::CutOff;
 use ziggurat_services::{
     edge::{AllowedOrigins, CorsLayer, CutOffLayer, HostLayer, OriginLayer, Origins},
-    program::cut_off::CutOff,
     rag::{self, ErrorLine, Options, Patience, Pipelines},
     serve::RequestBody,
 };

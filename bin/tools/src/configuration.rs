@@ -33,12 +33,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use thiserror::Error;
-use ziggurat_services::program::{
+use ziggurat_runtime::{
     file::{self, Read},
     logs::RawLog,
 };
 
-pub(crate) use ziggurat_services::program::{Secret, Surroundings, file::FileError};
+pub(crate) use ziggurat_runtime::{Secret, Surroundings, file::FileError};
 
 pub(crate) use self::{
     address::Address,

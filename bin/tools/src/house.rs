@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::{sync::oneshot, task::JoinSet, time};
 use tracing::{info, warn};
+use ziggurat_runtime::cut_off::CutOff;
 use ziggurat_services::{
     accounts::{
         self, Accounts,
@@ -13,7 +14,6 @@ use ziggurat_services::{
     databases::{Configured, Databases},
     mcp::{Mcp, Unattended},
     pg::lease::Pools,
-    program::cut_off::CutOff,
     rest::llm::Proxy,
     serve::Readiness,
     store::Shared,

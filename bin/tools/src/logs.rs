@@ -21,7 +21,7 @@ mod traffic;
 use std::io::{self, Write as _};
 
 use tracing::info;
-use ziggurat_services::program::logs::Log;
+use ziggurat_runtime::logs::Log;
 
 use self::levels::Levels;
 use crate::configuration::Configuration;

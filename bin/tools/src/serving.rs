@@ -6,9 +6,9 @@ use anyhow::{Context as _, bail};
 use tokio::net::TcpListener;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
+use ziggurat_runtime::{listen, open_files, signals};
 use ziggurat_services::{
     mcp::era::EraLayer,
-    program::{listen, open_files, signals},
     serve::{Limits, Server, Tls},
     stdio::{self, Stdio},
 };

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ziggurat_services::pg::lexer::{Lexer, Policy, Refusal, Token, guard};
+use ziggurat_sql::{Lexer, Policy, Refusal, Token, guard};
 
 const CALLS: &[&str] = &[
     " pg_read_file('a')",

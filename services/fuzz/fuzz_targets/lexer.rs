@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ziggurat_services::pg::lexer::{Lexer, Sketch, Token};
+use ziggurat_sql::{Lexer, Sketch, Token};
 
 fuzz_target!(|text: &str| {
     let tokens: Vec<Token<'_>> = Lexer::new(text).collect();

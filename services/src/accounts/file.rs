@@ -20,11 +20,9 @@ use std::{
 use tempfile::{Builder, NamedTempFile};
 use thiserror::Error;
 use tracing::warn;
+use ziggurat_runtime::watch::folder_of;
 
-use crate::{
-    accounts::yaml::{self, Node, Unexpected},
-    program::watch::folder_of,
-};
+use crate::accounts::yaml::{self, Node, Unexpected};
 
 /// What a file is read into.
 pub(super) trait Table: Default {

@@ -7,9 +7,9 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 use tracing::error;
+use ziggurat_runtime::watch::Folders;
 
 use super::{Accounts, Shared};
-use crate::program::watch::Folders;
 
 /// A change that is followed by another within this time is not looked at yet: editors and
 /// `cp` change a file several times.

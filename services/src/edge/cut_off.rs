@@ -11,8 +11,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
-
-use crate::program::cut_off::{AtCutOff, CutOff};
+use ziggurat_runtime::cut_off::{AtCutOff, CutOff};
 
 /// Answers 503 for requests that are still in flight at the [`CutOff`].
 ///

@@ -4,9 +4,9 @@ use std::{fmt, time::Duration};
 
 use http::StatusCode;
 use serde_json::Value;
+use ziggurat_runtime::redact::Redactor;
 
 use super::Provider;
-use crate::redact::Redactor;
 
 /// How much of the body of a refusal is kept, in bytes.
 const LONGEST: usize = 4 << 10;

@@ -18,11 +18,11 @@ use jiff::Timestamp;
 use reqwest::{Client, Response, Url};
 use serde::de::DeserializeOwned;
 use tracing::{debug, info, trace};
+use ziggurat_runtime::redact::Redactor;
 
 use super::{
     Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error, retry::retry_after,
 };
-use crate::redact::Redactor;
 
 pub use self::{
     access::{Access, InvalidAccess, Patience},

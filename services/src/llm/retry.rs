@@ -135,7 +135,9 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::{llm::Provider, redact::Redactor};
+    use ziggurat_runtime::redact::Redactor;
+
+    use crate::llm::Provider;
 
     const STEADY: Retry = Retry {
         jitter: Jitter::None,

@@ -13,22 +13,20 @@ use ziggurat_layers::{
     json_rpc::{Id, Reply},
     sanitize::Sanitizer,
 };
+use ziggurat_runtime::cut_off::AtCutOff;
 
-use crate::{
-    mcp::{
-        Failure, ResultBody, ToolError, Unattended,
-        body::Ending,
-        era::Revision,
-        face::{Face, Faces},
-        negotiated,
-        pulse::Pulse,
-        record::Record,
-        resource::{Contents, ReadFuture},
-        template::{CompleteFuture, ReadFuture as TemplatedFuture},
-        tool::ToolFuture,
-        wire::{self, Fault},
-    },
-    program::cut_off::AtCutOff,
+use crate::mcp::{
+    Failure, ResultBody, ToolError, Unattended,
+    body::Ending,
+    era::Revision,
+    face::{Face, Faces},
+    negotiated,
+    pulse::Pulse,
+    record::Record,
+    resource::{Contents, ReadFuture},
+    template::{CompleteFuture, ReadFuture as TemplatedFuture},
+    tool::ToolFuture,
+    wire::{self, Fault},
 };
 
 /// Response future of [`Mcp`](super::Mcp).

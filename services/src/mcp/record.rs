@@ -13,11 +13,9 @@ use ziggurat_layers::{
     json_rpc::{Call, Id},
     sanitize::RequestId,
 };
+use ziggurat_runtime::cut_off::AtCutOff;
 
-use crate::{
-    mcp::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content},
-    program::cut_off::AtCutOff,
-};
+use crate::mcp::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
 
 /// The target of the events about calls of tools: one for each call when it ends, and at the
 /// debug level one when it begins.

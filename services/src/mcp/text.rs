@@ -3,11 +3,9 @@
 use std::fmt;
 
 use bytes::Bytes;
+use ziggurat_runtime::scan;
 
-use crate::{
-    pg::tsv::{Line, Plain},
-    scan,
-};
+use crate::pg::tsv::{Line, Plain};
 
 /// A place in a [`Text`], to cut it there.
 #[derive(Clone, Copy, Debug)]

@@ -8,11 +8,9 @@ use std::{fmt, pin::Pin};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::mpsc;
+use ziggurat_runtime::cut_off::AtCutOff;
 
-use crate::{
-    mcp::{record::Record, tool::ToolFuture},
-    program::cut_off::AtCutOff,
-};
+use crate::mcp::{record::Record, tool::ToolFuture};
 
 /// How many calls are finished for nobody at a time; others are dropped, as if cancelled.
 const MAX_CALLS: usize = 64;

@@ -86,7 +86,7 @@ pub struct Settings {
     /// Whether statements may change data.
     pub allow_writes: bool,
     /// Whether statements may call what reaches beyond the transaction: files, programs, other
-    /// sessions. See [`Policy`](super::lexer::Policy).
+    /// sessions. See [`Policy`](ziggurat_sql::Policy).
     pub allow_dangerous_functions: bool,
     /// True if callers are told why a connection fails, for development. Else only the log is.
     pub shows_causes: bool,

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use thiserror::Error;
+use ziggurat_sql::Refusal;
 
 pub use super::driver::{DriverError, ServerError};
-use super::{lease::LeaseError, lexer::Refusal};
+use super::lease::LeaseError;
 
 /// Why a statement has no result, or not all of it.
 ///

@@ -71,12 +71,13 @@ mod tests;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
+use ziggurat_sql::{Bounds, Policy, Refusal, Sketch};
+
 use super::{
     database::{Database, MAX_ROWS},
     error::QueryError,
     large_rows::LargeRows,
     lease::Lease,
-    lexer::{Bounds, Policy, Refusal, Sketch},
     rows::{Desk, Rows},
 };
 

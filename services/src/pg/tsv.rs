@@ -24,9 +24,9 @@ mod json;
 mod tests;
 
 use jiff::{SignedDuration, civil::DateTime};
+use ziggurat_runtime::scan;
 
 use super::kind::Kind;
-use crate::scan;
 
 pub(super) use self::array::is_json_number;
 

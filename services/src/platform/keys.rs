@@ -34,9 +34,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use tracing::warn;
+use ziggurat_runtime::{file, watch::folder_of};
 
 use super::Moment;
-use crate::program::{file, watch::folder_of};
 
 /// The name of the file.
 const FILE: &str = "signing-keys.json";

@@ -17,13 +17,14 @@ use ziggurat_layers::{
     rate_limit::{Failures, Key, Limited, Outcome, Permit as _, Policy as _, Quota},
     reject::Rejection,
 };
+use ziggurat_runtime::Secret;
 
 use super::{
     Store, Tokens,
     input::{self, Kind, Members},
     reply::{ErrorBody, Refused, invalid, no_method, unauthorized},
 };
-use crate::{accounts::WallClock, program::Secret};
+use crate::accounts::WallClock;
 
 /// Answers with this are kept by nobody.
 pub(super) const NO_STORE: AppendHeaders<[(HeaderName, &str); 1]> =

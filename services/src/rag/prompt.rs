@@ -14,9 +14,9 @@ use rand::{
     TryRng as _,
     rngs::{SysError, SysRng},
 };
+use ziggurat_search::budget;
 
 use super::library::Passage;
-use crate::search::budget;
 
 /// What a model is, unless the operator says otherwise.
 const PERSONA: &str = "You answer questions from the documents you are given with them, and from \

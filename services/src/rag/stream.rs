@@ -11,6 +11,7 @@ use futures_util::{FutureExt as _, Stream, stream};
 use serde::Serialize;
 use tracing::debug;
 use utoipa::ToSchema;
+use ziggurat_runtime::cut_off::CutOff;
 
 use super::{
     Options,
@@ -20,7 +21,6 @@ use super::{
 };
 use crate::{
     llm::{Chunk, Chunks, Deadline},
-    program::cut_off::CutOff,
     sse::Event,
 };
 

@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tower::{Service as _, ServiceBuilder, service_fn};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_runtime::signals;
 use ziggurat_services::{
     edge::{EitherBody, HostLayer, Hosts, OriginLayer, Origins, Routes},
     mcp::{
@@ -28,7 +29,6 @@ use ziggurat_services::{
         era::{self, EraLayer},
         streamable::StreamableLayer,
     },
-    program::signals,
     serve::{Limits, RequestBody, Server},
 };
 

@@ -8,10 +8,10 @@ use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
     rate_limit::Quota,
 };
+use ziggurat_runtime::{Secret, Surroundings, duration, file, logs::RawLog};
 use ziggurat_services::{
     accounts::WallClock,
     platform::{Attempts, Limits},
-    program::{Secret, Surroundings, duration, file, logs::RawLog},
     store::StateDatabase,
 };
 

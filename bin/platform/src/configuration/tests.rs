@@ -1,5 +1,6 @@
+use ziggurat_runtime::{Environment, keys::Keys};
+
 use super::{raw::Raw, *};
-use ziggurat_services::program::{Environment, keys::Keys};
 
 const EXAMPLE: &str = include_str!("../../ziggurat-platform.example.yaml");
 

@@ -3,11 +3,9 @@
 use std::{error::Error, fmt::Write as _, iter, net::Ipv6Addr, sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use ziggurat_services::{
-    pg::database::{
-        Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode, TargetSessionAttrs,
-    },
-    program::{Secret, password_file},
+use ziggurat_runtime::{Secret, password_file};
+use ziggurat_services::pg::database::{
+    Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode, TargetSessionAttrs,
 };
 
 use super::{

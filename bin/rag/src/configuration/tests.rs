@@ -9,7 +9,7 @@ mod values;
 use std::fs;
 
 use tempfile::TempDir;
-use ziggurat_services::program::Environment;
+use ziggurat_runtime::Environment;
 
 use super::{Configuration, LoadError, Loaded, Pipeline, Surroundings};
 

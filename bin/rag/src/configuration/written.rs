@@ -7,7 +7,7 @@
 use std::{borrow::Cow, fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Deserializer};
-use ziggurat_services::program::{Environment, Secret, duration};
+use ziggurat_runtime::{Environment, Secret, duration};
 
 use super::{
     Surroundings,

@@ -3,13 +3,11 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use tracing::{Level, Metadata, metadata::LevelFilter};
-use ziggurat_services::{
-    llm, pg,
-    program::{
-        Environment,
-        logs::{Format, Options, RawLog, Said, json_line, push_value},
-    },
+use ziggurat_runtime::{
+    Environment,
+    logs::{Format, Options, RawLog, Said, json_line, push_value},
 };
+use ziggurat_services::{llm, pg};
 
 use crate::secrets::Secrets;
 
@@ -116,7 +114,7 @@ mod tests {
     };
 
     use tracing::{debug, error, info, trace, warn};
-    use ziggurat_services::program::logs::Log;
+    use ziggurat_runtime::logs::Log;
 
     use super::*;
 

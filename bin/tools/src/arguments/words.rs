@@ -5,7 +5,7 @@ use std::{
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
 };
 
-use ziggurat_services::program::flags::{split, without_dashes};
+use ziggurat_runtime::flags::{split, without_dashes};
 
 use super::flags;
 

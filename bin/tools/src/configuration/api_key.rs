@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ziggurat_services::program::file;
+use ziggurat_runtime::file;
 
 use super::{Secret, Surroundings, environment::Reader};
 

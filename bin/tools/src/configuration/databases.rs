@@ -9,7 +9,8 @@ mod url;
 
 use std::{collections::HashSet, sync::Arc};
 
-use ziggurat_services::{databases::Configured, pg::database::Database, program::password_file};
+use ziggurat_runtime::password_file;
+use ziggurat_services::{databases::Configured, pg::database::Database};
 
 pub(super) use self::raw::RawDatabase;
 pub(crate) use self::url::{InvalidUrl, is_url};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf, str::FromStr};
 
-use ziggurat_services::program::{Environment, Secret, keys};
+use ziggurat_runtime::{Environment, Secret, keys};
 
 /// What all variables of ours start with.
 const PREFIX: &str = "ZIGGURAT_";

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use ziggurat_services::program::{Environment, Secret};
+use ziggurat_runtime::{Environment, Secret};
 
 use super::{Configuration, LoadError, Loaded, Surroundings};
 use crate::arguments::Arguments;

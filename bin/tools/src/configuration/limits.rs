@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use ziggurat_services::{accounts, program::duration};
+use ziggurat_runtime::duration;
+use ziggurat_services::accounts;
 
 use super::Invalid;
 

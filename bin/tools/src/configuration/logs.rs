@@ -1,7 +1,7 @@
 //! Log levels and format.
 
 use tracing::metadata::LevelFilter;
-use ziggurat_services::program::logs::{Options, RawLog};
+use ziggurat_runtime::logs::{Options, RawLog};
 
 use super::{Invalid, environment::Reader};
 

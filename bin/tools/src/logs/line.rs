@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use tracing::{Level, Metadata, metadata::LevelFilter};
-use ziggurat_services::program::logs::{Format, Said, json_line};
+use ziggurat_runtime::logs::{Format, Said, json_line};
 
 use super::levels::{Levels, Subject};
 
@@ -70,7 +70,8 @@ mod tests {
 
     use serde_json::Value;
     use tracing::{Level, debug, enabled, error, info, trace, warn};
-    use ziggurat_services::{mcp, pg, program::logs::Log};
+    use ziggurat_runtime::logs::Log;
+    use ziggurat_services::{mcp, pg};
 
     use super::*;
     use crate::configuration::Logs;
@@ -98,7 +99,7 @@ mod tests {
         error!(target: "sqlx::query", "secret query");
         info!(target: "hyper", "theirs info");
         warn!(target: "hyper", "theirs warn");
-        info!(target: "ziggurat_services::accounts", "[AUTH] ours");
+        info!(target: "ziggurat_accounts", "[AUTH] ours");
         info!("ours info");
         debug!("ours debug");
         trace!("ours trace");

@@ -1,7 +1,8 @@
 use std::{net::IpAddr, os::unix::fs::MetadataExt as _};
 
+use ziggurat_runtime::logs::captured::Captured;
+
 use super::*;
-use crate::program::logs::captured::Captured;
 
 fn said(result: Result<Session, LoginError>) -> String {
     result.expect_err("refused").to_string()

@@ -5,6 +5,7 @@ use std::{future::Future, pin::pin};
 use futures_util::future;
 use sqlx::PgConnection;
 use tokio::task;
+use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::*;
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
         database::Settings,
         fixture::{Fixture, Silence},
     },
-    program::logs::captured::CapturedLog,
 };
 
 const CONNECTED: &str = "SELECT count(*) FROM pg_stat_activity

@@ -4,14 +4,13 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-use self::sources::{Source, question, sources};
-use crate::{
-    llm::{Chunk, Prompt, Stop, Usage},
-    search::{
-        bm25::{Bm25, Question},
-        tokens::terms,
-    },
+use ziggurat_search::{
+    bm25::{Bm25, Question},
+    tokens::terms,
 };
+
+use self::sources::{Source, question, sources};
+use crate::llm::{Chunk, Prompt, Stop, Usage};
 
 pub(super) use crate::llm::local::NAME;
 

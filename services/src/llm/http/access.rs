@@ -6,11 +6,9 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
+use ziggurat_runtime::redact::Redactor;
 
-use crate::{
-    llm::{Provider, Retry, headers},
-    redact::Redactor,
-};
+use crate::llm::{Provider, Retry, headers};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");

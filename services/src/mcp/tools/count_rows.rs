@@ -5,6 +5,7 @@ mod tests;
 
 use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
+use ziggurat_sql::{Lexer, Refusal, Token};
 
 use crate::{
     databases::{Current, Databases},
@@ -14,7 +15,6 @@ use crate::{
     },
     pg::{
         error::{Phase, QueryError},
-        lexer::{Lexer, Refusal, Token},
         statement::Statement,
     },
 };

@@ -8,6 +8,7 @@ use std::{error::Error, pin::Pin, sync::Arc};
 
 use tokio::time;
 use tracing::{error, warn};
+use ziggurat_sql::Refusal;
 
 use self::account::Account;
 use super::{Access, Route, Statement, Window};
@@ -15,7 +16,6 @@ use crate::pg::{
     driver::{DriverError, Event, Field},
     error::{Phase, QueryError},
     lease::{Lease, Pool},
-    lexer::Refusal,
     rows::{Column, Desk, Found, Summary},
 };
 

@@ -1,7 +1,8 @@
 //! Conditions in SQL, which only an operator writes.
 
+use ziggurat_sql::{Lexer, Token};
+
 use super::InvalidFilter;
-use crate::pg::lexer::{Lexer, Token};
 
 /// A condition in SQL that cannot swallow what follows it.
 ///

@@ -5,11 +5,10 @@ use std::{
     mem,
 };
 
+use ziggurat_search::fusion::{Fused, fuse, merge};
+
 use super::Passage;
-use crate::{
-    pg::passages::Found,
-    search::fusion::{Fused, fuse, merge},
-};
+use crate::pg::passages::Found;
 
 /// What was found in one table, the best first.
 #[derive(Debug, Default)]

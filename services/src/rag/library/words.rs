@@ -5,6 +5,11 @@ mod means;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use ziggurat_search::{
+    bm25::{Bm25, Collection, Question, Tally},
+    tokens,
+};
+
 use super::shelf::Request;
 use crate::{
     pg::{
@@ -13,10 +18,6 @@ use crate::{
         passages::{Found, Lexicon, Place, Search, Shape},
     },
     rag::filter::CheckedFilter,
-    search::{
-        bm25::{Bm25, Collection, Question, Tally},
-        tokens,
-    },
 };
 
 use self::candidates::{Glossary, rounds};

@@ -1,9 +1,9 @@
 //! What the operator reads.
 
 use ziggurat_fake_providers::{Answer, Turn};
+use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::*;
-use crate::program::logs::captured::CapturedLog;
 
 #[tokio::test]
 async fn a_failure_is_said_once_without_the_key_and_without_the_question() {

@@ -6,9 +6,9 @@ use std::{
 
 use tokio::{task::spawn_blocking, time};
 use tracing::{error, info};
+use ziggurat_runtime::watch::{Folders, Stamp, settled};
 
 use super::Tls;
-use crate::program::watch::{Folders, Stamp, settled};
 
 /// Some file systems do not report changes: so often the files are looked at in any case.
 const LOOK: Duration = Duration::from_mins(1);

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use ziggurat_services::{
-    pg::database::{
-        Database, Host, Pooler, Settings, SslMode, TargetSessionAttrs, UnknownPooler,
-        UnknownSessionAttrs,
-    },
-    program::duration,
+use ziggurat_runtime::duration;
+use ziggurat_services::pg::database::{
+    Database, Host, Pooler, Settings, SslMode, TargetSessionAttrs, UnknownPooler,
+    UnknownSessionAttrs,
 };
 
 use super::{

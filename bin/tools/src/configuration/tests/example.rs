@@ -1,6 +1,6 @@
 //! The commented sample configuration.
 
-use ziggurat_services::program::keys::Keys;
+use ziggurat_runtime::keys::Keys;
 
 use crate::configuration::{Raw, fixture::Case};
 

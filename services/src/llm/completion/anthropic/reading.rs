@@ -13,7 +13,7 @@ use crate::llm::{
 
 /// Reads a stream, event by event.
 #[derive(Debug, Default)]
-pub(in super::super) struct Reader {
+pub(crate) struct Reader {
     usage: Counts,
     stop: Option<Stop>,
     /// The use of a tool whose arguments are coming.
@@ -92,7 +92,7 @@ struct ErrorBody {
 }
 
 /// Reads a whole answer.
-pub(in super::super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
+pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
     let message: Message<'_> = serde_json::from_slice(body)?;
     Ok(Reply {
         blocks: message.content.into_iter().filter_map(block).collect(),
@@ -123,11 +123,7 @@ fn block(content: Content<'_>) -> Option<Block> {
 // === impl Reader ===
 
 impl Reader {
-    pub(in super::super) fn read(
-        &mut self,
-        event: &[u8],
-        chunks: &mut VecDeque<Chunk>,
-    ) -> Result<(), Fault> {
+    pub(crate) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
         let Kind { kind } = serde_json::from_slice(event)?;
         let read = || serde_json::from_slice::<Event<'_>>(event);
         match &*kind {

@@ -78,11 +78,7 @@ struct CacheControl {
 }
 
 /// Puts a prompt in the words of Anthropic.
-pub(in super::super) fn request(
-    model: &str,
-    prompt: &Prompt,
-    stream: bool,
-) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> serde_json::Result<Vec<u8>> {
     let turns = in_turns(&prompt.messages);
     let system = Some(prompt.system.as_str()).filter(|system| !system.is_empty());
     serde_json::to_vec(&Request {

@@ -13,7 +13,7 @@ use crate::llm::{
 
 /// Reads a stream, item by item.
 #[derive(Debug, Default)]
-pub(in super::super) struct Reader {
+pub(crate) struct Reader {
     usage: Usage,
     stop: Option<Stop>,
     has_tools: bool,
@@ -88,7 +88,7 @@ struct ErrorBody {
 }
 
 /// Reads a whole answer.
-pub(in super::super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
+pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
     let mut reader = Reader::default();
     let mut chunks = VecDeque::new();
     if !reader.take(body, &mut chunks)? {
@@ -103,16 +103,12 @@ pub(in super::super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
 // === impl Reader ===
 
 impl Reader {
-    pub(in super::super) fn read(
-        &mut self,
-        event: &[u8],
-        chunks: &mut VecDeque<Chunk>,
-    ) -> Result<(), Fault> {
+    pub(crate) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
         self.take(event, chunks).map(drop)
     }
 
     /// The stream ended, as it does once the reason for stopping was given.
-    pub(in super::super) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
+    pub(crate) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
         if let Some(stop) = self.stop.take() {
             let usage = self.usage;
             let stop = if self.has_tools { Stop::ToolUse } else { stop };

@@ -91,7 +91,7 @@ struct Config {
 }
 
 /// Puts a prompt in the words of Gemini.
-pub(in super::super) fn request(prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn request(prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
     let turns = in_turns(&prompt.messages);
     let names = names(&turns);
     let system = Some(prompt.system.as_str()).filter(|system| !system.is_empty());

@@ -13,7 +13,7 @@ use crate::llm::{
 
 /// Reads a stream, line by line.
 #[derive(Debug, Default)]
-pub(in super::super) struct Reader {
+pub(crate) struct Reader {
     thoughts: Thoughts,
     has_tools: bool,
 }
@@ -51,7 +51,7 @@ struct Function<'a> {
 }
 
 /// Reads a whole answer.
-pub(in super::super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
+pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
     let mut reader = Reader::default();
     let mut chunks = VecDeque::new();
     reader.read(body, &mut chunks)?;
@@ -64,11 +64,7 @@ pub(in super::super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
 // === impl Reader ===
 
 impl Reader {
-    pub(in super::super) fn read(
-        &mut self,
-        line: &[u8],
-        chunks: &mut VecDeque<Chunk>,
-    ) -> Result<(), Fault> {
+    pub(crate) fn read(&mut self, line: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
         let line: Line<'_> = serde_json::from_slice(line)?;
         if let Some(error) = line.error {
             return Err(Fault::reported(None, error));

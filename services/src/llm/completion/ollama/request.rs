@@ -62,11 +62,7 @@ struct Options {
 }
 
 /// Puts a prompt in the words of Ollama.
-pub(in super::super) fn request(
-    model: &str,
-    prompt: &Prompt,
-    stream: bool,
-) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> serde_json::Result<Vec<u8>> {
     let mut messages = Vec::with_capacity(prompt.messages.len() + 1);
     if !prompt.system.is_empty() {
         let content = &prompt.system;

@@ -68,7 +68,7 @@ struct CallFunction<'a> {
 
 /// A tool as `OpenAI` and Ollama describe it.
 #[derive(Serialize)]
-pub(in super::super) struct Tool<'a> {
+pub(crate) struct Tool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: Function<'a>,
@@ -114,7 +114,7 @@ pub(super) fn request(
     })
 }
 
-pub(in super::super) fn tools(tools: &[ToolSpec]) -> Vec<Tool<'_>> {
+pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Tool<'_>> {
     tools
         .iter()
         .map(|tool| Tool {
@@ -129,7 +129,7 @@ pub(in super::super) fn tools(tools: &[ToolSpec]) -> Vec<Tool<'_>> {
 }
 
 /// What a tool said, as one text.
-pub(in super::super) fn result(content: &[String]) -> Cow<'_, str> {
+pub(crate) fn result(content: &[String]) -> Cow<'_, str> {
     let text = match content {
         [text] => Cow::Borrowed(text.as_str()),
         texts => Cow::Owned(texts.join("\n")),

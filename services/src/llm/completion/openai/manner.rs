@@ -9,16 +9,16 @@ const NO_STREAM_OPTIONS: u8 = 8;
 
 /// How a model wants to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Manner(u8);
+pub(crate) struct Manner(u8);
 
 // === impl Manner ===
 
 impl Manner {
     /// The usual one.
-    pub(in super::super) const PLAIN: Self = Self(0);
+    pub(crate) const PLAIN: Self = Self(0);
 
     /// How models of this name are known to want it.
-    pub(in super::super) fn of(model: &str) -> Self {
+    pub(crate) fn of(model: &str) -> Self {
         if is_reasoning(model) {
             Self(COMPLETION_TOKENS | NO_TEMPERATURE)
         } else {
@@ -47,7 +47,7 @@ impl Manner {
     }
 
     /// Another manner, if the refusal of this one asks for it.
-    pub(in super::super) fn adapted(self, status: StatusCode, body: &str) -> Option<Self> {
+    pub(crate) fn adapted(self, status: StatusCode, body: &str) -> Option<Self> {
         let names = |what: &str| body.contains(what);
         let wanted = match status {
             // A model that is not there for chat is not found there.
@@ -65,11 +65,11 @@ impl Manner {
         (adapted != self).then_some(adapted)
     }
 
-    pub(in super::super) fn from_bits(bits: u8) -> Self {
+    pub(crate) fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    pub(in super::super) fn bits(self) -> u8 {
+    pub(crate) fn bits(self) -> u8 {
         self.0
     }
 }

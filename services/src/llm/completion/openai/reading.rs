@@ -21,13 +21,13 @@ const DONE: &[u8] = b"[DONE]";
 
 /// Reads a stream, event by event.
 #[derive(Debug)]
-pub(in super::super) enum Reader {
+pub(crate) enum Reader {
     Chat(ChatReader),
     Responses(responses::Reader),
 }
 
 #[derive(Debug, Default)]
-pub(in super::super) struct ChatReader {
+pub(crate) struct ChatReader {
     usage: Usage,
     stop: Option<Stop>,
     tools: Vec<(Option<u64>, PartialTool)>,
@@ -145,7 +145,7 @@ pub(super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
 // === impl Reader ===
 
 impl Reader {
-    pub(in super::super) fn new(manner: Manner) -> Self {
+    pub(crate) fn new(manner: Manner) -> Self {
         if manner.has_responses() {
             Self::Responses(responses::Reader::default())
         } else {
@@ -153,11 +153,7 @@ impl Reader {
         }
     }
 
-    pub(in super::super) fn read(
-        &mut self,
-        event: &[u8],
-        chunks: &mut VecDeque<Chunk>,
-    ) -> Result<(), Fault> {
+    pub(crate) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
         match self {
             Self::Chat(reader) => reader.read(event, chunks),
             Self::Responses(reader) => reader.read(event, chunks),
@@ -165,7 +161,7 @@ impl Reader {
     }
 
     /// The stream ended. Some servers say nothing more once the answer is finished.
-    pub(in super::super) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
+    pub(crate) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
         match self {
             Self::Chat(reader) if reader.stop.is_some() => reader.end(chunks),
             Self::Chat(_) | Self::Responses(_) => {}

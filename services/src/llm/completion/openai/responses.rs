@@ -66,7 +66,7 @@ struct Tool<'a> {
 
 /// Reads a stream, event by event.
 #[derive(Debug, Default)]
-pub(in super::super) struct Reader {
+pub(crate) struct Reader {
     has_tools: bool,
 }
 

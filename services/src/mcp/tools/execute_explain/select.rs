@@ -1,6 +1,6 @@
 //! Whether a text only reads, as far as that can be seen.
 
-use crate::pg::lexer::{Lexer, Token};
+use ziggurat_sql::{Lexer, Token};
 
 /// Whether a text is a SELECT, behind any comments and parentheses, or a WITH that leads to one.
 ///

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::time;
 use tower::{Layer as _, ServiceExt as _};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::GetSchemaInfo;
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
         database::Settings,
         fixture::{Fixture, Silence},
     },
-    program::logs::captured::CapturedLog,
 };
 
 /// A server with the one tool, in front of a database of its own.

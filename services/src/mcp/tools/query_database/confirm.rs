@@ -4,11 +4,11 @@ use std::error::Error;
 
 use serde_json::json;
 use tracing::warn;
+use ziggurat_sql::Sketch;
 
 use crate::{
     databases::Current,
     mcp::{Ask, Question, Reported, ToolError, ToolRequest, ToolResult, era::Context},
-    pg::lexer::Sketch,
 };
 
 const KEY: &str = "confirm";

@@ -3,7 +3,7 @@
 //! They are looked for among the words of the text only. What stands in a string, a comment or
 //! a quoted name is the author's, and so is a URL that no phrase introduces.
 
-use crate::pg::lexer::{Lexer, Token};
+use ziggurat_sql::{Lexer, Token};
 
 /// What a text says about its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

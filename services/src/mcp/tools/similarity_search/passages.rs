@@ -1,14 +1,13 @@
 //! Passages of the rows that were found: the best first, without repetition, as many as fit.
 
-use crate::{
-    pg::nearest::Neighbour,
-    search::{
-        bm25::{Bm25, Question},
-        budget,
-        mmr::{self, WordSet},
-        tokens,
-    },
+use ziggurat_search::{
+    bm25::{Bm25, Question},
+    budget,
+    mmr::{self, WordSet},
+    tokens,
 };
+
+use crate::pg::nearest::Neighbour;
 
 use super::wanted::Wanted;
 

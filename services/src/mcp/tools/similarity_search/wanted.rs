@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 use serde_json::Number;
+use ziggurat_search::chunks::Chunker;
 
 use crate::{
     mcp::{Given, Property, Reported, Schema},
     pg::nearest::Metric,
-    search::chunks::Chunker,
 };
 
 const DEFAULT_TOP_N: u32 = 10;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::*;
-use crate::search::{
+use ziggurat_search::{
     bm25::{self, Bm25},
     tokens,
 };
+
+use super::*;
 
 /// Texts of words of which some are used much more than others, as in any language.
 fn library_of(rows: u32) -> String {

@@ -6,8 +6,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use ziggurat_search::tokens;
+
 use super::MOST_WORDS;
-use crate::{pg::passages::Wanted, search::tokens};
+use crate::pg::passages::Wanted;
 
 /// How many rows are ranked at most.
 pub(super) const MOST: u32 = 2000;

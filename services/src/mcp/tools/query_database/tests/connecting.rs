@@ -5,12 +5,10 @@ use std::{sync::Arc, time::Duration};
 use secrecy::ExposeSecret as _;
 use tokio::{task, time};
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::*;
-use crate::{
-    accounts::Holder, mcp::tools::bench, pg::database::Password,
-    program::logs::captured::CapturedLog,
-};
+use crate::{accounts::Holder, mcp::tools::bench, pg::database::Password};
 
 impl Bench {
     /// The URL of the database, and how it is shown.

@@ -1,0 +1,180 @@
+//! Durations as Go writes them: `300ms`, `10s`, `1h30m`, `1.5h`.
+//!
+//! ```
+//! use std::time::Duration;
+//! use ziggurat_runtime::duration;
+//!
+//! assert_eq!(duration::parse("1.5s"), Ok(Duration::from_millis(1500)));
+//! ```
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// The longest one Go has, about 292 years.
+const MAX_NANOS: u128 = i64::MAX as u128;
+
+/// A text that is no duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a duration (write 300ms, 10s, 5m or 1h30m)")]
+pub struct InvalidDuration;
+
+/// Reads numbers with units, each next to the other, or a bare `0`.
+///
+/// A negative duration is none: nothing here can be set to one.
+///
+/// # Errors
+/// Fails on any other text.
+pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    if rest == "0" {
+        return Ok(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return Err(InvalidDuration);
+    }
+    let mut nanos: u128 = 0;
+    while !rest.is_empty() {
+        let (whole, after) = digits(rest);
+        let (fraction, after) = match after.strip_prefix('.') {
+            Some(after) => digits(after),
+            None => ("", after),
+        };
+        if whole.is_empty() && fraction.is_empty() {
+            return Err(InvalidDuration);
+        }
+        let end = after
+            .find(|c: char| c == '.' || c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        let part = scaled(whole, fraction, unit_nanos(unit)?).ok_or(InvalidDuration)?;
+        nanos += part;
+        if nanos > MAX_NANOS {
+            return Err(InvalidDuration);
+        }
+        rest = after;
+    }
+    // Within an i64, so within a u64.
+    u64::try_from(nanos)
+        .map(Duration::from_nanos)
+        .map_err(|_| InvalidDuration)
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    text.split_at(end)
+}
+
+fn unit_nanos(unit: &str) -> Result<u64, InvalidDuration> {
+    Ok(match unit {
+        "ns" => 1,
+        // Micro sign and Greek letter mu.
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return Err(InvalidDuration),
+    })
+}
+
+/// Nanoseconds of `whole.fraction` units, what is smaller cut off.
+fn scaled(whole: &str, fraction: &str, unit: u64) -> Option<u128> {
+    let mut nanos = if whole.is_empty() {
+        0
+    } else {
+        whole.parse::<u64>().ok()?.into()
+    };
+    nanos *= u128::from(unit);
+    let mut place = u128::from(unit);
+    // Kept exact: a digit times its place, and the rest of the place carried on.
+    let mut carry: u128 = 0;
+    let mut scale: u128 = 1;
+    for digit in fraction.bytes().take(18) {
+        scale *= 10;
+        carry = carry * 10 + u128::from(digit - b'0');
+    }
+    place *= carry;
+    Some(nanos + place / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_go_takes_is_taken() {
+        for (text, nanos) in [
+            ("0", 0),
+            ("+0", 0),
+            ("0s", 0),
+            ("300ms", 300_000_000),
+            ("10s", 10_000_000_000),
+            ("1h30m", 5_400_000_000_000),
+            ("1.5h", 5_400_000_000_000),
+            (".5s", 500_000_000),
+            ("5.s", 5_000_000_000),
+            ("1h2m3.000000004s", 3_723_000_000_004),
+            ("1us", 1_000),
+            ("1\u{b5}s", 1_000),
+            ("1.9ns", 1),
+            ("0.100000000000000000000000001h", 360_000_000_000),
+            ("9223372036854775807ns", 9_223_372_036_854_775_807),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_nanos(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_go_refuses_is_refused_and_so_is_less_than_nothing() {
+        for text in [
+            "",
+            "+",
+            "-",
+            ".",
+            "1",
+            "s",
+            ".s",
+            "1d",
+            "1 s",
+            " 1s",
+            "1s ",
+            "1S",
+            "-1s",
+            "-0",
+            "++1s",
+            "1e3s",
+            "9223372036854775808ns",
+            "3000000h",
+            "99999999999999999999s",
+            "1.2.3s",
+            "½s",
+        ] {
+            assert_eq!(parse(text), Err(InvalidDuration), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_duration_written_out_is_read_back(
+            hours in 0_u64..1000,
+            minutes in 0_u64..60,
+            seconds in 0_u64..60,
+            nanos in 0_u64..1_000_000_000,
+        ) {
+            let text = format!("{hours}h{minutes}m{seconds}.{nanos:09}s");
+            let expected = Duration::new((hours * 60 + minutes) * 60 + seconds, 0)
+                + Duration::from_nanos(nanos);
+            prop_assert_eq!(parse(&text), Ok(expected));
+        }
+
+        #[test]
+        fn no_text_breaks_the_parser(text in "\\PC*|[-+.0-9nuµmsh]{0,40}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What every program of the house needs around its services: words that are read, files that
+//! are watched, lines that are written, and signals.
+//!
+//! Nothing here knows what a program serves. Nothing looks at the environment, standard input or
+//! the command line by itself, but for [`Surroundings::of_process`]: a program hands in what it
+//! has.
+//!
+//! ```
+//! use std::time::Duration;
+//! use ziggurat_runtime::duration;
+//!
+//! assert_eq!(duration::parse("1m30s"), Ok(Duration::from_secs(90)));
+//! assert!(duration::parse("90").is_err());
+//! ```
+
+pub mod cut_off;
+pub mod duration;
+mod environment;
+pub mod file;
+pub mod flags;
+pub mod keys;
+pub mod listen;
+pub mod logs;
+pub mod open_files;
+pub mod password_file;
+pub mod redact;
+pub mod scan;
+mod secret;
+pub mod signals;
+mod surroundings;
+pub mod watch;
+
+pub use self::{environment::Environment, secret::Secret, surroundings::Surroundings};

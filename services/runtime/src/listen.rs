@@ -1,0 +1,139 @@
+//! Listening on one of several addresses, or on all of them.
+//!
+//! ```
+//! use ziggurat_runtime::listen;
+//!
+//! # tokio_test::block_on(async {
+//! let listener = listen::on_first(["127.0.0.1:0".parse()?])?;
+//! assert!(listener.is_some_and(|listener| listener.local_addr().is_ok()));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+
+use std::{io, net::SocketAddr};
+
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Connections that the system completes before they are accepted, as far as it allows. Those
+/// beyond are refused or reset when many clients come at once.
+const BACKLOG: u32 = 4096;
+
+/// Listens on the first address that can be bound; nothing if there is no address.
+///
+/// # Panics
+/// Outside of a Tokio runtime.
+///
+/// # Errors
+/// Fails if none can be bound, with what the system says about the last.
+pub fn on_first(
+    candidates: impl IntoIterator<Item = SocketAddr>,
+) -> io::Result<Option<TcpListener>> {
+    let mut refusal = None;
+    for candidate in candidates {
+        match bind(candidate) {
+            Ok(listener) => return Ok(Some(listener)),
+            Err(error) => refusal = Some(explained(error)),
+        }
+    }
+    refusal.map_or(Ok(None), Err)
+}
+
+/// Listens on every address that this machine has; nothing if there is no address.
+///
+/// A machine without IPv6 has fewer than were asked for. An address that somebody else listens
+/// on is no reason to do without it: clients would reach the wrong server.
+///
+/// # Panics
+/// Outside of a Tokio runtime.
+///
+/// # Errors
+/// Fails if one cannot be bound though the machine has it, or if it has none of them.
+pub fn on_all(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<Vec<TcpListener>> {
+    let (mut listeners, mut refusal) = (Vec::new(), None);
+    for address in addresses {
+        match bind(address) {
+            Ok(listener) => listeners.push(listener),
+            Err(error) if is_elsewhere(&error) => refusal = Some(explained(error)),
+            Err(error) => return Err(explained(error)),
+        }
+    }
+    match refusal {
+        Some(error) if listeners.is_empty() => Err(error),
+        _ => Ok(listeners),
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // The address of a program that has just ended may be taken again at once.
+    socket.set_reuseaddr(cfg!(unix))?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// The same error in words that say what to do.
+fn explained(error: io::Error) -> io::Error {
+    let words = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there; stop it, or choose another address"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address; choose one that it has"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "this account may not use that port; choose one from 1024 on"
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), words)
+}
+
+/// Tells whether an address is none of this machine's.
+fn is_elsewhere(error: &io::Error) -> bool {
+    const EAFNOSUPPORT: i32 = if cfg!(target_os = "linux") { 97 } else { 47 };
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(EAFNOSUPPORT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An address that is no machine's (RFC 5737).
+    const ELSEWHERE: &str = "192.0.2.1:0";
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        let addresses = texts.iter().map(|text| text.parse().expect("an address"));
+        addresses.collect()
+    }
+
+    #[tokio::test]
+    async fn the_first_that_can_be_bound_is_listened_on() {
+        let listener = on_first(addresses(&[ELSEWHERE, "127.0.0.1:0"]));
+        let listener = listener.expect("bound").expect("an address");
+        assert!(listener.local_addr().expect("bound").ip().is_loopback());
+        let error = on_first(addresses(&[ELSEWHERE])).expect_err("none");
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+        assert!(on_first([]).expect("no error").is_none());
+    }
+
+    #[tokio::test]
+    async fn an_address_of_another_machine_is_done_without_and_one_that_is_taken_is_not() {
+        let listeners = on_all(addresses(&["127.0.0.1:0", ELSEWHERE, "127.0.0.2:0"]));
+        let listeners = listeners.expect("bound");
+        assert_eq!(listeners.len(), 2);
+        let taken = listeners[0].local_addr().expect("bound");
+        let error = on_all(["127.0.0.3:0".parse().expect("an address"), taken]).expect_err("taken");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(
+            error.to_string(),
+            "another program listens there; stop it, or choose another address"
+        );
+        let error = on_all(addresses(&[ELSEWHERE])).expect_err("none");
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+        assert!(on_all([]).expect("no error").is_empty());
+    }
+}

@@ -1,0 +1,52 @@
+//! What a program writes while it runs: takes events and writes them, a line each.
+//!
+//! There are no spans here: what belongs together has a request id. Which events are written and
+//! what a line looks like is for a [`Format`] to say; [`Options`] reads the variables and keys that
+//! all programs have for it.
+//!
+//! ```
+//! use std::sync::Mutex;
+//! use tracing::{Metadata, metadata::LevelFilter};
+//! use ziggurat_runtime::logs::{Format, Log, Said};
+//!
+//! struct Plain;
+//!
+//! impl Format for Plain {
+//!     fn most(&self) -> LevelFilter {
+//!         LevelFilter::INFO
+//!     }
+//!
+//!     fn allows(&self, metadata: &Metadata<'_>) -> bool {
+//!         *metadata.level() <= LevelFilter::INFO
+//!     }
+//!
+//!     fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+//!         let mut line = format!("{} ", metadata.level());
+//!         said.push_message(&mut line);
+//!         said.push_fields(&mut line);
+//!         line
+//!     }
+//! }
+//!
+//! static LINES: Mutex<String> = Mutex::new(String::new());
+//! let log = Log::new(Plain, |line: &str| LINES.lock().unwrap().push_str(line));
+//! tracing::subscriber::with_default(log, || {
+//!     tracing::info!(path = "/a b", "request");
+//!     tracing::debug!("not written");
+//! });
+//! assert_eq!(*LINES.lock().unwrap(), "INFO request path=\"/a b\"\n");
+//! ```
+
+#[cfg(any(test, feature = "test-support"))]
+pub mod captured;
+mod json;
+mod options;
+mod said;
+mod subscriber;
+
+pub use self::{
+    json::json_line,
+    options::{Options, RawLog},
+    said::{Field, Said, push_value},
+    subscriber::{Format, Log},
+};

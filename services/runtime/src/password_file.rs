@@ -1,0 +1,44 @@
+//! The password file of libpq, and what keeps it from being used.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::{fs, os::unix::fs::PermissionsExt as _};
+//! use ziggurat_runtime::{Environment, password_file};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("pgpass");
+//! fs::write(&path, "*:*:*:*:swordfish")?;
+//! let environment = Environment::new([("PGPASSFILE", &path)]);
+//! fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
+//! let warning = password_file::warning(&environment).expect("open to others");
+//! assert!(warning.ends_with("permissions should be u=rw (0600) or less, so it is not used"));
+//! fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+//! assert_eq!(password_file::warning(&environment), None);
+//! # Ok(())
+//! # }
+//! ```
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+use super::Environment;
+
+/// A sentence about a password file that is ignored because of its permissions, in the words of
+/// psql; nothing if it may be used, or is not there.
+#[must_use]
+pub fn warning(environment: &Environment) -> Option<String> {
+    let named = environment.get("PGPASSFILE").map(PathBuf::from);
+    let path = named.or_else(|| Some(PathBuf::from(environment.get("HOME")?).join(".pgpass")))?;
+    let about = fs::metadata(&path).ok()?;
+    let path = path.display();
+    if !about.is_file() {
+        return Some(format!(
+            "password file \"{path}\" is not a plain file, so it is not used"
+        ));
+    }
+    (about.permissions().mode() & 0o077 != 0).then(|| {
+        format!(
+            "password file \"{path}\" has group or world access; permissions should be \
+             u=rw (0600) or less, so it is not used"
+        )
+    })
+}

@@ -1,0 +1,241 @@
+//! Noticing that files have changed.
+//!
+//! Folders are watched and not files, because files are replaced: by editors, and where a
+//! secret is mounted, by a link that leads elsewhere. Whoever wants to know whether it was one of
+//! its files compares their [`Stamp`]s.
+//!
+//! ```
+//! # tokio_test::block_on(async {
+//! use ziggurat_runtime::watch::{Folders, Stamp};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("key");
+//! let mut folders = Folders::new("keys");
+//! folders.follow([&file]);
+//! assert_eq!(Stamp::of(&file), None);
+//! std::fs::write(&file, "swordfish")?;
+//! folders.changed().await;
+//! assert!(Stamp::of(&file).is_some());
+//! # Ok::<_, std::io::Error>(())
+//! # }).unwrap();
+//! ```
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::{sync::Notify, time};
+use tracing::warn;
+
+/// More links than this in one path are a circle.
+const MAX_LINKS: usize = 32;
+
+/// The time in which files must not change before they are read: some are written in several
+/// steps, or belong to others.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// So many times that is waited for; then they are read in any case.
+const MAX_WAITS: u32 = 10;
+
+/// The folders that are watched: all those in which a change can make a path lead to another
+/// file.
+#[derive(Debug)]
+#[must_use = "nothing is watched when it is dropped"]
+pub struct Folders {
+    /// What the files are, for the log.
+    what: &'static str,
+    watcher: Option<RecommendedWatcher>,
+    /// By path; another folder may come to be there.
+    watched: BTreeMap<PathBuf, (u64, u64)>,
+    news: Arc<Notify>,
+}
+
+/// What a file looks like from outside: another file, or another content, looks otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Where the links lead.
+    target: PathBuf,
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+// === impl Folders ===
+
+impl Folders {
+    /// Gets ready to watch; where the system does not let us, that is logged.
+    pub fn new(what: &'static str) -> Self {
+        let news = Arc::new(Notify::new());
+        let teller = Arc::clone(&news);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // Reading is no news; and we read.
+            if !matches!(&event, Ok(event) if matches!(event.kind, EventKind::Access(_))) {
+                teller.notify_one();
+            }
+        });
+        Self {
+            what,
+            watcher: watcher
+                .inspect_err(|error| warn!(%error, "{what} are not watched for changes"))
+                .ok(),
+            watched: BTreeMap::new(),
+            news,
+        }
+    }
+
+    /// Waits until something has happened in one of the folders since it was last waited for.
+    pub async fn changed(&self) {
+        self.news.notified().await;
+    }
+
+    /// Makes it look as if something had happened.
+    pub fn nudge(&self) {
+        self.news.notify_one();
+    }
+
+    /// Watches the folders on the way to these files, as the links lead at the moment, and no
+    /// others. Files that are not there yet are watched for.
+    pub fn follow(&mut self, paths: impl IntoIterator<Item = impl AsRef<Path>>) {
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
+        let mut wanted = BTreeMap::new();
+        for path in paths {
+            for folder in folders_on_the_way(path.as_ref()) {
+                if let Ok(about) = fs::metadata(&folder) {
+                    wanted.insert(folder, (about.dev(), about.ino()));
+                }
+            }
+        }
+        self.watched.retain(|folder, is| {
+            let stays = wanted.get(folder) == Some(is);
+            if !stays {
+                // It may be gone, and its watch with it.
+                let _ = watcher.unwatch(folder);
+            }
+            stays
+        });
+        for (folder, is) in wanted {
+            if self.watched.contains_key(&folder) {
+                continue;
+            }
+            match watcher.watch(&folder, RecursiveMode::NonRecursive) {
+                Ok(()) => {
+                    self.watched.insert(folder, is);
+                }
+                Err(error) => {
+                    let (folder, what) = (folder.display(), self.what);
+                    warn!(%folder, %error, "a folder of {what} is not watched");
+                }
+            }
+        }
+    }
+}
+
+// === impl Stamp ===
+
+impl Stamp {
+    /// That of the file a path leads to; nothing if it leads nowhere.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let about = fs::metadata(path).ok()?;
+        Some(Self {
+            target: fs::canonicalize(path).ok()?,
+            device: about.dev(),
+            inode: about.ino(),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+        })
+    }
+}
+
+/// Looks until nothing changes any more, for five seconds at most, and returns what was seen last.
+pub async fn settled<T: PartialEq>(look: impl Fn() -> T) -> T {
+    let mut now = look();
+    for _ in 0..MAX_WAITS {
+        time::sleep(QUIET).await;
+        let later = look();
+        if later == now {
+            break;
+        }
+        now = later;
+    }
+    now
+}
+
+/// The folder of a file, or the nearest that is there, and those of all links that are
+/// followed on the way to it.
+fn folders_on_the_way(path: &Path) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let mut to_follow = vec![path.to_owned()];
+    let mut links = 0;
+    while let Some(path) = to_follow.pop() {
+        let nearest = path.ancestors().skip(1).find(|folder| folder.is_dir());
+        folders.push(nearest.map_or_else(|| folder_of(&path).to_owned(), Path::to_owned));
+        for part in path.ancestors() {
+            if let Ok(target) = fs::read_link(part)
+                && links < MAX_LINKS
+            {
+                links += 1;
+                folders.push(folder_of(part).to_owned());
+                to_follow.push(folder_of(part).join(target));
+            }
+        }
+    }
+    folders
+}
+
+/// The folder a file is in, the present one if it names none.
+#[must_use]
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_or_reached_by_another_link_looks_otherwise() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("one"), "same").expect("written");
+        fs::write(at("two"), "same").expect("written");
+        symlink(at("one"), at("key")).expect("linked");
+        let before = Stamp::of(&at("key"));
+        assert!(before.is_some());
+        assert_eq!(Stamp::of(&at("key")), before);
+        fs::remove_file(at("key")).expect("removed");
+        assert_eq!(Stamp::of(&at("key")), None);
+        symlink(at("two"), at("key")).expect("linked");
+        assert_ne!(Stamp::of(&at("key")), before);
+    }
+
+    #[test]
+    fn every_folder_a_link_passes_through_is_on_the_way() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("data")).expect("created");
+        fs::create_dir(at("mount")).expect("created");
+        fs::write(at("data/key"), "").expect("written");
+        symlink("../data", at("mount/now")).expect("linked");
+        let folders = folders_on_the_way(&at("mount/now/key"));
+        for expected in ["mount/now", "mount", "mount/.."] {
+            assert!(folders.contains(&at(expected)), "{expected}: {folders:?}");
+        }
+        let missing = folders_on_the_way(&at("data/none/none"));
+        assert!(missing.contains(&at("data")), "{missing:?}");
+    }
+}

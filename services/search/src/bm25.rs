@@ -1,0 +1,302 @@
+//! How well documents answer a question, by the words they share with it (BM25).
+//!
+//! Only the words of the question are counted, so a document costs one pass over its text and as
+//! many numbers as the question has words.
+//!
+//! ```
+//! use ziggurat_search::{bm25::{Bm25, Collection, Question}, tokens};
+//!
+//! let question = Question::new(tokens::terms("dead tuples"));
+//! let found = question.tally(tokens::terms("Vacuum removes dead tuples."));
+//!
+//! // Candidates of an index are scored with the statistics of the whole table.
+//! let table = Collection {
+//!     documents: 10_000.0,
+//!     average_length: 120.0,
+//!     frequencies: vec![300.0, 40.0],
+//! };
+//! let scores = Bm25::DOCUMENTS.scores_within(&table, &[found]);
+//! assert!(scores[0] > 0.0);
+//! ```
+
+use std::collections::HashMap;
+
+/// The parameters of the formula.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bm25 {
+    /// How fast a word that comes again stops to count.
+    pub k1: f64,
+    /// How much long documents are held back.
+    pub b: f64,
+}
+
+/// The words of a question, each once: to repeat a word changes nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    places: HashMap<Box<str>, usize>,
+}
+
+/// How often a document has the words of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The words it has, by their places in the question: a long question costs nothing where a
+    /// document is short.
+    counts: Box<[(usize, u32)]>,
+    length: u32,
+}
+
+/// What the words of a question are worth in a collection of documents.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Collection {
+    /// How many documents there are.
+    pub documents: f64,
+    /// How many tokens they have on average.
+    pub average_length: f64,
+    /// How many documents have each of the words, in the order of
+    /// [`Question::words`].
+    pub frequencies: Vec<f64>,
+}
+
+// === impl Bm25 ===
+
+impl Bm25 {
+    /// For passages that are ranked among each other.
+    pub const PASSAGES: Self = Self { k1: 1.5, b: 0.75 };
+
+    /// For documents that are looked up.
+    pub const DOCUMENTS: Self = Self { k1: 1.2, b: 0.75 };
+
+    /// Scores documents among each other; what shares no word with the question has zero.
+    #[must_use]
+    pub fn scores(&self, documents: &[Tally]) -> Vec<f64> {
+        self.scores_within(&Collection::of(documents), documents)
+    }
+
+    /// Scores some documents of a collection that is known by its statistics.
+    #[must_use]
+    pub fn scores_within(&self, collection: &Collection, documents: &[Tally]) -> Vec<f64> {
+        let weights: Vec<f64> = collection
+            .frequencies
+            .iter()
+            .map(|&frequency| collection.weight(frequency))
+            .collect();
+        documents
+            .iter()
+            .map(|document| self.score(&weights, collection.average_length, document))
+            .collect()
+    }
+
+    fn score(&self, weights: &[f64], average_length: f64, document: &Tally) -> f64 {
+        let length = if average_length > 0.0 {
+            f64::from(document.length) / average_length
+        } else {
+            1.0
+        };
+        let hold = self.k1 * (1.0 - self.b + self.b * length);
+        let parts = document.counts.iter().map(|&(place, count)| {
+            let weight = weights.get(place).copied().unwrap_or_default();
+            let count = f64::from(count);
+            weight * count * (self.k1 + 1.0) / (count + hold)
+        });
+        // A sum of nothing is -0.0, which is written with its sign.
+        parts.fold(0.0, |sum, part| sum + part)
+    }
+}
+
+// === impl Question ===
+
+impl Question {
+    /// Takes the tokens of a question.
+    pub fn new<T: AsRef<str>>(tokens: impl IntoIterator<Item = T>) -> Self {
+        let mut places = HashMap::new();
+        for token in tokens {
+            let next = places.len();
+            places.entry(token.as_ref().into()).or_insert(next);
+        }
+        Self { places }
+    }
+
+    /// Whether it has no words: then nothing answers it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The words, in the order they first came.
+    #[must_use]
+    pub fn words(&self) -> Vec<&str> {
+        let mut words: Vec<_> = self.places.iter().collect();
+        words.sort_unstable_by_key(|(_, place)| **place);
+        words.into_iter().map(|(word, _)| &**word).collect()
+    }
+
+    /// Counts the words of the question in the tokens of a document.
+    pub fn tally<T: AsRef<str>>(&self, tokens: impl IntoIterator<Item = T>) -> Tally {
+        let mut length = 0_u32;
+        let mut places: Vec<usize> = tokens
+            .into_iter()
+            .inspect(|_| length = length.saturating_add(1))
+            .filter_map(|token| self.places.get(token.as_ref()).copied())
+            .collect();
+        places.sort_unstable();
+        let runs = places.chunk_by(|one, two| one == two);
+        let counts = runs
+            .map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX)))
+            .collect();
+        Tally { counts, length }
+    }
+}
+
+// === impl Tally ===
+
+impl Tally {
+    /// How many tokens the document has.
+    #[must_use]
+    pub fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// Whether it has any of the words.
+    #[must_use]
+    pub fn is_hit(&self) -> bool {
+        !self.counts.is_empty()
+    }
+}
+
+// === impl Collection ===
+
+impl Collection {
+    /// The statistics of documents that are all there are.
+    #[must_use]
+    pub fn of(documents: &[Tally]) -> Self {
+        let last = documents
+            .iter()
+            .filter_map(|document| document.counts.last());
+        let words = last.map(|(place, _)| place + 1).max().unwrap_or_default();
+        let mut frequencies = vec![0.0; words];
+        let (mut number, mut tokens) = (0.0, 0.0);
+        for document in documents {
+            number += 1.0;
+            tokens += f64::from(document.length);
+            for &(place, _) in &document.counts {
+                frequencies[place] += 1.0;
+            }
+        }
+        Self {
+            documents: number,
+            average_length: if number > 0.0 { tokens / number } else { 0.0 },
+            frequencies,
+        }
+    }
+
+    /// What a word counts that so many documents have. Statistics may be older than the
+    /// documents, so a word can be in more of them than there are; it is worth nothing then.
+    fn weight(&self, frequency: f64) -> f64 {
+        let without = (self.documents - frequency).max(0.0);
+        ((without + 0.5) / (frequency + 0.5)).ln_1p()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tokens;
+
+    const DOCUMENTS: [&str; 4] = [
+        "PostgreSQL vacuum removes dead tuples.",
+        "The vacuum cleaner is in the hall.",
+        "Replication streams WAL to standby servers.",
+        "Autovacuum runs vacuum; vacuum frees dead tuples for reuse.",
+    ];
+
+    fn scores(question: &str, documents: &[&str]) -> Vec<f64> {
+        let question = Question::new(tokens::terms(question));
+        let tallies: Vec<_> = documents
+            .iter()
+            .map(|text| question.tally(tokens::terms(text)))
+            .collect();
+        Bm25::DOCUMENTS.scores(&tallies)
+    }
+
+    #[test]
+    fn a_document_without_a_word_of_the_question_scores_nothing_and_not_less() {
+        let scores = scores("hammock", &["Basil wants a warm wall."]);
+        assert_eq!(format!("{:.3}", scores[0]), "0.000");
+    }
+
+    #[test]
+    fn the_scores_are_those_of_the_specification() {
+        let question = "How does vacuum remove dead tuples?";
+        let asked = Question::new(tokens::terms(question));
+        assert_eq!(
+            asked.words(),
+            ["does", "vacuum", "remove", "dead", "tuples"]
+        );
+        let lengths = DOCUMENTS.map(|text| asked.tally(tokens::terms(text)).length());
+        assert_eq!(lengths, [5, 3, 5, 8]);
+
+        let scores = scores(question, &DOCUMENTS);
+        for (score, expected) in scores.iter().zip([1.777_598, 0.432_503, 0.0, 1.569_109]) {
+            assert!((score - expected).abs() < 1e-6, "{scores:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_asked_twice_counts_once() {
+        let once = scores("dead vacuum", &DOCUMENTS);
+        assert_eq!(scores("dead vacuum dead Vacuum", &DOCUMENTS), once);
+    }
+
+    #[test]
+    fn a_tally_is_as_long_as_what_was_found_and_not_as_the_question() {
+        let question = Question::new((0..10_000).map(|n| n.to_string()));
+        let tally = question.tally(["7", "x", "9999", "7"]);
+        assert_eq!(*tally.counts, [(7, 2), (9999, 1)]);
+        assert_eq!(tally.length(), 4);
+    }
+
+    #[test]
+    fn a_question_or_a_document_without_words_scores_nothing() {
+        assert_eq!(scores("the of and", &DOCUMENTS), [0.0; 4]);
+        assert_eq!(scores("vacuum", &["", "…"]), [0.0; 2]);
+        assert!(scores("vacuum", &[]).is_empty());
+        let question = Question::new(tokens::terms("of"));
+        assert!(question.is_empty());
+    }
+
+    #[test]
+    fn statistics_that_are_too_old_make_no_score_negative() {
+        let question = Question::new(["vacuum"]);
+        let table = Collection {
+            documents: 3.0,
+            average_length: 0.0,
+            frequencies: vec![900.0],
+        };
+        let tally = question.tally(["vacuum"]);
+        assert!(tally.is_hit());
+        let scores = Bm25::DOCUMENTS.scores_within(&table, &[tally]);
+        assert!(scores[0] >= 0.0 && scores[0].is_finite(), "{scores:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn scores_are_finite_and_positive_exactly_for_hits(
+            question in "[a-d ]{0,12}",
+            documents in prop::collection::vec("[a-f ]{0,30}", 0..8),
+        ) {
+            let question = Question::new(question.split_whitespace());
+            let tallies: Vec<_> = documents
+                .iter()
+                .map(|text| question.tally(text.split_whitespace()))
+                .collect();
+            let scores = Bm25::PASSAGES.scores(&tallies);
+            prop_assert_eq!(scores.len(), documents.len());
+            for (score, tally) in scores.iter().zip(&tallies) {
+                prop_assert!(score.is_finite());
+                prop_assert_eq!(*score > 0.0, tally.is_hit());
+            }
+        }
+    }
+}

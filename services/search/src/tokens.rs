@@ -1,0 +1,113 @@
+//! The words of a text, for comparing texts by them.
+//!
+//! There are two ways to take a text apart, because two specifications say so: [`words`] for
+//! passages that are ranked among each other, [`terms`] for documents that are looked up. Both
+//! split wherever a character is neither a letter nor a digit, and make letters small.
+//!
+//! ```
+//! use ziggurat_search::tokens::{terms, words};
+//!
+//! assert!(words("The 3 best pans").eq(["the", "3", "best", "pans"]));
+//! assert!(terms("The 3 best pans").eq(["best", "pans"]));
+//! ```
+//!
+//! There is no stemming. Text without spaces between words, such as Chinese, is one token for
+//! each run of letters.
+
+use std::borrow::Cow;
+
+/// Words every text is full of, in order.
+const STOP_WORDS: [&str; 70] = [
+    "a", "all", "an", "and", "are", "as", "at", "be", "both", "but", "by", "can", "each", "every",
+    "few", "for", "from", "had", "has", "have", "he", "her", "him", "how", "i", "in", "is", "it",
+    "its", "just", "me", "more", "most", "my", "no", "not", "now", "of", "on", "only", "or",
+    "other", "our", "same", "should", "so", "some", "such", "than", "that", "the", "their", "they",
+    "this", "to", "too", "very", "was", "we", "were", "what", "when", "where", "which", "who",
+    "why", "will", "with", "you", "your",
+];
+
+/// The longest word PostgreSQL has in an index, in bytes. A longer one is data, such as a key or an
+/// encoded picture, and costs a search as much as a book.
+pub const LONGEST_WORD: usize = 2046;
+
+/// In bytes. Most words are longer, and need not be looked for.
+const LONGEST_STOP_WORD: usize = 6;
+
+/// The words of a passage: all but single letters.
+pub fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    runs(text).filter(|run| !is_letter(run))
+}
+
+/// The words of a document that say something: all but stop words and what is a single byte.
+pub fn terms(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    runs(text).filter(|run| run.len() > 1 && !is_stop_word(run))
+}
+
+/// Runs of letters and digits, in small letters.
+fn runs(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|run| !run.is_empty())
+        .map(|run| {
+            let is_small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+            if run.bytes().all(is_small) {
+                Cow::Borrowed(run)
+            } else {
+                Cow::Owned(run.to_lowercase())
+            }
+        })
+}
+
+fn is_stop_word(run: &str) -> bool {
+    run.len() <= LONGEST_STOP_WORD && STOP_WORDS.binary_search(&run).is_ok()
+}
+
+fn is_letter(run: &str) -> bool {
+    let mut characters = run.chars();
+    let first = characters.next();
+    first.is_some_and(|c| !c.is_numeric()) && characters.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_terms_of_a_document_are_those_of_the_specification() {
+        let text = "Crème brûlée, C3PO & x-ray: 42 a 7 数据库系统 don't";
+        let expected = ["crème", "brûlée", "c3po", "ray", "42", "数据库系统", "don"];
+        assert!(terms(text).eq(expected));
+    }
+
+    #[test]
+    fn words_keep_what_terms_drop_but_for_single_letters() {
+        let text = "Crème brûlée, C3PO & x-ray: 42 a 7 it don't é 数";
+        let expected = ["crème", "brûlée", "c3po", "ray", "42", "7", "it", "don"];
+        assert!(words(text).eq(expected));
+    }
+
+    #[test]
+    fn stop_words_are_in_order_so_that_they_are_found() {
+        assert!(STOP_WORDS.is_sorted());
+        let longest = STOP_WORDS.iter().map(|word| word.len()).max();
+        assert_eq!(longest, Some(LONGEST_STOP_WORD));
+        let all = STOP_WORDS.join(" ").to_uppercase();
+        assert_eq!(terms(&all).count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_are_small_letters_and_digits_and_longer_than_nothing(text: String) {
+            for token in words(&text).chain(terms(&text)) {
+                prop_assert!(!token.is_empty());
+                prop_assert_eq!(token.to_lowercase(), &*token);
+            }
+        }
+
+        #[test]
+        fn capitals_make_no_difference(text in "[a-zA-Z0-9 .äöüÄÖÜ]*") {
+            prop_assert!(words(&text).eq(words(&text.to_lowercase())));
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Reads just enough SQL to know what not to send.
+//!
+//! [`Lexer`] splits a text into words, symbols and quoted things the way PostgreSQL does, and
+//! knows no grammar. PostgreSQL stays the judge: nothing is safe because this module says so.
+//! What it decides is which texts are not even sent ([`guard()`], [`Policy`]), whether the text
+//! bounds its own result and what it is called in a report ([`Sketch`]).
+//!
+//! ```
+//! use ziggurat_sql::{Sketch, guard};
+//!
+//! let sketch = Sketch::new("/* top ten */ SELECT ';' AS c FROM t FETCH FIRST 10 ROWS ONLY");
+//! assert_eq!(sketch.first_word(), Some("SELECT"));
+//! assert!(sketch.limits_itself());
+//! assert!(!sketch.is_several());
+//!
+//! let refusal = guard("SELECT 1; DROP TABLE t").expect_err("two statements");
+//! assert!(refusal.to_string().starts_with("query rejected: "));
+//! ```
+
+mod guard;
+mod pairs;
+mod policy;
+mod settings;
+mod sketch;
+mod spelling;
+#[cfg(test)]
+mod tests;
+
+pub use self::sketch::Bounds;
+pub use self::{
+    guard::{Refusal, guard},
+    policy::{Danger, Policy},
+    sketch::Sketch,
+};
+
+/// Splits SQL into [`Token`]s, without comments and white space.
+///
+/// It reads what `standard_conforming_strings = on`, the default since 9.1, makes of a text.
+#[derive(Clone, Debug)]
+pub struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    /// The end of the run of operator characters that was looked at last.
+    operators_end: usize,
+    given_back: usize,
+}
+
+/// A piece of SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Token<'a> {
+    /// A keyword or an unquoted name, as written.
+    Word(&'a str),
+    /// A quoted name, without the quotes around it.
+    Quoted(&'a str),
+    /// The same of a name written as `U&"…"`, whose escapes stand for characters.
+    Escaped(&'a str),
+    /// A string or a bit string, in quotes or dollars.
+    Literal,
+    /// A number or a parameter.
+    Number,
+    /// Any other character.
+    Symbol(u8),
+    /// A comment, string or quoted name that has no end.
+    Unclosed,
+}
+
+// === impl Lexer ===
+
+impl<'a> Lexer<'a> {
+    /// Starts at the beginning of a text.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            operators_end: 0,
+            given_back: 0,
+        }
+    }
+
+    /// The number of bytes so far that PostgreSQL's lexer reads ahead and gives back.
+    ///
+    /// It reads the longest run of operator characters where an operator or a comment begins,
+    /// keeps little of it, and reads the rest again for the next one: `/**//**/…` and `+++…` cost
+    /// it the square of their length.
+    pub(crate) fn given_back(&self) -> usize {
+        self.given_back
+    }
+
+    /// Counts the run of operator characters that begins here, but for what is kept of it.
+    fn read_operators(&mut self, kept: usize) {
+        if self.operators_end <= self.at {
+            let rest = &self.text.as_bytes()[self.at..];
+            let length = rest.iter().position(|&byte| !is_operator(byte));
+            self.operators_end = self.at + length.unwrap_or(rest.len());
+        }
+        let run = self.operators_end - self.at;
+        self.given_back = self.given_back.saturating_add(run.saturating_sub(kept));
+    }
+
+    /// Where the next token may begin: the end of the one before.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes on from another place, which is between two characters.
+    pub fn go_to(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.text.as_bytes().get(self.at + ahead).copied()
+    }
+
+    /// Takes bytes for as long as they fit. Fails to stop inside a character only if `fits`
+    /// tells bytes of one character apart, which none here does.
+    fn take_bytes(&mut self, fits: impl Fn(u8) -> bool) -> &'a str {
+        let rest = &self.text[self.at..];
+        let end = rest.bytes().position(|b| !fits(b)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// Skips white space and comments. Says whether the last comment has an end.
+    fn skip_blanks(&mut self) -> bool {
+        loop {
+            self.take_bytes(is_space);
+            match (self.peek(0), self.peek(1)) {
+                (Some(b'-'), Some(b'-')) => {
+                    self.take_bytes(|b| !is_newline(b));
+                }
+                (Some(b'/'), Some(b'*')) => {
+                    if !self.skip_block_comment() {
+                        return false;
+                    }
+                }
+                _ => return true,
+            }
+        }
+    }
+
+    fn skip_block_comment(&mut self) -> bool {
+        let mut depth = 0_usize;
+        while let Some(byte) = self.peek(0) {
+            match (byte, self.peek(1)) {
+                (b'/', Some(b'*')) => {
+                    self.read_operators(2);
+                    depth += 1;
+                    self.at += 2;
+                }
+                (b'*', Some(b'/')) => {
+                    depth -= 1;
+                    self.at += 2;
+                    if depth == 0 {
+                        return true;
+                    }
+                }
+                _ => self.at += 1,
+            }
+        }
+        false
+    }
+
+    /// Takes what stands between two quotes; a doubled quote does not end it.
+    fn quoted(&mut self, quote: u8, has_escapes: bool) -> Option<&'a str> {
+        self.at += 1;
+        let start = self.at;
+        while let Some(byte) = self.peek(0) {
+            if byte == b'\\' && has_escapes {
+                self.at += 2;
+            } else if byte != quote {
+                self.at += 1;
+            } else if self.peek(1) == Some(quote) {
+                self.at += 2;
+            } else {
+                self.at += 1;
+                return self.text.get(start..self.at - 1);
+            }
+        }
+        self.at = self.text.len();
+        None
+    }
+
+    fn string(&mut self, has_escapes: bool) -> Token<'a> {
+        loop {
+            if self.quoted(b'\'', has_escapes).is_none() {
+                return Token::Unclosed;
+            }
+            // A string goes on after a line break, and `E` holds for all of it.
+            let mut rest = self.clone();
+            let mut breaks = false;
+            loop {
+                breaks |= rest.take_bytes(is_space).bytes().any(is_newline);
+                if (rest.peek(0), rest.peek(1)) != (Some(b'-'), Some(b'-')) {
+                    break;
+                }
+                rest.take_bytes(|b| !is_newline(b));
+            }
+            if !breaks || rest.peek(0) != Some(b'\'') {
+                return Token::Literal;
+            }
+            self.at = rest.at;
+        }
+    }
+
+    fn identifier(&mut self, token: fn(&'a str) -> Token<'a>) -> Token<'a> {
+        self.quoted(b'"', false).map_or(Token::Unclosed, token)
+    }
+
+    /// Takes a number and not what is glued to it: in `1INTO` PostgreSQL 14 sees two words.
+    fn number(&mut self) -> Token<'a> {
+        let is_digit = |b: u8| b.is_ascii_digit() || b == b'_';
+        let is_based = self.peek(0) == Some(b'0')
+            && matches!(self.peek(1), Some(b'x' | b'X' | b'o' | b'O' | b'b' | b'B'))
+            && self.peek(2).is_some_and(|b| b.is_ascii_hexdigit());
+        if is_based {
+            self.at += 2;
+            self.take_bytes(|b| b.is_ascii_hexdigit() || b == b'_');
+            return Token::Number;
+        }
+        self.take_bytes(|b| is_digit(b) || b == b'.');
+        let sign = usize::from(matches!(self.peek(1), Some(b'+' | b'-')));
+        if matches!(self.peek(0), Some(b'e' | b'E'))
+            && self.peek(1 + sign).is_some_and(|b| b.is_ascii_digit())
+        {
+            self.at += 1 + sign;
+            self.take_bytes(is_digit);
+        }
+        Token::Number
+    }
+
+    fn dollar(&mut self) -> Token<'a> {
+        let rest = &self.text[self.at..];
+        if self.peek(1).is_some_and(|b| b.is_ascii_digit()) {
+            self.at += 1;
+            self.take_bytes(|b| b.is_ascii_digit());
+            return Token::Number;
+        }
+        let tag = rest[1..]
+            .bytes()
+            .position(|b| !is_tag(b))
+            .filter(|&end| rest.as_bytes()[end + 1] == b'$')
+            .map(|end| &rest[..end + 2]);
+        let Some(tag) = tag else {
+            self.at += 1;
+            return Token::Symbol(b'$');
+        };
+        if let Some(end) = rest[tag.len()..].find(tag) {
+            self.at += tag.len() + end + tag.len();
+            Token::Literal
+        } else {
+            self.at = self.text.len();
+            Token::Unclosed
+        }
+    }
+
+    fn word(&mut self) -> Token<'a> {
+        let next = (self.peek(1), self.peek(2));
+        match self.text.as_bytes()[self.at].to_ascii_uppercase() {
+            b'E' if next.0 == Some(b'\'') => {
+                self.at += 1;
+                self.string(true)
+            }
+            b'B' | b'X' | b'N' if next.0 == Some(b'\'') => {
+                self.at += 1;
+                self.string(false)
+            }
+            b'U' if next == (Some(b'&'), Some(b'\'')) => {
+                self.at += 2;
+                self.string(false)
+            }
+            b'U' if next == (Some(b'&'), Some(b'"')) => {
+                self.at += 2;
+                self.identifier(Token::Escaped)
+            }
+            _ => Token::Word(self.take_bytes(|b| is_tag(b) || b == b'$')),
+        }
+    }
+}
+
+impl<'a> Iterator for Lexer<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        if !self.skip_blanks() {
+            return Some(Token::Unclosed);
+        }
+        let token = match self.peek(0)? {
+            b'\'' => self.string(false),
+            b'"' => self.identifier(Token::Quoted),
+            b'$' => self.dollar(),
+            b'0'..=b'9' => self.number(),
+            byte if is_tag(byte) => self.word(),
+            byte => {
+                if is_operator(byte) {
+                    self.read_operators(1);
+                }
+                self.at += 1;
+                Token::Symbol(byte)
+            }
+        };
+        Some(token)
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+}
+
+fn is_newline(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+/// A character of an operator, the set `op_chars` of PostgreSQL's `scan.l`.
+fn is_operator(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'~' | b'!'
+            | b'@'
+            | b'#'
+            | b'^'
+            | b'&'
+            | b'|'
+            | b'`'
+            | b'?'
+            | b'+'
+            | b'-'
+            | b'*'
+            | b'/'
+            | b'%'
+            | b'<'
+            | b'>'
+            | b'='
+    )
+}
+
+/// A character of a word or of the tag of a dollar quote.
+fn is_tag(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}

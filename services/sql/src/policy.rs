@@ -1,0 +1,448 @@
+//! What PostgreSQL does for whoever may, read-only transaction or not.
+//!
+//! `BEGIN READ ONLY` keeps a statement from changing tables, and from little else. A superuser
+//! reads files of the server in one, runs programs, ends other sessions; and
+//! `EXPLAIN ANALYZE CREATE TABLE … AS` writes in one, for anybody who may create a table. A
+//! [`Policy`] refuses such statements before they are sent, and says why.
+//!
+//! ```
+//! use ziggurat_sql::Policy;
+//!
+//! let policy = Policy::read_only();
+//! let refusal = policy.check("SELECT pg_read_file('/etc/passwd')").expect_err("a file");
+//! assert_eq!(
+//!     refusal.to_string(),
+//!     "query rejected: pg_read_file is not allowed: it reaches files of the database server, \
+//!      which no kind of transaction prevents",
+//! );
+//! assert!(policy.check("SELECT 'pg_read_file(1)', now()").is_ok());
+//! ```
+//!
+//! # Who refuses what
+//!
+//! | What | On a read-only database | Where writes are allowed |
+//! | --- | --- | --- |
+//! | INSERT, UPDATE, DELETE, MERGE, also in WITH; SELECT INTO, FOR UPDATE; CREATE, ALTER, DROP, GRANT, TRUNCATE, REFRESH; `nextval`, `setval`; temporary tables | PostgreSQL | allowed |
+//! | VACUUM, ALTER SYSTEM, CREATE DATABASE and others that want no transaction | PostgreSQL | PostgreSQL |
+//! | BEGIN, COMMIT and the like; a second statement | we | allowed |
+//! | DO, `SET ROLE`, `SESSION AUTHORIZATION`, `READ WRITE`, DISCARD | we | allowed |
+//! | EXPLAIN of CREATE or SELECT INTO: with ANALYZE, PostgreSQL runs it | we | allowed |
+//! | ANALYZE, CLUSTER, REINDEX, LOCK, CHECKPOINT, which rewrite or block without changing a row | we | allowed |
+//! | PREPARE, DECLARE, LISTEN, NOTIFY, which outlive their statement | we | allowed |
+//! | SET, but for a list of settings that only concern the session's own results | we | allowed |
+//! | `COPY` with a file or a program, LOAD | we | we |
+//! | functions that reach files, the network, other sessions, the server, replication | we | we |
+//! | catalogues that show passwords, their hashes or lines of files (`pg_authid`, `pg_shadow`, `pg_hba_file_rules`, `pg_user_mapping`, `pg_subscription` …) | we | we |
+//! | functions that write large objects or pages in place, take advisory locks, use up transaction ids, change settings, or run a text as SQL (`query_to_xml`, `ts_stat`) | we | allowed |
+//! | thousands of tables, joins, sort keys or windows, which PostgreSQL cannot stop comparing | we | we |
+//! | comments or operators side by side by the thousands, which PostgreSQL cannot stop reading | we | we |
+//! | a sleep, an endless join | its time limit | its time limit |
+//!
+//! [`with_dangerous_functions`](Policy::with_dangerous_functions) lifts what stands in the rows
+//! about functions and catalogues, but for those that would break the read-only promise itself.
+//!
+//! Names are compared the way PostgreSQL resolves them: with or without a schema, quotes,
+//! `U&"…"` escapes or comments in between, and in the form `('a'::text).pg_read_file`, which is a
+//! call too.
+//!
+//! # What only permissions can stop
+//!
+//! A text shows the names in it, and no more. A view, an operator or a function of the database
+//! that calls something in this table is not recognised, nor is a function of an extension nobody
+//! here has met. Where writes are allowed, whoever may write may also create a function that
+//! hides anything: the rows about functions are a guard rail there, not a wall. Nor does this
+//! module decide who may read what: a superuser reads in `pg_statistic` what was sampled from
+//! `pg_authid`. So connect as a role that
+//! can do little:
+//!
+//! ```sql
+//! CREATE ROLE reader LOGIN PASSWORD '…'
+//!     NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS CONNECTION LIMIT 20;
+//! GRANT CONNECT ON DATABASE shop TO reader;
+//! GRANT USAGE ON SCHEMA public TO reader;
+//! GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
+//! ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO reader;
+//! -- Nothing to write to: not a table of its own, not a temporary one.
+//! REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+//! REVOKE TEMPORARY ON DATABASE shop FROM PUBLIC;
+//! -- A query may spill to the disk, up to here (only a superuser can set this).
+//! ALTER ROLE reader SET temp_file_limit = '1GB';
+//! -- For whoever connects past this server.
+//! ALTER ROLE reader SET default_transaction_read_only = on;
+//! -- What an extension lets everybody call.
+//! REVOKE EXECUTE ON FUNCTION dblink_connect(text), dblink_connect(text, text) FROM PUBLIC;
+//! ```
+//!
+//! Row security that depends on a setting (`current_setting('app.tenant')`) does not bind a
+//! caller who may run `SET`: let it depend on the role.
+
+use std::fmt;
+
+use super::{
+    Lexer, Token,
+    guard::{Reader, Refusal},
+    pairs::Pairs,
+};
+
+/// Which texts are sent to PostgreSQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Policy {
+    pub(super) writes: bool,
+    dangerous: bool,
+}
+
+/// Why a function is refused: what it does that no kind of transaction prevents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Danger {
+    /// It reads, writes or lists files of the server.
+    Files,
+    /// It talks to other servers.
+    Network,
+    /// It ends, interrupts or signals what others are doing.
+    Sessions,
+    /// It makes the server do something for everybody.
+    Server,
+    /// It changes what is replicated, or to whom.
+    Replication,
+    /// It writes large objects; PostgreSQL prevents that since version 16.
+    LargeObjects,
+    /// It writes catalogues, statistics or pages past the checks.
+    InPlace,
+    /// It leaves something behind that the end of the transaction does not undo.
+    Outlives,
+    /// It shows hashes of passwords, passwords of other servers, or lines of files.
+    Secrets,
+    /// It takes locks that other programs wait for.
+    Locks,
+    /// It changes a setting.
+    Settings,
+    /// It runs one of its arguments as SQL.
+    Sql,
+}
+
+// === impl Policy ===
+
+impl Policy {
+    /// For a transaction that must not change anything.
+    pub fn read_only() -> Self {
+        Self {
+            writes: false,
+            dangerous: false,
+        }
+    }
+
+    /// For a database whose operator allows writes: to its data, not to the machine it is on.
+    pub fn writable() -> Self {
+        Self {
+            writes: true,
+            dangerous: false,
+        }
+    }
+
+    /// Lets functions be called that reach beyond the database, and on a writable one COPY too.
+    pub fn with_dangerous_functions(self, dangerous: bool) -> Self {
+        Self { dangerous, ..self }
+    }
+
+    /// Refuses a text that does what this policy does not allow.
+    ///
+    /// It is there for the message and as a second lock. The first is the transaction: an INSERT
+    /// passes here, and PostgreSQL refuses it.
+    ///
+    /// # Errors
+    /// When the text is not to be sent, in words for whoever wrote it.
+    pub fn check(self, text: &str) -> Result<(), Refusal> {
+        if text.contains('\0') {
+            return Err(Refusal::Nul);
+        }
+        let mut reader = Reader::new(self);
+        let mut pairs = Pairs::default();
+        let mut has_ended = false;
+        let mut lexer = Lexer::new(text);
+        for token in lexer.by_ref() {
+            if token == Token::Symbol(b';') {
+                has_ended = true;
+                reader.finish()?;
+                reader = Reader::new(self);
+                pairs = Pairs::default();
+            } else if has_ended && !self.writes {
+                return Err(Refusal::Several);
+            } else if pairs.read(token) {
+                reader.read(token)?;
+            } else {
+                return Err(Refusal::Lists);
+            }
+        }
+        reader.finish()?;
+        if lexer.given_back() > MAX_GIVEN_BACK {
+            return Err(Refusal::Operators);
+        }
+        Ok(())
+    }
+
+    /// Whether it lets everything pass that PostgreSQL would.
+    pub(super) fn is_open(self) -> bool {
+        self.writes && self.dangerous
+    }
+
+    /// Refuses a name wherever it stands: a text that has it means the catalogue of that name.
+    pub(super) fn refuses_to_name(self, name: &str) -> Option<Refusal> {
+        let named = SECRETS
+            .iter()
+            .find(|known| name.eq_ignore_ascii_case(known))?;
+        (!self.dangerous).then_some(Refusal::Dangerous {
+            call: named,
+            danger: Danger::Secrets,
+        })
+    }
+
+    /// What is wrong with calling a function of that name.
+    pub(super) fn refuses(self, name: &str) -> Option<Refusal> {
+        let (call, danger) = found(name)?;
+        let is_refused = match (self.writes, self.dangerous) {
+            (false, false) => true,
+            (false, true) => matches_any(name, ALWAYS).is_some(),
+            (true, false) => danger.reaches_beyond_the_database(),
+            (true, true) => false,
+        };
+        is_refused.then_some(Refusal::Dangerous { call, danger })
+    }
+}
+
+impl Default for Policy {
+    /// Read-only.
+    fn default() -> Self {
+        Self::read_only()
+    }
+}
+
+// === impl Danger ===
+
+impl Danger {
+    fn reaches_beyond_the_database(self) -> bool {
+        matches!(
+            self,
+            Self::Files
+                | Self::Network
+                | Self::Sessions
+                | Self::Server
+                | Self::Replication
+                | Self::Secrets
+        )
+    }
+}
+
+impl fmt::Display for Danger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Files => "it reaches files of the database server",
+            Self::Network => "it reaches other servers",
+            Self::Sessions => "it acts on other sessions",
+            Self::Server => "it controls the database server",
+            Self::Replication => "it changes replication",
+            Self::LargeObjects => "it writes large objects",
+            Self::InPlace => "it writes past the checks of PostgreSQL",
+            Self::Outlives => "its effect outlasts the statement",
+            Self::Secrets => "it shows passwords, their hashes or contents of files",
+            Self::Locks => "it takes locks that other programs wait for",
+            Self::Settings => "it changes settings of the session",
+            Self::Sql => "it runs a text as SQL, where it could hide anything",
+        })
+    }
+}
+
+/// The most bytes of a text that PostgreSQL's lexer may read again, some tenths of a second: it
+/// looks neither at a cancellation nor at `statement_timeout`.
+const MAX_GIVEN_BACK: usize = 32 << 20;
+
+/// Names of functions; a star stands for any end of a name.
+///
+/// What PostgreSQL itself refuses in a read-only transaction, in every version since 14, is not
+/// here. Some are functions of extensions.
+const CALLS: &[(Danger, &[&str])] = &[
+    (
+        Danger::Files,
+        &[
+            "pg_read_file*",
+            "pg_read_binary_file*",
+            "pg_ls_*",
+            "pg_stat_file*",
+            "pg_file_*",
+            "pg_logdir_ls",
+            "pg_current_logfile",
+            "lo_import*",
+            "lo_export",
+            "autoprewarm_dump_now",
+        ],
+    ),
+    (
+        Danger::Network,
+        &[
+            "dblink*",
+            "postgres_fdw_disconnect*",
+            "http",
+            "http_*",
+            "query_export_to_s3",
+            "table_import_from_s3",
+            "run_command_on_*",
+            "master_run_on_worker",
+        ],
+    ),
+    (
+        Danger::Sessions,
+        &[
+            "pg_cancel_backend",
+            "pg_terminate_backend",
+            "pg_log_backend_memory_contexts",
+            "pg_background_*",
+            "autoprewarm_start_worker",
+        ],
+    ),
+    (
+        Danger::Server,
+        &[
+            "pg_reload_conf",
+            "pg_rotate_logfile*",
+            "pg_logfile_rotate",
+            "pg_promote",
+            "pg_switch_wal",
+            "pg_create_restore_point",
+            "pg_backup_*",
+            "pg_start_backup",
+            "pg_stop_backup",
+            "pg_wal_replay_*",
+            "pg_log_standby_snapshot",
+            "pg_logical_emit_message",
+            "pg_buffercache_evict*",
+        ],
+    ),
+    (
+        Danger::Replication,
+        &[
+            "pg_create_physical_replication_slot",
+            "pg_create_logical_replication_slot",
+            "pg_copy_physical_replication_slot",
+            "pg_copy_logical_replication_slot",
+            "pg_drop_replication_slot",
+            "pg_replication_slot_advance",
+            "pg_replication_origin_*",
+            "pg_sync_replication_slots",
+            "pg_logical_slot_*",
+        ],
+    ),
+    (
+        Danger::LargeObjects,
+        &[
+            "lo_creat",
+            "lo_create",
+            "lo_from_bytea",
+            "lo_put",
+            "lo_truncate*",
+            "lo_unlink",
+            "lowrite",
+        ],
+    ),
+    (
+        Danger::InPlace,
+        &[
+            "pg_stat_reset*",
+            "pg_stat_statements_reset",
+            "pg_restore_relation_stats",
+            "pg_restore_attribute_stats",
+            "pg_restore_extended_stats",
+            "pg_clear_relation_stats",
+            "pg_clear_attribute_stats",
+            "pg_clear_extended_stats",
+            "pg_import_system_collations",
+            "pg_nextoid",
+            "pg_stop_making_pinned_objects",
+            "brin_summarize_*",
+            "brin_desummarize_range",
+            "gin_clean_pending_list",
+            "pg_truncate_visibility_map",
+            "heap_force_*",
+        ],
+    ),
+    (
+        Danger::Outlives,
+        &[
+            "pg_advisory_lock*",
+            "pg_try_advisory_lock*",
+            "pg_notify",
+            // They use up a transaction id; `…_if_assigned` does not.
+            "txid_current",
+            "pg_current_xact_id",
+        ],
+    ),
+    (
+        Danger::Locks,
+        &["pg_advisory_xact_lock*", "pg_try_advisory_xact_lock*"],
+    ),
+    (
+        Danger::Secrets,
+        &["pg_show_all_file_settings", "get_raw_page*"],
+    ),
+    (Danger::Settings, &["set_config"]),
+    (
+        Danger::Sql,
+        &[
+            "query_to_xml*",
+            "cursor_to_xml*",
+            // They read tables that a text names.
+            "table_to_xml*",
+            "schema_to_xml*",
+            "database_to_xml*",
+            "ts_stat",
+            "ts_rewrite",
+            "crosstab*",
+            "connectby",
+            "xpath_table",
+            "pgr_*",
+        ],
+    ),
+];
+
+/// Relations, and functions of the same names, that a superuser can read but no caller should.
+const SECRETS: &[&str] = &[
+    "pg_authid",
+    "pg_shadow",
+    "pg_hba_file_rules",
+    "pg_file_settings",
+    "pg_ident_file_mappings",
+    "pg_user_mapping",
+    "pg_user_mappings",
+    "_pg_user_mappings",
+    "user_mapping_options",
+    "pg_subscription",
+];
+
+/// What no switch allows on a read-only database.
+const ALWAYS: &[&str] = &[
+    "dblink*",
+    "set_config",
+    "lo_export",
+    "pg_file_write",
+    "pg_file_unlink",
+    "pg_file_rename",
+];
+
+fn found(name: &str) -> Option<(&'static str, Danger)> {
+    CALLS
+        .iter()
+        .find_map(|&(danger, names)| matches_any(name, names).map(|call| (call, danger)))
+}
+
+/// The pattern a name fits.
+fn matches_any(name: &str, patterns: &[&'static str]) -> Option<&'static str> {
+    patterns.iter().find_map(|pattern| {
+        let (start, is_whole) = match pattern.strip_suffix('*') {
+            Some(start) => (start, false),
+            None => (*pattern, true),
+        };
+        let (head, rest) = name.as_bytes().split_at_checked(start.len())?;
+        let fits = head.eq_ignore_ascii_case(start.as_bytes()) && (!is_whole || rest.is_empty());
+        fits.then_some(if rest.is_empty() { start } else { pattern })
+    })
+}
