@@ -16,7 +16,7 @@ use ziggurat_benches::{
     rag::Answers,
     tools::{Postgres, Report, exchange, send},
 };
-use ziggurat_services::llm::Embedder;
+use ziggurat_llm::Embedder;
 
 const RATE: u32 = 500;
 const CLIENTS: u32 = 20;

@@ -9,13 +9,11 @@ use std::{process::ExitCode, sync::Arc, time::Instant};
 
 use tokio::runtime::Runtime;
 use ziggurat_benches::tools::{Postgres, Report, median};
-use ziggurat_services::{
-    pg::{
-        database::{Database, Settings},
-        lease::{Pool, Pools},
-    },
-    rag::library::{Backend, FilterColumns, Library, Manner, Question, Table},
+use ziggurat_postgres::{
+    database::{Database, Settings},
+    lease::{Pool, Pools},
 };
+use ziggurat_services::rag::library::{Backend, FilterColumns, Library, Manner, Question, Table};
 
 /// Rows of each table, and how many milliseconds a search by words may take.
 const SIZES: [(u32, f64); 3] = [(10_000, 10.0), (100_000, 20.0), (1_000_000, 40.0)];

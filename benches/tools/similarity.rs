@@ -8,7 +8,7 @@ use std::{fmt::Write as _, process::ExitCode, time::Instant};
 
 use tokio::runtime::Runtime;
 use ziggurat_benches::tools::{Home, Load, Postgres, Report, median, post, search};
-use ziggurat_services::llm::Embedder;
+use ziggurat_llm::Embedder;
 
 const ROWS: u32 = 100_000;
 

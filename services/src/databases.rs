@@ -7,11 +7,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use ziggurat_services::{
-//!     accounts::{Holder, Identity},
-//!     databases::{Configured, Databases},
-//!     pg::{database::{Database, Settings}, lease::Pools},
-//! };
+//! use ziggurat_postgres::{database::{Database, Settings}, lease::Pools};
+//! use ziggurat_services::{accounts::{Holder, Identity}, databases::{Configured, Databases}};
 //! use ziggurat_layers::bearer::TokenHash;
 //!
 //! let named = |name: &str| {
@@ -49,14 +46,14 @@ use arc_swap::ArcSwap;
 use futures_util::{FutureExt as _, future};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tracing::error;
+use ziggurat_postgres::{
+    database::Database,
+    lease::{Lease, LeaseError, Pools},
+    metadata::Metadata,
+};
 
 use crate::{
     accounts::{Holder, Identity, Selection::Everywhere},
-    pg::{
-        database::Database,
-        lease::{Lease, LeaseError, Pools},
-        metadata::Metadata,
-    },
     store,
 };
 

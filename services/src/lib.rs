@@ -5,15 +5,10 @@
 
 pub mod accounts;
 pub mod databases;
-pub mod edge;
 pub mod knowledge;
-pub mod llm;
 pub mod mcp;
-pub mod pg;
 pub mod platform;
 pub mod rag;
 pub mod rest;
-pub mod serve;
-pub mod sse;
 pub mod stdio;
 pub mod store;

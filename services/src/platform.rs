@@ -60,8 +60,9 @@ mod words;
 
 use axum::{Router, body::Body, routing::get_service};
 use utoipa::{OpenApi as _, openapi::OpenApi};
+use ziggurat_http::Document;
 
-use crate::{accounts::WallClock, rest::Document};
+use crate::accounts::WallClock;
 
 pub use self::{
     hooks::Hooks,

@@ -59,15 +59,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tower_service::Service;
 use utoipa::{OpenApi, ToSchema};
+use ziggurat_http::{Document, EitherBody, Routes, serve::Ready, sse::EventStream};
 use ziggurat_runtime::cut_off::CutOff;
 
 use self::{handler::Handler, health::Pulse, whole::Whole};
-use crate::{
-    edge::{EitherBody, Routes},
-    rest::Document,
-    serve::Ready,
-    sse::EventStream,
-};
 
 pub use self::{
     pipeline::{Parts, Pipeline},

@@ -40,24 +40,15 @@ mod caller;
 pub mod compact;
 pub mod conversations;
 pub mod databases;
-mod document;
-mod health;
 pub mod llm;
-mod payload;
-mod refusal;
 #[cfg(test)]
 mod tests;
 pub mod user;
 
 use axum::Router;
+use ziggurat_http::Refusal;
 
-pub use self::{
-    caller::Caller,
-    document::Document,
-    health::Health,
-    payload::{Malformed, Payload},
-    refusal::Refusal,
-};
+pub use self::caller::Caller;
 
 /// Puts areas together.
 ///

@@ -47,8 +47,7 @@ use std::{io, path::PathBuf, sync::Arc};
 use jiff::Timestamp;
 use sqlx::migrate::MigrateError;
 use thiserror::Error;
-
-use crate::pg::{driver::DriverError, lease::LeaseError};
+pub use ziggurat_postgres::{driver::DriverError, lease::LeaseError};
 
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
@@ -56,7 +55,7 @@ pub use self::{
     shared::{Answer, Attempt, Clerk, LookUp, NewSession, Shared, SharedSession},
     sqlite::{Sqlite, Writer},
 };
-pub(crate) use self::{postgres::within, sqlite::prepare};
+pub use self::{postgres::within, sqlite::prepare};
 
 /// Keeps the conversations of users.
 ///

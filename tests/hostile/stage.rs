@@ -19,15 +19,15 @@ use tokio::{task::JoinSet, time};
 use tower::{Layer as _, ServiceExt as _};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_local_pg::LocalPg;
+use ziggurat_postgres::{
+    database::{Database, Settings},
+    error::QueryError,
+    lease::Pools,
+    statement::Statement,
+};
 use ziggurat_services::{
     databases::{Configured, Databases},
     mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect, tools::QueryDatabase},
-    pg::{
-        database::{Database, Settings},
-        error::QueryError,
-        lease::Pools,
-        statement::Statement,
-    },
 };
 
 use crate::snapshot::{self, Snapshot};

@@ -4,13 +4,12 @@ use std::{convert::Infallible, fmt::Write as _};
 
 use http::{Request, Response};
 use tower::{ServiceBuilder, service_fn};
+use ziggurat_http::serve::RequestBody;
 use ziggurat_layers::{
     client_ip::{ClientIp, ClientIpLayer, HopHeader},
     rate_limit::{Failures, Policy as _, RateLimitLayer, Steady},
     reject::AuthFailed,
 };
-
-use ziggurat_services::serve::RequestBody;
 
 use crate::server::{Body, Running, start};
 

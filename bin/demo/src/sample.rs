@@ -15,7 +15,7 @@ pub(crate) const CONTENT: &str = concat!(
     include_str!("sample.rs"),
     include_str!("sample/handbook.md"),
     include_str!("sample/handbook.rs"),
-    include_str!("../../../services/src/llm/local/embedding.rs"),
+    include_str!("../../../services/llm/src/local/embedding.rs"),
 );
 
 const CUSTOMERS: i32 = 200;

@@ -16,6 +16,7 @@ use std::{
 
 use http::Uri;
 use thiserror::Error;
+use ziggurat_http::{Hosts, InvalidHost};
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 use ziggurat_runtime::{
     Secret, Surroundings,
@@ -24,7 +25,6 @@ use ziggurat_runtime::{
 };
 use ziggurat_services::{
     accounts::WallClock,
-    edge::{Hosts, InvalidHost},
     platform::{Attempts, Limits, TokenSettings},
 };
 

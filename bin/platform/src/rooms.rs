@@ -2,8 +2,8 @@
 
 use anyhow::Context as _;
 use tokio::task::JoinSet;
+use ziggurat_postgres::lease::Pools;
 use ziggurat_services::{
-    pg::lease::Pools,
     platform::{Keys, Store},
     store::StateDatabase,
 };

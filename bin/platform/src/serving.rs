@@ -5,11 +5,9 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use anyhow::{Context as _, bail};
 use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
+use ziggurat_http::serve::{Limits, Readiness, Server, Tls};
 use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals, watch::Folders};
-use ziggurat_services::{
-    platform::Tokens,
-    serve::{Limits, Readiness, Server, Tls},
-};
+use ziggurat_services::platform::Tokens;
 
 use crate::{configuration::Configuration, rooms::Rooms, stack};
 

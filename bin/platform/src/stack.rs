@@ -8,6 +8,10 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder};
+use ziggurat_http::{
+    CutOffLayer, HeadersLayer, HostLayer, OriginLayer, Origins,
+    serve::{Readiness, Ready, RequestBody},
+};
 use ziggurat_layers::{
     body_limit::BodyLimitLayer,
     client_ip::ClientIpLayer,
@@ -17,9 +21,7 @@ use ziggurat_layers::{
 use ziggurat_runtime::cut_off::CutOff;
 use ziggurat_services::{
     accounts::WallClock,
-    edge::{CutOffLayer, HeadersLayer, HostLayer, OriginLayer, Origins},
     platform::{self, Coded, Hooks, NumberLayer, Options, Store, Tokens},
-    serve::{Readiness, Ready, RequestBody},
 };
 
 use crate::configuration::Configuration;

@@ -4,13 +4,11 @@ use std::{path::PathBuf, sync::OnceLock, time::Duration};
 
 use anyhow::{Context as _, bail};
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_services::{
-    llm::{
-        self, Access, Completer, Embedder, Http, Provider, Reranker,
-        key::{self, KeyError},
-    },
-    rag::Rerank,
+use ziggurat_llm::{
+    self as llm, Access, Completer, Embedder, Http, Provider, Reranker,
+    key::{self, KeyError},
 };
+use ziggurat_services::rag::Rerank;
 
 use crate::{
     configuration::{self, Maker, Model, Pipeline, Surroundings},

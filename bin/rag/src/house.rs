@@ -7,10 +7,8 @@ use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, time::Durat
 
 use tokio::{task::JoinSet, time};
 use tracing::warn;
-use ziggurat_services::{
-    pg::lease::{Pools, Reaper},
-    rag::Pipelines,
-};
+use ziggurat_postgres::lease::{Pools, Reaper};
+use ziggurat_services::rag::Pipelines;
 
 use self::opening::Opening;
 

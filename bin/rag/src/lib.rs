@@ -27,7 +27,7 @@ use std::{
 
 use anyhow::Context as _;
 use tracing::{error, info};
-use ziggurat_services::pg::lease::Pools;
+use ziggurat_postgres::lease::Pools;
 
 use crate::{
     arguments::{Arguments, Command},

@@ -8,11 +8,9 @@ use std::{
 use anyhow::{Context as _, bail};
 use tokio::net::TcpListener;
 use tracing::{info, warn};
+use ziggurat_http::serve::{Limits, Server as Web, Tls};
+use ziggurat_postgres::lease::Pools;
 use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals};
-use ziggurat_services::{
-    pg::lease::Pools,
-    serve::{Limits, Server as Web, Tls},
-};
 
 use crate::{
     configuration::{self, Loaded, Surroundings},

@@ -7,16 +7,15 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
+use ziggurat_http::{
+    AllowedOrigins, CorsLayer, CutOffLayer, HostLayer, OriginLayer, Origins, serve::RequestBody,
+};
 use ziggurat_layers::{
     link::{Link, LinkLayer},
     sanitize::SanitizeLayer,
 };
 use ziggurat_runtime::cut_off::CutOff;
-use ziggurat_services::{
-    edge::{AllowedOrigins, CorsLayer, CutOffLayer, HostLayer, OriginLayer, Origins},
-    rag::{self, ErrorLine, Options, Patience, Pipelines},
-    serve::RequestBody,
-};
+use ziggurat_services::rag::{self, ErrorLine, Options, Patience, Pipelines};
 
 use crate::{configuration::Server, logs::RequestsLayer};
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::{sync::oneshot, task::JoinSet, time};
 use tracing::{info, warn};
+use ziggurat_http::serve::Readiness;
+use ziggurat_postgres::lease::Pools;
 use ziggurat_runtime::cut_off::CutOff;
 use ziggurat_services::{
     accounts::{
@@ -13,9 +15,7 @@ use ziggurat_services::{
     },
     databases::{Configured, Databases},
     mcp::{Mcp, Unattended},
-    pg::lease::Pools,
     rest::llm::Proxy,
-    serve::Readiness,
     store::Shared,
 };
 

@@ -1,9 +1,9 @@
 //! The documentation that can be searched, and who makes its vectors, as they are configured.
 
 use tracing::{error, info, warn};
+use ziggurat_llm::Embedder;
 use ziggurat_services::{
     knowledge::{KnowledgeBase, Provider},
-    llm::Embedder,
     mcp::tools::SearchKnowledgebase,
 };
 

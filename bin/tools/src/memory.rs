@@ -2,11 +2,9 @@
 
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
-use ziggurat_services::{
-    pg::lease::Pools,
-    serve::Readiness,
-    store::{Postgres, Shared, Sqlite, StateDatabase, StoreError},
-};
+use ziggurat_http::serve::Readiness;
+use ziggurat_postgres::lease::Pools;
+use ziggurat_services::store::{Postgres, Shared, Sqlite, StateDatabase, StoreError};
 
 use crate::configuration::{Configuration, State};
 

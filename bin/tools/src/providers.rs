@@ -3,10 +3,8 @@
 use std::{sync::OnceLock, time::Duration};
 
 use anyhow::Context as _;
-use ziggurat_services::{
-    llm::{self, Access, Http, Patience, Provider},
-    mcp::tools,
-};
+use ziggurat_llm::{self as llm, Access, Http, Patience, Provider};
+use ziggurat_services::mcp::tools;
 
 use crate::configuration::{Embedding, EmbeddingProvider, Knowledgebase, Secret};
 

@@ -6,10 +6,10 @@ use anyhow::{Context as _, bail};
 use tokio::net::TcpListener;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
+use ziggurat_http::serve::{Limits, Server, Tls};
 use ziggurat_runtime::{listen, open_files, signals};
 use ziggurat_services::{
     mcp::era::EraLayer,
-    serve::{Limits, Server, Tls},
     stdio::{self, Stdio},
 };
 

@@ -7,6 +7,11 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
+use ziggurat_http::{
+    CutOffLayer, Document, EitherBody, HeadersLayer, Health, HostLayer, Hosts, OriginLayer,
+    Origins, Routes,
+    serve::{Ready, RequestBody},
+};
 use ziggurat_layers::{
     bearer::{BearerLayer, Challenge},
     body_limit::BodyLimitLayer,
@@ -17,17 +22,13 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 use ziggurat_services::{
-    edge::{
-        CutOffLayer, EitherBody, HeadersLayer, HostLayer, Hosts, LoginLayer, OriginLayer, Origins,
-        Routes,
-    },
     mcp::{
         dialect,
         era::{self, EraLayer},
         streamable::StreamableLayer,
+        tools::LoginLayer,
     },
-    rest::{self, Document, Health},
-    serve::{Ready, RequestBody},
+    rest,
 };
 
 use crate::{

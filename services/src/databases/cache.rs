@@ -20,8 +20,7 @@ use futures_util::{
 use thiserror::Error;
 use tokio::time::{self, Instant};
 use tracing::warn;
-
-use crate::pg::{database::Database, error::QueryError, lease::Pools, metadata::Metadata};
+use ziggurat_postgres::{database::Database, error::QueryError, lease::Pools, metadata::Metadata};
 
 /// Longest wait of a call for a connection to read by. With a connection the call waits until the
 /// tables are read, which `query_timeout` limits.

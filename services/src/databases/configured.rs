@@ -6,12 +6,10 @@ use std::sync::{
 };
 
 use tracing::warn;
+use ziggurat_postgres::database::Database;
 
 use super::cache::Cache;
-use crate::{
-    accounts::{Holder, Identity},
-    pg::database::Database,
-};
+use crate::accounts::{Holder, Identity};
 
 /// A database, and the users it is there for.
 #[derive(Clone, Debug)]

@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{MetadataError, cache::Cache};
-use crate::pg::{
+use ziggurat_postgres::{
     database::Database,
     lease::{Pool, Pools},
     metadata::Metadata,
 };
+
+use super::{MetadataError, cache::Cache};
 
 /// The database a caller is using, and its connections to it.
 #[derive(Clone, Debug)]

@@ -1,10 +1,11 @@
 //! Databases that nobody connects to, for tests of whoever may use them.
 
-use super::{Configured, Databases};
-use crate::pg::{
+use ziggurat_postgres::{
     database::{Database, Settings},
     lease::Pools,
 };
+
+use super::{Configured, Databases};
 
 /// `main` and `docs` for everybody, and `team` for ann.
 pub(crate) fn databases() -> Databases {

@@ -1,8 +1,8 @@
 //! What a caller is told about the databases it may use.
 
-use crate::pg::database::SslMode;
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_postgres::database::SslMode;
 
 use super::{Configured, Databases};
 use crate::accounts::Identity;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use tokio::time;
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_postgres::{database::Settings, fixture::Fixture};
 use ziggurat_runtime::logs::captured::Captured;
 
 use super::*;
-use crate::pg::{database::Settings, fixture::Fixture};
 
 fn configured(name: &str, host: &str) -> Configured {
     let settings = Settings {

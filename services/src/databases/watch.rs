@@ -1,12 +1,10 @@
 //! Looks again and again if the databases let the server in.
 
 use futures_util::future;
+use ziggurat_http::serve::Readiness;
+use ziggurat_postgres::lease::{Cause, LeaseError};
 
 use super::{Configured, Databases};
-use crate::{
-    pg::lease::{Cause, LeaseError},
-    serve::Readiness,
-};
 
 /// The key of the pools to look with. No session key has a space.
 const LOOKING: &str = "looking at databases";

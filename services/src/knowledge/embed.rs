@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::llm::{self, Embedder};
+use ziggurat_llm::{self as llm, Embedder};
 
 /// Makes the vectors of texts.
 ///

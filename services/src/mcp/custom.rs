@@ -4,10 +4,10 @@
 //! mend, so it is an error that says where.
 //!
 //! ```
+//! use ziggurat_postgres::lease::Pools;
 //! use ziggurat_services::{
 //!     databases::Databases,
 //!     mcp::{Mcp, Resources, ServerInfo, Tools, custom::Definitions, prompts},
-//!     pg::lease::Pools,
 //! };
 //!
 //! let definitions = Definitions::read(r#"

@@ -59,13 +59,10 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 use tower_layer::Layer;
 use tower_service::Service;
+use ziggurat_http::{is_json, sse};
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 
-use crate::{
-    edge::is_json,
-    mcp::{Notifier, streamable::accept::takes_events},
-    sse,
-};
+use crate::mcp::{Notifier, streamable::accept::takes_events};
 
 pub use self::body::StreamableBody;
 

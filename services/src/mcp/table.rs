@@ -1,9 +1,8 @@
 //! Rows for programs.
 
-use crate::{
-    mcp::{Property, Schema, Structure, Text},
-    pg::{scalar::Scalar, tsv},
-};
+use ziggurat_postgres::{scalar::Scalar, tsv};
+
+use crate::mcp::{Property, Schema, Structure, Text};
 
 /// Rows as the structure of a result, as many as fit.
 ///

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use bytes::Bytes;
+use ziggurat_postgres::tsv::{Line, Plain};
 use ziggurat_runtime::scan;
-
-use crate::pg::tsv::{Line, Plain};
 
 /// A place in a [`Text`], to cut it there.
 #[derive(Clone, Copy, Debug)]

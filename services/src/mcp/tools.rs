@@ -9,6 +9,7 @@ mod embedder;
 mod execute_explain;
 mod generate_embedding;
 mod get_schema_info;
+mod login;
 mod query_database;
 mod read_resource;
 mod search_knowledgebase;
@@ -22,6 +23,7 @@ pub use self::{
     execute_explain::ExecuteExplain,
     generate_embedding::GenerateEmbedding,
     get_schema_info::GetSchemaInfo,
+    login::{Login, LoginLayer, PeekedBody},
     query_database::{ConnectionUrls, InvalidUrlHost, QueryDatabase, UrlHost},
     read_resource::ReadResource,
     search_knowledgebase::SearchKnowledgebase,

@@ -12,15 +12,12 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 use ziggurat_layers::client_ip::ClientIp;
+use ziggurat_postgres::{fixture::Fixture, lease::Pools};
 
 use super::{
     ClientDraft, Id, Keys, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service,
 };
-use crate::{
-    accounts::WallClock,
-    pg::{fixture::Fixture, lease::Pools},
-    store::StateDatabase,
-};
+use crate::{accounts::WallClock, store::StateDatabase};
 
 /// Who issues tokens here.
 pub(super) const ISSUER: &str = "https://accounts.example";

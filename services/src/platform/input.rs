@@ -8,14 +8,12 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode, header, request::Parts};
 use serde_json::{Map, Value};
+use ziggurat_http::Refusal;
 use ziggurat_layers::reject::Rejection;
 
 use self::unique::Fault;
 use super::{Id, Principal, Role, reply::Refused};
-use crate::{
-    platform::reply::{forbidden, invalid, unauthorized},
-    rest::Refusal,
-};
+use crate::platform::reply::{forbidden, invalid, unauthorized};
 
 /// What a body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_http::Refusal;
 use ziggurat_layers::{
     reject::{Rejection, Render},
     sanitize::ErrorDetail,
 };
 
 use super::Trouble;
-use crate::rest::Refusal;
 
 /// The code of what no handler has refused.
 const NO_ROUTE: &str = "no_route";

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_llm::Deadline;
 
 use super::{
     ask::Ask,
@@ -9,7 +10,6 @@ use super::{
     library::Passage,
     pipeline::{NOTHING, Pipeline},
 };
-use crate::llm::Deadline;
 
 /// The longest text of a source, in characters: a row may be a book.
 const LONGEST: usize = 16_384;

@@ -7,16 +7,17 @@ use http::{HeaderValue, StatusCode, header};
 use http_body::Body;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use ziggurat_http::{Payload, serve};
 use ziggurat_layers::{
     body_limit::BodyError,
     reject::{ErrorString, Rejection},
 };
+use ziggurat_llm as llm;
 
 use super::{
     filter::{CheckedFilter, Filter},
     reply::{Refused, invalid},
 };
-use crate::{llm, rest::Payload, serve};
 
 /// A question to a pipeline.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -6,9 +6,9 @@ use http::StatusCode;
 use rand::rngs::SysError;
 use thiserror::Error;
 use ziggurat_layers::{reject::Rejection, sanitize::ErrorDetail};
+use ziggurat_llm::{self as llm, Class, Passed};
 
 use super::library::{self, Trouble};
-use crate::llm::{self, Class, Passed};
 
 /// What is said when our own time is over; what takes a provider too long is said otherwise.
 const TOO_LATE: &str = "request took too long to process";

@@ -32,8 +32,7 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 use thiserror::Error;
-
-use crate::pg::passages::{Comparison, Condition as Tested, Conditions, Test};
+use ziggurat_postgres::passages::{Comparison, Condition as Tested, Conditions, Test};
 
 pub use self::raw::RawFilter;
 use self::value::Value;

@@ -24,9 +24,9 @@ use futures_util::{
 use serde::Serialize;
 use tracing::warn;
 use utoipa::ToSchema;
+use ziggurat_llm::{Class, Completer, Deadline, Embedder, Error, Http};
 
 use super::pipelines::{Pipelines, Served};
-use crate::llm::{Class, Completer, Deadline, Embedder, Error, Http};
 
 /// Finds out how the providers are.
 #[derive(Clone)]

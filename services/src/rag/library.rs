@@ -5,10 +5,10 @@
 //! one order of both, and the tables are merged by score.
 //!
 //! ```no_run
-//! use ziggurat_services::{
-//!     llm::Embedder,
-//!     pg::lease::Pool,
-//!     rag::library::{Backend, Failure, FilterColumns, Library, Manner, Question, Table},
+//! use ziggurat_llm::Embedder;
+//! use ziggurat_postgres::lease::Pool;
+//! use ziggurat_services::rag::library::{
+//!     Backend, Failure, FilterColumns, Library, Manner, Question, Table,
 //! };
 //!
 //! # async fn example(pool: Pool, embedder: Embedder) -> Result<(), Failure> {
@@ -57,9 +57,10 @@ use std::{fmt, iter, sync::Arc};
 
 use futures_util::future;
 use tracing::warn;
+use ziggurat_llm as llm;
+use ziggurat_postgres::lease::Pool;
 
 use super::filter::{CheckedFilter, RawFilter};
-use crate::{llm, pg::lease::Pool};
 
 pub use self::{
     backend::{Backend, UnknownBackend},

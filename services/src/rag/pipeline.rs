@@ -7,6 +7,7 @@ use std::{
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
+use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
 
 use super::{
     ask::Ask,
@@ -16,7 +17,6 @@ use super::{
     reply::{Refused, invalid},
     rerank::Rerank,
 };
-use crate::llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
 
 /// How many results a request may ask for, unless the pipeline is configured for more.
 const MOST: usize = 1000;

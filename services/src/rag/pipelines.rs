@@ -7,9 +7,9 @@ use futures_util::future;
 use serde::Serialize;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
+use ziggurat_http::serve::Readiness;
 
 use super::pipeline::Pipeline;
-use crate::serve::Readiness;
 
 /// The pipelines that are served now, in the order of the configuration. Clones are the same.
 #[derive(Clone)]

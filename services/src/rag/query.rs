@@ -7,10 +7,15 @@ use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body::Body;
 use tower_layer::Layer as _;
 use tower_service::Service;
+use ziggurat_http::{
+    EitherBody, is_json,
+    sse::{Event, EventStream},
+};
 use ziggurat_layers::{
     body_limit::{BodyLimitLayer, LimitedBody},
     reject::Rejection,
 };
+use ziggurat_llm::Deadline;
 
 use super::{
     Options, Responded,
@@ -21,11 +26,6 @@ use super::{
     pipelines::Pipelines,
     reply::{ErrorLine, ErrorResponse, Refused, json, no_such_method, not_found},
     stream::events,
-};
-use crate::{
-    edge::{EitherBody, is_json},
-    llm::Deadline,
-    sse::{Event, EventStream},
 };
 
 /// Where the pipelines are.

@@ -3,9 +3,9 @@
 use std::mem;
 
 use tracing::warn;
+use ziggurat_llm::{Deadline, Error, Ranked, Reranker};
 
 use super::{failure::Failure, library::Passage};
-use crate::llm::{Deadline, Error, Ranked, Reranker};
 
 /// Puts results in another order, and keeps the best.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ mod tests {
     use ziggurat_fake_providers::{Face, Fake, Turn};
 
     use super::*;
-    use crate::llm::{Access, Http, Provider, Retry, client};
+    use ziggurat_llm::{Access, Http, Provider, Retry, client};
 
     fn rerank(fake: &Fake, top_k: usize) -> Rerank {
         let access = Access {

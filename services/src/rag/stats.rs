@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
+use ziggurat_llm::{Embedder, Provider, Usage};
 
 use super::pipelines::Pipelines;
-use crate::llm::{Embedder, Provider, Usage};
 
 /// Whether what vectors cost is shown for every provider, and not only for Voyage, as the
 /// specification has it. It is counted for all of them.

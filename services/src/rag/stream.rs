@@ -11,6 +11,8 @@ use futures_util::{FutureExt as _, Stream, stream};
 use serde::Serialize;
 use tracing::debug;
 use utoipa::ToSchema;
+use ziggurat_http::sse::Event;
+use ziggurat_llm::{Chunk, Chunks, Deadline};
 use ziggurat_runtime::cut_off::CutOff;
 
 use super::{
@@ -18,10 +20,6 @@ use super::{
     ask::Ask,
     failure::Failure,
     pipeline::{NOTHING, Pipeline},
-};
-use crate::{
-    llm::{Chunk, Chunks, Deadline},
-    sse::Event,
 };
 
 /// An event of a stream. The last one is `done` or `error`, and nothing follows it.

@@ -17,18 +17,16 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use ziggurat_fake_providers::{Face, Fake};
 use ziggurat_layers::link::{Link, LinkLayer};
+use ziggurat_llm::{self as llm, Access, Completer, Embedder, Http, Provider, Reranker, Retry};
+use ziggurat_postgres::{
+    database::{Database, Settings},
+    fixture::Fixture,
+    lease::{Pool, Pools},
+};
 
 use super::{
     library::{Backend, FilterColumns, Library, Manner, Table},
     *,
-};
-use crate::{
-    llm::{self, Access, Completer, Embedder, Http, Provider, Reranker, Retry},
-    pg::{
-        database::{Database, Settings},
-        fixture::Fixture,
-        lease::{Pool, Pools},
-    },
 };
 
 pub(super) const KEY: &str = "sk-wq8JkLmN2pRs7TuV";

@@ -30,6 +30,7 @@ use bytes::Bytes;
 use http::{HeaderValue, header};
 use tokio::{sync::Semaphore, task};
 use utoipa::OpenApi;
+use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::sanitize::ErrorDetail;
 
 use self::{
@@ -38,7 +39,6 @@ use self::{
     chat::{Answer, Chat},
     request::{Asked, Invalid},
 };
-use super::{Payload, Refusal};
 
 /// From this many bytes on, a chat is not worked on between other requests but beside them.
 const LARGE: usize = 256 << 10;
@@ -86,7 +86,7 @@ async fn compact(
     State(compactor): State<Compactor>,
     payload: Payload,
 ) -> Result<Response, Refusal> {
-    let body = if payload.len() < LARGE {
+    let body = if payload.size() < LARGE {
         compactor.compact(&payload)?
     } else {
         compactor.compact_beside(payload).await?

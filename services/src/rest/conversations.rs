@@ -20,9 +20,10 @@ use http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, OpenApi, ToSchema};
+use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::sanitize::ErrorDetail;
 
-use super::{Caller, Payload, Refusal};
+use super::Caller;
 use crate::store::{Conversation, Conversations, Draft, Listed, Page, StoreError};
 
 /// The most conversations in one part of the list.

@@ -10,9 +10,10 @@ use axum::{
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
+use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::reject::SuccessFalse;
 
-use super::{Caller, Payload, Refusal};
+use super::Caller;
 use crate::databases::{Databases, Listing, SelectError};
 
 /// What this area says of itself.

@@ -22,11 +22,11 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, OpenApi, ToSchema};
+use ziggurat_http::{Payload, Refusal};
 use ziggurat_layers::sanitize::ErrorDetail;
+use ziggurat_llm::{self as llm, Completer, Deadline};
 
 use self::{ask::Ask, reply::Answer};
-use super::{Payload, Refusal};
-use crate::llm::{self, Completer, Deadline};
 
 /// What every model is told first.
 const SYSTEM: &str = "You help people with the PostgreSQL database behind the tools you are \

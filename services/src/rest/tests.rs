@@ -9,6 +9,7 @@ use http::{Request, Response, header};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
+use ziggurat_http::Payload;
 use ziggurat_layers::{
     bearer::TokenHash,
     body_limit::BodyLimitLayer,

@@ -3,15 +3,15 @@
 mod state;
 
 use jiff::Timestamp;
+pub(super) use ziggurat_postgres::driver::{Row, query};
 
 use super::{
     Conversation, Conversations, Listed, Page, Revision, StoreError,
     conversation::{storable, written},
     row::{Cells, conversation, listed},
 };
-use crate::pg::driver::{Row, query};
 
-pub(crate) use self::state::within;
+pub use self::state::within;
 pub use self::state::{InvalidState, StateDatabase};
 
 /// Keeps conversations in a database that replicas share.

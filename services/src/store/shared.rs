@@ -17,9 +17,9 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use ziggurat_layers::bearer::TokenHash;
+pub(super) use ziggurat_postgres::driver::{DriverError, query};
 
 use super::{StateDatabase, StoreError, conversation::storable, postgres::within};
-use crate::pg::driver::{DriverError, query};
 
 use self::clerk::Ask;
 pub use self::{

@@ -206,7 +206,7 @@ fn migrations() -> Migrator {
 
 /// Makes the folder and an empty file, and keeps other processes waiting as long as the lock
 /// is held that it gives back.
-pub(crate) fn prepare(folder: &Path, path: &Path) -> Result<File, StoreError> {
+pub fn prepare(folder: &Path, path: &Path) -> Result<File, StoreError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

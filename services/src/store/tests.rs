@@ -6,9 +6,9 @@ use jiff::SignedDuration;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
+use ziggurat_postgres::{fixture::Fixture, lease::Pools};
 
 use super::*;
-use crate::pg::{fixture::Fixture, lease::Pools};
 
 /// A store of either kind, and what it stands on.
 struct Bench<C> {

@@ -20,16 +20,16 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tower::{Service as _, ServiceBuilder, service_fn};
+use ziggurat_http::{
+    EitherBody, HostLayer, Hosts, OriginLayer, Origins, Routes,
+    serve::{Limits, RequestBody, Server},
+};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_runtime::signals;
-use ziggurat_services::{
-    edge::{EitherBody, HostLayer, Hosts, OriginLayer, Origins, Routes},
-    mcp::{
-        Changes, Mcp, ServerInfo,
-        era::{self, EraLayer},
-        streamable::StreamableLayer,
-    },
-    serve::{Limits, RequestBody, Server},
+use ziggurat_services::mcp::{
+    Changes, Mcp, ServerInfo,
+    era::{self, EraLayer},
+    streamable::StreamableLayer,
 };
 
 use crate::{legacy::LegacyLayer, wire::Wire};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use sqlx::PgConnection;
-use ziggurat_services::llm::Embedder;
+use ziggurat_llm::Embedder;
 
 /// Sections, articles and their texts, a line each.
 pub(super) const TEXT: &str = include_str!("handbook.md");

@@ -3,10 +3,10 @@
 use std::{error::Error, fmt::Write as _, iter, net::Ipv6Addr, sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use ziggurat_runtime::{Secret, password_file};
-use ziggurat_services::pg::database::{
+use ziggurat_postgres::database::{
     Database, Host, InvalidDatabase, Password, Pooler, Settings, SslMode, TargetSessionAttrs,
 };
+use ziggurat_runtime::{Secret, password_file};
 
 use super::{
     findings::Place,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
-use ziggurat_services::llm::Provider;
+use ziggurat_llm::Provider;
 
 use super::{
     findings::Place,

@@ -8,11 +8,9 @@ use std::{
 
 use http::HeaderMap;
 use serde::Deserialize;
-use ziggurat_services::{
-    llm::{self, Patience, Retry, headers},
-    pg::database::Database,
-    rag::library::{Manner, Table},
-};
+use ziggurat_llm::{self as llm, Patience, Retry, headers};
+use ziggurat_postgres::database::Database;
+use ziggurat_services::rag::library::{Manner, Table};
 
 use super::{
     database::RawDatabase,

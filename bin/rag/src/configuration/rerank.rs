@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::HeaderMap;
 use serde::Deserialize;
-use ziggurat_services::llm::Patience;
+use ziggurat_llm::Patience;
 
 use super::{
     findings::Place,

@@ -7,10 +7,8 @@ use std::{
 };
 
 use serde::Deserialize;
-use ziggurat_services::{
-    edge::{Hosts, InvalidHost},
-    rag,
-};
+use ziggurat_http::{Hosts, InvalidHost};
+use ziggurat_services::rag;
 
 use super::{
     findings::Place,

@@ -4,7 +4,8 @@ use std::{error::Error, time::Duration};
 
 use tokio::time;
 use tracing::{debug, error, info};
-use ziggurat_services::{pg::lease::Pool, rag::library::Library};
+use ziggurat_postgres::lease::Pool;
+use ziggurat_services::rag::library::Library;
 
 /// How long it is waited before a database is tried once more, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);

@@ -13,13 +13,11 @@ use std::{
 use anyhow::Context as _;
 use secrecy::ExposeSecret;
 use tracing::{info, warn};
-use ziggurat_services::{
-    pg::{
-        database::Database,
-        lease::{Pool, Pools},
-    },
-    rag::{Parts, Pipeline as Served, library::Library},
+use ziggurat_postgres::{
+    database::Database,
+    lease::{Pool, Pools},
 };
+use ziggurat_services::rag::{Parts, Pipeline as Served, library::Library};
 
 use super::opening::Opening;
 use crate::{

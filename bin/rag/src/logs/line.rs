@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use tracing::{Level, Metadata, metadata::LevelFilter};
+use ziggurat_llm as llm;
+use ziggurat_postgres as pg;
 use ziggurat_runtime::{
     Environment,
     logs::{Format, Options, RawLog, Said, json_line, push_value},
 };
-use ziggurat_services::{llm, pg};
 
 use crate::secrets::Secrets;
 

@@ -147,7 +147,7 @@ pub(crate) fn library() -> Postgres {
         .enable_all()
         .build()
         .expect("a runtime");
-    let embedder = ziggurat_services::llm::Embedder::local();
+    let embedder = ziggurat_llm::Embedder::local();
     let mut sql = String::from(
         "CREATE EXTENSION IF NOT EXISTS vector;
          CREATE TABLE documents (id text, content text, embedding vector(256));\n",

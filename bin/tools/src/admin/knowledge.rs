@@ -9,10 +9,8 @@ use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
 };
-use ziggurat_services::{
-    knowledge::{BuildError, Builder, Outcome},
-    llm::Embedder,
-};
+use ziggurat_llm::Embedder;
+use ziggurat_services::knowledge::{BuildError, Builder, Outcome};
 
 use self::progress::Progress;
 use super::{Console, plain};

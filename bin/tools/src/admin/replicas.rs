@@ -3,9 +3,9 @@
 use anyhow::Context as _;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
+use ziggurat_postgres::lease::Pools;
 use ziggurat_services::{
     accounts::UserRecord,
-    pg::lease::Pools,
     store::{Shared, StateDatabase, StoreError},
 };
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use ziggurat_services::edge::{Hosts, InvalidHost, InvalidOrigin, Origins};
+use ziggurat_http::{Hosts, InvalidHost, InvalidOrigin, Origins};
 
 use super::{
     Address, Invalid, Surroundings,

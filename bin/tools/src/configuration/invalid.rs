@@ -3,7 +3,7 @@
 use std::{error::Error as _, fmt::Write as _, iter};
 
 use thiserror::Error;
-use ziggurat_services::pg::database::InvalidDatabase;
+use ziggurat_postgres::database::InvalidDatabase;
 
 use super::databases::InvalidUrl;
 

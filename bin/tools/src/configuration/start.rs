@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use ziggurat_services::{mcp::custom::Definitions, serve};
+use ziggurat_http::serve;
+use ziggurat_services::mcp::custom::Definitions;
 
 use super::{Address, Configuration, http::Tls};
 

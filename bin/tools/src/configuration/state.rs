@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use ziggurat_services::{
-    pg::database::Database,
-    store::{InvalidState, StateDatabase},
-};
+use ziggurat_postgres::database::Database;
+use ziggurat_services::store::{InvalidState, StateDatabase};
 
 use super::{Invalid, Secret, Surroundings, api_key, environment::Reader};
 

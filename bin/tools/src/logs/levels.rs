@@ -1,7 +1,9 @@
 //! Which events are written.
 
 use tracing::{Metadata, metadata::LevelFilter};
-use ziggurat_services::{llm, mcp, pg};
+use ziggurat_llm as llm;
+use ziggurat_postgres as pg;
+use ziggurat_services::mcp;
 
 use crate::configuration::Logs;
 

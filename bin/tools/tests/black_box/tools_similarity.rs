@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use ziggurat_services::llm::Embedder;
+use ziggurat_llm::Embedder;
 
 use crate::support::{Doors, Home, Postgres};
 

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinSet};
 use tower::ServiceExt as _;
+use ziggurat_http::serve::{Limits, Server};
 
 use super::*;
 use crate::{
@@ -30,7 +31,6 @@ use crate::{
     platform::{
         ClientDraft, Id, Keys, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service,
     },
-    serve::{Limits, Server},
 };
 
 const AUDIENCE: &str = "https://tools.example/mcp";

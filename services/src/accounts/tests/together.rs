@@ -1,10 +1,8 @@
 use tokio::task::JoinSet;
+use ziggurat_postgres::{fixture::Fixture, lease::Pools};
 
 use super::*;
-use crate::{
-    pg::{fixture::Fixture, lease::Pools},
-    store::StateDatabase,
-};
+use crate::store::StateDatabase;
 
 /// Accounts whose sessions are in a database.
 struct Replica {

@@ -5,16 +5,14 @@ use std::{future::Future, pin::pin};
 use futures_util::future;
 use sqlx::PgConnection;
 use tokio::task;
+use ziggurat_postgres::{
+    database::Settings,
+    fixture::{Fixture, Silence},
+};
 use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::*;
-use crate::{
-    databases::{Configured, Current, Databases},
-    pg::{
-        database::Settings,
-        fixture::{Fixture, Silence},
-    },
-};
+use crate::databases::{Configured, Current, Databases};
 
 const CONNECTED: &str = "SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'ziggurat'";

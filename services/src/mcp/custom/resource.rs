@@ -1,12 +1,12 @@
 //! A resource of a file.
 
 use futures_util::TryStreamExt as _;
+use ziggurat_postgres::{error::QueryError, statement::Statement};
 
 use crate::{
     accounts::Identity,
     databases::Databases,
     mcp::{Caller, Failure, ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
-    pg::{error::QueryError, statement::Statement},
 };
 
 /// How many bytes of rows a resource holds: a file cannot know how many there will be.

@@ -8,12 +8,12 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tower::{Layer as _, ServiceExt as _};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_postgres::{database::Settings, fixture::Fixture, lease::Pools};
 
 use super::*;
 use crate::{
     databases::Configured,
     mcp::{Mcp, ServerInfo, SetupError, Tools, dialect, prompts, tools::ReadResource},
-    pg::{database::Settings, fixture::Fixture, lease::Pools},
 };
 
 fn no_databases() -> Databases {

@@ -4,12 +4,12 @@
 mod tests;
 
 use serde::Serialize;
+use ziggurat_postgres::server::Server;
 
 use crate::{
     accounts::Identity,
     databases::{Current, Databases},
     mcp::{Caller, Failure, ReadError, Resource, ResourceDescriptor, Unavailable},
-    pg::server::Server,
 };
 
 const NOT_READY: &str = "DATABASE_NOT_READY";

@@ -6,12 +6,12 @@ mod tests;
 use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Serialize;
+use ziggurat_postgres::metadata::{Column, Metadata, Table};
 
 use crate::{
     accounts::Identity,
     databases::{Databases, MetadataError},
     mcp::{Caller, Places, ReadError, ResourceTemplate, ResourceTemplateDescriptor, Unavailable},
-    pg::metadata::{Column, Metadata, Table},
 };
 
 const DATABASE: &str = "database";

@@ -11,11 +11,9 @@ use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
+use ziggurat_http::sse;
 
-use crate::{
-    mcp::{Notifier, streamable::SILENCE},
-    sse,
-};
+use crate::mcp::{Notifier, streamable::SILENCE};
 
 const OPENING: &[u8] = b"event: message\ndata: ";
 const CLOSING: &[u8] = b"\n\n";

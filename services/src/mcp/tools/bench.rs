@@ -9,6 +9,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tower::{Layer as _, ServiceBuilder, ServiceExt as _};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_postgres::{database::Settings, fixture::Fixture};
 
 use crate::{
     databases::{Configured, Databases},
@@ -16,7 +17,6 @@ use crate::{
         Mcp, Prompts, Resources, ServerInfo, Tool, Tools, dialect,
         era::{self, EraLayer, Revision},
     },
-    pg::{database::Settings, fixture::Fixture},
 };
 
 pub(super) struct Bench {

@@ -6,15 +6,16 @@ use std::{
     time::Duration,
 };
 
+use ziggurat_postgres::{
+    error::{QueryError, Report},
+    lease::LeaseError,
+    metadata::Metadata,
+};
+
 use crate::{
     accounts::Identity,
     databases::{Current, Databases, MetadataError},
     mcp::{Caller, Reported, ToolError},
-    pg::{
-        error::{QueryError, Report},
-        lease::LeaseError,
-        metadata::Metadata,
-    },
 };
 
 /// The database the caller is using, once the server has started with it.

@@ -5,6 +5,10 @@ mod tests;
 
 use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
+use ziggurat_postgres::{
+    error::{Phase, QueryError},
+    statement::Statement,
+};
 use ziggurat_sql::{Lexer, Refusal, Token};
 
 use crate::{
@@ -12,10 +16,6 @@ use crate::{
     mcp::{
         Annotations, Given, Property, Reported, Schema, Structure, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, tools::client,
-    },
-    pg::{
-        error::{Phase, QueryError},
-        statement::Statement,
     },
 };
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use thiserror::Error;
-
-use crate::llm;
+use ziggurat_llm as llm;
 
 /// Makes vectors of texts, if somebody does.
 #[derive(Clone, Debug)]

@@ -9,6 +9,11 @@ mod tests;
 
 use futures_util::TryStreamExt as _;
 use serde::Deserialize;
+use ziggurat_postgres::{
+    database::MAX_ROWS,
+    error::{Phase, QueryError},
+    statement::{Statement, Window},
+};
 
 use self::{beside::Explained, findings::Findings, select::is_select};
 use crate::{
@@ -16,11 +21,6 @@ use crate::{
     mcp::{
         Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, tools::client,
-    },
-    pg::{
-        database::MAX_ROWS,
-        error::{Phase, QueryError},
-        statement::{Statement, Window},
     },
 };
 

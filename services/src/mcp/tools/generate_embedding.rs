@@ -5,14 +5,12 @@ mod answer;
 mod tests;
 
 use serde::Deserialize;
+use ziggurat_llm as llm;
 
-use crate::{
-    llm,
-    mcp::{
-        Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
-        ToolRequest, ToolResult,
-        tools::{Embedder, embedder::EmbedError},
-    },
+use crate::mcp::{
+    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    ToolResult,
+    tools::{Embedder, embedder::EmbedError},
 };
 
 const DISABLED: &str = "Embedding generation is not enabled. Whoever runs the server can enable \

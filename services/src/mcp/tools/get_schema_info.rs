@@ -8,6 +8,7 @@ mod summary;
 mod tests;
 
 use serde::Deserialize;
+use ziggurat_postgres::metadata::{Metadata, Table};
 
 use crate::{
     databases::{Current, Databases},
@@ -15,7 +16,6 @@ use crate::{
         Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, table, tools::client,
     },
-    pg::metadata::{Metadata, Table},
 };
 
 use self::columns::Listing;

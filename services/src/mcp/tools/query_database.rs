@@ -11,6 +11,11 @@ mod url_hosts;
 use serde::Deserialize;
 use serde_json::Number;
 use tokio::time;
+use ziggurat_postgres::{
+    database::{Database, MAX_ROWS},
+    large_rows::LargeRows,
+    statement::{Statement, Window},
+};
 
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
@@ -24,11 +29,6 @@ use crate::{
     mcp::{
         Annotations, Given, Property, Reported, Schema, Text, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, table::Table, tools::client,
-    },
-    pg::{
-        database::{Database, MAX_ROWS},
-        large_rows::LargeRows,
-        statement::{Statement, Window},
     },
 };
 

@@ -9,10 +9,10 @@ use std::error::Error as StdError;
 
 use serde::Deserialize;
 use tracing::warn;
+use ziggurat_llm::Embedder;
 
 use crate::{
     knowledge::{Embed, Error, Filter, KnowledgeBase},
-    llm::Embedder,
     mcp::{
         Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult,

@@ -16,6 +16,7 @@ mod wanted;
 mod weights;
 
 use tokio::join;
+use ziggurat_postgres::nearest::{Metric, Nearest, Neighbour};
 
 use crate::{
     databases::{Current, Databases},
@@ -23,7 +24,6 @@ use crate::{
         Annotations, Reported, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
         tools::{Embedder, client, embedder::EmbedError},
     },
-    pg::nearest::{Metric, Nearest, Neighbour},
 };
 
 use self::{

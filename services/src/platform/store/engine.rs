@@ -4,12 +4,12 @@
 //! In PostgreSQL the tables are in a schema that every transaction puts into its search path.
 
 use sqlx::{Decode, Row as _, Sqlite, SqlitePool, Transaction, Type, sqlite::SqliteRow};
+use ziggurat_postgres::{
+    driver::{self, FromText, query},
+    lease::Lease,
+};
 
-use crate::{
-    pg::{
-        driver::{self, FromText, query},
-        lease::Lease,
-    },
+pub(super) use crate::{
     platform::{Id, InvalidId, Moment},
     store::{StateDatabase, StoreError, within},
 };

@@ -4,13 +4,11 @@ use axum::body::Body;
 use http::Request;
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions as _, sqlite::SqliteConnectOptions};
+use ziggurat_postgres::fixture::Fixture;
 
-use crate::{
-    pg::fixture::Fixture,
-    platform::{
-        ClientDraft, InviteDraft, Owner, Role, Store, TenantDraft,
-        fixture::{Stage, state},
-    },
+use crate::platform::{
+    ClientDraft, InviteDraft, Owner, Role, Store, TenantDraft,
+    fixture::{Stage, state},
 };
 
 const REFUSED: &str = "a client with the role reader may only read; this needs the role admin";

@@ -7,8 +7,7 @@ use serde::{
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
-
-use crate::pg::tsv;
+use ziggurat_postgres::tsv;
 
 /// The name under which `serde_json` hands out the text of a value instead of the value.
 ///

@@ -2,14 +2,12 @@ use std::net::TcpListener;
 
 use tokio::time::{self, Instant};
 use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
+use ziggurat_llm::Retry;
 
 use super::*;
-use crate::{
-    llm::Retry,
-    rag::{
-        pipeline::{Parts, Pipeline},
-        tests::{access, bare, completer, embedder, http},
-    },
+use crate::rag::{
+    pipeline::{Parts, Pipeline},
+    tests::{access, bare, completer, embedder, http},
 };
 
 const SPEAKERS: [Face; 4] = [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama];

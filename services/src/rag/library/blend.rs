@@ -5,10 +5,10 @@ use std::{
     mem,
 };
 
+use ziggurat_postgres::passages::Found;
 use ziggurat_search::fusion::{Fused, fuse, merge};
 
 use super::Passage;
-use crate::pg::passages::Found;
 
 /// What was found in one table, the best first.
 #[derive(Debug, Default)]

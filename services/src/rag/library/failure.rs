@@ -1,13 +1,10 @@
 //! Why nothing was found, when something went wrong.
 
 use thiserror::Error;
-
-use crate::{
-    llm,
-    pg::{
-        error::{QueryError, Report},
-        lease::{Cause, LeaseError},
-    },
+use ziggurat_llm as llm;
+use ziggurat_postgres::{
+    error::{QueryError, Report},
+    lease::{Cause, LeaseError},
 };
 
 /// Why a question has no passages.
@@ -153,7 +150,7 @@ impl Missed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pg::error::Phase;
+    use ziggurat_postgres::error::Phase;
 
     fn failed(sqlstate: &str) -> QueryError {
         let report = Report::with_sqlstate(sqlstate);

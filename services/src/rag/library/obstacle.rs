@@ -1,13 +1,13 @@
 //! Tables that cannot be searched by meaning.
 
 use thiserror::Error;
-
-use super::shelf::Shelf;
-use crate::pg::{
+use ziggurat_postgres::{
     error::QueryError,
     lease::{LeaseError, Pool},
     passages::{self, Finding},
 };
+
+use super::shelf::Shelf;
 
 /// Something that keeps the tables of a pipeline from being searched by meaning. `Display` is for the
 /// log.

@@ -12,6 +12,11 @@ use std::{
 use arc_swap::ArcSwapOption;
 use tokio::{sync::Semaphore, time::Instant};
 use tracing::{error, info, warn};
+use ziggurat_postgres::{
+    error::QueryError,
+    lease::Pool,
+    passages::{Column, Finding, Found, Place, Restriction, Search, Shape},
+};
 
 use super::{
     Backend, ForbiddenColumn, Manner, Table, TableFilter,
@@ -20,14 +25,7 @@ use super::{
     obstacle::Obstacle,
     words::{Learned, Means, Words},
 };
-use crate::{
-    pg::{
-        error::QueryError,
-        lease::Pool,
-        passages::{Column, Finding, Found, Place, Restriction, Search, Shape},
-    },
-    rag::filter::CheckedFilter,
-};
+use crate::rag::filter::CheckedFilter;
 
 /// How long what is known of a table counts.
 const MAX_AGE: Duration = Duration::from_mins(5);

@@ -1,12 +1,10 @@
 use std::{future, time::Duration};
 
 use tokio::time;
+use ziggurat_postgres::{database::Settings, fixture::Fixture};
 
 use super::*;
-use crate::{
-    pg::{database::Settings, fixture::Fixture},
-    rag::filter::Filter,
-};
+use crate::rag::filter::Filter;
 
 mod filters;
 mod words;
@@ -295,7 +293,7 @@ async fn a_search_that_is_dropped_is_cancelled() {
     assert_eq!(room.fixture.count(running).await, 0);
 }
 
-async fn future_leases(pool: &Pool) -> [crate::pg::lease::Lease; 2] {
+async fn future_leases(pool: &Pool) -> [ziggurat_postgres::lease::Lease; 2] {
     let one = pool.lease().await.expect("a connection");
     let two = pool.lease().await.expect("another");
     [one, two]
@@ -304,7 +302,7 @@ async fn future_leases(pool: &Pool) -> [crate::pg::lease::Lease; 2] {
 #[tokio::test]
 async fn a_database_that_is_down_is_unavailable_and_heals_by_itself() {
     let mut room = Room::with(DOCS).await;
-    let silence = crate::pg::fixture::Silence::new().await;
+    let silence = ziggurat_postgres::fixture::Silence::new().await;
     let silent = room.fixture.describe(|settings| {
         silence.stand_in(settings);
         settings.connect_timeout = Duration::from_millis(50);

@@ -5,20 +5,18 @@ mod means;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use ziggurat_postgres::{
+    error::QueryError,
+    lease::Pool,
+    passages::{Found, Lexicon, Place, Search, Shape},
+};
 use ziggurat_search::{
     bm25::{Bm25, Collection, Question, Tally},
     tokens,
 };
 
 use super::shelf::Request;
-use crate::{
-    pg::{
-        error::QueryError,
-        lease::Pool,
-        passages::{Found, Lexicon, Place, Search, Shape},
-    },
-    rag::filter::CheckedFilter,
-};
+use crate::rag::filter::CheckedFilter;
 
 use self::candidates::{Glossary, rounds};
 pub(super) use self::means::Means;

@@ -8,9 +8,9 @@ use tokio::{
     task::JoinSet,
 };
 use ziggurat_fake_providers::{Gate, Turn};
+use ziggurat_http::serve::{Limits, Server};
 
 use super::*;
-use crate::serve::{Limits, Server};
 
 /// Serves pipelines on a port until the tasks are dropped.
 async fn listening(tasks: &mut JoinSet<()>, parts: Parts) -> TcpStream {

@@ -9,13 +9,9 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 use thiserror::Error;
 use utoipa::ToSchema;
+use ziggurat_http::{Malformed, Refusal, payload};
 
-use super::{
-    super::{Malformed, Refusal, payload},
-    classify::Wishes,
-    estimate::Counter,
-    message::Outside,
-};
+use super::{classify::Wishes, estimate::Counter, message::Outside};
 
 /// The most that is read of a number: what every JSON library can count to.
 const MAX_NUMBER: u64 = (1 << 53) - 1;

@@ -8,11 +8,8 @@
 use serde::{Deserialize, de::Error as _};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-
-use crate::{
-    llm::{Block, Cache, Message, Prompt, Role, ToolSpec},
-    rest::Malformed,
-};
+use ziggurat_http::Malformed;
+use ziggurat_llm::{Block, Cache, Message, Prompt, Role, ToolSpec};
 
 /// What a tool without a schema takes: anything.
 const ANY: &str = r#"{"type":"object","properties":{}}"#;

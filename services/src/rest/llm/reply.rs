@@ -3,8 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-
-use crate::llm::{Block, Reply, Stop, Usage};
+use ziggurat_llm::{Block, Reply, Stop, Usage};
 
 /// An answer.
 #[derive(Debug, Serialize, ToSchema)]

@@ -8,12 +8,10 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
+use ziggurat_llm::{Access, Http, Provider, Retry, client};
 
 use super::*;
-use crate::{
-    llm::{Access, Http, Provider, Retry, client},
-    rest,
-};
+use crate::rest;
 
 const KEY: &str = "sk-wq8JkLmN2pRs7TuV";
 

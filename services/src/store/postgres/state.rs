@@ -8,16 +8,14 @@ use sqlx::{
 };
 use thiserror::Error;
 use tokio::{sync::OnceCell, time};
-
-use crate::{
-    pg::{
-        database::{Database, InvalidDatabase, Password, Settings},
-        driver::{Client, DriverError, query},
-        lease::{Lease, Pool, Pools},
-        url::InvalidUrl,
-    },
-    store::StoreError,
+use ziggurat_postgres::{
+    database::{Database, InvalidDatabase, Password, Settings},
+    driver::{Client, DriverError, query},
+    lease::{Lease, Pool, Pools},
+    url::InvalidUrl,
 };
+
+pub(super) use crate::store::StoreError;
 
 /// How long PostgreSQL may take to let somebody in, and how long those in front wait for one of
 /// their connections.
@@ -168,7 +166,7 @@ impl StateDatabase {
 }
 
 /// Waits for an answer, but not for ever.
-pub(crate) async fn within<T>(
+pub async fn within<T>(
     answer: impl Future<Output = Result<T, DriverError>>,
 ) -> Result<T, StoreError> {
     match time::timeout(ANSWER, answer).await {

@@ -16,12 +16,10 @@ use tokio::{
 };
 use tracing::{info, warn};
 use ziggurat_layers::bearer::TokenHash;
+pub(super) use ziggurat_postgres::driver::{DriverError, Row, Value, query};
 
 use super::SharedSession;
-use crate::{
-    pg::driver::{DriverError, Row, Value, query},
-    store::{StateDatabase, StoreError},
-};
+use crate::store::{StateDatabase, StoreError};
 
 /// How many are looked up in one statement.
 const BATCH: usize = 256;

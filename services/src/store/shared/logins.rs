@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ziggurat_layers::rate_limit::{Key, Quota};
+pub(super) use ziggurat_postgres::driver::query;
 
 use super::Shared;
-use crate::{
-    pg::driver::query,
-    store::{StoreError, conversation::storable, postgres::within},
-};
+use crate::store::{StoreError, conversation::storable, postgres::within};
 
 /// How many ended windows are dropped whenever somebody fails, so that nobody waits for a sweep.
 const DROPPED: i64 = 4;

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+pub(super) use ziggurat_postgres::driver::query;
+
 use super::Shared;
-use crate::{
-    pg::driver::query,
-    store::{StoreError, postgres::within},
-};
+use crate::store::{StoreError, postgres::within};
 
 /// How many of those that have ended are dropped for each that comes, so that there are never
 /// many of them.

@@ -2,9 +2,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use ziggurat_layers::rate_limit::{Key, Quota};
+use ziggurat_postgres::fixture::Fixture;
 
 use super::*;
-use crate::{pg::fixture::Fixture, store::tests::state};
+use crate::store::tests::state;
 
 /// What one replica has.
 struct Replica {
@@ -302,11 +303,11 @@ async fn an_account_is_locked_by_all_and_unlocked_for_all() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_not_there_is_no_answer_and_keeps_nobody_waiting() {
     let fixture = Fixture::new().await;
-    let silence = crate::pg::fixture::Silence::new().await;
+    let silence = ziggurat_postgres::fixture::Silence::new().await;
     let mut settings = fixture.settings.clone();
     silence.stand_in(&mut settings);
     settings.connect_timeout = Duration::from_secs(30);
-    let (pools, reaper) = crate::pg::lease::Pools::new();
+    let (pools, reaper) = ziggurat_postgres::lease::Pools::new();
     let database = settings.try_into().expect("a valid description");
     let (shared, clerk) = Shared::new(StateDatabase::new(&pools, database));
     let _tasks = JoinSet::from_iter([reaper.run()]);

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use ziggurat_services::llm::Provider;
+use ziggurat_llm::Provider;
 
 use super::{Case, PIPELINE};
 use crate::configuration::{Maker, Pipeline};
@@ -38,7 +38,7 @@ fn what_a_pipeline_does_not_say_is_inherited() {
     assert_eq!(model.patience.call, Duration::from_secs(9));
     assert_eq!(model.patience.attempt, Some(Duration::from_secs(3)));
     assert_eq!((pipeline.max_tokens, pipeline.temperature), (77, Some(0.3)));
-    assert_eq!(model.retry, ziggurat_services::llm::Retry::times(5));
+    assert_eq!(model.retry, ziggurat_llm::Retry::times(5));
     assert_eq!(model.headers["x-a"], "block");
     assert_eq!(model.headers["x-c"], "defaults");
     assert_eq!(

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
-use ziggurat_services::{
-    pg::database::Password,
-    rag::library::{FilterColumns, TableFilter},
-};
+use ziggurat_postgres::database::Password;
+use ziggurat_services::rag::library::{FilterColumns, TableFilter};
 
 use super::{Case, PIPELINE};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use ziggurat_runtime::duration;
-use ziggurat_services::pg::database::{
+use ziggurat_postgres::database::{
     Database, Host, Pooler, Settings, SslMode, TargetSessionAttrs, UnknownPooler,
     UnknownSessionAttrs,
 };
+use ziggurat_runtime::duration;
 
 use super::{
     Entry,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use ziggurat_services::pg::database::Settings;
+use ziggurat_postgres::database::Settings;
 
 use crate::{
     arguments::DatabaseFlags,

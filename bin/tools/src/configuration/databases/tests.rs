@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
-use ziggurat_services::pg::database::SslMode;
-use ziggurat_services::pg::database::{Host, Password, TargetSessionAttrs};
+use ziggurat_postgres::database::SslMode;
+use ziggurat_postgres::database::{Host, Password, TargetSessionAttrs};
 
 use super::check;
 use crate::configuration::{Entry, fixture::Case};

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use ziggurat_services::pg::database::SslMode;
+use ziggurat_postgres::database::SslMode;
 
 use super::raw::RawDatabase;
 use crate::configuration::Secret;

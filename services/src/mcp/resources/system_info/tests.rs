@@ -1,13 +1,11 @@
 use serde_json::{Value, json};
+use ziggurat_postgres::{
+    database::Settings,
+    fixture::{Fixture, Silence},
+};
 
 use super::*;
-use crate::{
-    databases::Configured,
-    pg::{
-        database::Settings,
-        fixture::{Fixture, Silence},
-    },
-};
+use crate::databases::Configured;
 
 async fn read(databases: &Databases) -> Result<String, ReadError> {
     SystemInfo::new(databases.clone())

@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
+use ziggurat_postgres::fixture::Fixture;
 
 use super::*;
-use crate::{databases::Configured, pg::fixture::Fixture};
+use crate::databases::Configured;
 
 async fn databases(fixture: &mut Fixture) -> Databases {
     fixture

@@ -3,11 +3,9 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use ziggurat_llm::Embedder;
 
-use crate::{
-    llm::Embedder,
-    mcp::{Property, Schema, Structure},
-};
+use crate::mcp::{Property, Schema, Structure};
 
 const RULE: &str = "==================================================";
 

@@ -1,11 +1,9 @@
 use serde_json::{Value, json};
 use ziggurat_fake_providers::{Face, Fake, Turn};
+use ziggurat_llm::{Access, Http, Provider, Retry};
 
 use super::*;
-use crate::{
-    llm::{Access, Http, Provider, Retry},
-    mcp::tools::bench,
-};
+use crate::mcp::tools::bench;
 
 async fn embed(embedder: Embedder, arguments: Value) -> (String, bool) {
     bench::call(GenerateEmbedding::new(embedder), arguments).await

@@ -5,13 +5,12 @@
 
 use std::{convert::Infallible, iter};
 
-use crate::{
-    mcp::{Structure, table::Table as Rows},
-    pg::{
-        metadata::{Column, Table},
-        scalar::Scalar,
-    },
+use ziggurat_postgres::{
+    metadata::{Column, Table},
+    scalar::Scalar,
 };
+
+use crate::mcp::{Structure, table::Table as Rows};
 
 use super::{
     columns::{column_header, table_header},

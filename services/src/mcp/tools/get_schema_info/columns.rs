@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, iter};
 
-use crate::pg::{
+use ziggurat_postgres::{
     metadata::{Column, Table},
     tsv,
 };

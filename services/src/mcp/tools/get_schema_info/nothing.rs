@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use ziggurat_postgres::metadata::Metadata;
+
 use super::Wish;
-use crate::pg::metadata::Metadata;
 
 /// Says that there is nothing, why that may be, and what to try next.
 pub(super) fn explain(wish: &Wish, label: &str, metadata: &Metadata) -> String {

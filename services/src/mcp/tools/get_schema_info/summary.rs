@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::pg::{metadata::Table, tsv};
+use ziggurat_postgres::{metadata::Table, tsv};
 
 /// How many names stand for all of them.
 const EXAMPLES: usize = 5;

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use tokio::time;
 use tower::{Layer as _, ServiceExt as _};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_postgres::{
+    database::Settings,
+    fixture::{Fixture, Silence},
+};
 use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::GetSchemaInfo;
 use crate::{
     databases::{Configured, Databases},
     mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect, tools::bench},
-    pg::{
-        database::Settings,
-        fixture::{Fixture, Silence},
-    },
 };
 
 /// A server with the one tool, in front of a database of its own.

@@ -7,18 +7,16 @@
 use std::{fmt::Write as _, mem, sync::Arc};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
-
-use crate::{
-    mcp::{Piece, Reported, Structure, Text, ToolResult, table::Table, tools::client},
-    pg::{
-        error::{Phase, QueryError},
-        large_rows::Room,
-        lease::Lease,
-        rows::{Column, Row, Rows, Summary},
-        statement::{Statement, Window},
-        tsv::Line,
-    },
+use ziggurat_postgres::{
+    error::{Phase, QueryError},
+    large_rows::Room,
+    lease::Lease,
+    rows::{Column, Row, Rows, Summary},
+    statement::{Statement, Window},
+    tsv::Line,
 };
+
+use crate::mcp::{Piece, Reported, Structure, Text, ToolResult, table::Table, tools::client};
 
 /// The size of a piece of a large answer.
 const PIECE: usize = 32 << 10;
@@ -378,7 +376,9 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
                                again later."
             .to_owned(),
         QueryError::Lease(error) => return client::unavailable(error),
-        _ => "Error iterating rows: the connection to the database was lost".to_owned(),
+        QueryError::Connection(_) => {
+            "Error iterating rows: the connection to the database was lost".to_owned()
+        }
     })
 }
 

@@ -5,22 +5,22 @@
 //! that fails is described in one sentence, whatever the cause, so that no ports can be scanned,
 //! and a wrong password counts like a failed login.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+pub(super) use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use tokio::time;
 use tracing::{info, warn};
+use ziggurat_postgres::{
+    database::{Database, Host, MAX_ROWS, Settings},
+    error::QueryError,
+    lease::{Cause, LeaseError},
+    metadata::Metadata,
+};
 
 use super::url_hosts::ConnectionUrls;
 use crate::{
     accounts::{Identity, PasswordAttempt, PasswordAttempts},
     databases::{Databases, Visit},
     mcp::{Caller, Reported},
-    pg::{
-        database::{Database, Host, MAX_ROWS, Settings},
-        error::QueryError,
-        lease::{Cause, LeaseError},
-        metadata::Metadata,
-    },
 };
 
 /// What is said where an operator wants none of it.

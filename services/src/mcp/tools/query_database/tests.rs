@@ -10,6 +10,7 @@ use ziggurat_layers::{
     client_ip::ClientIp,
     json_rpc::{Answer, RpcBody},
 };
+use ziggurat_postgres::{database::Settings, fixture::Fixture};
 
 use super::{ConnectionUrls, QueryDatabase};
 use crate::{
@@ -18,7 +19,6 @@ use crate::{
     mcp::{
         Annotations, Mcp, Prompts, Resources, ResultBody, ServerInfo, Tool as _, Tools, dialect,
     },
-    pg::{database::Settings, fixture::Fixture},
 };
 
 /// A server with the one tool, in front of a database of its own.

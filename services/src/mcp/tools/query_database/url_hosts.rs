@@ -3,8 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use thiserror::Error;
+use ziggurat_postgres::database::Host;
 
-use crate::{databases::Configured, pg::database::Host};
+use crate::databases::Configured;
 
 /// The databases that a URL in the text of a query may name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 
+use ziggurat_postgres::{
+    error::QueryError,
+    metadata::{Column, Metadata},
+};
+
 use super::place::{self, Place, Problem};
-use crate::{
-    mcp::{
-        Reported,
-        tools::{client, embedder::EmbedError},
-    },
-    pg::{
-        error::QueryError,
-        metadata::{Column, Metadata},
-    },
+use crate::mcp::{
+    Reported,
+    tools::{client, embedder::EmbedError},
 };
 
 /// How many names a list in an answer holds.

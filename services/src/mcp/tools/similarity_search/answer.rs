@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::pg::nearest::{Metric, Neighbour};
+use ziggurat_postgres::nearest::{Metric, Neighbour};
 
 use super::{
     passages::Passage,

@@ -1,11 +1,9 @@
 //! What was found once more, for programs.
 
 use serde::Serialize;
+use ziggurat_postgres::nearest::Neighbour;
 
-use crate::{
-    mcp::{Property, Schema, Structure},
-    pg::nearest::Neighbour,
-};
+use crate::mcp::{Property, Schema, Structure};
 
 use super::{answer::Answer, passages::Passage};
 

@@ -1,6 +1,6 @@
 //! Which texts the vectors of a table were made of, going by the names of its columns.
 
-use crate::pg::metadata::{Column, Table};
+use ziggurat_postgres::metadata::{Column, Table};
 
 /// What the name of a vector column has behind that of its text; the first that fits counts.
 const SUFFIXES: [&str; 7] = [

@@ -1,13 +1,12 @@
 //! Passages of the rows that were found: the best first, without repetition, as many as fit.
 
+use ziggurat_postgres::nearest::Neighbour;
 use ziggurat_search::{
     bm25::{Bm25, Question},
     budget,
     mmr::{self, WordSet},
     tokens,
 };
-
-use crate::pg::nearest::Neighbour;
 
 use super::wanted::Wanted;
 

@@ -1,6 +1,6 @@
 //! Where a search looks: which table, and which of its columns.
 
-use crate::pg::metadata::{Column, Metadata, Table};
+use ziggurat_postgres::metadata::{Column, Metadata, Table};
 
 use super::columns::{self, Pair};
 

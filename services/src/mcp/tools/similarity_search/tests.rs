@@ -2,11 +2,11 @@ use std::{fmt::Write as _, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time;
+use ziggurat_llm as llm;
 
 use super::{wanted::schema, *};
 use crate::{
     databases::Configured,
-    llm,
     mcp::tools::bench::{self, Bench},
 };
 

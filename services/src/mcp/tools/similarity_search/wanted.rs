@@ -2,12 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::Number;
+use ziggurat_postgres::nearest::Metric;
 use ziggurat_search::chunks::Chunker;
 
-use crate::{
-    mcp::{Given, Property, Reported, Schema},
-    pg::nearest::Metric,
-};
+use crate::mcp::{Given, Property, Reported, Schema};
 
 const DEFAULT_TOP_N: u32 = 10;
 const DEFAULT_CHUNK_SIZE_TOKENS: u32 = 100;

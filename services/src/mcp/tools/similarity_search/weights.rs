@@ -2,7 +2,7 @@
 //!
 //! A title counts less than what stands below it: it is short, and much comes close to it.
 
-use crate::pg::{metadata::Column, nearest::Weighted};
+use ziggurat_postgres::{metadata::Column, nearest::Weighted};
 
 use super::columns::Pair;
 

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use ziggurat_postgres::passages::Wanted;
 use ziggurat_search::tokens;
 
 use super::MOST_WORDS;
-use crate::pg::passages::Wanted;
 
 /// How many rows are ranked at most.
 pub(super) const MOST: u32 = 2000;

@@ -1,9 +1,8 @@
 //! What a table has for finding words.
 
-use crate::{
-    pg::passages::{Extension, Lexicon, Place, Ranking, Shape},
-    rag::library::Backend,
-};
+use ziggurat_postgres::passages::{Extension, Lexicon, Place, Ranking, Shape};
+
+use crate::rag::library::Backend;
 
 /// A table with at most so many rows is read as a whole: that takes a few milliseconds.
 const SMALL: f64 = 2000.0;

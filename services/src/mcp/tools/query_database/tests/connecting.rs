@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 use secrecy::ExposeSecret as _;
 use tokio::{task, time};
 use ziggurat_layers::bearer::TokenHash;
+use ziggurat_postgres::database::Password;
 use ziggurat_runtime::logs::captured::CapturedLog;
 
 use super::*;
-use crate::{accounts::Holder, mcp::tools::bench, pg::database::Password};
+use crate::{accounts::Holder, mcp::tools::bench};
 
 impl Bench {
     /// The URL of the database, and how it is shown.

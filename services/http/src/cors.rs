@@ -1,0 +1,326 @@
+//! Lets pages of other origins use an API that has nothing to do with cookies.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
+const HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, Accept");
+/// A day.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
+const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
+const ANYBODY: HeaderValue = HeaderValue::from_static("*");
+
+/// Whose pages may use a server.
+#[derive(Clone, Debug)]
+pub struct AllowedOrigins {
+    listed: Arc<[HeaderValue]>,
+    anybody: bool,
+}
+
+/// Answers every `OPTIONS` request, and tells browsers that the pages of some origins may read
+/// what the server says.
+///
+/// Nobody is refused: what a page may read is for the browser to enforce, and other clients send
+/// no `Origin`. Whoever has to keep pages out wants [`OriginLayer`](super::OriginLayer).
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::{Request, Response};
+/// use http_body_util::Full;
+/// use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+/// use ziggurat_http::{AllowedOrigins, CorsLayer};
+///
+/// # tokio_test::block_on(async {
+/// let origins = AllowedOrigins::new(["https://app.example"]);
+/// let service = ServiceBuilder::new()
+///     .layer(CorsLayer::new(origins))
+///     .service(service_fn(|_: Request<()>| async {
+///         Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::default()))
+///     }));
+/// let request = Request::get("/").header("origin", "https://app.example").body(())?;
+/// let response = service.oneshot(request).await?;
+/// assert_eq!(response.headers()["access-control-allow-origin"], "https://app.example");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct CorsLayer {
+    origins: AllowedOrigins,
+}
+
+/// Service made by [`CorsLayer`].
+#[derive(Clone, Debug)]
+pub struct Cors<S> {
+    inner: S,
+    origins: AllowedOrigins,
+}
+
+pin_project! {
+    /// Response future of [`Cors`].
+    pub struct ResponseFuture<F> {
+        #[pin]
+        state: State<F>,
+        verdict: Verdict,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F> {
+        Serving { #[pin] response: F },
+        Preflight,
+    }
+}
+
+/// What the browser is told about the origin of a request.
+#[derive(Debug)]
+enum Verdict {
+    /// It may read the response; so may all others, or this one only.
+    Allowed(HeaderValue),
+    /// It may not. Another one might, so caches have to tell them apart.
+    Other,
+    /// Nothing: there is none, or it makes no difference.
+    Silence,
+}
+
+// === impl AllowedOrigins ===
+
+impl AllowedOrigins {
+    /// Allows exactly these, in the spelling of browsers, or everybody if `*` is among them.
+    /// Without any, nobody.
+    ///
+    /// What no header can hold is no origin of a browser, and does nothing.
+    pub fn new(origins: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let values = origins
+            .into_iter()
+            .filter_map(|origin| HeaderValue::from_str(origin.as_ref()).ok());
+        let listed: Arc<[_]> = values.collect();
+        Self {
+            anybody: listed.contains(&ANYBODY),
+            listed,
+        }
+    }
+
+    fn judge(&self, headers: &HeaderMap) -> Verdict {
+        let origin = headers.get(header::ORIGIN);
+        match origin {
+            Some(_) if self.anybody => Verdict::Allowed(ANYBODY),
+            Some(origin) if self.listed.contains(origin) => Verdict::Allowed(origin.clone()),
+            _ if self.anybody || self.listed.is_empty() => Verdict::Silence,
+            _ => Verdict::Other,
+        }
+    }
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    fn write(&mut self, headers: &mut HeaderMap) {
+        match std::mem::replace(self, Self::Silence) {
+            Self::Allowed(origin) => {
+                if origin != ANYBODY {
+                    headers.append(header::VARY, ORIGIN);
+                }
+                headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+                headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+                headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+                headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+            }
+            Self::Other => {
+                headers.append(header::VARY, ORIGIN);
+            }
+            Self::Silence => {}
+        }
+    }
+}
+
+// === impl CorsLayer ===
+
+impl CorsLayer {
+    /// Allows the pages of these origins.
+    pub fn new(origins: AllowedOrigins) -> Self {
+        Self { origins }
+    }
+}
+
+impl<S> Layer<S> for CorsLayer {
+    type Service = Cors<S>;
+
+    fn layer(&self, inner: S) -> Cors<S> {
+        Cors {
+            inner,
+            origins: self.origins.clone(),
+        }
+    }
+}
+
+// === impl Cors ===
+
+impl<S, ReqBody, ResBody> Service<Request<ReqBody>> for Cors<S>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    ResBody: From<Bytes>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let verdict = self.origins.judge(request.headers());
+        let state = if request.method() == Method::OPTIONS {
+            State::Preflight
+        } else {
+            State::Serving {
+                response: self.inner.call(request),
+            }
+        };
+        ResponseFuture { state, verdict }
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, B, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    B: From<Bytes>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut response = match this.state.project() {
+            StateProj::Serving { response } => ready!(response.poll(cx))?,
+            StateProj::Preflight => {
+                let mut response = Response::new(Bytes::new().into());
+                *response.status_mut() = StatusCode::NO_CONTENT;
+                response
+            }
+        };
+        this.verdict.write(response.headers_mut());
+        Poll::Ready(Ok(response))
+    }
+}
+
+impl<F> fmt::Debug for ResponseFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture")
+            .field("verdict", &self.verdict)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::Full;
+    use tower::{ServiceExt as _, service_fn};
+
+    use super::*;
+
+    const LISTED: &str = "https://app.example";
+
+    async fn response(
+        origins: &[&str],
+        method: Method,
+        origin: Option<&str>,
+    ) -> Response<Full<Bytes>> {
+        let service = CorsLayer::new(AllowedOrigins::new(origins)).layer(service_fn(
+            |_: Request<()>| async {
+                let body = Full::from("ours");
+                let ours = Response::builder().status(418).header("vary", "Accept");
+                Ok::<_, Infallible>(ours.body(body).expect("a response"))
+            },
+        ));
+        let mut request = Request::builder().method(method).uri("/any/path");
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        let request = request.body(()).expect("a request");
+        service.oneshot(request).await.expect("infallible")
+    }
+
+    fn all<'a>(response: &'a Response<Full<Bytes>>, name: &str) -> Vec<&'a str> {
+        let values = response.headers().get_all(name).iter();
+        values.map(|value| value.to_str().expect("text")).collect()
+    }
+
+    #[tokio::test]
+    async fn an_origin_is_allowed_if_it_is_listed_exactly_or_everybody_is() {
+        let cases: [(&[&str], _, _, &[&str]); 9] = [
+            (&[LISTED], Some(LISTED), Some(LISTED), &["Accept", "Origin"]),
+            (&["*"], Some(LISTED), Some("*"), &["Accept"]),
+            (&[LISTED, "*"], Some(LISTED), Some("*"), &["Accept"]),
+            (&["*"], None, None, &["Accept"]),
+            (&[], Some(LISTED), None, &["Accept"]),
+            (&[LISTED], None, None, &["Accept", "Origin"]),
+            (&[LISTED], Some("null"), None, &["Accept", "Origin"]),
+            (
+                &[LISTED],
+                Some("https://APP.example"),
+                None,
+                &["Accept", "Origin"],
+            ),
+            (
+                &[LISTED],
+                Some("https://app.example:443"),
+                None,
+                &["Accept", "Origin"],
+            ),
+        ];
+        for (origins, origin, expected, vary) in cases {
+            let case = format!("{origins:?} {origin:?}");
+            let response = response(origins, Method::GET, origin).await;
+            assert_eq!(response.status(), 418, "{case}");
+            let allowed = all(&response, "access-control-allow-origin");
+            assert_eq!(allowed, Vec::from_iter(expected), "{case}");
+            assert_eq!(all(&response, "vary"), vary, "{case}");
+            let others = [
+                ("access-control-allow-methods", "GET, POST, OPTIONS"),
+                ("access-control-allow-headers", "Content-Type, Accept"),
+                ("access-control-max-age", "86400"),
+            ];
+            for (name, value) in others {
+                let found = all(&response, name);
+                assert_eq!(found, Vec::from_iter(expected.map(|_| value)), "{case}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn every_question_of_a_browser_is_answered_with_nothing_but_headers() {
+        for (origin, is_allowed) in [(Some(LISTED), true), (Some("null"), false), (None, false)] {
+            let response = response(&[LISTED], Method::OPTIONS, origin).await;
+            assert_eq!(response.status(), StatusCode::NO_CONTENT, "{origin:?}");
+            let allowed = response
+                .headers()
+                .contains_key("access-control-allow-origin");
+            assert_eq!(allowed, is_allowed, "{origin:?}");
+            let size = http_body::Body::size_hint(response.body()).exact();
+            assert_eq!(size, Some(0), "{origin:?}");
+        }
+    }
+
+    #[test]
+    fn the_layer_may_be_shared_and_sent() {
+        fn check<T: Clone + Send + Sync>() {}
+        check::<CorsLayer>();
+        check::<Cors<()>>();
+    }
+}

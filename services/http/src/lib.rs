@@ -1,0 +1,70 @@
+//! What stands between a network with browsers in it and the services: who may ask from
+//! where, which headers every response has, and which service a path leads to.
+//!
+//! Each part is a layer or a service of its own, generic over what it wraps; none of them
+//! boxes anything.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::{Method, Request};
+//! use http_body_util::Full;
+//! use tower::{ServiceBuilder, ServiceExt as _};
+//! use ziggurat_http::{HeadersLayer, Health, OriginLayer, Origins, Routes};
+//!
+//! # tokio_test::block_on(async {
+//! let health = Health::<Full<Bytes>>::new("example", "1.0.0");
+//! let routes = Routes::new().at("/health", [Method::GET, Method::HEAD], health);
+//! let service = ServiceBuilder::new()
+//!     .layer(HeadersLayer::new())
+//!     .layer(OriginLayer::new(Origins::loopback()))
+//!     .service(routes);
+//!
+//! let request = Request::get("/health").header("origin", "https://evil.example").body(())?;
+//! let response = service.clone().oneshot(request).await?;
+//! assert_eq!(response.status(), 403);
+//!
+//! let request = Request::post("/health").body(())?;
+//! let response = service.oneshot(request).await?;
+//! assert_eq!(response.status(), 405);
+//! assert_eq!(response.headers()["allow"], "GET, HEAD");
+//! assert_eq!(response.headers()["x-frame-options"], "DENY");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Order
+//!
+//! From the outside: [`HeadersLayer`], because every response gets them, [`CutOffLayer`],
+//! because everything behind it may take its time, [`HostLayer`] and
+//! [`OriginLayer`], because a preflight carries no token, then authentication, then
+//! [`Routes`].
+
+mod content_type;
+mod cors;
+mod cut_off;
+mod document;
+mod either;
+mod headers;
+mod health;
+mod host;
+mod origin;
+pub mod payload;
+mod refusal;
+mod routes;
+pub mod serve;
+pub mod sse;
+
+pub use self::{
+    content_type::is_json,
+    cors::{AllowedOrigins, Cors, CorsLayer},
+    cut_off::{AnswerAtCutOff, CutOffLayer},
+    document::Document,
+    either::EitherBody,
+    headers::{Headers, HeadersLayer},
+    health::Health,
+    host::{Host, HostLayer, Hosts, InvalidHost},
+    origin::{InvalidOrigin, Origin, OriginLayer, Origins},
+    payload::{Malformed, Payload},
+    refusal::Refusal,
+    routes::{Found, NoRoute, Nowhere, Route, Routes, Table},
+};

@@ -1,0 +1,96 @@
+//! What a request brings along.
+
+use std::marker::PhantomData;
+
+use axum::{
+    body::{Body, to_bytes},
+    extract::{FromRequest, Request},
+};
+use bytes::Bytes;
+use serde::{
+    Deserialize,
+    de::{Error as _, IgnoredAny},
+};
+use thiserror::Error;
+use ziggurat_layers::reject::{ErrorString, Rejection, Render};
+
+use super::Refusal;
+
+/// The body of a request, whole.
+///
+/// One that breaks off is refused in the format of the endpoint, with status 400, and one that
+/// comes in too slowly with 408. One that is too large is refused further out, where it is
+/// counted.
+#[derive(Clone, Debug)]
+pub struct Payload<R = ErrorString> {
+    bytes: Bytes,
+    render: PhantomData<fn() -> R>,
+}
+
+/// A body is not what the endpoint reads: no JSON, no object, or not with these members.
+///
+/// It says no more than that to the client, unless the endpoint adds the
+/// [detail](std::fmt::Display).
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct Malformed(#[from] serde_json::Error);
+
+// === impl Payload ===
+
+impl<R> Payload<R> {
+    /// Reads it as a JSON object. Members that `T` does not know are passed over.
+    ///
+    /// # Errors
+    /// If it is not one, or its members have other types.
+    pub fn object<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Malformed> {
+        let text = str::from_utf8(&self.bytes)
+            .map_err(|_| serde_json::Error::custom("the text is not UTF-8"))?;
+        object(text)
+    }
+
+    /// Returns its length in bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl<R> From<Bytes> for Payload<R> {
+    fn from(bytes: Bytes) -> Self {
+        let render = PhantomData;
+        Self { bytes, render }
+    }
+}
+
+impl<S, R> FromRequest<S> for Payload<R>
+where
+    S: Sync,
+    R: Render<Body> + Default,
+{
+    type Rejection = Refusal<R>;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refusal<R>> {
+        // The limit is that of the layer further out.
+        match to_bytes(request.into_body(), usize::MAX).await {
+            Ok(bytes) => Ok(bytes.into()),
+            Err(error) => Err(Rejection::unreadable_body(&error).into()),
+        }
+    }
+}
+
+/// Reads a JSON object. A list would do for a struct too, its items taken for members.
+pub fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Malformed> {
+    let begins = text.trim_start_matches([' ', '\t', '\n', '\r']);
+    if !begins.starts_with('{') {
+        serde_json::from_str::<IgnoredAny>(text)?;
+        return Err(serde_json::Error::custom("expected an object").into());
+    }
+    Ok(serde_json::from_str(text)?)
+}
+
+// === impl Malformed ===
+
+impl<R> From<Malformed> for Refusal<R> {
+    fn from(_: Malformed) -> Self {
+        Self::invalid("Invalid request body")
+    }
+}

@@ -1,0 +1,430 @@
+//! `/ready`: tells a balancer if the server can serve requests.
+//!
+//! The parts of a server that know it note what they find in a [`Readiness`], which writes each
+//! change to the log. [`Ready`] answers with a count: the names of databases and pipelines, and
+//! what is wrong with them, are in the log only, because anyone may ask.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::Request;
+//! use http_body_util::Full;
+//! use tower::ServiceExt as _;
+//! use ziggurat_http::serve::{Readiness, Ready};
+//!
+//! # tokio_test::block_on(async {
+//! let readiness = Readiness::new("pipeline");
+//! readiness.set_parts(["docs", "mail"]);
+//! let ready = Ready::<Full<Bytes>>::new(readiness.clone());
+//! assert_eq!(ready.clone().oneshot(Request::get("/ready").body(())?).await?.status(), 503);
+//!
+//! readiness.note("docs", Ok(()));
+//! readiness.note("mail", Err(&std::io::Error::other("no such table")));
+//! let response = ready.oneshot(Request::get("/ready").body(())?).await?;
+//! assert_eq!(response.status(), 200);
+//! assert_eq!(readiness.report().to_string(), r#"{"status":"ready","unavailable":1}"#);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+
+use std::{
+    convert::Infallible,
+    error::Error,
+    fmt,
+    future::{self, ready},
+    marker::PhantomData,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use tokio::time;
+use tower_service::Service;
+use tracing::warn;
+use ziggurat_layers::sanitize::Public;
+
+/// Time between two looks at something that was reached.
+const USUAL: Duration = Duration::from_secs(10);
+
+/// Time between two looks while something cannot be reached.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Knows which parts of a server can serve requests. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Readiness {
+    kind: &'static str,
+    state: Arc<Mutex<State>>,
+}
+
+/// Answers for `/ready`.
+pub struct Ready<B> {
+    readiness: Readiness,
+    body: PhantomData<fn() -> B>,
+}
+
+/// The answer of `/ready`; `Display` writes it as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The state of the server as a whole.
+    pub status: Status,
+    /// The number of parts that cannot serve, or have not been looked at yet.
+    pub unavailable: usize,
+}
+
+/// The state of a server as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// At least one part can serve.
+    Ready,
+    /// Nothing is known to serve, and not everything has been looked at yet.
+    Starting,
+    /// The server was told to stop.
+    Stopping,
+    /// The database that replicas share cannot be reached.
+    StateUnreachable,
+    /// No part can serve.
+    Unavailable,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_stopping: bool,
+    /// The database that replicas share, if there is one.
+    shared: Option<Found>,
+    parts: Vec<(String, Found)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Available,
+    Unavailable,
+}
+
+// === impl Readiness ===
+
+impl Readiness {
+    /// Starts without parts. `kind` is the word for one in the log, such as `database`.
+    #[must_use]
+    pub fn new(kind: &'static str) -> Self {
+        Self {
+            kind,
+            state: Arc::default(),
+        }
+    }
+
+    /// Replaces the parts of the server. What is known of those that stay is kept.
+    pub fn set_parts(&self, names: impl IntoIterator<Item: Into<String>>) {
+        let mut state = self.state();
+        let known = std::mem::take(&mut state.parts);
+        let names = names.into_iter().map(Into::into);
+        state.parts = names
+            .map(|name| {
+                let before = known.iter().find(|(known, _)| *known == name);
+                let found = before.map_or(Found::Nothing, |(_, found)| *found);
+                (name, found)
+            })
+            .collect();
+    }
+
+    /// Notes if a part can serve, and logs it when that is news. A part that is not one of the
+    /// server's any more is passed over.
+    pub fn note(&self, name: &str, found: Result<(), &(dyn Error + 'static)>) {
+        let Some(before) = self.replace(name, Found::new(&found)) else {
+            return;
+        };
+        let kind = self.kind;
+        match found {
+            Err(error) if before != Found::Unavailable => {
+                warn!(name, error, "a {kind} is unavailable");
+            }
+            Ok(()) if before == Found::Unavailable => {
+                warn!(name, "a {kind} is available again");
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes if the database that replicas share can be reached, and logs it when that is news.
+    pub fn note_shared(&self, found: Result<(), &(dyn Error + 'static)>) {
+        let before = self.state().shared.replace(Found::new(&found));
+        match found {
+            Err(error) if before != Some(Found::Unavailable) => {
+                warn!(error, "the state database is unreachable");
+            }
+            Ok(()) if before == Some(Found::Unavailable) => {
+                warn!("the state database is reachable again");
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks at the database that replicas share again and again, and notes what `check` finds.
+    pub async fn watch_shared<F, E>(self, check: impl Fn() -> F)
+    where
+        F: Future<Output = Result<(), E>>,
+        E: Error + 'static,
+    {
+        self.state().shared.get_or_insert(Found::Nothing);
+        loop {
+            let found = check().await;
+            match &found {
+                Ok(()) => self.note_shared(Ok(())),
+                Err(error) => self.note_shared(Err(error)),
+            }
+            time::sleep(pause(found.is_ok())).await;
+        }
+    }
+
+    /// Notes that the server was told to stop.
+    pub fn stop(&self) {
+        self.state().is_stopping = true;
+    }
+
+    /// The answer of `/ready` at this moment.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.state().report()
+    }
+
+    /// Waits until it is time for the next look at the parts.
+    pub async fn pause(&self) {
+        time::sleep(pause(self.report().unavailable == 0)).await;
+    }
+
+    /// Puts what was found in the place of what was known, if there is such a part.
+    fn replace(&self, name: &str, found: Found) -> Option<Found> {
+        let mut state = self.state();
+        let part = state.parts.iter_mut().find(|(part, _)| part == name);
+        part.map(|(_, known)| std::mem::replace(known, found))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while holding it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pause(is_well: bool) -> Duration {
+    if is_well { USUAL } else { SHORT }
+}
+
+// === impl State ===
+
+impl State {
+    fn report(&self) -> Report {
+        let unavailable = self.count(|found| found != Found::Available);
+        let is_unknown = self.count(|found| found == Found::Nothing) > 0;
+        let status = if self.is_stopping {
+            Status::Stopping
+        } else if self.shared == Some(Found::Unavailable) {
+            Status::StateUnreachable
+        } else if self.shared == Some(Found::Nothing) {
+            Status::Starting
+        } else if unavailable < self.parts.len() || self.parts.is_empty() {
+            Status::Ready
+        } else if is_unknown {
+            Status::Starting
+        } else {
+            Status::Unavailable
+        };
+        Report {
+            status,
+            unavailable,
+        }
+    }
+
+    fn count(&self, is_counted: impl Fn(Found) -> bool) -> usize {
+        let parts = self.parts.iter();
+        parts.filter(|(_, found)| is_counted(*found)).count()
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    fn new<E>(found: &Result<(), E>) -> Self {
+        match found {
+            Ok(()) => Self::Available,
+            Err(_) => Self::Unavailable,
+        }
+    }
+}
+
+// === impl Report ===
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = match self.status {
+            Status::Ready => "ready",
+            Status::Starting => "starting",
+            Status::Stopping => "stopping",
+            Status::StateUnreachable => "state unreachable",
+            Status::Unavailable => "unavailable",
+        };
+        let unavailable = self.unavailable;
+        write!(f, r#"{{"status":"{status}","unavailable":{unavailable}}}"#)
+    }
+}
+
+// === impl Ready ===
+
+impl<B> Ready<B> {
+    /// The path, for routes and exemptions.
+    pub const PATH: &'static str = "/ready";
+
+    /// Answers with what is known here.
+    #[must_use]
+    pub fn new(readiness: Readiness) -> Self {
+        let body = PhantomData;
+        Self { readiness, body }
+    }
+}
+
+impl<B> Clone for Ready<B> {
+    fn clone(&self) -> Self {
+        Self::new(self.readiness.clone())
+    }
+}
+
+impl<B> fmt::Debug for Ready<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ready").field(&self.readiness).finish()
+    }
+}
+
+impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Ready<B> {
+    type Response = Response<B>;
+    type Error = Infallible;
+    type Future = future::Ready<Result<Response<B>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let report = self.readiness.report();
+        let text = report.to_string();
+        let length = text.len();
+        let body = match *request.method() {
+            // RFC 9110, section 9.3.2: the head of a GET, its length included, and nothing more.
+            Method::HEAD => Bytes::new(),
+            _ => text.into(),
+        };
+        let mut response = Response::new(B::from(body));
+        if report.status != Status::Ready {
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            // It holds nothing to hide, so it leaves as it is.
+            response.extensions_mut().insert(Public);
+        }
+        let headers = response.headers_mut();
+        for (name, value) in [
+            (header::CONTENT_TYPE, "application/json"),
+            (header::CACHE_CONTROL, "no-store"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers.insert(header::CONTENT_LENGTH, length.into());
+        ready(Ok(response))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        pin::pin,
+        sync::atomic::{AtomicU32, Ordering},
+    };
+
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    fn down() -> io::Error {
+        io::Error::other("it is down")
+    }
+
+    fn said(readiness: &Readiness) -> String {
+        readiness.report().to_string()
+    }
+
+    #[test]
+    fn a_server_is_ready_as_soon_as_one_part_can_serve() {
+        let readiness = Readiness::new("database");
+        assert_eq!(said(&readiness), r#"{"status":"ready","unavailable":0}"#);
+        readiness.set_parts(["a", "b"]);
+        assert_eq!(said(&readiness), r#"{"status":"starting","unavailable":2}"#);
+        readiness.note("a", Err(&down()));
+        assert_eq!(said(&readiness), r#"{"status":"starting","unavailable":2}"#);
+        readiness.note("b", Ok(()));
+        assert_eq!(said(&readiness), r#"{"status":"ready","unavailable":1}"#);
+        readiness.note("b", Err(&down()));
+        let none = r#"{"status":"unavailable","unavailable":2}"#;
+        assert_eq!(said(&readiness), none);
+        readiness.note("c", Ok(()));
+        assert_eq!(said(&readiness), none, "it is no part");
+    }
+
+    #[test]
+    fn what_is_known_of_a_part_outlives_another_list() {
+        let readiness = Readiness::new("database");
+        readiness.set_parts(["a", "b"]);
+        readiness.note("b", Ok(()));
+        readiness.set_parts(["b", "c"]);
+        assert_eq!(said(&readiness), r#"{"status":"ready","unavailable":1}"#);
+    }
+
+    #[test]
+    fn the_shared_database_and_the_end_come_before_the_parts() {
+        let readiness = Readiness::new("database");
+        readiness.set_parts(["a"]);
+        readiness.note("a", Ok(()));
+        readiness.note_shared(Err(&down()));
+        let unreachable = r#"{"status":"state unreachable","unavailable":0}"#;
+        assert_eq!(said(&readiness), unreachable);
+        readiness.note_shared(Ok(()));
+        assert_eq!(said(&readiness), r#"{"status":"ready","unavailable":0}"#);
+        readiness.stop();
+        assert_eq!(said(&readiness), r#"{"status":"stopping","unavailable":0}"#);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_shared_database_is_looked_at_until_it_is_there() {
+        let readiness = Readiness::new("database");
+        let looks = AtomicU32::new(0);
+        let check = || {
+            let look = looks.fetch_add(1, Ordering::Relaxed);
+            ready(if look == 0 { Err(down()) } else { Ok(()) })
+        };
+        let mut watching = pin!(readiness.clone().watch_shared(check));
+        let soon = time::timeout(SHORT / 2, &mut watching);
+        soon.await.expect_err("it goes on");
+        assert_eq!(readiness.report().status, Status::StateUnreachable);
+        let later = time::timeout(SHORT, watching);
+        later.await.expect_err("it goes on");
+        assert_eq!(readiness.report().status, Status::Ready);
+    }
+
+    #[tokio::test]
+    async fn a_head_has_the_status_and_the_length_and_is_not_kept() {
+        let readiness = Readiness::new("database");
+        readiness.set_parts(["a"]);
+        for (method, body) in [
+            (Method::GET, r#"{"status":"starting","unavailable":1}"#),
+            (Method::HEAD, ""),
+        ] {
+            let mut request = Request::new(());
+            *request.method_mut() = method;
+            let ready = Ready::<Bytes>::new(readiness.clone());
+            let response = ready.oneshot(request).await.expect("infallible");
+            assert_eq!(response.status(), 503);
+            assert_eq!(response.headers()["content-length"], "37");
+            assert_eq!(response.headers()["cache-control"], "no-store");
+            assert_eq!(response.body(), body);
+            assert!(response.extensions().get::<Public>().is_some());
+        }
+    }
+}

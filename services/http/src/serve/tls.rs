@@ -1,0 +1,307 @@
+//! TLS: the certificate and its key, and the handshake.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use ziggurat_http::serve::{Limits, Server, Tls};
+//!
+//! let tls = Tls::from_files(Path::new("server.crt"), Path::new("server.key"), None)?;
+//! let server = Server::new(Limits::default()).with_tls(tls);
+//! # let _ = server;
+//! # Ok::<_, ziggurat_http::serve::TlsError>(())
+//! ```
+
+mod files;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwap;
+use rustls::{
+    ServerConfig,
+    crypto::{CryptoProvider, aws_lc_rs},
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{self, PemObject},
+    },
+    version::{TLS12, TLS13},
+};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use self::files::{Files, Stamps};
+
+/// The type of a TLS record that begins a handshake (RFC 8446, section 5.1).
+const HANDSHAKE: u8 = 22;
+
+/// The certificate of a server and its key. A [`Server`](super::Server) reads them again when
+/// their files change.
+///
+/// Clones are one and the same. TLS 1.2 and 1.3 are spoken, HTTP/2 and HTTP/1.1 are offered in
+/// this order. Sessions are resumed from a small store in memory; there is no early data.
+#[derive(Clone)]
+#[must_use]
+pub struct Tls(Arc<Shared>);
+
+struct Shared {
+    config: ArcSwap<ServerConfig>,
+    files: Files,
+    /// The files as they were before they were first read.
+    first: Stamps,
+}
+
+/// Why a server cannot prove who it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file has damaged PEM in it.
+    #[error("{} is not well-formed PEM: {damage}", path.display())]
+    NotPem {
+        /// The file.
+        path: PathBuf,
+        /// The part that is damaged. The words of the library would show its bytes.
+        damage: &'static str,
+    },
+    /// A file that should hold certificates holds none.
+    #[error(
+        "{} holds no certificate in PEM: a block from -----BEGIN CERTIFICATE----- to \
+         -----END CERTIFICATE-----",
+        path.display()
+    )]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The key file holds no private key.
+    #[error(
+        "{} holds no private key in PEM: a block from -----BEGIN PRIVATE KEY----- to \
+         -----END PRIVATE KEY-----",
+        path.display()
+    )]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The private key is protected by a passphrase, which nobody is there to type.
+    #[error("the private key in {} is encrypted; it has to be stored decrypted", path.display())]
+    EncryptedKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The private key is of a kind that is not supported, or damaged.
+    #[error("the private key in {} cannot be used", path.display())]
+    UnusableKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls::Error,
+    },
+    /// The private key is that of another certificate.
+    #[error(
+        "the private key in {} does not belong to the first certificate in {}",
+        key.display(),
+        certificate.display()
+    )]
+    KeyMismatch {
+        /// The key file.
+        key: PathBuf,
+        /// The certificate file.
+        certificate: PathBuf,
+    },
+    /// The certificate is damaged.
+    #[error("the first certificate in {} cannot be used", path.display())]
+    UnusableCertificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: rustls::Error,
+    },
+}
+
+/// Why a connection did not become an encrypted one.
+#[derive(Debug)]
+pub(super) enum Unsafe {
+    /// The client speaks HTTP without TLS.
+    Http(TcpStream),
+    /// The handshake failed; the client knows.
+    Handshake(io::Error),
+}
+
+// === impl Tls ===
+
+impl Tls {
+    /// Reads PEM files: the certificate of the server, which others may follow, its private
+    /// key, and the certificates that lead to a well-known one, each issued by the next.
+    ///
+    /// # Errors
+    ///
+    /// Names the file and what is wrong with it.
+    pub fn from_files(
+        certificate: &Path,
+        key: &Path,
+        chain: Option<&Path>,
+    ) -> Result<Self, TlsError> {
+        let files = Files {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            chain: chain.map(Path::to_owned),
+        };
+        // First, so that what changes while they are read is seen.
+        let first = files.stamps();
+        let config = ArcSwap::from_pointee(files.load()?);
+        Ok(Self(Arc::new(Shared {
+            config,
+            files,
+            first,
+        })))
+    }
+
+    /// Reads the files again, for the connections from now on; those that are open stay as they
+    /// are. May block.
+    ///
+    /// # Errors
+    ///
+    /// Names the file and what is wrong with it; then nothing has changed.
+    pub fn renew(&self) -> Result<(), TlsError> {
+        let config = self.0.files.load()?;
+        self.0.config.store(Arc::new(config));
+        Ok(())
+    }
+
+    /// Shakes hands with a client.
+    pub(super) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Unsafe> {
+        let mut first = [0];
+        let peeked = stream.peek(&mut first).await.map_err(Unsafe::Handshake)?;
+        if peeked == 1 && first[0] != HANDSHAKE && first[0].is_ascii_uppercase() {
+            return Err(Unsafe::Http(stream));
+        }
+        let acceptor = TlsAcceptor::from(self.0.config.load_full());
+        let accepted = acceptor.accept(stream).await;
+        accepted.map_err(Unsafe::Handshake)
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").finish_non_exhaustive()
+    }
+}
+
+impl Files {
+    fn load(&self) -> Result<ServerConfig, TlsError> {
+        let Self {
+            certificate,
+            key,
+            chain,
+        } = self;
+        let mut certificates = read_certificates(certificate)?;
+        if let Some(chain) = chain {
+            for issuer in read_certificates(chain)? {
+                // A chain file often holds the certificate of the server once more.
+                if !certificates.contains(&issuer) {
+                    certificates.push(issuer);
+                }
+            }
+        }
+        let private = read_key(key)?;
+        let provider = aws_lc_rs::default_provider();
+        // Told apart here, for the configuration has one error for both.
+        let is_usable = provider.key_provider.load_private_key(private.clone_key());
+        is_usable.map_err(|source| TlsError::UnusableKey {
+            path: key.to_owned(),
+            source,
+        })?;
+        let config = configure(provider, certificates, private);
+        let mut config = config.map_err(|source| match source {
+            rustls::Error::InconsistentKeys(_) => TlsError::KeyMismatch {
+                key: key.to_owned(),
+                certificate: certificate.to_owned(),
+            },
+            source => TlsError::UnusableCertificate {
+                path: certificate.to_owned(),
+                source,
+            },
+        })?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+fn configure(
+    provider: CryptoProvider,
+    certificates: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, rustls::Error> {
+    ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&TLS13, &TLS12])?
+        .with_no_client_auth()
+        .with_single_cert(certificates, key)
+}
+
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let text = read(path)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(|error| TlsError::NotPem {
+        path: path.to_owned(),
+        damage: damage(&error),
+    })?;
+    if certificates.is_empty() {
+        let path = path.to_owned();
+        return Err(TlsError::NoCertificate { path });
+    }
+    Ok(certificates)
+}
+
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let text = read(path)?;
+    let path = path.to_owned();
+    match PrivateKeyDer::from_pem_slice(&text) {
+        Ok(key) => Ok(key),
+        Err(_) if is_encrypted(&text) => Err(TlsError::EncryptedKey { path }),
+        Err(pem::Error::NoItemsFound) => Err(TlsError::NoKey { path }),
+        Err(error) => Err(TlsError::NotPem {
+            path,
+            damage: damage(&error),
+        }),
+    }
+}
+
+fn damage(error: &pem::Error) -> &'static str {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => "a block has no line -----END …-----",
+        pem::Error::IllegalSectionStart { .. } => {
+            "a line that begins like -----BEGIN …----- does not end with five dashes"
+        }
+        pem::Error::Base64Decode(_) => "what is between BEGIN and END is not base64",
+        _ => "it cannot be read as blocks of base64",
+    }
+}
+
+/// RFC 7468, section 11, and the older form of RFC 1421.
+fn is_encrypted(text: &[u8]) -> bool {
+    let marks = [
+        &b"-----BEGIN ENCRYPTED PRIVATE KEY-----"[..],
+        b"Proc-Type: 4,ENCRYPTED",
+    ];
+    text.split(|&byte| byte == b'\n')
+        .any(|line| marks.contains(&line.trim_ascii()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|source| TlsError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,259 @@
+//! An answer, bit by bit.
+
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, Stream, stream};
+use tokio::time;
+use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
+
+use super::{Fault, anthropic, gemini, ollama, openai};
+use crate::{
+    Chunk, Error, Http, Meter, Streaming,
+    sse::{EventDecoder, MAX_BYTES},
+};
+
+/// An answer, bit by bit. Dropping it cancels the request.
+///
+/// After [`Chunk::End`] or an error nothing comes any more. No more is read from the provider
+/// than the caller asks for.
+pub struct Chunks {
+    upstream: Option<Upstream>,
+    queue: VecDeque<Chunk>,
+    /// What ended the answer, told after what had come before.
+    error: Option<Error>,
+}
+
+struct Upstream {
+    http: Http,
+    streaming: Streaming,
+    reading: Reading,
+    meter: Arc<Meter>,
+    idle: Duration,
+}
+
+/// Turns the bytes of an answer into chunks.
+#[derive(Debug)]
+pub(super) struct Reading {
+    cut: Cut,
+    reader: Reader,
+}
+
+#[derive(Debug)]
+enum Cut {
+    Events(EventDecoder),
+    Lines(LineDecoder),
+}
+
+#[derive(Debug)]
+enum Reader {
+    Anthropic(anthropic::Reader),
+    OpenAi(openai::Reader),
+    Gemini(gemini::Reader),
+    Ollama(ollama::Reader),
+}
+
+// === impl Chunks ===
+
+impl Chunks {
+    pub(super) fn new(
+        http: Http,
+        streaming: Streaming,
+        reading: Reading,
+        meter: Arc<Meter>,
+        idle: Duration,
+    ) -> Self {
+        let upstream = Upstream {
+            http,
+            streaming,
+            reading,
+            meter,
+            idle,
+        };
+        Self {
+            upstream: Some(upstream),
+            queue: VecDeque::new(),
+            error: None,
+        }
+    }
+
+    /// An answer that is there already.
+    pub(super) fn ready(chunks: impl IntoIterator<Item = Chunk>) -> Self {
+        Self {
+            upstream: None,
+            queue: chunks.into_iter().collect(),
+            error: None,
+        }
+    }
+
+    /// Sets how long the provider may be silent from here on.
+    #[must_use]
+    pub fn with_idle(mut self, idle: Duration) -> Self {
+        if let Some(upstream) = &mut self.upstream {
+            upstream.idle = idle;
+        }
+        self
+    }
+
+    /// The next bit, or nothing after the last. It may be cancelled without losing any.
+    ///
+    /// # Errors
+    /// Fails if the provider does, is silent for too long, or stops before the answer is
+    /// complete.
+    pub async fn next(&mut self) -> Option<Result<Chunk, Error>> {
+        loop {
+            if let Some(chunk) = self.queue.pop_front() {
+                return Some(Ok(chunk));
+            }
+            if let Some(error) = self.error.take() {
+                return Some(Err(error));
+            }
+            let upstream = self.upstream.as_mut()?;
+            let outcome = upstream.advance(&mut self.queue).await;
+            if !matches!(outcome, Ok(false)) {
+                self.upstream = None;
+            }
+            self.error = outcome.err();
+        }
+    }
+
+    /// The same as a stream.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Chunk, Error>> + Send {
+        stream::unfold(self, async |mut chunks| {
+            let next = chunks.next().await?;
+            Some((next, chunks))
+        })
+    }
+}
+
+impl fmt::Debug for Chunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chunks").finish_non_exhaustive()
+    }
+}
+
+// === impl Upstream ===
+
+impl Upstream {
+    /// Waits for more, and says whether that was all.
+    async fn advance(&mut self, queue: &mut VecDeque<Chunk>) -> Result<bool, Error> {
+        let bytes = time::timeout(self.idle, self.streaming.chunk()).await;
+        let bytes = bytes.unwrap_or(Err(Error::Slow))?;
+        let read = match &bytes {
+            Some(bytes) => self.reading.read(bytes, queue),
+            None => self.reading.finish(queue),
+        };
+        let is_over = read.map_err(|fault| fault.of(&self.http))?;
+        if let Some(Chunk::End { usage, .. }) = queue.back() {
+            self.meter.add(*usage);
+        }
+        if is_over && bytes.is_some() {
+            // What ends the body has often come with it; once read, the connection is of use to
+            // the next request.
+            while let Some(Ok(Some(_))) = self.streaming.chunk().now_or_never() {}
+        }
+        Ok(is_over)
+    }
+}
+
+// === impl Reading ===
+
+impl Reading {
+    pub(super) fn anthropic() -> Self {
+        Self::events(Reader::Anthropic(anthropic::Reader::default()))
+    }
+
+    pub(super) fn openai(manner: openai::Manner) -> Self {
+        Self::events(Reader::OpenAi(openai::Reader::new(manner)))
+    }
+
+    pub(super) fn gemini() -> Self {
+        Self::events(Reader::Gemini(gemini::Reader::default()))
+    }
+
+    pub(super) fn ollama() -> Self {
+        Self {
+            cut: Cut::Lines(LineDecoder::new().with_max_bytes(MAX_BYTES)),
+            reader: Reader::Ollama(ollama::Reader::default()),
+        }
+    }
+
+    fn events(reader: Reader) -> Self {
+        Self {
+            cut: Cut::Events(EventDecoder::new()),
+            reader,
+        }
+    }
+
+    /// Reads more of the answer, and says whether it is complete.
+    pub(super) fn read(
+        &mut self,
+        mut bytes: &[u8],
+        chunks: &mut VecDeque<Chunk>,
+    ) -> Result<bool, Fault> {
+        loop {
+            let event = match &mut self.cut {
+                Cut::Events(events) => events.decode(&mut bytes)?,
+                Cut::Lines(lines) => lines.decode(&mut bytes).map(whole).transpose()?,
+            };
+            let Some(event) = event else {
+                return Ok(false);
+            };
+            self.reader.read(&event, chunks)?;
+            if is_complete(chunks) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reads what is left when nothing more comes.
+    pub(super) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) -> Result<bool, Fault> {
+        let last = match &mut self.cut {
+            Cut::Events(events) => std::mem::take(events).finish()?,
+            Cut::Lines(lines) => std::mem::take(lines).finish().map(whole).transpose()?,
+        };
+        if let Some(event) = last {
+            self.reader.read(&event, chunks)?;
+        }
+        if !is_complete(chunks) {
+            self.reader.finish(chunks);
+        }
+        if is_complete(chunks) {
+            Ok(true)
+        } else {
+            Err(Fault::Incomplete)
+        }
+    }
+}
+
+// === impl Reader ===
+
+impl Reader {
+    fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+        match self {
+            Self::Anthropic(reader) => reader.read(event, chunks),
+            Self::OpenAi(reader) => reader.read(event, chunks),
+            Self::Gemini(reader) => reader.read(event, chunks),
+            Self::Ollama(reader) => reader.read(event, chunks),
+        }
+    }
+
+    /// For some the end of the stream is the end of the answer, if it was announced.
+    fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
+        match self {
+            Self::OpenAi(reader) => reader.finish(chunks),
+            Self::Gemini(reader) => reader.finish(chunks),
+            Self::Anthropic(_) | Self::Ollama(_) => {}
+        }
+    }
+}
+
+fn is_complete(chunks: &VecDeque<Chunk>) -> bool {
+    matches!(chunks.back(), Some(Chunk::End { .. }))
+}
+
+fn whole(line: Line) -> Result<bytes::Bytes, Fault> {
+    match line {
+        Line::Message(line) => Ok(line),
+        Line::TooLong => Err(Fault::TooLong),
+    }
+}

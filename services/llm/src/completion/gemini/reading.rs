@@ -1,0 +1,195 @@
+//! What Gemini answers.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{super::Fault, SEPARATOR};
+use crate::{
+    Block, Chunk, Reply, Stop, Usage,
+    conversation::{new_id, no_input, object},
+};
+
+/// Reads a stream, item by item.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    usage: Usage,
+    stop: Option<Stop>,
+    has_tools: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Item<'a> {
+    #[serde(borrow)]
+    candidates: Option<Vec<Candidate<'a>>>,
+    usage_metadata: Option<Counts>,
+    prompt_feedback: Option<Feedback>,
+    error: Option<ErrorBody>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow)]
+    content: Option<Content<'a>>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+    thought_signature: Option<String>,
+    #[serde(borrow)]
+    function_call: Option<Call<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    name: String,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called what the provider calls them"
+)]
+struct Counts {
+    prompt_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    total_token_count: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback {
+    block_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    code: Option<u16>,
+    #[serde(default)]
+    message: String,
+}
+
+/// Reads a whole answer.
+pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
+    let mut reader = Reader::default();
+    let mut chunks = VecDeque::new();
+    if !reader.take(body, &mut chunks)? {
+        return Err(Fault::NoChoices);
+    }
+    // What comes whole may lack the reason.
+    reader.stop.get_or_insert(Stop::EndTurn);
+    reader.finish(&mut chunks);
+    Ok(Reply::of(chunks))
+}
+
+// === impl Reader ===
+
+impl Reader {
+    pub(crate) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+        self.take(event, chunks).map(drop)
+    }
+
+    /// The stream ended, as it does once the reason for stopping was given.
+    pub(crate) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
+        if let Some(stop) = self.stop.take() {
+            let usage = self.usage;
+            let stop = if self.has_tools { Stop::ToolUse } else { stop };
+            chunks.push_back(Chunk::End { stop, usage });
+        }
+    }
+
+    /// Says whether there was a candidate.
+    fn take(&mut self, item: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<bool, Fault> {
+        let item: Item<'_> = serde_json::from_slice(item)?;
+        if let Some(error) = item.error {
+            return Err(Fault::reported(error.code, error.message));
+        }
+        if let Some(counts) = item.usage_metadata {
+            self.usage = counts.usage();
+        }
+        let candidate = item.candidates.into_iter().flatten().next();
+        let Some(candidate) = candidate else {
+            let feedback = item.prompt_feedback;
+            return match feedback.and_then(|feedback| feedback.block_reason) {
+                Some(reason) => {
+                    let message = format!("the prompt was blocked: {reason}");
+                    Err(Fault::reported(None, message))
+                }
+                None => Ok(false),
+            };
+        };
+        let parts = candidate.content.and_then(|content| content.parts);
+        for part in parts.into_iter().flatten() {
+            let chunk = part.chunk();
+            self.has_tools |= matches!(chunk, Some(Chunk::ToolUse(_)));
+            chunks.extend(chunk);
+        }
+        if let Some(reason) = candidate.finish_reason {
+            self.stop = Some(stop(&reason));
+        }
+        Ok(true)
+    }
+}
+
+// === impl Part ===
+
+impl Part<'_> {
+    fn chunk(self) -> Option<Chunk> {
+        if self.thought {
+            return None;
+        }
+        let Some(call) = self.function_call else {
+            return self.text.filter(|text| !text.is_empty()).map(Chunk::Text);
+        };
+        let mut id = new_id();
+        // Without it the next request is refused, and clients return nothing but the id.
+        if let Some(signature) = self.thought_signature {
+            id.push(SEPARATOR);
+            id.push_str(&signature);
+        }
+        let args = call.args.and_then(|args| object(args.get()));
+        let args = args.unwrap_or_else(no_input);
+        Some(Chunk::ToolUse(Block::tool_use(id, call.name, args)))
+    }
+}
+
+// === impl Counts ===
+
+impl Counts {
+    fn usage(self) -> Usage {
+        let answered = self.candidates_token_count.unwrap_or(0);
+        let thought = self.thoughts_token_count.unwrap_or(0);
+        Usage::reported(
+            self.prompt_token_count,
+            Some(answered.saturating_add(thought)),
+            self.total_token_count,
+        )
+    }
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "STOP" => Stop::EndTurn,
+        "MAX_TOKENS" => Stop::MaxTokens,
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => Stop::Filtered,
+        _ => Stop::Other(reason.to_owned()),
+    }
+}

@@ -1,0 +1,106 @@
+//! Answers without a model: the sentences of the sources that share most words with the question.
+
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use ziggurat_search::{
+    bm25::{Bm25, Question},
+    tokens::terms,
+};
+
+use self::sources::{Source, question, sources};
+use crate::{Chunk, Prompt, Stop, Usage};
+
+pub(super) use crate::local::NAME;
+
+/// What it is called where others have the name of a model.
+pub(super) const MODEL: &str = "extractive";
+
+/// How many sentences are quoted.
+const QUOTES: usize = 3;
+
+/// How much is quoted of one sentence, in bytes.
+const LONGEST: usize = 600;
+
+const NOTHING: &str = "[local] No language model is configured. I can only quote what was found \
+    for a question, and nothing was.";
+
+const NO_MATCH: &str = "[local] No language model is configured, and no sentence of what was \
+    found shares a word with the question. It begins like this:\n";
+
+const QUOTED: &str = "[local] No language model is configured. These sentences of what was found \
+    share most with the question:\n";
+
+struct Sentence<'a> {
+    text: &'a str,
+    source: &'a Source<'a>,
+}
+
+/// Answers a prompt: a chunk for each thing it says.
+pub(super) fn answer(prompt: &Prompt) -> Vec<Chunk> {
+    let sources = sources(prompt);
+    let mut texts = quote(&question(prompt), &sources);
+    if texts.is_empty() {
+        texts.push(NOTHING.to_owned());
+    }
+    let end = Chunk::End {
+        stop: Stop::EndTurn,
+        usage: Usage::default(),
+    };
+    texts.into_iter().map(Chunk::Text).chain([end]).collect()
+}
+
+fn quote(question: &str, sources: &[Source<'_>]) -> Vec<String> {
+    let question = Question::new(terms(question));
+    let sentences: Vec<_> = sources
+        .iter()
+        .flat_map(|source| split(source.text).map(move |text| Sentence { text, source }))
+        .collect();
+    let Some(first) = sentences.first() else {
+        return Vec::new();
+    };
+    let tallies: Vec<_> = sentences
+        .iter()
+        .map(|sentence| question.tally(terms(sentence.text)))
+        .collect();
+    let scores = Bm25::PASSAGES.scores(&tallies);
+    let mut ranked: Vec<_> = sentences.iter().zip(scores).collect();
+    ranked.retain(|(_, score)| *score > 0.0);
+    if ranked.is_empty() {
+        return vec![NO_MATCH.to_owned(), first.quoted()];
+    }
+    // Of equals the one that was found first.
+    ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    ranked.truncate(QUOTES);
+    let quotes = ranked.into_iter().map(|(sentence, _)| sentence.quoted());
+    std::iter::once(QUOTED.to_owned()).chain(quotes).collect()
+}
+
+// === impl Sentence ===
+
+impl Sentence<'_> {
+    fn quoted(&self) -> String {
+        let text = &self.text[..self.text.floor_char_boundary(LONGEST)];
+        let rest = if text.len() < self.text.len() {
+            "…"
+        } else {
+            ""
+        };
+        let name = self.source.name;
+        if name.is_empty() {
+            format!("\n> {text}{rest}\n")
+        } else {
+            format!("\n> {text}{rest} ({name})\n")
+        }
+    }
+}
+
+/// Sentences, or lines where there are none.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .flat_map(|line| line.split_inclusive(". "))
+        .flat_map(|piece| piece.split_inclusive("? "))
+        .map(str::trim)
+        .filter(|sentence| !sentence.is_empty())
+}

@@ -1,0 +1,117 @@
+//! Where the question and the sources are in a prompt.
+
+use std::borrow::Cow;
+
+use crate::{Block, Message, Prompt, Role};
+
+/// What stands in front of retrieved documents, and behind them, followed by a number.
+const BEGIN: &str = "BEGIN RAG-CONTEXT-";
+const END: &str = "END RAG-CONTEXT-";
+
+/// What stands in front of a document. Its header ends with the number of the markers: a line
+/// without it is text of a document.
+const DOCUMENT: &str = "--- Document ";
+
+/// What stands in front of the name of a document that has one.
+const NAME: &str = " (Source: ";
+
+/// What stands in front of the question behind retrieved documents.
+const QUESTION: &str = "Question: ";
+
+/// Something that was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Source<'a> {
+    /// What it is called, or which document it is; empty if there is no telling.
+    pub(super) name: &'a str,
+    pub(super) text: &'a str,
+}
+
+/// What is asked: the last thing that was said to the model.
+pub(super) fn question(prompt: &Prompt) -> Cow<'_, str> {
+    let text = asked(prompt).map_or(Cow::Borrowed(""), |(_, message)| message.text());
+    match Framed::read(&text) {
+        Some(Framed { question, .. }) => Cow::Owned(question.to_owned()),
+        None => text,
+    }
+}
+
+/// What was found: documents that came with the question, and what tools have said since.
+pub(super) fn sources(prompt: &Prompt) -> Vec<Source<'_>> {
+    let Some((at, _)) = asked(prompt) else {
+        return Vec::new();
+    };
+    let mut sources = Vec::new();
+    for block in prompt.messages[at..].iter().flat_map(|said| &said.blocks) {
+        match block {
+            Block::Text { text, .. } => {
+                sources.extend(Framed::read(text).into_iter().flat_map(Framed::sources));
+            }
+            Block::ToolResult { content, .. } => {
+                sources.extend(content.iter().map(|text| Source { name: "", text }));
+            }
+            Block::ToolUse { .. } => {}
+        }
+    }
+    sources
+}
+
+/// The last message with words of the asking side, and where it is.
+fn asked(prompt: &Prompt) -> Option<(usize, &Message)> {
+    let messages = prompt.messages.iter().enumerate();
+    messages
+        .rev()
+        .find(|(_, message)| message.role == Role::User && !message.text().is_empty())
+}
+
+/// A question that comes with documents.
+struct Framed<'a> {
+    nonce: &'a str,
+    documents: &'a str,
+    question: &'a str,
+}
+
+// === impl Framed ===
+
+impl<'a> Framed<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        let text = text.strip_prefix(BEGIN)?;
+        let (nonce, rest) = text.split_once('\n')?;
+        let end = rest.find(&format!("{END}{nonce}"))?;
+        let (documents, rest) = rest.split_at(end);
+        Some(Self {
+            nonce,
+            documents,
+            question: rest.split_once(QUESTION)?.1,
+        })
+    }
+
+    fn sources(self) -> Vec<Source<'a>> {
+        let Self {
+            nonce, documents, ..
+        } = self;
+        let mut sources = Vec::new();
+        let mut begun: Option<(&str, usize)> = None;
+        let mut at = 0;
+        for line in documents.split_inclusive('\n') {
+            if let Some(name) = name(line, nonce) {
+                let text = begun.map(|(name, from)| (name, &documents[from..at]));
+                sources.extend(text);
+                begun = Some((name, at + line.len()));
+            }
+            at += line.len();
+        }
+        sources.extend(begun.map(|(name, from)| (name, &documents[from..])));
+        let sources = sources.into_iter();
+        sources.map(|(name, text)| Source { name, text }).collect()
+    }
+}
+
+/// The name of the document that begins with a line, if one does.
+fn name<'a>(line: &'a str, nonce: &str) -> Option<&'a str> {
+    let head = line.strip_prefix(DOCUMENT)?.strip_suffix('\n')?;
+    let head = head.strip_suffix(nonce)?.strip_suffix(" --- ")?;
+    let number = &line["--- ".len()..DOCUMENT.len() + head.len()];
+    let name = number.split_once(NAME);
+    let name = name.and_then(|(_, name)| name.strip_suffix(')'));
+    Some(name.unwrap_or(number))
+}

@@ -1,0 +1,113 @@
+//! What Ollama answers.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{super::Fault, think::Thoughts};
+use crate::{
+    Block, Chunk, Reply, Stop, Usage,
+    conversation::{new_id, no_input, object},
+};
+
+/// Reads a stream, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    thoughts: Thoughts,
+    has_tools: bool,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    message: Option<Said<'a>>,
+    #[serde(default)]
+    done: bool,
+    done_reason: Option<String>,
+    prompt_eval_count: Option<u64>,
+    eval_count: Option<u64>,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    content: Option<String>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<Call<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow)]
+    function: Function<'a>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    name: String,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// Reads a whole answer.
+pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
+    let mut reader = Reader::default();
+    let mut chunks = VecDeque::new();
+    reader.read(body, &mut chunks)?;
+    if !matches!(chunks.back(), Some(Chunk::End { .. })) {
+        return Err(Fault::Incomplete);
+    }
+    Ok(Reply::of(chunks))
+}
+
+// === impl Reader ===
+
+impl Reader {
+    pub(crate) fn read(&mut self, line: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+        let line: Line<'_> = serde_json::from_slice(line)?;
+        if let Some(error) = line.error {
+            return Err(Fault::reported(None, error));
+        }
+        if let Some(said) = line.message {
+            let text = said.content.and_then(|text| self.thoughts.drop_from(text));
+            chunks.extend(text.map(Chunk::Text));
+            for call in said.tool_calls.into_iter().flatten() {
+                self.has_tools = true;
+                chunks.push_back(Chunk::ToolUse(call.block()));
+            }
+        }
+        if !line.done {
+            return Ok(());
+        }
+        chunks.extend(self.thoughts.finish().map(Chunk::Text));
+        chunks.push_back(Chunk::End {
+            stop: if self.has_tools {
+                Stop::ToolUse
+            } else {
+                line.done_reason.as_deref().map_or(Stop::EndTurn, stop)
+            },
+            usage: Usage::reported(line.prompt_eval_count, line.eval_count, None),
+        });
+        Ok(())
+    }
+}
+
+// === impl Call ===
+
+impl Call<'_> {
+    fn block(self) -> Block {
+        let Function { name, arguments } = self.function;
+        let input = arguments.and_then(|arguments| object(arguments.get()));
+        // Ids, where there are any, are only counted per answer.
+        Block::tool_use(new_id(), name, input.unwrap_or_else(no_input))
+    }
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "stop" => Stop::EndTurn,
+        "length" => Stop::MaxTokens,
+        _ => Stop::Other(reason.to_owned()),
+    }
+}

@@ -1,0 +1,300 @@
+//! What is asked and answered at `/responses`.
+
+use std::{borrow::Cow, collections::VecDeque};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{super::Fault, Manner, chat, reading::ErrorBody};
+use crate::{
+    Block, Chunk, MAX_TOKENS, Message, Prompt, Reply, Role, Stop, Usage,
+    conversation::{new_id, no_input, object},
+};
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: Vec<Item<'a>>,
+    max_output_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    /// Nothing of it is to stay with the provider.
+    store: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: &'static str,
+        content: [Content<'a>; 1],
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Cow<'a, str>,
+    },
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a RawValue,
+    /// Strictness asks more of a schema than it has to fulfil here.
+    strict: bool,
+}
+
+/// Reads a stream, event by event.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    has_tools: bool,
+}
+
+/// What an event is about. The members of the many that do not matter mean other things.
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    delta: Option<String>,
+    item: Option<Output>,
+    response: Option<Response>,
+    error: Option<ErrorBody>,
+    // An `error` event has its members here.
+    message: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Response {
+    #[serde(default)]
+    output: Vec<Output>,
+    usage: Option<Counts>,
+    error: Option<ErrorBody>,
+    incomplete_details: Option<Incomplete>,
+}
+
+#[derive(Deserialize)]
+struct Incomplete {
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Output {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    content: Vec<OutputContent>,
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct OutputContent {
+    text: Option<String>,
+    refusal: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are called what the provider calls them"
+)]
+struct Counts {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+}
+
+pub(super) fn request(
+    model: &str,
+    manner: Manner,
+    prompt: &Prompt,
+    stream: bool,
+) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(&Request {
+        model,
+        instructions: &prompt.system,
+        input: prompt.messages.iter().flat_map(items).collect(),
+        max_output_tokens: prompt.max_tokens.unwrap_or(MAX_TOKENS),
+        temperature: prompt.temperature.filter(|_| manner.has_temperature()),
+        tools: prompt
+            .tools
+            .iter()
+            .map(|tool| Tool {
+                kind: "function",
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.schema,
+                strict: false,
+            })
+            .collect(),
+        store: false,
+        stream,
+    })
+}
+
+fn items(message: &Message) -> impl Iterator<Item = Item<'_>> {
+    message.blocks.iter().map(|block| match block {
+        Block::Text { text, .. } => Item::Message {
+            role: message.role.as_str(),
+            content: [Content {
+                kind: match message.role {
+                    Role::User => "input_text",
+                    Role::Assistant => "output_text",
+                },
+                text,
+            }],
+        },
+        Block::ToolUse {
+            id, name, input, ..
+        } => Item::FunctionCall {
+            call_id: id,
+            name,
+            arguments: input.get(),
+        },
+        Block::ToolResult {
+            tool_use_id,
+            content,
+            ..
+        } => Item::FunctionCallOutput {
+            call_id: tool_use_id,
+            output: chat::result(content),
+        },
+    })
+}
+
+pub(super) fn reply(body: &[u8]) -> Result<Reply, Fault> {
+    let response: Response = serde_json::from_slice(body)?;
+    if let Some(error) = response.error {
+        return Err(error.into());
+    }
+    let stop = response.stop();
+    let usage = response.usage.map(Counts::usage).unwrap_or_default();
+    let mut blocks = Vec::new();
+    for output in response.output {
+        output.blocks(&mut blocks);
+    }
+    if blocks.is_empty() && stop == Stop::EndTurn {
+        return Err(Fault::NoChoices);
+    }
+    let has_tools = blocks.iter().any(|b| matches!(b, Block::ToolUse { .. }));
+    let stop = if has_tools { Stop::ToolUse } else { stop };
+    Ok(Reply {
+        blocks,
+        stop,
+        usage,
+    })
+}
+
+// === impl Reader ===
+
+impl Reader {
+    pub(super) fn read(&mut self, event: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<(), Fault> {
+        let Kind { kind } = serde_json::from_slice(event)?;
+        let read = || serde_json::from_slice::<Event>(event);
+        match &*kind {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                let text = read()?.delta.filter(|text| !text.is_empty());
+                chunks.extend(text.map(Chunk::Text));
+            }
+            "response.output_item.done" => {
+                let item = read()?.item.filter(|item| item.kind == "function_call");
+                let call = item.and_then(Output::call);
+                self.has_tools |= call.is_some();
+                chunks.extend(call.map(Chunk::ToolUse));
+            }
+            "response.completed" | "response.incomplete" => {
+                let response = read()?.response.unwrap_or_default();
+                let stop = if self.has_tools {
+                    Stop::ToolUse
+                } else {
+                    response.stop()
+                };
+                let usage = response.usage.map(Counts::usage).unwrap_or_default();
+                chunks.push_back(Chunk::End { stop, usage });
+            }
+            "response.failed" => {
+                let error = read()?.response.and_then(|response| response.error);
+                return Err(error.map_or_else(|| Fault::reported(None, "failed"), Fault::from));
+            }
+            "error" => {
+                let event = read()?;
+                let told = Fault::reported(None, event.message.unwrap_or_default());
+                return Err(event.error.map_or(told, Fault::from));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+// === impl Response ===
+
+impl Response {
+    fn stop(&self) -> Stop {
+        let details = self.incomplete_details.as_ref();
+        match details.and_then(|details| details.reason.as_deref()) {
+            None => Stop::EndTurn,
+            Some("max_output_tokens") => Stop::MaxTokens,
+            Some("content_filter") => Stop::Filtered,
+            Some(other) => Stop::Other(other.to_owned()),
+        }
+    }
+}
+
+// === impl Output ===
+
+impl Output {
+    fn blocks(self, blocks: &mut Vec<Block>) {
+        match self.kind.as_str() {
+            "message" => {
+                let texts = self.content.into_iter();
+                let texts = texts.filter_map(|content| content.text.or(content.refusal));
+                blocks.extend(texts.map(Block::text));
+            }
+            "function_call" => blocks.extend(self.call()),
+            _ => {}
+        }
+    }
+
+    fn call(self) -> Option<Block> {
+        let input = self.arguments.as_deref().and_then(object);
+        Some(Block::tool_use(
+            self.call_id.unwrap_or_else(new_id),
+            self.name?,
+            input.unwrap_or_else(no_input),
+        ))
+    }
+}
+
+// === impl Counts ===
+
+impl Counts {
+    fn usage(self) -> Usage {
+        Usage::reported(self.input_tokens, self.output_tokens, self.total_tokens)
+    }
+}

@@ -1,0 +1,99 @@
+//! What a provider answers.
+
+use std::{error::Error as _, io, iter};
+
+use bytes::{Bytes, BytesMut};
+use reqwest::Response;
+
+use crate::Error;
+
+/// An answer that comes bit by bit.
+#[derive(Debug)]
+pub struct Streaming {
+    response: Response,
+    first: Option<Bytes>,
+}
+
+// === impl Streaming ===
+
+impl Streaming {
+    /// Waits for the first bytes.
+    pub(super) async fn begin(mut response: Response) -> Result<Self, Error> {
+        let first = next(&mut response).await?;
+        Ok(Self { response, first })
+    }
+
+    /// The next bytes, or the end. It may be cancelled without losing any.
+    ///
+    /// # Errors
+    /// Fails if the connection breaks, or the answer ends before its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        match self.first.take() {
+            Some(first) => Ok(Some(first)),
+            None => next(&mut self.response).await,
+        }
+    }
+}
+
+/// All of an answer that is not too long.
+pub(super) async fn whole(response: &mut Response, max: usize) -> Result<Bytes, Error> {
+    let too_long = || Error::Malformed(format!("it is longer than {max} bytes"));
+    let announced = response.content_length().unwrap_or(0);
+    if announced > max as u64 {
+        return Err(too_long());
+    }
+    let mut body = BytesMut::new();
+    while let Some(chunk) = next(response).await? {
+        if chunk.len() > max - body.len() {
+            return Err(too_long());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// As much of an answer as is wanted, or as can be read.
+pub(super) async fn beginning(response: &mut Response, max: usize) -> Bytes {
+    let mut body = BytesMut::new();
+    while let Ok(Some(chunk)) = next(response).await {
+        let room = max - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if body.len() == max {
+            break;
+        }
+    }
+    body.freeze()
+}
+
+async fn next(response: &mut Response) -> Result<Option<Bytes>, Error> {
+    response.chunk().await.map_err(|error| {
+        let reason = reason(&error);
+        if is_broken(&error) {
+            Error::Unreachable(format!("failed to read response: {reason}"))
+        } else {
+            Error::Incomplete(reason)
+        }
+    })
+}
+
+/// The innermost cause: the others say that there is one.
+pub(super) fn reason(error: &reqwest::Error) -> String {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    causes
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Whether the connection broke, and the provider did not just stop.
+fn is_broken(error: &reqwest::Error) -> bool {
+    iter::successors(error.source(), |&cause| cause.source())
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|error| {
+            matches!(
+                error.kind(),
+                io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::ConnectionReset
+            )
+        })
+}

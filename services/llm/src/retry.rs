@@ -1,0 +1,263 @@
+//! When to try again, and when to give up.
+
+use std::time::Duration;
+
+use http::{HeaderMap, header::RETRY_AFTER};
+use jiff::{Timestamp, fmt::rfc2822};
+use rand::RngExt as _;
+use tokio::time;
+use tracing::debug;
+
+use super::{Deadline, Error, LOG_TARGET, Refusal};
+
+/// What is left of the time after a wait the provider has asked for: less is not worth it.
+const WORTH_IT: Duration = Duration::from_secs(1);
+
+/// Tries again what may have failed by chance.
+///
+/// It waits longer each time, by chance so that many clients do not come back together, or as
+/// long as the provider says; and never until after the deadline: then the last error stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Retry {
+    max: u32,
+    base: Duration,
+    cap: Duration,
+    jitter: Jitter,
+}
+
+/// How much of a wait is left to chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Jitter {
+    /// All of it.
+    Full,
+    /// Nothing: the longest wait is taken.
+    #[cfg(test)]
+    None,
+}
+
+// === impl Retry ===
+
+impl Retry {
+    /// As many more attempts.
+    pub const fn times(max: u32) -> Self {
+        Self {
+            max,
+            base: Duration::from_millis(250),
+            cap: Duration::from_secs(4),
+            jitter: Jitter::Full,
+        }
+    }
+
+    /// One attempt and no more.
+    pub const fn never() -> Self {
+        Self::times(0)
+    }
+
+    /// Waits this long before the first new attempt at most, and twice as long before each next.
+    pub const fn with_base(mut self, base: Duration) -> Self {
+        self.base = base;
+        self
+    }
+
+    /// Attempts something until it succeeds, fails for good, or there is no time left.
+    pub(super) async fn run<T, F>(
+        self,
+        deadline: Deadline,
+        mut attempt: impl FnMut() -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let mut retries = 0;
+        loop {
+            let error = match attempt().await {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            let Some(wait) = self.wait(retries, &error, deadline) else {
+                return Err(error);
+            };
+            debug!(target: LOG_TARGET, %error, ?wait, "a provider failed and is asked again");
+            time::sleep(wait).await;
+            retries += 1;
+        }
+    }
+
+    /// How long to wait before the next attempt; nothing if there is none.
+    fn wait(self, retries: u32, error: &Error, deadline: Deadline) -> Option<Duration> {
+        if retries >= self.max || !error.is_passing() {
+            return None;
+        }
+        let remaining = deadline.remaining().unwrap_or(Duration::MAX);
+        let asked = error.refusal().and_then(Refusal::retry_after);
+        let (wait, limit) = match asked {
+            Some(asked) => (asked, remaining.saturating_sub(WORTH_IT)),
+            None => (self.backoff(retries), remaining),
+        };
+        (wait < limit).then_some(wait)
+    }
+
+    fn backoff(self, retries: u32) -> Duration {
+        let longest = self.base.saturating_mul(2_u32.saturating_pow(retries));
+        let longest = longest.min(self.cap);
+        match self.jitter {
+            Jitter::Full => longest.mul_f64(rand::rng().random_range(0.0..=1.0)),
+            #[cfg(test)]
+            Jitter::None => longest,
+        }
+    }
+}
+
+/// Two more attempts.
+impl Default for Retry {
+    fn default() -> Self {
+        Self::times(2)
+    }
+}
+
+/// How long an answer asks to be left alone: seconds, or a date.
+pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    // A date in the past means now.
+    Some(date.duration_since(now).try_into().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use http::{HeaderValue, StatusCode};
+    use tokio::time::Instant;
+
+    use super::*;
+    use ziggurat_runtime::redact::Redactor;
+
+    use crate::Provider;
+
+    const STEADY: Retry = Retry {
+        jitter: Jitter::None,
+        ..Retry::times(2)
+    };
+
+    fn refused(status: StatusCode, retry_after: Option<u64>) -> Error {
+        let retry_after = retry_after.map(Duration::from_secs);
+        let redactor = Redactor::default();
+        Error::Refused(Box::new(Refusal::new(
+            Provider::OpenAi,
+            status,
+            b"",
+            retry_after,
+            &redactor,
+        )))
+    }
+
+    /// Fails as told, then succeeds: how many attempts there were, how long it took, and the end.
+    async fn run(
+        retry: Retry,
+        deadline: Deadline,
+        failures: u32,
+        fail: fn() -> Error,
+    ) -> (u32, Duration, Result<(), Error>) {
+        let began = Instant::now();
+        let attempts = Cell::new(0);
+        let outcome = retry
+            .run(deadline, || {
+                attempts.set(attempts.get() + 1);
+                let is_enough = attempts.get() > failures;
+                async move { if is_enough { Ok(()) } else { Err(fail()) } }
+            })
+            .await;
+        (attempts.get(), began.elapsed(), outcome)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_fails_by_chance_is_tried_again_after_a_longer_wait_each_time() {
+        let unreachable = || Error::Unreachable("reset".to_owned());
+        let (attempts, took, outcome) = run(STEADY, Deadline::none(), 2, unreachable).await;
+        assert!(outcome.is_ok());
+        assert_eq!(attempts, 3);
+        assert_eq!(took, Duration::from_millis(250 + 500));
+
+        let (attempts, _, outcome) = run(STEADY, Deadline::none(), 9, unreachable).await;
+        assert!(outcome.is_err());
+        assert_eq!(attempts, 3, "two more, and that is all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_fails_for_good_is_not_tried_again() {
+        let invalid = || refused(StatusCode::BAD_REQUEST, None);
+        let (attempts, took, outcome) = run(STEADY, Deadline::none(), 9, invalid).await;
+        assert!(outcome.is_err());
+        assert_eq!((attempts, took), (1, Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_is_never_longer_than_four_seconds_unless_the_provider_asks_for_it() {
+        let retry = Retry { max: 6, ..STEADY };
+        let busy = || refused(StatusCode::SERVICE_UNAVAILABLE, None);
+        let (_, took, _) = run(retry, Deadline::none(), 6, busy).await;
+        assert_eq!(
+            took,
+            Duration::from_millis(250 + 500 + 1000 + 2000 + 4000 + 4000)
+        );
+
+        let limited = || refused(StatusCode::TOO_MANY_REQUESTS, Some(20));
+        let (attempts, took, outcome) = run(STEADY, Deadline::none(), 1, limited).await;
+        assert!(outcome.is_ok());
+        assert_eq!((attempts, took), (2, Duration::from_secs(20)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_wait_outlives_the_deadline_and_the_last_error_stands() {
+        // One second has to be left after a wait the provider asks for.
+        for (seconds, expected) in [(20, 1), (21, 1), (22, 2)] {
+            let limited = || refused(StatusCode::TOO_MANY_REQUESTS, Some(20));
+            let deadline = Deadline::after(Duration::from_secs(seconds));
+            let (attempts, took, outcome) = run(STEADY, deadline, 9, limited).await;
+            let error = outcome.expect_err("it never succeeds");
+            assert_eq!(error.class(), crate::Class::RateLimit, "{seconds}");
+            assert_eq!(attempts, expected, "{seconds}");
+            assert!(took < Duration::from_secs(seconds));
+        }
+        let slow = || Error::Slow;
+        let deadline = Deadline::after(Duration::from_millis(400));
+        let (attempts, took, _) = run(STEADY, deadline, 9, slow).await;
+        assert_eq!((attempts, took), (2, Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn chance_shortens_a_wait_and_never_lengthens_it() {
+        let waits: Vec<_> = (0..200).map(|_| Retry::default().backoff(1)).collect();
+        let longest = Duration::from_millis(500);
+        assert!(waits.iter().all(|wait| *wait <= longest), "{waits:?}");
+        assert!(waits.iter().any(|wait| *wait < longest / 4));
+        assert!(waits.iter().any(|wait| *wait > longest * 3 / 4));
+    }
+
+    #[test]
+    fn a_wait_is_asked_for_in_seconds_or_as_a_date() {
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
+        for (text, expected) in [
+            ("7", Some(7)),
+            (" 0 ", Some(0)),
+            ("Sun, 01 Mar 2026 12:00:30 GMT", Some(30)),
+            ("Sun, 01 Mar 2026 11:00:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+            ("1.5", None),
+            ("", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            let value = HeaderValue::from_static(text);
+            headers.insert(RETRY_AFTER, value);
+            let expected = expected.map(Duration::from_secs);
+            assert_eq!(retry_after(&headers, now), expected, "{text:?}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
+    }
+}

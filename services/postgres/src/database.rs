@@ -1,0 +1,431 @@
+//! One database an operator has configured.
+//!
+//! ```
+//! use ziggurat_postgres::database::{Database, Settings};
+//!
+//! let settings = Settings {
+//!     name: "main".into(),
+//!     user: "reader".into(),
+//!     password: "swordfish".to_owned().into(),
+//!     ..Settings::default()
+//! };
+//! let database = Database::try_from(settings)?;
+//! assert_eq!(database.row_limit(), 100);
+//! assert!(!database.allows_writes());
+//! assert!(!format!("{database:?}").contains("swordfish"));
+//! # Ok::<(), ziggurat_postgres::database::InvalidDatabase>(())
+//! ```
+
+mod host;
+mod password;
+mod session;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, io, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+
+use secrecy::SecretString;
+use thiserror::Error;
+
+pub use super::driver::{SslMode, UnknownSslMode};
+use super::lease::Seats;
+
+use self::target::Certificates;
+pub use self::{
+    host::Host,
+    password::Password,
+    session::{TargetSessionAttrs, UnknownSessionAttrs},
+};
+pub(crate) use self::{
+    session::{Fit, Standing},
+    target::Target,
+};
+
+/// The most rows a call may ask for.
+pub const MAX_ROWS: u32 = 1000;
+
+/// The most rows an operator may have a call return that does not say how many it wants.
+const MAX_ROW_LIMIT: u32 = 10_000_000;
+
+/// The most hosts one description names.
+const MAX_HOSTS: usize = 32;
+
+/// What the operator says about a database, not checked yet. The defaults are the documented
+/// ones.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name it goes by here, which is not its name in PostgreSQL.
+    pub name: String,
+    /// A host name, an address, or the folder of a Unix socket.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Several hosts, tried in this order. If there are any, `host` and `port` mean nothing.
+    pub hosts: Vec<Host>,
+    /// Which of the hosts will do.
+    pub target_session_attrs: TargetSessionAttrs,
+    /// The name of the database in PostgreSQL.
+    pub database: String,
+    /// The role to connect as.
+    pub user: String,
+    /// Where its password comes from.
+    pub password: Password,
+    /// How much the connection is to be trusted.
+    pub ssl_mode: SslMode,
+    /// A file with certificates of authorities to trust, besides those browsers trust.
+    pub ssl_root_cert: Option<PathBuf>,
+    /// A file with the certificate to show to the server.
+    pub ssl_cert: Option<PathBuf>,
+    /// The file with its key.
+    pub ssl_key: Option<PathBuf>,
+    /// What PostgreSQL lists the connections as.
+    pub application_name: String,
+    /// Kind of the pooler between this server and PostgreSQL.
+    pub pooler: Pooler,
+    /// Whether statements may change data.
+    pub allow_writes: bool,
+    /// Whether statements may call what reaches beyond the transaction: files, programs, other
+    /// sessions. See [`Policy`](ziggurat_sql::Policy).
+    pub allow_dangerous_functions: bool,
+    /// True if callers are told why a connection fails, for development. Else only the log is.
+    pub shows_causes: bool,
+    /// Rows returned by a call that does not say how many it wants.
+    pub row_limit: u32,
+    /// How long a statement may run; zero for no limit.
+    pub query_timeout: Duration,
+    /// How old what is known of its tables may grow; zero to read them for every call.
+    pub metadata_ttl: Duration,
+    /// How long connecting may take, over all hosts.
+    pub connect_timeout: Duration,
+    /// How long a caller may wait for one of its own connections to be free.
+    pub lease_timeout: Duration,
+    /// Connections of one caller that stay open once it has had one.
+    pub min_connections: u32,
+    /// Connections of one caller.
+    pub max_connections: u32,
+    /// Connections of all callers.
+    pub max_total_connections: u32,
+    /// How long a connection is kept unused.
+    pub max_idle: Duration,
+    /// How long a connection is kept at all.
+    pub max_lifetime: Duration,
+}
+
+/// A pooler between this server and PostgreSQL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pooler {
+    /// A pooler is recognised by the process it announces, and taken for one that hands out a
+    /// connection for the length of a transaction.
+    #[default]
+    Detect,
+    /// None, or one that hands out a connection for the length of a session.
+    Session,
+    /// One that hands out a connection for the length of a transaction.
+    Transaction,
+}
+
+impl FromStr for Pooler {
+    type Err = UnknownPooler;
+
+    fn from_str(word: &str) -> Result<Self, UnknownPooler> {
+        match word {
+            "detect" => Ok(Self::Detect),
+            "session" => Ok(Self::Session),
+            "transaction" => Ok(Self::Transaction),
+            _ => Err(UnknownPooler),
+        }
+    }
+}
+
+/// The word names no kind of pooler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be detect, session or transaction")]
+pub struct UnknownPooler;
+
+/// A description that can be connected to.
+#[derive(Clone)]
+pub struct Database {
+    settings: Settings,
+    certificates: Certificates,
+    targets: Arc<[Target]>,
+    seats: Arc<Seats>,
+}
+
+/// Why a description is no good.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InvalidDatabase {
+    /// It has no name.
+    #[error("name is required")]
+    NoName,
+    /// It has no user.
+    #[error("database '{name}': user is required")]
+    NoUser {
+        /// Which one.
+        name: String,
+    },
+    /// One of its hosts has no name.
+    #[error("database '{name}': host is required")]
+    NoHost {
+        /// Which one.
+        name: String,
+    },
+    /// A setting is out of its range.
+    #[error("database '{name}': {setting} must be {range}")]
+    OutOfRange {
+        /// Which one.
+        name: String,
+        /// Its key in the configuration file.
+        setting: &'static str,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// There is a client certificate without its key, or a key without its certificate.
+    #[error("database '{name}': sslcert and sslkey must be set together")]
+    HalfCertificate {
+        /// Which one.
+        name: String,
+    },
+    /// A file it names cannot be read.
+    #[error("database '{name}': {setting} cannot be read")]
+    Unreadable {
+        /// Which one.
+        name: String,
+        /// The key of the file in the configuration file.
+        setting: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file it names holds something else.
+    #[error("database '{name}': {setting} is not what it should be, in PEM")]
+    NotPem {
+        /// Which one.
+        name: String,
+        /// The key of the file in the configuration file.
+        setting: &'static str,
+    },
+}
+
+// === impl Settings ===
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            host: "localhost".to_owned(),
+            port: 5432,
+            hosts: Vec::new(),
+            target_session_attrs: TargetSessionAttrs::Any,
+            database: "postgres".to_owned(),
+            user: String::new(),
+            password: Password::PasswordFile,
+            ssl_mode: SslMode::Prefer,
+            ssl_root_cert: None,
+            ssl_cert: None,
+            ssl_key: None,
+            application_name: "ziggurat".to_owned(),
+            pooler: Pooler::Detect,
+            allow_writes: false,
+            allow_dangerous_functions: false,
+            shows_causes: false,
+            row_limit: 100,
+            query_timeout: Duration::from_secs(30),
+            metadata_ttl: Duration::from_mins(5),
+            connect_timeout: Duration::from_secs(10),
+            lease_timeout: Duration::from_secs(5),
+            min_connections: 0,
+            max_connections: 4,
+            max_total_connections: 50,
+            max_idle: Duration::from_mins(5),
+            max_lifetime: Duration::from_hours(1),
+        }
+    }
+}
+
+impl Settings {
+    /// The hosts in the order they are tried.
+    #[must_use]
+    pub fn all_hosts(&self) -> Vec<Host> {
+        if self.hosts.is_empty() {
+            vec![Host::new(&self.host, self.port)]
+        } else {
+            self.hosts.clone()
+        }
+    }
+
+    fn check(&self, hosts: &[Host]) -> Result<(), InvalidDatabase> {
+        if self.name.is_empty() {
+            return Err(InvalidDatabase::NoName);
+        }
+        let name = || self.name.clone();
+        if self.user.is_empty() {
+            return Err(InvalidDatabase::NoUser { name: name() });
+        }
+        if hosts.iter().any(|host| host.name.is_empty()) {
+            return Err(InvalidDatabase::NoHost { name: name() });
+        }
+        match self.out_of_range() {
+            None => Ok(()),
+            Some((setting, range)) => Err(InvalidDatabase::OutOfRange {
+                name: name(),
+                setting,
+                range,
+            }),
+        }
+    }
+
+    /// The first setting that is out of its range, and the range.
+    fn out_of_range(&self) -> Option<(&'static str, &'static str)> {
+        // PostgreSQL counts milliseconds in an int4.
+        let longest = Duration::from_millis(i32::MAX.unsigned_abs().into());
+        let ranges = [
+            (
+                (1..=MAX_ROW_LIMIT).contains(&self.row_limit),
+                "row_limit",
+                "between 1 and 10000000",
+            ),
+            (
+                self.query_timeout <= longest,
+                "query_timeout",
+                "24 days at most",
+            ),
+            (
+                !self.connect_timeout.is_zero(),
+                "connect_timeout",
+                "longer than nothing",
+            ),
+            (
+                !self.lease_timeout.is_zero(),
+                "lease_timeout",
+                "longer than nothing",
+            ),
+            (
+                (1..=1000).contains(&self.max_connections),
+                "pool_max_conns",
+                "between 1 and 1000",
+            ),
+            (
+                self.min_connections <= self.max_connections,
+                "pool_min_conns",
+                "pool_max_conns at most",
+            ),
+            (
+                (1..=10_000).contains(&self.max_total_connections),
+                "max_total_connections",
+                "between 1 and 10000",
+            ),
+            (self.hosts.len() <= MAX_HOSTS, "hosts", "32 at most"),
+        ];
+        let mut ranges = ranges.into_iter();
+        ranges
+            .find(|(is_good, ..)| !is_good)
+            .map(|(_, setting, range)| (setting, range))
+    }
+}
+
+// === impl Database ===
+
+impl TryFrom<Settings> for Database {
+    type Error = InvalidDatabase;
+
+    /// Checks a description, and reads the files it names: certificates, the password file.
+    fn try_from(settings: Settings) -> Result<Self, InvalidDatabase> {
+        let hosts = settings.all_hosts();
+        settings.check(&hosts)?;
+        let certificates = Certificates::read(&settings)?;
+        let targets = hosts
+            .iter()
+            .map(|host| Target::new(&settings, host, &certificates))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            seats: Arc::new(Seats::of_all(
+                settings.max_total_connections,
+                settings.max_connections,
+            )),
+            settings,
+            certificates,
+            targets,
+        })
+    }
+}
+
+impl Database {
+    /// The name it goes by here.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// What the operator said about it.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Whether statements may change data.
+    #[must_use]
+    pub fn allows_writes(&self) -> bool {
+        self.settings.allow_writes
+    }
+
+    /// Whether statements may call what reaches beyond the transaction.
+    #[must_use]
+    pub fn allows_dangerous_functions(&self) -> bool {
+        self.settings.allow_dangerous_functions
+    }
+
+    /// Rows returned by a call that does not say how many it wants.
+    #[must_use]
+    pub fn row_limit(&self) -> u32 {
+        self.settings.row_limit
+    }
+
+    /// How long a statement may run, if there is a limit.
+    #[must_use]
+    pub fn query_timeout(&self) -> Option<Duration> {
+        let timeout = self.settings.query_timeout;
+        (!timeout.is_zero()).then_some(timeout)
+    }
+
+    /// Whether the other one is described in the same words, and the files named in them hold
+    /// the same.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let (one, two) = (&self.settings, &other.settings);
+        let is_same_target = |(one, two): (&Target, &Target)| one.is_same(two);
+        // Passwords are not shown by `Debug`, so they are compared by themselves.
+        one.password.is_same(&two.password)
+            && format!("{one:?}") == format!("{two:?}")
+            && self.certificates == other.certificates
+            && self.targets.iter().zip(&*other.targets).all(is_same_target)
+    }
+
+    /// The passwords it connects with, one for each host: to be kept out of logs.
+    pub fn passwords(&self) -> impl Iterator<Item = &SecretString> {
+        self.targets.iter().map(Target::password)
+    }
+
+    /// Tells whether a server of the other one is one of its own.
+    pub(crate) fn is_on_a_server_of(&self, other: &Self) -> bool {
+        let hosts = |database: &Self| database.settings.all_hosts();
+        let others = hosts(other);
+        hosts(self).iter().any(|host| others.contains(host))
+    }
+
+    pub(crate) fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    pub(crate) fn seats(&self) -> &Seats {
+        &self.seats
+    }
+}
+
+impl fmt::Debug for Database {
+    /// Leaves out the options of the driver, which show the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Database").field(&self.settings).finish()
+    }
+}

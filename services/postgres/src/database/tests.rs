@@ -1,0 +1,193 @@
+use secrecy::ExposeSecret as _;
+
+use super::*;
+use crate::driver::Endpoint;
+
+fn settings() -> Settings {
+    Settings {
+        name: "main".into(),
+        user: "reader".into(),
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn a_description_out_of_range_says_which_setting() {
+    type Break = fn(&mut Settings);
+    let cases: [(Break, &str); 13] = [
+        (|s| s.name.clear(), "name is required"),
+        (|s| s.user.clear(), "database 'main': user is required"),
+        (|s| s.host.clear(), "database 'main': host is required"),
+        (
+            |s| s.hosts = vec![Host::new("a", 1), Host::new("", 1)],
+            "database 'main': host is required",
+        ),
+        (
+            |s| s.hosts = vec![Host::new("a", 1); 33],
+            "database 'main': hosts must be 32 at most",
+        ),
+        (
+            |s| s.row_limit = 0,
+            "database 'main': row_limit must be between 1 and 10000000",
+        ),
+        (
+            |s| s.row_limit = 10_000_001,
+            "database 'main': row_limit must be between 1 and 10000000",
+        ),
+        (
+            |s| s.max_connections = 0,
+            "database 'main': pool_max_conns must be between 1 and 1000",
+        ),
+        (
+            |s| s.min_connections = 5,
+            "database 'main': pool_min_conns must be pool_max_conns at most",
+        ),
+        (
+            |s| s.max_total_connections = 0,
+            "database 'main': max_total_connections must be between 1 and 10000",
+        ),
+        (
+            |s| s.connect_timeout = Duration::ZERO,
+            "database 'main': connect_timeout must be longer than nothing",
+        ),
+        (
+            |s| s.lease_timeout = Duration::ZERO,
+            "database 'main': lease_timeout must be longer than nothing",
+        ),
+        (
+            |s| s.query_timeout = Duration::from_hours(600),
+            "database 'main': query_timeout must be 24 days at most",
+        ),
+    ];
+    for (spoil, expected) in cases {
+        let mut settings = settings();
+        spoil(&mut settings);
+        let error = Database::try_from(settings).expect_err(expected);
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn several_hosts_replace_the_one() {
+    let hosts = vec![Host::new("a", 1), Host::new("b", 2)];
+    let database = Database::try_from(Settings {
+        hosts: hosts.clone(),
+        ..settings()
+    });
+    let database = database.expect("valid");
+    let targets: Vec<_> = database.targets().iter().map(|t| t.host.clone()).collect();
+    assert_eq!(targets, hosts);
+}
+
+#[test]
+fn certificates_are_read_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        Some(path)
+    };
+    let made = rcgen::generate_simple_self_signed(["db".to_owned()]).expect("a certificate");
+    let cert = write("cert", &made.cert.pem());
+    let key = write("key", &made.signing_key.serialize_pem());
+    let junk = write("junk", "no PEM");
+    let missing = Some(folder.path().join("missing"));
+
+    let cases = [
+        (None, cert.clone(), key.clone(), None),
+        (cert.clone(), None, None, None),
+        (
+            None,
+            cert.clone(),
+            None,
+            Some("sslcert and sslkey must be set together"),
+        ),
+        (
+            None,
+            None,
+            key.clone(),
+            Some("sslcert and sslkey must be set together"),
+        ),
+        (missing, None, None, Some("sslrootcert cannot be read")),
+        (
+            junk.clone(),
+            None,
+            None,
+            Some("sslrootcert is not what it should be, in PEM"),
+        ),
+        (
+            None,
+            cert.clone(),
+            junk,
+            Some("sslkey is not what it should be, in PEM"),
+        ),
+    ];
+    for (ssl_root_cert, ssl_cert, ssl_key, expected) in cases {
+        let error = Database::try_from(Settings {
+            ssl_root_cert,
+            ssl_cert,
+            ssl_key,
+            ..settings()
+        });
+        let error = error.err().map(|error| error.to_string());
+        let expected = expected.map(|why| format!("database 'main': {why}"));
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
+fn descriptions_are_the_same_when_all_they_say_is() {
+    let described = |change: fn(&mut Settings)| {
+        let mut settings = settings();
+        change(&mut settings);
+        Database::try_from(settings).expect("valid")
+    };
+    let one = described(|s| s.password = "one".to_owned().into());
+    assert!(one.is_same(&described(|s| s.password = "one".to_owned().into())));
+    assert!(!one.is_same(&described(|s| s.password = "two".to_owned().into())));
+    assert!(!one.is_same(&described(|s| s.password = Password::PasswordFile)));
+    assert!(!one.is_same(&described(|s| {
+        s.password = "one".to_owned().into();
+        s.hosts = vec![Host::new("elsewhere", 1)];
+    })));
+}
+
+#[test]
+fn the_password_shows_nowhere() {
+    let database = Database::try_from(Settings {
+        password: "s3cret/fish".to_owned().into(),
+        ..settings()
+    })
+    .expect("valid");
+    assert!(!format!("{database:?}").contains("s3cret"));
+    assert!(!format!("{:?}", database.settings()).contains("s3cret"));
+}
+
+#[test]
+fn odd_names_reach_the_driver_unchanged() {
+    for password in ["", "p@ss:w/rd?"] {
+        let database = Database::try_from(Settings {
+            host: "/run/my sockets".into(),
+            user: "a@b&c=d".into(),
+            database: "my/db?x#y".into(),
+            password: password.to_owned().into(),
+            ..settings()
+        })
+        .expect("valid");
+        let options = &database.targets()[0].options;
+        assert_eq!(options.user, "a@b&c=d");
+        assert_eq!(options.database, "my/db?x#y");
+        assert_eq!(options.password.expose_secret(), password);
+        let socket = Endpoint::Unix("/run/my sockets/.s.PGSQL.5432".into());
+        assert_eq!(options.endpoint, socket);
+    }
+}
+
+#[test]
+fn a_timeout_of_zero_is_none() {
+    let database = Database::try_from(Settings {
+        query_timeout: Duration::ZERO,
+        ..settings()
+    });
+    assert_eq!(database.expect("valid").query_timeout(), None);
+}

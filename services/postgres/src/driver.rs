@@ -1,0 +1,439 @@
+//! One connection to PostgreSQL: the messages of its protocol, version 3.0.
+//!
+//! A [`Client`] sends messages and reads what comes back as [`Event`]s. Several messages may be
+//! queued and sent in one write. It knows nothing of pools, transactions and callers.
+//!
+//! It is a driver of our own because the published ones lack what the pool promises: a
+//! `CancelRequest` that stops this connection's statement and no other, rows that are passed over
+//! on the wire when they are larger than a limit, a deadline for each answer, and keepalives.
+//! Messages are encoded, decoded and authenticated by `postgres-protocol`; TLS is that of
+//! `rustls`.
+//!
+//! # Limits
+//!
+//! A row larger than [`max_row_bytes`](Client::set_max_row_bytes) is never held: its bytes are
+//! read and dropped, and [`Event::Oversized`] stands in its place. Any other message larger than
+//! [`MAX_MESSAGE`] ends the connection.
+//!
+//! # Cancellation
+//!
+//! Every method is safe to drop. After a drop the connection is in the middle of an answer:
+//! [`drain`](Client::drain) reads up to its end.
+
+mod cancel;
+mod encode;
+mod error;
+mod options;
+pub mod query;
+mod row;
+mod socket;
+mod startup;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+use std::{io, mem, sync::Arc, time::Duration};
+
+use bytes::{Buf as _, BytesMut};
+use postgres_protocol::message::backend::{Header, Message};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    time::{self, Instant},
+};
+
+use self::socket::Socket;
+pub(crate) use self::{
+    cancel::CancelKey,
+    options::{ConnectOptions, Endpoint},
+    row::Field,
+    tls::Tls,
+};
+pub use self::{
+    encode::Value,
+    query::query,
+    row::{FromText, Row},
+};
+pub use self::{
+    error::{DriverError, ServerError},
+    tls::{SslMode, UnknownSslMode},
+};
+use super::large_rows::{LargeRows, Room};
+
+/// The largest message that is no row.
+const MAX_MESSAGE: usize = 16 << 20;
+
+/// The largest row where the caller of the driver sets no other limit.
+const DEFAULT_MAX_ROW: usize = 64 << 20;
+
+/// Least time for every answer of the server.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Bytes read at once.
+const READ: usize = 8 << 10;
+
+/// The space of a buffer that is kept between statements.
+const KEPT: usize = 2 * READ;
+
+/// The header of a message: its tag and its length.
+const HEADER: usize = 5;
+
+const DATA_ROW: u8 = b'D';
+
+/// A connection.
+pub struct Client {
+    socket: Socket,
+    input: BytesMut,
+    output: BytesMut,
+    process: i32,
+    cancel: CancelKey,
+    /// Messages whose answers have not come to their end.
+    pending: u32,
+    /// Rest on the wire of a row that is passed over.
+    skipping: Option<Skipping>,
+    columns: Arc<[Field]>,
+    max_row_bytes: usize,
+    /// Room of the large rows of several connections, if that is limited.
+    large_rows: Option<LargeRows>,
+    /// The size of a large row that waits for room.
+    waiting: Option<usize>,
+    /// The room of the large row that is being read.
+    room: Option<Room>,
+    deadline: Option<Instant>,
+}
+
+/// A row that is being passed over.
+#[derive(Clone, Copy)]
+struct Skipping {
+    left: usize,
+    total: usize,
+}
+
+/// Something PostgreSQL has sent.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The columns of the rows that follow.
+    Columns(Arc<[Field]>),
+    /// A row.
+    Row(Row),
+    /// A row larger than the limit, which was passed over.
+    Oversized {
+        /// Its size.
+        bytes: usize,
+    },
+    /// A command has completed, and changed or returned so many rows.
+    Completed { rows: u64 },
+    /// The answer to one message has come to its end.
+    Ready,
+}
+
+// === impl Client ===
+
+impl Client {
+    /// Connects and signs in.
+    pub(crate) async fn connect(options: &ConnectOptions) -> Result<Self, DriverError> {
+        startup::connect(options).await
+    }
+
+    fn new(socket: Socket) -> Self {
+        Self {
+            cancel: CancelKey::new(&socket),
+            socket,
+            input: BytesMut::with_capacity(READ),
+            output: BytesMut::with_capacity(READ),
+            process: 0,
+            pending: 0,
+            skipping: None,
+            columns: Arc::default(),
+            max_row_bytes: DEFAULT_MAX_ROW,
+            large_rows: None,
+            waiting: None,
+            room: None,
+            deadline: None,
+        }
+    }
+
+    /// The process that PostgreSQL, or a pooler in front of it, has announced.
+    pub(crate) fn process(&self) -> i32 {
+        self.process
+    }
+
+    /// The key that a `CancelRequest` for this connection needs.
+    pub(crate) fn cancel_key(&self) -> CancelKey {
+        self.cancel.clone()
+    }
+
+    /// Sets the size of the largest row that is held.
+    pub(crate) fn set_max_row_bytes(&mut self, bytes: usize) {
+        self.max_row_bytes = bytes;
+    }
+
+    /// Sets whose room large rows take; each waits for it before it is read.
+    pub(crate) fn set_large_rows(&mut self, large_rows: Option<&LargeRows>) {
+        self.large_rows = large_rows.cloned();
+    }
+
+    /// Sets when waiting for an answer ends, or that it does not. Then every wait still has
+    /// [`PATIENCE`]: an answer may be read slowly without anything being wrong with the server.
+    pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// Queues a text for the simple protocol.
+    pub(crate) fn queue(&mut self, sql: &str) {
+        encode::query(sql, &mut self.output);
+        self.pending += 1;
+    }
+
+    /// Queues the question what a text is, which PostgreSQL answers for one statement only.
+    /// Nothing named is left behind.
+    pub(crate) fn queue_parse(&mut self, sql: &str) {
+        encode::parse(sql, &[], &mut self.output);
+        encode::describe(&mut self.output);
+        encode::sync(&mut self.output);
+        self.pending += 1;
+    }
+
+    /// Queues a text with values for `$1`, `$2` and so on.
+    pub(crate) fn queue_with_values(&mut self, sql: &str, values: &[Value]) {
+        encode::parse(sql, values, &mut self.output);
+        encode::bind(values, &mut self.output);
+        encode::describe_portal(&mut self.output);
+        encode::execute(&mut self.output);
+        encode::sync(&mut self.output);
+        self.pending += 1;
+    }
+
+    /// Sends what is queued.
+    pub(crate) async fn flush(&mut self) -> Result<(), DriverError> {
+        let Self {
+            socket,
+            output,
+            deadline,
+            ..
+        } = self;
+        let send = async {
+            while output.has_remaining() {
+                socket.write_buf(output).await?;
+            }
+            socket.flush().await
+        };
+        Ok(within(patient(*deadline), send).await??)
+    }
+
+    /// Reads what comes next, and `None` when every answer has come to its end.
+    ///
+    /// After an error of the server the rest of the answer follows, up to its
+    /// [`Event::Ready`]. Any other error ends the connection.
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, DriverError> {
+        while self.pending > 0 {
+            if let Some(event) = self.parse()? {
+                return Ok(Some(event));
+            }
+            match (self.waiting.take(), &self.large_rows) {
+                (Some(bytes), Some(rows)) => {
+                    let room = within(patient(self.deadline), rows.take(bytes)).await;
+                    self.room = Some(room.map_err(|_| DriverError::NoRoom)?);
+                }
+                _ => self.fill().await?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads all answers to their end, and passes over what is in them.
+    pub(crate) async fn drain(&mut self) -> Result<(), DriverError> {
+        self.flush().await?;
+        let limit = mem::replace(&mut self.max_row_bytes, 0);
+        let drained = loop {
+            match self.next().await {
+                Ok(None) => break Ok(()),
+                Ok(Some(_)) | Err(DriverError::Server(_)) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.max_row_bytes = limit;
+        drained
+    }
+
+    /// Runs a text of ours, and returns its rows.
+    pub async fn ask(&mut self, sql: &str) -> Result<Vec<Row>, DriverError> {
+        self.queue(sql);
+        self.flush().await?;
+        self.rows().await
+    }
+
+    /// Reads what is left of all answers, and keeps the rows.
+    pub(crate) async fn rows(&mut self) -> Result<Vec<Row>, DriverError> {
+        let mut rows = Vec::new();
+        let mut failed = None;
+        loop {
+            match self.next().await {
+                Ok(Some(Event::Row(row))) => rows.push(row),
+                Ok(Some(Event::Oversized { bytes })) => {
+                    failed.get_or_insert(DriverError::Oversized { bytes });
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error @ DriverError::Server(_)) => {
+                    failed.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        failed.map_or(Ok(rows), Err)
+    }
+
+    /// Says farewell, and waits until the other end has hung up: then its process is gone.
+    pub(crate) async fn close(mut self) -> io::Result<()> {
+        postgres_protocol::message::frontend::terminate(&mut self.output);
+        while self.output.has_remaining() {
+            self.socket.write_buf(&mut self.output).await?;
+        }
+        self.socket.flush().await?;
+        loop {
+            self.input.clear();
+            if self.socket.read_buf(&mut self.input).await? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gives back the space that a long row or a long text took.
+    pub(crate) fn shrink(&mut self) {
+        if self.output.capacity() > KEPT && self.output.is_empty() {
+            self.output = BytesMut::with_capacity(READ);
+        }
+        if self.input.capacity() > KEPT && self.input.is_empty() {
+            self.input = BytesMut::with_capacity(READ);
+        }
+    }
+
+    /// Takes the next event out of what has been read, if there is all of it.
+    fn parse(&mut self) -> Result<Option<Event>, DriverError> {
+        loop {
+            if let Some(skipping) = &mut self.skipping {
+                let here = skipping.left.min(self.input.len());
+                self.input.advance(here);
+                skipping.left -= here;
+                if skipping.left > 0 {
+                    return Ok(None);
+                }
+                let bytes = skipping.total;
+                self.skipping = None;
+                return Ok(Some(Event::Oversized { bytes }));
+            }
+            let Some(header) = Header::parse(&self.input)? else {
+                return Ok(None);
+            };
+            let length = usize::try_from(header.len()).map_err(|_| DriverError::LENGTH)?;
+            if header.tag() == DATA_ROW && length > self.max_row_bytes {
+                self.input.advance(HEADER);
+                // The length counts itself.
+                let left = length - (HEADER - 1);
+                self.skipping = Some(Skipping { left, total: left });
+                continue;
+            }
+            if header.tag() != DATA_ROW && length > MAX_MESSAGE {
+                return Err(DriverError::LENGTH);
+            }
+            let total = length + 1;
+            let is_large = header.tag() == DATA_ROW && LargeRows::is_large(total);
+            if is_large && self.large_rows.is_some() && self.room.is_none() {
+                self.waiting = Some(total);
+                return Ok(None);
+            }
+            if self.input.len() < total {
+                self.input.reserve(total - self.input.len());
+                return Ok(None);
+            }
+            if header.tag() == DATA_ROW {
+                self.input.advance(HEADER);
+                let body = self.input.split_to(total - HEADER).freeze();
+                if is_large {
+                    // What follows must not keep the memory of the row.
+                    self.input = BytesMut::from(&*mem::take(&mut self.input));
+                }
+                let row = Row::new(body, &self.columns)?;
+                return Ok(Some(Event::Row(row.with_room(self.room.take()))));
+            }
+            let message = Message::parse(&mut self.input)?;
+            let message = message.ok_or(DriverError::LENGTH)?;
+            if let Some(event) = self.sort(message)? {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// Makes an event of a message, unless nothing has to know of it.
+    fn sort(&mut self, message: Message) -> Result<Option<Event>, DriverError> {
+        Ok(Some(match message {
+            Message::RowDescription(body) => {
+                self.columns = row::fields(&body)?;
+                Event::Columns(Arc::clone(&self.columns))
+            }
+            Message::CommandComplete(body) => Event::Completed {
+                rows: row::count(body.tag()?),
+            },
+            Message::ReadyForQuery(_) => {
+                self.pending = self.pending.saturating_sub(1);
+                self.columns = Arc::default();
+                Event::Ready
+            }
+            Message::ErrorResponse(body) => {
+                return Err(DriverError::Server(Box::new(ServerError::new(&body)?)));
+            }
+            Message::CopyInResponse(_) | Message::CopyOutResponse(_) => {
+                return Err(DriverError::Protocol("COPY through the client"));
+            }
+            Message::ParseComplete
+            | Message::BindComplete
+            | Message::CloseComplete
+            | Message::NoData
+            | Message::ParameterDescription(_)
+            | Message::EmptyQueryResponse
+            | Message::PortalSuspended
+            | Message::NoticeResponse(_)
+            | Message::NotificationResponse(_)
+            | Message::ParameterStatus(_) => return Ok(None),
+            _ => return Err(DriverError::Protocol("an unexpected message")),
+        }))
+    }
+
+    async fn fill(&mut self) -> Result<(), DriverError> {
+        let Self {
+            socket,
+            input,
+            deadline,
+            ..
+        } = self;
+        input.reserve(READ);
+        let read = within(patient(*deadline), socket.read_buf(input)).await??;
+        if read == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Client {
+    /// Leaves out the buffers, which hold rows, and the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("process", &self.process)
+            .field("pending", &self.pending)
+            .finish_non_exhaustive()
+    }
+}
+
+fn patient(deadline: Option<Instant>) -> Option<Instant> {
+    deadline.map(|deadline| deadline.max(Instant::now() + PATIENCE))
+}
+
+async fn within<F: Future>(deadline: Option<Instant>, work: F) -> Result<F::Output, DriverError> {
+    match deadline {
+        Some(deadline) => time::timeout_at(deadline, work)
+            .await
+            .map_err(|_| DriverError::TimedOut),
+        None => Ok(work.await),
+    }
+}

@@ -1,0 +1,29 @@
+//! Options of a connection.
+
+use std::{path::PathBuf, time::Duration};
+
+use secrecy::SecretString;
+
+use super::Tls;
+
+/// Address of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// A host name or an address.
+    Tcp { host: String, port: u16 },
+    /// The socket itself, not its folder.
+    Unix(PathBuf),
+}
+
+/// Address to connect to, and the role to sign in as.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectOptions {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) user: String,
+    pub(crate) password: SecretString,
+    pub(crate) database: String,
+    pub(crate) application_name: String,
+    pub(crate) tls: Tls,
+    /// Time a network may stay silent before the connection counts as broken.
+    pub(crate) silence: Duration,
+}

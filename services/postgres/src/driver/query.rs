@@ -1,0 +1,59 @@
+//! Statements of the stores, with a value for each placeholder.
+
+use super::{Client, DriverError, Event, Row, Value};
+
+/// A statement, and what stands for its placeholders.
+#[derive(Clone, Debug)]
+#[must_use = "a query is sent when it is executed or fetched"]
+pub struct Query<'a> {
+    sql: &'a str,
+    values: Vec<Value>,
+}
+
+/// Makes a statement without values.
+pub fn query(sql: &str) -> Query<'_> {
+    Query {
+        sql,
+        values: Vec::new(),
+    }
+}
+
+// === impl Query ===
+
+impl Query<'_> {
+    /// Adds the value of the next placeholder.
+    pub fn bind(mut self, value: impl Into<Value>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// Runs it, and returns its rows.
+    pub async fn fetch_all(self, client: &mut Client) -> Result<Vec<Row>, DriverError> {
+        client.queue_with_values(self.sql, &self.values);
+        client.flush().await?;
+        client.rows().await
+    }
+
+    /// Runs it, and returns its first row.
+    pub async fn fetch_optional(self, client: &mut Client) -> Result<Option<Row>, DriverError> {
+        Ok(self.fetch_all(client).await?.into_iter().next())
+    }
+
+    /// Runs it, and returns how many rows it changed.
+    pub async fn execute(self, client: &mut Client) -> Result<u64, DriverError> {
+        client.queue_with_values(self.sql, &self.values);
+        client.flush().await?;
+        let mut changed = 0;
+        let mut failed = None;
+        loop {
+            match client.next().await {
+                Ok(None) => break,
+                Ok(Some(Event::Completed { rows })) => changed = rows,
+                Ok(Some(_)) => {}
+                Err(error @ DriverError::Server(_)) => failed = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        failed.map_or(Ok(changed), Err)
+    }
+}

@@ -1,0 +1,273 @@
+//! TLS of a connection: when it is used, and which certificates are accepted.
+
+use std::{fmt, io, str::FromStr, sync::Arc};
+
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
+};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _};
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use super::DriverError;
+
+/// Use of TLS, in the words of libpq.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SslMode {
+    /// Without TLS.
+    Disable,
+    /// Without TLS, and with it where the server insists.
+    Allow,
+    /// With TLS, and without it where the server has none.
+    #[default]
+    Prefer,
+    /// With TLS, whatever certificate the server shows.
+    Require,
+    /// With TLS, and a certificate of an authority that is trusted.
+    VerifyCa,
+    /// With TLS, and a certificate of an authority that is trusted, for this host.
+    VerifyFull,
+}
+
+/// The word is none of the six.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be disable, allow, prefer, require, verify-ca or verify-full")]
+pub struct UnknownSslMode;
+
+/// Use of TLS, and what a server has to prove.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    mode: SslMode,
+    /// `None` where TLS is never spoken.
+    connector: Option<TlsConnector>,
+}
+
+/// Request for TLS when a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    No,
+    Preferred,
+    Required,
+}
+
+// === impl SslMode ===
+
+impl SslMode {
+    const ALL: [(Self, &str); 6] = [
+        (Self::Disable, "disable"),
+        (Self::Allow, "allow"),
+        (Self::Prefer, "prefer"),
+        (Self::Require, "require"),
+        (Self::VerifyCa, "verify-ca"),
+        (Self::VerifyFull, "verify-full"),
+    ];
+}
+
+impl FromStr for SslMode {
+    type Err = UnknownSslMode;
+
+    fn from_str(word: &str) -> Result<Self, UnknownSslMode> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(_, name)| name.eq_ignore_ascii_case(word))
+            .map(|(mode, _)| mode)
+            .ok_or(UnknownSslMode)
+    }
+}
+
+impl fmt::Display for SslMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, name) = Self::ALL[*self as usize];
+        f.write_str(name)
+    }
+}
+
+// === impl Tls ===
+
+impl fmt::Debug for Tls {
+    /// Leaves out the certificates.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tls").field(&self.mode).finish()
+    }
+}
+
+impl Tls {
+    /// Speaks TLS as a mode says, except `allow`, which is a matter of trying twice. `root` and
+    /// `client` are PEM, read and checked before.
+    pub(crate) fn new(
+        mode: SslMode,
+        root: &[u8],
+        client: Option<(&[u8], &[u8])>,
+    ) -> Result<Self, rustls::Error> {
+        let connector = match mode {
+            SslMode::Disable => None,
+            mode => Some(TlsConnector::from(Arc::new(config(mode, root, client)?))),
+        };
+        Ok(Self { mode, connector })
+    }
+
+    pub(super) fn asking(&self) -> Asking {
+        match self.mode {
+            SslMode::Disable => Asking::No,
+            SslMode::Allow | SslMode::Prefer => Asking::Preferred,
+            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => Asking::Required,
+        }
+    }
+
+    pub(super) async fn handshake(
+        &self,
+        stream: TcpStream,
+        host: &str,
+    ) -> Result<TlsStream<TcpStream>, DriverError> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, NO_NAME))?;
+        let connector = self.connector.as_ref().ok_or(DriverError::NoTls)?;
+        Ok(connector.connect(name, stream).await?)
+    }
+}
+
+const NO_NAME: rustls::Error = rustls::Error::InvalidCertificate(CertificateError::NotValidForName);
+
+fn config(
+    mode: SslMode,
+    root: &[u8],
+    client: Option<(&[u8], &[u8])>,
+) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?;
+    let verifier: Arc<dyn ServerCertVerifier> = match mode {
+        SslMode::VerifyCa | SslMode::VerifyFull => {
+            let verifier = WebPkiServerVerifier::builder_with_provider(roots(root)?, provider)
+                .build()
+                .map_err(|error| rustls::Error::General(error.to_string()))?;
+            if mode == SslMode::VerifyFull {
+                verifier
+            } else {
+                Arc::new(AnyHost(verifier))
+            }
+        }
+        _ => Arc::new(AnyCertificate(provider)),
+    };
+    let builder = builder
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let Some((certificates, key)) = client else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let certificates = CertificateDer::pem_slice_iter(certificates)
+        .collect::<Result<_, _>>()
+        .map_err(|error| unreadable(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| unreadable(&error))?;
+    builder.with_client_auth_cert(certificates, key)
+}
+
+/// The authorities that browsers trust, and those the operator names.
+fn roots(pem: &[u8]) -> Result<Arc<RootCertStore>, rustls::Error> {
+    let known = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
+    let mut roots: RootCertStore = known.collect();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        roots.add(certificate.map_err(|error| unreadable(&error))?)?;
+    }
+    Ok(Arc::new(roots))
+}
+
+fn unreadable(error: &rustls_pki_types::pem::Error) -> rustls::Error {
+    rustls::Error::General(error.to_string())
+}
+
+/// Takes a certificate of a trusted authority for any host, as `verify-ca` does.
+#[derive(Debug)]
+struct AnyHost(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyHost {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified =
+            self.0
+                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// Takes any certificate whose key the server holds, as `require` does.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        algorithms.supported_schemes()
+    }
+}

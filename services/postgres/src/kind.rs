@@ -1,0 +1,143 @@
+//! Which types need more than their text.
+//!
+//! PostgreSQL sends every value as text, and for most types that is what is shown. The
+//! exceptions are few: booleans, timestamps, JSON, and arrays. The types PostgreSQL was built
+//! with have fixed numbers; of the others only arrays matter, and those are looked up once.
+
+use std::{
+    collections::HashMap,
+    sync::{PoisonError, RwLock},
+};
+
+use super::driver::{Client, DriverError};
+
+/// How many types made by users one pool remembers.
+const MAX_KNOWN: usize = 4096;
+
+/// The first number of a type that another installation may have for something else.
+///
+/// From here on they are given out while PostgreSQL is installed, and from 16384 on to users.
+const FIRST_UNFIXED: u32 = 10_000;
+
+/// The arrays PostgreSQL was built with whose elements are shown as PostgreSQL prints them.
+const TEXT_ARRAYS: &[u32] = &[
+    143, 210, 270, 271, 272, 273, 629, 651, 719, 775, 791, 1001, 1002, 1003, 1006, 1008, 1009,
+    1010, 1011, 1012, 1013, 1014, 1015, 1017, 1018, 1019, 1020, 1027, 1034, 1040, 1041, 1182, 1183,
+    1187, 1263, 1270, 1561, 1563, 2201, 2207, 2208, 2209, 2210, 2211, 2949, 2951, 3221, 3643, 3644,
+    3645, 3735, 3770, 3905, 3907, 3909, 3911, 3913, 3927, 4073, 4090, 4097, 4192, 5039, 6150, 6151,
+    6152, 6153, 6155, 6157,
+];
+
+/// `box[]`, the only one of them whose elements have no comma between them.
+const BOX_ARRAY: u32 = 1020;
+
+/// How the text of a value is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// As it is.
+    Text,
+    /// `t` and `f` in words.
+    Bool,
+    /// In the form of RFC 3339.
+    Timestamp,
+    /// Without white space.
+    Json,
+    /// As a JSON array.
+    Array(Element),
+}
+
+/// The elements of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    pub(crate) scalar: Scalar,
+    pub(crate) delimiter: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    Text,
+    Bool,
+    Timestamp,
+    Json,
+    Number,
+}
+
+/// What is known about types that were made by users.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    known: RwLock<HashMap<u32, Kind>>,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The kind of a type, if its number says so.
+    #[must_use]
+    pub fn built_in(oid: u32) -> Option<Self> {
+        if oid >= FIRST_UNFIXED {
+            return None;
+        }
+        let element = |scalar| {
+            Self::Array(Element {
+                scalar,
+                delimiter: if oid == BOX_ARRAY { b';' } else { b',' },
+            })
+        };
+        Some(match oid {
+            16 => Self::Bool,
+            114 | 3802 => Self::Json,
+            1114 | 1184 => Self::Timestamp,
+            1000 => element(Scalar::Bool),
+            199 | 3807 => element(Scalar::Json),
+            1115 | 1185 => element(Scalar::Timestamp),
+            // int2, int4, int8, float4, float8, numeric, oid
+            1005 | 1007 | 1016 | 1021 | 1022 | 1231 | 1028 => element(Scalar::Number),
+            _ if TEXT_ARRAYS.contains(&oid) => element(Scalar::Text),
+            _ => Self::Text,
+        })
+    }
+}
+
+// === impl Catalogue ===
+
+impl Catalogue {
+    /// The kind of a type, if it is known.
+    pub(crate) fn kind(&self, oid: u32) -> Option<Kind> {
+        Kind::built_in(oid).or_else(|| {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            known.get(&oid).copied()
+        })
+    }
+
+    /// Asks PostgreSQL about types, and remembers the answers.
+    pub(crate) async fn learn(&self, oids: &[u32], from: &mut Client) -> Result<(), DriverError> {
+        let asked: Vec<_> = oids.iter().map(u32::to_string).collect();
+        // The element of an array of a domain has the category of what the domain is made of.
+        let arrays = from
+            .ask(&format!(
+                "SELECT a.oid, e.typcategory, e.typdelim
+                 FROM pg_catalog.pg_type a JOIN pg_catalog.pg_type e ON e.oid = a.typelem
+                 WHERE a.oid IN ({}) AND a.typcategory = 'A' AND a.typlen = -1",
+                asked.join(", ")
+            ))
+            .await?;
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() + oids.len() > MAX_KNOWN {
+            known.clear();
+        }
+        known.extend(oids.iter().map(|&oid| (oid, Kind::Text)));
+        for array in arrays {
+            let oid = array.text(0)?.parse().map_err(DriverError::value)?;
+            let scalar = match array.text(1)? {
+                "B" => Scalar::Bool,
+                "D" => Scalar::Timestamp,
+                "N" => Scalar::Number,
+                _ => Scalar::Text,
+            };
+            let delimiter = array.text(2)?.bytes().next().unwrap_or(b',');
+            known.insert(oid, Kind::Array(Element { scalar, delimiter }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Why a server let nobody in, in words for clients.
+
+use std::{error::Error, fmt, io};
+
+use crate::{
+    database::Host,
+    error::{DriverError, Report},
+};
+
+/// Why one host could not be connected to. `Display` holds nothing that a client must not see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// PostgreSQL says so itself.
+    Report(Box<Report>),
+    /// Nobody listens there.
+    Refused,
+    /// It did not answer.
+    TimedOut,
+    /// Its name is nobody's.
+    Unresolved,
+    /// There is no way to get there.
+    Unreachable,
+    /// This server may not go there.
+    Forbidden,
+    /// It hung up.
+    Closed,
+    /// TLS is wanted, and it speaks none.
+    NoTls,
+    /// It is not who it should be, or not proven to be.
+    Certificate(&'static str),
+    /// TLS failed otherwise.
+    Tls,
+    /// It is none of the servers that are wanted.
+    Unfit(&'static str),
+    /// It is no PostgreSQL.
+    Protocol,
+}
+
+/// A host that was tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tried {
+    /// Which one.
+    pub host: Host,
+    /// Why it did not do.
+    pub cause: Cause,
+}
+
+/// What is said about the hosts that were tried: of one only why, of several also where.
+pub(super) struct Listed<'a>(pub(super) &'a [Tried]);
+
+// === impl Cause ===
+
+impl Cause {
+    /// Sorts an error of the driver.
+    pub(super) fn new(error: &DriverError) -> Self {
+        match error {
+            DriverError::Server(error) => Self::Report(Box::new(Report::new(error, 0))),
+            DriverError::Io(error) => Self::of_io(error),
+            DriverError::NoTls => Self::NoTls,
+            DriverError::TimedOut => Self::TimedOut,
+            _ => Self::Protocol,
+        }
+    }
+
+    fn of_io(error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+
+        let inner = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
+        if let Some(error) = inner.and_then(|inner| inner.downcast_ref()) {
+            return Self::of_tls(error);
+        }
+        match error.kind() {
+            // The second is a socket that is not there.
+            Kind::ConnectionRefused | Kind::NotFound => Self::Refused,
+            Kind::TimedOut => Self::TimedOut,
+            Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+            | Kind::AddrNotAvailable => Self::Unreachable,
+            Kind::PermissionDenied => Self::Forbidden,
+            Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::BrokenPipe
+            | Kind::NotConnected
+            | Kind::UnexpectedEof => Self::Closed,
+            Kind::InvalidData => Self::Protocol,
+            // What the resolver says has no number of the system and no kind of its own.
+            _ if error.raw_os_error().is_none() => Self::Unresolved,
+            _ => Self::Unreachable,
+        }
+    }
+
+    fn of_tls(error: &rustls::Error) -> Self {
+        use rustls::CertificateError as Bad;
+
+        match error {
+            rustls::Error::InvalidCertificate(bad) => Self::Certificate(match bad {
+                Bad::Expired | Bad::ExpiredContext { .. } => "it has expired",
+                Bad::NotValidYet | Bad::NotValidYetContext { .. } => "it is not valid yet",
+                Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
+                    "it is for another host"
+                }
+                Bad::UnknownIssuer => "its issuer is not known",
+                Bad::Revoked => "it was revoked",
+                _ => "it is not valid",
+            }),
+            _ => Self::Tls,
+        }
+    }
+
+    /// Whether the server might let the same user in another way, with TLS or without.
+    ///
+    /// Not after a wrong password: that stays wrong, and is sent once only.
+    pub(super) fn is_about_the_way(&self) -> bool {
+        match self {
+            // invalid_authorization_specification: no entry in pg_hba.conf for it.
+            Self::Report(report) => report.sqlstate == "28000",
+            Self::NoTls | Self::Certificate(_) | Self::Tls => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Report(report) => return report.fmt(f),
+            Self::Certificate(why) => {
+                return write!(f, "the certificate of the server is refused: {why}");
+            }
+            Self::Unfit(why) => why,
+            Self::Refused => "connection refused",
+            Self::TimedOut => "timed out",
+            Self::Unresolved => "host name could not be resolved",
+            Self::Unreachable => "host cannot be reached",
+            Self::Forbidden => "permission denied",
+            Self::Closed => "the server closed the connection",
+            Self::NoTls => "the server does not support TLS",
+            Self::Tls => "TLS handshake failed",
+            Self::Protocol => "the server does not speak the protocol of PostgreSQL",
+        })
+    }
+}
+
+// === impl Listed ===
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("no host to try"),
+            [only] => only.cause.fmt(f),
+            several => {
+                for (at, Tried { host, cause }) in several.iter().enumerate() {
+                    let separator = if at == 0 { "" } else { "; " };
+                    write!(f, "{separator}{host}: {cause}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_becomes_a_few_words() {
+        use io::ErrorKind as Kind;
+
+        let of = |kind: Kind| io::Error::from(kind);
+        let cases = [
+            (of(Kind::ConnectionRefused), "connection refused"),
+            (of(Kind::NotFound), "connection refused"),
+            (of(Kind::TimedOut), "timed out"),
+            (of(Kind::BrokenPipe), "the server closed the connection"),
+            (of(Kind::UnexpectedEof), "the server closed the connection"),
+            (
+                io::Error::other("failed to lookup address: /etc/secret"),
+                "host name could not be resolved",
+            ),
+            (io::Error::from_raw_os_error(113), "host cannot be reached"),
+            (
+                io::Error::new(Kind::InvalidData, rustls::Error::DecryptError),
+                "TLS handshake failed",
+            ),
+            (
+                io::Error::new(
+                    Kind::InvalidData,
+                    rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer),
+                ),
+                "the certificate of the server is refused: its issuer is not known",
+            ),
+        ];
+        for (error, expected) in cases {
+            let shown = format!("{error:?}");
+            let cause = Cause::new(&DriverError::Io(error));
+            assert_eq!(cause.to_string(), expected, "{shown}");
+        }
+    }
+
+    #[test]
+    fn several_hosts_are_named_and_one_is_not() {
+        let tried = [
+            Tried {
+                host: Host::new("one", 5432),
+                cause: Cause::TimedOut,
+            },
+            Tried {
+                host: Host::new("/var/secret", 5433),
+                cause: Cause::Unfit("the server is a standby"),
+            },
+        ];
+        assert_eq!(Listed(&tried[..1]).to_string(), "timed out");
+        assert_eq!(
+            Listed(&tried).to_string(),
+            "one:5432: timed out; local socket 5433: the server is a standby"
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! Reasons for a connection that cannot be had.
+
+use std::time::Duration;
+
+use thiserror::Error;
+use tracing::error;
+use ziggurat_layers::sanitize::RequestId;
+
+use super::cause::{Cause, Listed, Tried};
+use crate::driver::DriverError;
+
+/// Reasons for a connection that cannot be had.
+///
+/// `Display` is for the log. A caller is told less.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LeaseError {
+    /// The caller's pools were closed, because its token expired or the server is stopping.
+    #[error("the connections to the database were closed")]
+    Closed,
+    /// The caller's own connections are all at work.
+    #[error(
+        "all {connections} connections of this caller to database '{database}' were busy for \
+         {limit:?}: run fewer statements at once, or raise pool_max_conns"
+    )]
+    Busy {
+        /// The configured name.
+        database: String,
+        /// Number it may have.
+        connections: u32,
+        /// Length of the wait.
+        limit: Duration,
+    },
+    /// The sessions of the caller's account have all the connections they may have.
+    #[error(
+        "all {connections} connections that the sessions of one account may have to database \
+         '{database}' were busy for {limit:?}"
+    )]
+    Account {
+        /// The configured name.
+        database: String,
+        /// Number they may have.
+        connections: usize,
+        /// Length of the wait.
+        limit: Duration,
+    },
+    /// Other callers have all the connections there may be.
+    #[error("too many connections to database '{database}': none was free within {limit:?}")]
+    Full {
+        /// The configured name.
+        database: String,
+        /// Length of the wait.
+        limit: Duration,
+    },
+    /// PostgreSQL cannot be reached, or refuses the login.
+    #[error("failed to connect to database '{database}': {}", Listed(tried))]
+    Connect {
+        /// The configured name.
+        database: String,
+        /// True if callers are told why.
+        is_shown: bool,
+        /// The hosts, in the order they were tried.
+        tried: Vec<Tried>,
+        /// Error of the driver for the last host that has one.
+        source: Option<DriverError>,
+    },
+}
+
+// === impl LeaseError ===
+
+impl LeaseError {
+    /// Says it to a caller, and in the log. What the log says about a connection that failed, the
+    /// caller is told only where that is wanted; else it gets the id of the line in the log.
+    pub fn told(&self) -> String {
+        let Self::Connect {
+            database,
+            is_shown,
+            tried,
+            ..
+        } = self
+        else {
+            return self.to_string();
+        };
+        let id = RequestId::generate();
+        let (database, request_id) = (&**database, id.as_str());
+        let cause = Listed(tried).to_string();
+        error!(database, cause, request_id, "no connection to a database");
+        let why = if self.is_full() {
+            "it has no connection free; try again later"
+        } else {
+            "it cannot be reached, or refuses the login of the server"
+        };
+        if *is_shown {
+            format!("failed to connect to database '{database}': {cause}")
+        } else {
+            format!(
+                "failed to connect to database '{database}': {why} (the log of the server says \
+                 more under request id {request_id})"
+            )
+        }
+    }
+
+    /// Tells whether PostgreSQL has as many connections as it takes (`too_many_connections`).
+    pub(super) fn is_full(&self) -> bool {
+        match self {
+            Self::Connect { tried, .. } => tried.iter().any(
+                |tried| matches!(&tried.cause, Cause::Report(report) if report.sqlstate == "53300"),
+            ),
+            _ => false,
+        }
+    }
+
+    /// Returns the cause, for messages that name the database themselves.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match self {
+            Self::Connect { tried, .. } => Listed(tried).to_string(),
+            other => other.to_string(),
+        }
+    }
+}

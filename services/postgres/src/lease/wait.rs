@@ -1,0 +1,55 @@
+//! The time a caller waits for a connection, whatever it waits for.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::database::Database;
+
+/// Time for a connection beyond the time for its statement.
+const ALLOWANCE: Duration = Duration::from_secs(2);
+
+/// Least time for connecting, however long the caller waited before.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// One caller's wait for a connection: for its own, for those of all, and for PostgreSQL.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    /// Time it began.
+    pub(super) since: Instant,
+    until: Instant,
+}
+
+// === impl Wait ===
+
+impl Wait {
+    pub(super) fn begin(database: &Database) -> Self {
+        let settings = database.settings();
+        let longest = settings.lease_timeout.max(settings.connect_timeout);
+        let limit = match database.query_timeout() {
+            Some(timeout) => longest.min(timeout + ALLOWANCE),
+            None => longest,
+        };
+        let since = Instant::now();
+        Self {
+            since,
+            until: since + limit,
+        }
+    }
+
+    /// Returns `limit`, or what is left of the wait if that is less.
+    pub(super) fn at_most(self, limit: Duration) -> Duration {
+        limit.min(self.until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Returns when a connection that is being made has to be there.
+    pub(super) fn end_of_connecting(self) -> Instant {
+        self.until.max(Instant::now() + LEAST)
+    }
+
+    /// Returns its length so far, in tenths of a second, for messages.
+    pub(super) fn taken(self) -> Duration {
+        let tenths = (self.since.elapsed().as_secs_f64() * 10.0).round();
+        Duration::from_secs_f64(tenths / 10.0)
+    }
+}

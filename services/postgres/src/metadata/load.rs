@@ -1,0 +1,248 @@
+//! Reads the catalogue.
+
+use std::{borrow::Cow, time::Instant};
+
+use tracing::debug;
+
+use super::{
+    ColumnEntry, Identity, Metadata, TableEntry, TableKind, query,
+    words::{Gathering, Word},
+};
+use crate::{
+    LOG_TARGET,
+    driver::{DriverError, Event, Row},
+    error::{Phase, QueryError},
+    lease::{Lease, milliseconds},
+};
+
+/// How much is kept at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) tables: usize,
+    pub(super) columns: usize,
+    /// In bytes.
+    pub(super) text: usize,
+}
+
+struct Reader {
+    words: Gathering,
+    metadata: Metadata,
+    limits: Limits,
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            tables: 100_000,
+            columns: 1_000_000,
+            text: 64 << 20,
+        }
+    }
+}
+
+// === impl Metadata ===
+
+impl Metadata {
+    /// Reads the catalogue, in a read-only transaction that the timeout of the database bounds.
+    ///
+    /// # Errors
+    /// When PostgreSQL refuses it or takes too long, and when the connection breaks.
+    pub async fn load(lease: Lease) -> Result<Self, QueryError> {
+        Self::load_within(lease, Limits::default()).await
+    }
+
+    pub(super) async fn load_within(mut lease: Lease, limits: Limits) -> Result<Self, QueryError> {
+        let message = query::message(milliseconds(lease.database().query_timeout()), limits);
+        let mut reader = Reader::new(limits);
+        let began = Instant::now();
+        reader
+            .read(&mut lease, &message)
+            .await
+            .map_err(|error| QueryError::new(error, Phase::Run, 0))?;
+        lease.settle();
+        let metadata = reader.finish();
+        debug!(
+            target: LOG_TARGET,
+            database = lease.database().name(),
+            process = lease.process(),
+            tables = metadata.tables.len(),
+            columns = metadata.columns.len(),
+            duration_ms = began.elapsed().as_secs_f64() * 1e3,
+            "catalogue read"
+        );
+        Ok(metadata)
+    }
+}
+
+// === impl Reader ===
+
+impl Reader {
+    fn new(limits: Limits) -> Self {
+        Self {
+            words: Gathering::default(),
+            metadata: Metadata::default(),
+            limits,
+        }
+    }
+
+    async fn read(&mut self, lease: &mut Lease, message: &str) -> Result<(), DriverError> {
+        let client = lease.begin();
+        client.queue(message);
+        client.flush().await?;
+        let mut completed = 0;
+        while let Some(event) = client.next().await? {
+            match event {
+                Event::Completed { .. } => completed += 1,
+                Event::Row(row) => match completed {
+                    query::POWERS_AT => {
+                        self.metadata.powers.push(text(&row, 0)?.into_owned());
+                    }
+                    query::DENIED_AT => self.denied(&row)?,
+                    query::TABLES_AT => self.table(&row)?,
+                    query::COLUMNS_AT => self.column(&row)?,
+                    _ => {}
+                },
+                Event::Columns(_) | Event::Oversized { .. } | Event::Ready => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn denied(&mut self, row: &Row) -> Result<(), DriverError> {
+        if let Some(schema) = self.word(row, 0)? {
+            self.metadata.denied.push(schema);
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, row: &Row) -> Result<(), DriverError> {
+        let texts = (self.word(row, 0)?, self.word(row, 1)?, self.word(row, 4)?);
+        let (Some(schema), Some(name), Some(comment)) = texts else {
+            self.metadata.is_cut = true;
+            return Ok(());
+        };
+        let metadata = &mut self.metadata;
+        // In this order, so that what is kept is the beginning of the list.
+        if metadata.is_cut || metadata.tables.len() == self.limits.tables {
+            metadata.is_cut = true;
+            return Ok(());
+        }
+        metadata.tables.push(TableEntry {
+            schema,
+            name,
+            comment,
+            kind: match &*text(row, 2)? {
+                "p" => TableKind::Partitioned,
+                "v" => TableKind::View,
+                "m" => TableKind::MaterializedView,
+                "f" => TableKind::Foreign,
+                _ => TableKind::Table,
+            },
+            is_partition: text(row, 3)? == "t",
+            has_vectors: false,
+            columns: 0..0,
+        });
+        Ok(())
+    }
+
+    fn column(&mut self, row: &Row) -> Result<(), DriverError> {
+        let place: usize = number(row, 0)?;
+        if place >= self.metadata.tables.len() {
+            // Its table is beyond what is kept.
+            return Ok(());
+        }
+        let entry = if self.metadata.columns.len() < self.limits.columns {
+            self.column_entry(row)?
+        } else {
+            None
+        };
+        let Some(entry) = entry else {
+            self.cut(place);
+            return Ok(());
+        };
+        let Metadata {
+            tables, columns, ..
+        } = &mut self.metadata;
+        let table = &mut tables[place];
+        let count = u32::try_from(columns.len()).unwrap_or(u32::MAX);
+        if table.columns.is_empty() {
+            table.columns.start = count;
+        }
+        table.columns.end = count + 1;
+        table.has_vectors |= entry.vector_dims.is_some();
+        columns.push(entry);
+        Ok(())
+    }
+
+    fn column_entry(&mut self, row: &Row) -> Result<Option<ColumnEntry>, DriverError> {
+        let mut words = [Word::EMPTY; 5];
+        for (word, index) in words.iter_mut().zip([1, 2, 4, 5, 7]) {
+            match self.word(row, index)? {
+                Some(kept) => *word = kept,
+                None => return Ok(None),
+            }
+        }
+        let [name, data_type, comment, references, default] = words;
+        let dims = text(row, 8)?;
+        Ok(Some(ColumnEntry {
+            name,
+            data_type,
+            comment,
+            references,
+            default,
+            // A vector that does not say how many has -1.
+            vector_dims: (!dims.is_empty()).then(|| dims.parse().unwrap_or(0)),
+            identity: match &*text(row, 6)? {
+                "a" => Some(Identity::Always),
+                "d" => Some(Identity::ByDefault),
+                _ => None,
+            },
+            facts: number(row, 3)?,
+        }))
+    }
+
+    /// Gives up a table, and those behind it.
+    fn cut(&mut self, place: usize) {
+        let metadata = &mut self.metadata;
+        metadata.is_cut = true;
+        let cut = metadata.tables.drain(place..).next();
+        if let Some(table) = cut.filter(|table| !table.columns.is_empty()) {
+            metadata.columns.truncate(table.columns.start as usize);
+        }
+    }
+
+    fn word(&mut self, row: &Row, index: usize) -> Result<Option<Word>, DriverError> {
+        Ok(self.words.keep(&text(row, index)?, self.limits.text))
+    }
+
+    fn finish(self) -> Metadata {
+        let mut metadata = self.metadata;
+        metadata.tables.shrink_to_fit();
+        metadata.columns.shrink_to_fit();
+        let words = self.words.finish();
+        // PostgreSQL sorts the bytes of its own encoding, look-ups those of ours.
+        let place = |entry: &TableEntry| (words.text(entry.schema), words.text(entry.name));
+        metadata
+            .tables
+            .sort_by(|one, two| place(one).cmp(&place(two)));
+        metadata.denied.sort_by_key(|&schema| words.text(schema));
+        metadata.words = words;
+        metadata
+    }
+}
+
+/// The text of a value, empty for NULL. In a database whose encoding is `SQL_ASCII` names may be
+/// in any; they must not keep the others from being read.
+fn text(row: &Row, index: usize) -> Result<Cow<'_, str>, DriverError> {
+    let bytes = row.value(index)?;
+    Ok(bytes.map_or(Cow::Borrowed(""), String::from_utf8_lossy))
+}
+
+fn number<T>(row: &Row, index: usize) -> Result<T, DriverError>
+where
+    T: std::str::FromStr<Err = std::num::ParseIntError>,
+{
+    text(row, index)?.parse().map_err(DriverError::value)
+}

@@ -1,0 +1,61 @@
+//! What PostgreSQL says about itself.
+//!
+//! ```no_run
+//! use ziggurat_postgres::{error::QueryError, lease::Pool, server::Server};
+//!
+//! # async fn example(pool: Pool) -> Result<(), QueryError> {
+//! let server = Server::ask(pool.lease().await?).await?;
+//! println!("{} as {}", server.version, server.user);
+//! # Ok(())
+//! # }
+//! ```
+
+use super::{
+    error::{Phase, QueryError},
+    lease::Lease,
+};
+
+const QUESTION: &str = "SELECT pg_catalog.version(),
+    pg_catalog.current_setting('server_version'),
+    pg_catalog.current_setting('server_version_num'),
+    pg_catalog.current_database()::text, current_user::text";
+
+/// The server at the other end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Server {
+    /// The whole sentence: `PostgreSQL 16.4 on x86_64-pc-linux-gnu, compiled by …`.
+    pub description: String,
+    /// `16.4`.
+    pub version: String,
+    /// `160004`.
+    pub version_number: String,
+    /// The database the connection is to.
+    pub database: String,
+    /// The role it has.
+    pub user: String,
+}
+
+// === impl Server ===
+
+impl Server {
+    /// Asks.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn ask(mut lease: Lease) -> Result<Self, QueryError> {
+        let answer = lease.begin().ask(QUESTION).await;
+        let failed = |error| QueryError::new(error, Phase::Run, 0);
+        let rows = answer.map_err(failed)?;
+        lease.settle();
+        let row = rows.first().ok_or_else(|| QueryError::value("no answer"))?;
+        let text = |index| row.text(index).map(str::to_owned).map_err(failed);
+        Ok(Self {
+            description: text(0)?,
+            version: text(1)?,
+            version_number: text(2)?,
+            database: text(3)?,
+            user: text(4)?,
+        })
+    }
+}

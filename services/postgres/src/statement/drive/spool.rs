@@ -1,0 +1,130 @@
+//! Results of which nobody holds more than a row, and whose size is known first.
+
+use std::fmt::Write as _;
+
+use super::{CURSOR, Route, Run, Set, Stop};
+use crate::{
+    driver::{DriverError, Event},
+    error::{Phase, QueryError},
+    rows::{Extent, Found, Summary},
+};
+
+/// The rows of one FETCH, which PostgreSQL gathers before it sends the first.
+const ROWS_AT_ONCE: u32 = 1000;
+
+/// The rows of one message, so that a distant server does not make every thousand wait.
+const ROWS_PER_MESSAGE: u32 = 64 * ROWS_AT_ONCE;
+
+impl Run {
+    /// Has PostgreSQL keep the rows, counts them, and hands them on.
+    pub(super) async fn spool(&mut self) -> Result<Summary, Stop> {
+        // Proved by itself, before anything is put around it: what is one statement in
+        // parentheses need not be one without.
+        self.begin(true).await?;
+        let (sql, lead) = self.spooled();
+        let counted = match self.count(&sql).await {
+            Ok(counted) => counted,
+            Err(error) => {
+                let is_unfit = self.tally.completed == 0;
+                let error = QueryError::new(error, Phase::Run, lead);
+                return Err(self.stop(error, is_unfit, true).await);
+            }
+        };
+        let most = self.statement.window.rows;
+        let extent = Extent {
+            rows: u32::try_from(counted).unwrap_or(most).min(most),
+            has_more: counted > most.into(),
+        };
+        let head = Found::Head {
+            columns: self.columns.clone().unwrap_or_default(),
+            is_command: false,
+            extent: Some(extent),
+        };
+        self.desk.leave(head).await;
+        self.tally.has_head = true;
+        self.tally.set = Set::Over;
+        self.tally.has_more = extent.has_more;
+        if let Err(error) = self.fetch(extent.rows).await {
+            let error = QueryError::new(error, Phase::Run, 0);
+            return Err(self.stop(error, false, true).await);
+        }
+        if self.tally.oversized.is_none() {
+            self.queue_ending(Route::Spool);
+        }
+        self.finish(false).await
+    }
+
+    /// The text behind a cursor that reads it once, as far as it is wanted, and keeps the rows.
+    fn spooled(&self) -> (String, usize) {
+        let window = self.statement.window;
+        let mut sql = format!(
+            "DECLARE {CURSOR} SCROLL CURSOR FOR \
+             WITH kept AS MATERIALIZED (SELECT * FROM ("
+        );
+        let lead = sql.len();
+        sql.push_str(&self.statement.text);
+        // The line break ends whatever comment the text ends with.
+        write!(
+            sql,
+            "\n) AS asked OFFSET {} LIMIT {}) SELECT * FROM kept; \
+             MOVE FORWARD ALL IN {CURSOR}; MOVE ABSOLUTE 0 IN {CURSOR}",
+            window.offset,
+            window.rows + 1,
+        )
+        .expect("a string takes everything");
+        (sql, lead)
+    }
+
+    async fn count(&mut self, sql: &str) -> Result<u64, DriverError> {
+        let tally = &mut self.tally;
+        let client = self.lease.begin();
+        client.queue(sql);
+        client.flush().await?;
+        let mut counted = 0;
+        while let Some(event) = client.next().await? {
+            if let Event::Completed { rows } = event {
+                tally.completed += 1;
+                // The first MOVE passes every row, the second counts none.
+                counted = rows.max(counted);
+            }
+        }
+        Ok(counted)
+    }
+
+    /// Hands on so many rows.
+    async fn fetch(&mut self, rows: u32) -> Result<(), DriverError> {
+        let mut left = rows;
+        while left > 0 {
+            let mut message = String::new();
+            let mut batch = left.min(ROWS_PER_MESSAGE);
+            left -= batch;
+            while batch > 0 {
+                let rows = batch.min(ROWS_AT_ONCE);
+                batch -= rows;
+                write!(message, "FETCH FORWARD {rows} FROM {CURSOR};")
+                    .expect("a string takes everything");
+            }
+            let client = self.lease.begin();
+            client.set_max_row_bytes(self.statement.max_row_bytes);
+            client.set_large_rows(self.statement.large_rows.as_ref());
+            client.queue(&message);
+            client.flush().await?;
+            while let Some(event) = client.next().await? {
+                match event {
+                    Event::Row(row) => {
+                        self.tally.rows += 1;
+                        self.desk.leave(Found::Row(row)).await;
+                    }
+                    Event::Oversized { bytes } => {
+                        // The lease is in the middle of the result: the rest is cancelled.
+                        self.tally.oversized = Some(bytes);
+                        self.tally.has_more = true;
+                        return Ok(());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,243 @@
+//! Writes values as tab-separated text.
+//!
+//! A field is what PostgreSQL prints, with these exceptions: NULL is empty, booleans are
+//! `true` and `false`, timestamps have the form of RFC 3339, in UTC if they have a time zone and
+//! without an offset if they have none, JSON has no white space and a JSON
+//! string no quotes, and an array is a JSON array. Tabs and line breaks inside a field become
+//! `\t`, `\n` and `\r`; backslashes stay as they are.
+//!
+//! Everything goes straight into the caller's buffer, whatever [`Line`] that is.
+//!
+//! ```
+//! use ziggurat_postgres::{kind::Kind, tsv};
+//!
+//! let mut line = String::new();
+//! tsv::write_value(&mut line, Kind::Bool, "t");
+//! line.push('\t');
+//! tsv::write_value(&mut line, Kind::built_in(1009).unwrap(), r#"{a,"b c",NULL}"#);
+//! assert_eq!(line, "true\t[\"a\",\"b c\",null]");
+//! ```
+
+mod array;
+mod json;
+#[cfg(test)]
+mod tests;
+
+use jiff::{SignedDuration, civil::DateTime};
+use ziggurat_runtime::scan;
+
+use super::kind::Kind;
+
+pub(super) use self::array::is_json_number;
+
+/// Where a line is written.
+pub trait Line {
+    /// Appends text.
+    fn push_str(&mut self, text: &str);
+
+    /// Appends what is known to be plain.
+    fn push_plain(&mut self, plain: Plain<'_>);
+
+    /// Appends a tab, which is what ends a field.
+    fn push_tab(&mut self);
+}
+
+/// Bytes that stand for themselves in every format: printable ASCII without quotes and
+/// backslashes. Most fields are of this kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a>(&'a [u8]);
+
+/// Where text goes, on its way through one escape or another.
+trait Put {
+    fn put(&mut self, text: &str);
+
+    /// Takes text that is known to need no escape.
+    fn put_plain(&mut self, text: &str) {
+        self.put(text);
+    }
+}
+
+/// Escapes what would end a field.
+struct Field<'a, L>(&'a mut L);
+
+/// Writes one field. NULL is nothing at all, so there is nothing to call for it.
+pub fn write_value(out: &mut impl Line, kind: Kind, text: &str) {
+    match kind {
+        Kind::Text => write_text(out, text),
+        Kind::Bool => out.push_str(boolean(text)),
+        Kind::Timestamp => put_timestamp(&mut Field(out), text),
+        Kind::Json => json::put_document(&mut Field(out), text),
+        Kind::Array(element) => {
+            let mut list = String::with_capacity(text.len());
+            match array::write(&mut list, element, text) {
+                Some(()) => out.push_str(&list),
+                // Not what an array looks like: some type has a mind of its own.
+                None => write_text(out, text),
+            }
+        }
+    }
+}
+
+/// A document without the white space between its tokens.
+#[must_use]
+pub fn compact_json(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    json::Compact::new(&mut out).put(document);
+    out
+}
+
+/// Writes a text as one field, such as the name of a column.
+pub fn write_text(out: &mut impl Line, text: &str) {
+    Field(out).put(text);
+}
+
+// === impl Line ===
+
+impl Line for String {
+    fn push_str(&mut self, text: &str) {
+        self.push_str(text);
+    }
+
+    fn push_plain(&mut self, plain: Plain<'_>) {
+        self.push_str(str::from_utf8(plain.0).expect("ASCII"));
+    }
+
+    fn push_tab(&mut self) {
+        self.push('\t');
+    }
+}
+
+impl Put for String {
+    fn put(&mut self, text: &str) {
+        self.push_str(text);
+    }
+}
+
+// === impl Plain ===
+
+impl<'a> Plain<'a> {
+    /// Takes bytes that are plain.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        scan::is_plain(bytes).then_some(Self(bytes))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+// === impl Field ===
+
+impl<L: Line> Put for Field<'_, L> {
+    fn put(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(at) = scan::control(rest) {
+            let (plain, behind) = rest.split_at(at);
+            let (control, behind) = behind.split_at(1);
+            self.0.push_str(plain);
+            self.0.push_str(match control {
+                "\t" => "\\t",
+                "\n" => "\\n",
+                "\r" => "\\r",
+                other => other,
+            });
+            rest = behind;
+        }
+        self.0.push_str(rest);
+    }
+
+    fn put_plain(&mut self, text: &str) {
+        self.0.push_plain(Plain(text.as_bytes()));
+    }
+}
+
+fn boolean(text: &str) -> &str {
+    match text {
+        "t" => "true",
+        "f" => "false",
+        other => other,
+    }
+}
+
+/// Writes a timestamp as [`write_value`] does.
+pub fn write_timestamp(out: &mut impl Line, text: &str) {
+    put_timestamp(&mut Field(out), text);
+}
+
+/// Writes `2024-01-31 12:34:56.5+00` as `2024-01-31T12:34:56.5Z`, and what has no offset, a
+/// `timestamp` without time zone, as `2024-01-31T12:34:56.5`.
+///
+/// What RFC 3339 has no form for stays as PostgreSQL prints it: infinity, years before Christ,
+/// another `DateStyle`.
+fn put_timestamp(out: &mut impl Put, text: &str) {
+    let Some((date, time, zone)) = split_timestamp(text) else {
+        return out.put(text);
+    };
+    if !matches!(zone, "" | "+00") {
+        // The session is in another time zone.
+        return match in_utc(date, time, zone) {
+            Some(instant) => out.put_plain(&instant),
+            None => out.put(text),
+        };
+    }
+    out.put_plain(date);
+    out.put_plain("T");
+    out.put_plain(time);
+    if !zone.is_empty() {
+        out.put_plain("Z");
+    }
+}
+
+fn in_utc(date: &str, time: &str, zone: &str) -> Option<String> {
+    let (whole, fraction) = time.split_at_checked(8)?;
+    let local: DateTime = format!("{date}T{whole}").parse().ok()?;
+    let units = zone.get(1..)?.split(':').zip([3600, 60, 1]);
+    let seconds = units.map(|(count, unit)| Some(count.parse::<i64>().ok()? * unit));
+    let offset = SignedDuration::from_secs(seconds.sum::<Option<i64>>()?);
+    let utc = if zone.starts_with('-') {
+        local.checked_add(offset).ok()?
+    } else {
+        local.checked_sub(offset).ok()?
+    };
+    (utc.year() >= 0).then(|| format!("{utc}{fraction}Z"))
+}
+
+fn split_timestamp(text: &str) -> Option<(&str, &str, &str)> {
+    let (date, rest) = text.split_at_checked(text.bytes().position(|byte| byte == b' ')?)?;
+    let rest = &rest[1..];
+    let (year, day) = date.split_at_checked(date.len().checked_sub(6)?)?;
+    let is_date = year.len() >= 4 && are_digits(year) && looks_like(day, b"-00-00");
+    let (whole, rest) = rest.split_at_checked(8)?;
+    let is_sign = |byte| matches!(byte, b'+' | b'-');
+    let zone = rest.bytes().position(is_sign).unwrap_or(rest.len());
+    let (fraction, zone) = rest.split_at(zone);
+    let time = &text[date.len() + 1..text.len() - zone.len()];
+    let is_time = looks_like(whole, b"00:00:00")
+        && (fraction.is_empty()
+            || fraction.len() > 1 && fraction.starts_with('.') && are_digits(&fraction[1..]));
+    let is_zone = zone.is_empty()
+        || looks_like(&zone[1..], b"00")
+        || looks_like(&zone[1..], b"00:00")
+        || looks_like(&zone[1..], b"00:00:00");
+    (is_date && is_time && is_zone).then_some((date, time, zone))
+}
+
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Compares with a pattern in which `0` stands for any digit.
+///
+/// Of a length known beforehand, and without a way out in the middle, so that the comparison is
+/// of all bytes at once.
+fn looks_like<const N: usize>(text: &str, pattern: &[u8; N]) -> bool {
+    let Ok(text) = <&[u8; N]>::try_from(text.as_bytes()) else {
+        return false;
+    };
+    let fits = |byte: u8, form: u8| (byte == form) | ((form == b'0') & byte.is_ascii_digit());
+    let pairs = text.iter().zip(pattern);
+    pairs.fold(true, |all, (byte, form)| all & fits(*byte, *form))
+}

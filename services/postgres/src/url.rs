@@ -1,0 +1,372 @@
+//! Databases that callers name by a connection URL.
+//!
+//! Such a URL is a stranger's: it may name any host, but borrows nothing from this server. Its
+//! connections only read, its password is the one in it or none, and it names no file, since
+//! files are this server's: neither certificates nor a password or service file, nor a Unix
+//! socket, behind which PostgreSQL may take whoever comes for who they say they are. Parameters
+//! that are not known to be harmless are refused.
+//!
+//! What is odd in a URL often is a password somebody forgot to encode. So a URL is taken only
+//! if it can be read in one way, and no error shows any part of it.
+//!
+//! ```
+//! use ziggurat_postgres::database::{Database, Settings};
+//!
+//! let url = "postgres://app:sword%40fish@db.example/shop?sslmode=require";
+//! let database = Database::from_url(url, &Settings::default())?;
+//! assert_eq!(
+//!     database.name(),
+//!     "postgres://app:***@db.example/shop?sslmode=require"
+//! );
+//! assert!(!database.allows_writes());
+//!
+//! let error = Database::from_url("postgres://app@%2Frun/shop", &Settings::default());
+//! assert!(error.is_err());
+//! # Ok::<(), ziggurat_postgres::url::InvalidUrl>(())
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::{ops::Range, str::FromStr as _, time::Duration};
+
+use crate::database::SslMode;
+use secrecy::SecretString;
+use thiserror::Error;
+
+use super::database::{Database, Host, InvalidDatabase, Password, Settings, TargetSessionAttrs};
+
+/// The longest URL that is read.
+const MAX_URL: usize = 2048;
+
+/// The port of a host that has none.
+const PORT: u16 = 5432;
+
+/// Why a URL is not used. The words are for the caller, and hold nothing of the URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvalidUrl {
+    /// It is another kind of URL.
+    #[error("a connection URL starts with postgres:// or postgresql://")]
+    Scheme,
+    /// Nobody means a URL like that.
+    #[error("the connection URL is longer than 2048 bytes")]
+    TooLong,
+    /// It can be read in no way, or in several.
+    #[error(
+        "the connection URL is malformed: {0} (special characters have to be percent-encoded, \
+         above all those of a password)"
+    )]
+    Malformed(&'static str),
+    /// It does not say where to go, or as whom.
+    #[error("the connection URL names no {0}")]
+    Missing(&'static str),
+    /// It is about this machine.
+    #[error("Unix sockets are not allowed in connection URLs")]
+    Socket,
+    /// It names a file of this machine.
+    #[error("the parameter '{0}' is not allowed in connection URLs: it names a file of the server")]
+    File(&'static str),
+    /// A parameter that is not known to be harmless.
+    #[error("the connection URL has a parameter that is not supported")]
+    Parameter,
+    /// A parameter that is known, and a value that is not.
+    #[error("the parameter '{0}' of the connection URL has an invalid value")]
+    Value(&'static str),
+    /// This server is set up in a way that would change the connections.
+    #[error("connection URLs cannot be used on this server")]
+    Unusable,
+}
+
+/// What a URL says.
+#[derive(Default)]
+struct Parts {
+    user: String,
+    password: SecretString,
+    hosts: Vec<String>,
+    ports: Vec<u16>,
+    database: Option<String>,
+    ssl_mode: Option<SslMode>,
+    attrs: TargetSessionAttrs,
+    application_name: Option<String>,
+    connect_timeout: Option<Duration>,
+    /// Where in the URL passwords are.
+    secrets: Vec<Range<usize>>,
+}
+
+// === impl Database ===
+
+impl Database {
+    /// Describes the database of a URL that a caller has written.
+    ///
+    /// It is named like the URL, the password in it replaced. Limits and times are those of
+    /// `base`; nothing else of `base` matters.
+    ///
+    /// # Errors
+    /// When the URL says too little, or more than a caller may.
+    pub fn from_url(url: &str, base: &Settings) -> Result<Self, InvalidUrl> {
+        let parts = Parts::read(url)?;
+        let limit = base.connect_timeout;
+        let settings = Settings {
+            name: parts.masked(url),
+            hosts: parts.hosts()?,
+            target_session_attrs: parts.attrs,
+            // As libpq: who has no database means the one that is called like the user.
+            database: parts.database.unwrap_or_else(|| parts.user.clone()),
+            user: parts.user,
+            password: Password::Given(parts.password),
+            ssl_mode: parts.ssl_mode.unwrap_or(SslMode::Prefer),
+            ssl_root_cert: None,
+            ssl_cert: None,
+            ssl_key: None,
+            application_name: parts
+                .application_name
+                .unwrap_or_else(|| base.application_name.clone()),
+            connect_timeout: parts.connect_timeout.unwrap_or(limit).min(limit),
+            allow_writes: false,
+            allow_dangerous_functions: false,
+            min_connections: 0,
+            ..base.clone()
+        };
+        Self::try_from(settings).map_err(|error| match error {
+            InvalidDatabase::NoUser { .. } => InvalidUrl::Missing("user"),
+            InvalidDatabase::NoHost { .. } => InvalidUrl::Missing("host"),
+            InvalidDatabase::OutOfRange {
+                setting: "hosts", ..
+            } => InvalidUrl::Value("host"),
+            _ => InvalidUrl::Unusable,
+        })
+    }
+}
+
+// === impl Parts ===
+
+impl Parts {
+    fn read(url: &str) -> Result<Self, InvalidUrl> {
+        if url.len() > MAX_URL {
+            return Err(InvalidUrl::TooLong);
+        }
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || "#\"'<>\\^`{|}".contains(c);
+        if url.contains(is_odd) {
+            return Err(InvalidUrl::Malformed("a character that is not allowed"));
+        }
+        let start = ["postgres://", "postgresql://"]
+            .into_iter()
+            .find(|scheme| url.starts_with(scheme))
+            .ok_or(InvalidUrl::Scheme)?
+            .len();
+        let end = |from: usize, delimiters: &[char]| {
+            url[from..]
+                .find(delimiters)
+                .map_or(url.len(), |length| from + length)
+        };
+        let authority = start..end(start, &['/', '?']);
+        let path = authority.end..end(authority.end, &['?']);
+        // Behind the authority it would be the end of a password with a `/` or `?` in it.
+        if url[authority.end..].contains('@') {
+            return Err(InvalidUrl::Malformed("an '@' behind the host"));
+        }
+        let mut parts = Self::default();
+        parts.read_authority(url, authority)?;
+        if let Some(database) = url[path.clone()].strip_prefix('/')
+            && !database.is_empty()
+        {
+            parts.database = Some(decoded(database)?);
+        }
+        let mut at = path.end + 1;
+        while let Some(pair) = url.get(at..).filter(|rest| !rest.is_empty()) {
+            let length = pair.find('&').unwrap_or(pair.len());
+            parts.read_parameter(url, at..at + length)?;
+            at += length + 1;
+        }
+        Ok(parts)
+    }
+
+    fn read_authority(&mut self, url: &str, range: Range<usize>) -> Result<(), InvalidUrl> {
+        let authority = &url[range.clone()];
+        let hosts = match authority.split_once('@') {
+            None => authority,
+            Some((_, hosts)) if hosts.contains('@') => {
+                return Err(InvalidUrl::Malformed("more than one '@'"));
+            }
+            Some((user, hosts)) => {
+                if let Some((name, password)) = user.split_once(':') {
+                    let from = range.start + name.len() + 1;
+                    self.set_password(password, from..from + password.len())?;
+                    self.user = decoded(name)?;
+                } else {
+                    self.user = decoded(user)?;
+                }
+                hosts
+            }
+        };
+        // `postgres:///shop?host=db` has its host elsewhere.
+        if !hosts.is_empty() {
+            hosts.split(',').try_for_each(|host| self.read_host(host))?;
+        }
+        Ok(())
+    }
+
+    fn read_host(&mut self, text: &str) -> Result<(), InvalidUrl> {
+        let malformed = InvalidUrl::Malformed("the host or its port");
+        let (host, port) = match text.strip_prefix('[') {
+            Some(address) => {
+                let (address, rest) = address.split_once(']').ok_or(malformed)?;
+                let port = rest.strip_prefix(':');
+                if port.is_none() && !rest.is_empty() {
+                    return Err(malformed);
+                }
+                (address, port)
+            }
+            None => match text.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (text, None),
+            },
+        };
+        let port = match port {
+            None => PORT,
+            Some(port) => number(port).ok_or(malformed)?,
+        };
+        self.hosts.push(host_name(host)?);
+        self.ports.push(port);
+        Ok(())
+    }
+
+    fn read_parameter(&mut self, url: &str, range: Range<usize>) -> Result<(), InvalidUrl> {
+        let (key, raw) = url[range.clone()]
+            .split_once('=')
+            .ok_or(InvalidUrl::Malformed("a parameter without a value"))?;
+        let value = || decoded(raw);
+        match key {
+            "sslmode" => {
+                let mode = SslMode::from_str(&value()?);
+                self.ssl_mode = Some(mode.map_err(|_| InvalidUrl::Value("sslmode"))?);
+            }
+            "host" | "hostaddr" => {
+                self.hosts = value()?
+                    .split(',')
+                    .map(host_name)
+                    .collect::<Result<_, _>>()?;
+            }
+            "port" => {
+                let ports: Option<_> = value()?.split(',').map(number).collect();
+                self.ports = ports.ok_or(InvalidUrl::Value("port"))?;
+            }
+            "user" => self.user = value()?,
+            "password" => {
+                let from = range.start + key.len() + 1;
+                self.set_password(raw, from..range.end)?;
+            }
+            "dbname" => {
+                let name = value()?;
+                // libpq would read it as another description of a connection.
+                if name.contains('=') || name.contains("://") {
+                    return Err(InvalidUrl::Value("dbname"));
+                }
+                self.database = Some(name).filter(|name| !name.is_empty());
+            }
+            "application_name" => self.application_name = Some(value()?),
+            "target_session_attrs" => {
+                let attrs = value()?.parse();
+                self.attrs = attrs.map_err(|_| InvalidUrl::Value("target_session_attrs"))?;
+            }
+            "connect_timeout" => {
+                let seconds = value()?.parse::<u32>();
+                let seconds = seconds.map_err(|_| InvalidUrl::Value("connect_timeout"))?;
+                // As libpq: none means that nobody cares.
+                self.connect_timeout = (seconds > 0).then_some(Duration::from_secs(seconds.into()));
+            }
+            _ => {
+                let files = [
+                    "sslcert",
+                    "sslkey",
+                    "sslrootcert",
+                    "sslcrl",
+                    "passfile",
+                    "service",
+                ];
+                return Err(files
+                    .into_iter()
+                    .find(|file| *file == key)
+                    .map_or(InvalidUrl::Parameter, InvalidUrl::File));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_password(&mut self, raw: &str, range: Range<usize>) -> Result<(), InvalidUrl> {
+        self.password = decoded(raw)?.into();
+        if !raw.is_empty() {
+            self.secrets.push(range);
+        }
+        Ok(())
+    }
+
+    /// One port is for all hosts; else there are as many as hosts.
+    fn hosts(&self) -> Result<Vec<Host>, InvalidUrl> {
+        if self.hosts.is_empty() {
+            return Err(InvalidUrl::Missing("host"));
+        }
+        let port = |at| match self.ports[..] {
+            [] => Some(PORT),
+            [port] => Some(port),
+            _ if self.ports.len() != self.hosts.len() => None,
+            _ => self.ports.get(at).copied(),
+        };
+        let hosts = self.hosts.iter().enumerate();
+        hosts
+            .map(|(at, host)| Some(Host::new(host, port(at)?)))
+            .collect::<Option<_>>()
+            .ok_or(InvalidUrl::Value("port"))
+    }
+
+    fn masked(&self, url: &str) -> String {
+        let mut masked = String::with_capacity(url.len());
+        let mut at = 0;
+        for secret in &self.secrets {
+            masked.push_str(&url[at..secret.start]);
+            masked.push_str("***");
+            at = secret.end;
+        }
+        masked + &url[at..]
+    }
+}
+
+fn number(port: &str) -> Option<u16> {
+    port.parse().ok().filter(|port| *port > 0)
+}
+
+/// A host that is on a network. `@` starts the name of a socket without a file.
+fn host_name(text: &str) -> Result<String, InvalidUrl> {
+    let name = decoded(text)?;
+    if name.starts_with(['/', '@']) {
+        return Err(InvalidUrl::Socket);
+    }
+    if name.is_empty() {
+        return Err(InvalidUrl::Missing("host"));
+    }
+    let is_name = |c: char| c.is_alphanumeric() || "-._:".contains(c);
+    if !name.chars().all(is_name) {
+        return Err(InvalidUrl::Malformed("the host or its port"));
+    }
+    Ok(name)
+}
+
+fn decoded(text: &str) -> Result<String, InvalidUrl> {
+    let malformed = InvalidUrl::Malformed("percent-encoding");
+    let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+    let mut bytes = text.bytes();
+    let mut out = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let (high, low) = (digit(bytes.next()), digit(bytes.next()));
+            let byte = high
+                .zip(low)
+                .and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+            out.push(byte.filter(|byte| *byte != 0).ok_or(malformed)?);
+        } else {
+            out.push(byte);
+        }
+    }
+    String::from_utf8(out).map_err(|_| malformed)
+}
