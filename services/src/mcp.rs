@@ -12,14 +12,14 @@
 //! use tower::{Layer as _, ServiceExt as _};
 //! use ziggurat_layers::json_rpc::JsonRpcLayer;
 //! use ziggurat_services::mcp::{
-//!     Mcp, Resources, ServerInfo, Tools, dialect, prompts, tools::ReadResource,
+//!     Mcp, Prompts, ReadResource, Resources, ServerInfo, Tools, dialect,
 //! };
 //!
 //! # tokio_test::block_on(async {
 //! let resources = Resources::new();
 //! let tools = Tools::new().with(ReadResource::new(resources.clone()));
 //! let about = ServerInfo::new("example", "1.0.0");
-//! let mcp = Mcp::new(&about, tools, resources, prompts::built_in())?;
+//! let mcp = Mcp::new(&about, tools, resources, Prompts::new())?;
 //!
 //! let server = JsonRpcLayer::new().with_dialect(dialect()).layer(mcp);
 //! let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call",
@@ -47,7 +47,7 @@
 //! | `prompts/list` | the prompts, by name | |
 //! | `prompts/get` | the messages | -32603 unknown prompt |
 //! | `notifications/initialized` | `{}`, if it was sent as a request | |
-//! | `svc/listDatabases`, `svc/selectDatabase` | the databases a caller may use, and which one it does; only [with databases](Mcp::with_databases) | |
+//! | those of the [program](Mcp::with_method) | as the program says | -32602 |
 //! | any other | | -32601 |
 //!
 //! Params that are malformed are -32602, the data naming the member. A notification is never
@@ -85,12 +85,14 @@ mod exact;
 mod face;
 mod failure;
 mod future;
+mod method;
 mod negotiated;
 mod notify;
 mod params;
 mod prompt;
 pub mod prompts;
 mod pulse;
+mod read_resource;
 mod record;
 mod register;
 mod resource;
@@ -105,7 +107,7 @@ mod text;
 mod tool;
 pub mod tools;
 mod unattended;
-mod vendor;
+pub mod vendor;
 mod wire;
 
 use std::{
@@ -115,6 +117,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use http::Extensions;
 use serde::Serialize;
 use tower_service::Service;
 use ziggurat_layers::{
@@ -123,9 +126,12 @@ use ziggurat_layers::{
 };
 use ziggurat_runtime::cut_off::CutOff;
 
-use crate::{
-    databases::Databases,
-    mcp::{era::Context as Way, exact::Room, face::Faces, future::State},
+use crate::mcp::{
+    era::Context as Way,
+    exact::Room,
+    face::Faces,
+    future::State,
+    method::{Methods, WriteAccess},
 };
 
 pub use self::{
@@ -136,11 +142,13 @@ pub use self::{
     content::{Block, EmbeddedResource},
     failure::Failure,
     future::ResponseFuture,
+    method::{Method, MethodFuture},
     notify::{Notifier, Progress},
     prompt::{
         Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered,
         Role, Template,
     },
+    read_resource::ReadResource,
     record::LOG_TARGET,
     resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
     structure::Structure,
@@ -198,7 +206,8 @@ pub struct Mcp {
 struct Shared {
     room: Arc<Room>,
     faces: Arc<Faces>,
-    databases: Option<Databases>,
+    methods: Methods,
+    write_access: WriteAccess,
     sanitizer: Sanitizer,
     seal: Seal,
     changes: Option<Changes>,
@@ -267,7 +276,8 @@ impl Mcp {
             shared: Arc::new(Shared {
                 room: Arc::new(room),
                 faces: Arc::new(faces),
-                databases: None,
+                methods: Methods::default(),
+                write_access: WriteAccess::new(|_| false),
                 sanitizer,
                 seal: Seal::random(),
                 changes: None,
@@ -277,11 +287,21 @@ impl Mcp {
         })
     }
 
-    /// Adds `svc/listDatabases` and `svc/selectDatabase`, which chat clients use to let somebody
-    /// choose a database.
+    /// Adds a method that the protocol does not have.
     #[must_use]
-    pub fn with_databases(mut self, databases: Databases) -> Self {
-        self.shared_mut().databases = Some(databases);
+    pub fn with_method(mut self, name: &'static str, method: impl Method) -> Self {
+        self.shared_mut().methods.add(name, method);
+        self
+    }
+
+    /// Sets which callers may write, by what layers left in the extensions of the request: the
+    /// annotations of tools depend on it. None may by default.
+    #[must_use]
+    pub fn with_write_access(
+        mut self,
+        may_write: impl Fn(&Extensions) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.shared_mut().write_access = WriteAccess::new(may_write);
         self
     }
 
@@ -349,10 +369,9 @@ impl Service<Call> for Mcp {
         let shared = &*self.shared;
         let revision = call.head().extensions.get().map(Way::revision);
         let negotiated = revision.map(|revision| (Arc::clone(&shared.faces), revision));
-        let answer = match (revision, &shared.databases) {
-            (Some(revision), _) => shared.negotiated(revision, call),
-            (None, Some(databases)) if vendor::is_method(&call) => vendor::answer(databases, &call),
-            (None, _) => shared.room.answer(call),
+        let answer = match revision {
+            Some(revision) => shared.negotiated(revision, call),
+            None => shared.room.answer(call, &shared.methods),
         };
         let state = answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
         ResponseFuture {

@@ -3,20 +3,22 @@
 use std::fs;
 
 use anyhow::Context as _;
+use http::Extensions;
 use tracing::warn;
 use ziggurat_layers::sanitize::Sanitizer;
 use ziggurat_services::{
-    accounts::Accounts,
+    accounts::{Accounts, Identity},
     databases::Databases,
     mcp::{
-        Mcp, Prompts, Resources, Seal, ServerInfo, Tools,
+        Mcp, Prompts, ReadResource, Resources, Seal, ServerInfo, Tools,
         custom::Definitions,
         prompts,
         resources::{SystemInfo, TableInfo},
         tools::{
             AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo,
-            QueryDatabase, ReadResource, SimilaritySearch,
+            QueryDatabase, SimilaritySearch,
         },
+        vendor,
     },
     store::Shared,
 };
@@ -88,10 +90,15 @@ pub(crate) fn offer(
         .with_description(TITLE, DESCRIPTION)
         .with_instructions(INSTRUCTIONS);
     let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
-    Ok(mcp
-        .with_sanitizer(sanitizer)
-        .with_seal(seal(configuration, shared))
-        .with_databases(databases.clone()))
+    let seal = seal(configuration, shared).with_principal(principal);
+    let mcp = mcp.with_sanitizer(sanitizer).with_seal(seal);
+    Ok(vendor::with_databases(mcp, databases))
+}
+
+/// Names a caller by its token; the answers to its questions are good for no other.
+fn principal(extensions: &Extensions) -> String {
+    let identity = extensions.get::<Identity>();
+    identity.map_or_else(String::new, |identity| identity.token().to_string())
 }
 
 /// Replicas with the same secret take each other's answers, and if they share a state one of them

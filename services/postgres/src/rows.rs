@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_util::Stream;
+use ziggurat_runtime::line::{Line, Plain};
 
 use super::{
     driver::{self, Field},
@@ -16,7 +17,7 @@ use super::{
     kind::Kind,
     large_rows::Room,
     scalar::Scalar,
-    tsv::{self, Line, Plain},
+    tsv,
 };
 
 /// A column of a result.

@@ -24,28 +24,14 @@ mod json;
 mod tests;
 
 use jiff::{SignedDuration, civil::DateTime};
-use ziggurat_runtime::scan;
+use ziggurat_runtime::{
+    line::{Line, Plain},
+    scan,
+};
 
 use super::kind::Kind;
 
 pub(super) use self::array::is_json_number;
-
-/// Where a line is written.
-pub trait Line {
-    /// Appends text.
-    fn push_str(&mut self, text: &str);
-
-    /// Appends what is known to be plain.
-    fn push_plain(&mut self, plain: Plain<'_>);
-
-    /// Appends a tab, which is what ends a field.
-    fn push_tab(&mut self);
-}
-
-/// Bytes that stand for themselves in every format: printable ASCII without quotes and
-/// backslashes. Most fields are of this kind.
-#[derive(Clone, Copy, Debug)]
-pub struct Plain<'a>(&'a [u8]);
 
 /// Where text goes, on its way through one escape or another.
 trait Put {
@@ -91,41 +77,9 @@ pub fn write_text(out: &mut impl Line, text: &str) {
     Field(out).put(text);
 }
 
-// === impl Line ===
-
-impl Line for String {
-    fn push_str(&mut self, text: &str) {
-        self.push_str(text);
-    }
-
-    fn push_plain(&mut self, plain: Plain<'_>) {
-        self.push_str(str::from_utf8(plain.0).expect("ASCII"));
-    }
-
-    fn push_tab(&mut self) {
-        self.push('\t');
-    }
-}
-
 impl Put for String {
     fn put(&mut self, text: &str) {
         self.push_str(text);
-    }
-}
-
-// === impl Plain ===
-
-impl<'a> Plain<'a> {
-    /// Takes bytes that are plain.
-    #[must_use]
-    pub fn new(bytes: &'a [u8]) -> Option<Self> {
-        scan::is_plain(bytes).then_some(Self(bytes))
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub fn as_bytes(self) -> &'a [u8] {
-        self.0
     }
 }
 
@@ -150,7 +104,7 @@ impl<L: Line> Put for Field<'_, L> {
     }
 
     fn put_plain(&mut self, text: &str) {
-        self.0.push_plain(Plain(text.as_bytes()));
+        self.0.push_plain(Plain::known(text));
     }
 }
 

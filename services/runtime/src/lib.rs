@@ -19,6 +19,7 @@ mod environment;
 pub mod file;
 pub mod flags;
 pub mod keys;
+pub mod line;
 pub mod listen;
 pub mod logs;
 pub mod open_files;

@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use http::Extensions;
 use ziggurat_layers::client_ip::ClientIp;
 
-use crate::{accounts::Identity, mcp::era::Context};
+use crate::mcp::era::Context;
 
 /// What the layers further out found out about the caller.
 ///
@@ -38,10 +38,8 @@ impl Caller {
         self.extension()
     }
 
-    /// Who it is, to whom a question was put and nobody else may answer.
-    pub(super) fn principal(&self) -> String {
-        let identity = self.extension::<Identity>();
-        identity.map_or_else(String::new, |identity| identity.token().to_string())
+    pub(super) fn extensions(&self) -> &Extensions {
+        &self.extensions
     }
 
     /// The address of the client, if there is a network between.

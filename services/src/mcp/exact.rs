@@ -8,6 +8,7 @@ use ziggurat_layers::json_rpc::Call;
 use crate::mcp::{
     Caller, PromptArguments, Prompts, Resources, ServerInfo, State, ToolRequest, Tools,
     body::Ending,
+    method::Methods,
     params::{self, Named},
     record::{Outcome, Record},
     tool::Found,
@@ -57,7 +58,7 @@ impl Room {
         }
     }
 
-    pub(super) fn answer(&self, call: Call) -> Result<State, Fault> {
+    pub(super) fn answer(&self, call: Call, methods: &Methods) -> Result<State, Fault> {
         if call.is_notification() {
             return Ok(State::result(wire::nothing()));
         }
@@ -75,7 +76,7 @@ impl Room {
             "resources/read" => self.read_resource(call),
             "prompts/list" => Ok(State::result(lists.prompts.clone())),
             "prompts/get" => self.get_prompt(&call),
-            _ => Err(Fault::UnknownMethod),
+            _ => methods.answer(&call),
         }
     }
 

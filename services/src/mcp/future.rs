@@ -20,6 +20,7 @@ use crate::mcp::{
     body::Ending,
     era::Revision,
     face::{Face, Faces},
+    method::MethodFuture,
     negotiated,
     pulse::Pulse,
     record::Record,
@@ -60,8 +61,7 @@ pub(super) enum State {
         contents: TemplatedFuture,
     },
     Completing(CompleteFuture),
-    // Boxed: replicas that share the selection are told, and that is rare.
-    Selecting(Pin<Box<dyn Future<Output = Bytes> + Send>>),
+    Answering(MethodFuture),
     // Boxed: one per client that listens, and it listens for long.
     Listening(Pin<Box<dyn Future<Output = Id> + Send>>),
 }
@@ -132,7 +132,7 @@ impl ResponseFuture {
                 let face = face.expect("only where a revision is negotiated");
                 Ok(negotiated::completed(face, proposed))
             }
-            State::Selecting(result) => {
+            State::Answering(result) => {
                 let result = ready!(result.as_mut().poll(cx));
                 Ok(Reply::stream(ResultBody::from(result)))
             }

@@ -38,9 +38,7 @@ impl Shared {
             "server/discover" if is_modern => Ok(State::result(face.opening.clone())),
             "subscriptions/listen" if is_modern => self.listen(&call),
             "tools/list" => {
-                let identity = call.head().extensions.get();
-                let databases = self.databases.as_ref();
-                let may_write = databases.is_some_and(|all| all.may_write(identity));
+                let may_write = self.write_access.may_write(&call);
                 page(face.tools(may_write), &call)
             }
             "tools/call" => self.call_tool_in(face, call),
@@ -50,7 +48,7 @@ impl Shared {
             "prompts/list" => page(&face.prompts, &call),
             "prompts/get" => self.get_prompt_in(face, &call),
             "completion/complete" if revision >= Revision::V2025_03_26 => self.complete(face, call),
-            _ => Err(Fault::UnknownMethod),
+            _ => self.methods.answer(&call),
         }
     }
 
@@ -109,7 +107,8 @@ impl Shared {
         }
         let opened = match &named.state {
             Some(text) => {
-                let opened = self.seal.open(text, &sealed(&principal(call), call));
+                let principal = self.seal.principal(&call.head().extensions);
+                let opened = self.seal.open(text, &sealed(&principal, call));
                 Some(opened.ok_or_else(|| invalid("`requestState` is not the one of this call"))?)
             }
             None => None,
@@ -156,7 +155,7 @@ impl Shared {
         let context = call.head().extensions.get::<Context>();
         let able = context.map(Context::capabilities).unwrap_or_default();
         ask.check(able).map_err(Fault::Unable)?;
-        let principal = principal(call);
+        let principal = self.seal.principal(&call.head().extensions);
         let asked = ask.result(|state| self.seal.close(state, &sealed(&principal, call)));
         Ok(State::ready(face.asked(asked)))
     }
@@ -217,10 +216,6 @@ fn is_modern(call: &Call, carrier: Option<Carrier>) -> bool {
 fn is_on(call: &Call, carrier: Carrier) -> bool {
     let context = call.head().extensions.get::<Context>();
     context.is_some_and(|context| context.carrier() == carrier)
-}
-
-fn principal(call: &Call) -> String {
-    Caller::new(call.head().extensions.clone()).principal()
 }
 
 /// What a state is good for that comes with a call, or goes.

@@ -211,20 +211,6 @@ impl Unfinished {
     }
 }
 
-/// `svc/selectDatabase`: the name.
-pub(super) fn database(call: &Call) -> Result<String, Error> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, default, deserialize_with = "present")]
-        name: Member<'a>,
-    }
-
-    let params: Params<'_> = call.params()?;
-    let name = params.name.and_then(string);
-    name.filter(|name| !name.is_empty())
-        .ok_or_else(|| invalid("database name is required"))
-}
-
 pub(super) fn invalid(problem: &'static str) -> Error {
     Error::invalid_params().with_data(problem)
 }

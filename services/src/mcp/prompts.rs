@@ -6,6 +6,8 @@ mod design_schema;
 mod diagnose_query_issue;
 mod explore_database;
 mod setup_semantic_search;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     design_schema::DesignSchema, diagnose_query_issue::DiagnoseQueryIssue,

@@ -3,7 +3,6 @@ mod methods;
 mod results;
 mod setup;
 mod structures;
-mod vendor;
 
 use bytes::Bytes;
 use http::Request;
@@ -14,8 +13,8 @@ use ziggurat_layers::json_rpc::{Answer, Incoming};
 
 use super::*;
 use crate::mcp::{
+    ReadResource,
     tests::doubles::{Fails, Pieces, Says, Static, Who},
-    tools::ReadResource,
 };
 
 /// A server with a tool of every kind.
@@ -33,7 +32,7 @@ fn server() -> Mcp {
         .with(ReadResource::new(resources.clone()))
         .with_disabled(["off", "read_resource"]);
     let about = ServerInfo::new("ziggurat-tools", "1.2.3");
-    Mcp::new(&about, tools, resources, prompts::built_in()).expect("well-formed lists")
+    Mcp::new(&about, tools, resources, Prompts::new()).expect("well-formed lists")
 }
 
 fn read(message: String) -> Incoming {

@@ -3,8 +3,10 @@
 use std::fmt;
 
 use bytes::Bytes;
-use ziggurat_postgres::tsv::{Line, Plain};
-use ziggurat_runtime::scan;
+use ziggurat_runtime::{
+    line::{Line, Plain},
+    scan,
+};
 
 /// A place in a [`Text`], to cut it there.
 #[derive(Clone, Copy, Debug)]

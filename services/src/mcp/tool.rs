@@ -96,6 +96,7 @@ pub struct ToolDescriptor {
     /// Listed at least where a revision is negotiated: the list of 2024-11-05 to the letter is
     /// fixed.
     pub(super) is_negotiated: bool,
+    pub(super) is_always_enabled: bool,
 }
 
 /// What the results of a tool look like to a program.
@@ -189,7 +190,14 @@ impl ToolDescriptor {
             by_access: None,
             is_advertised: true,
             is_negotiated: true,
+            is_always_enabled: false,
         }
+    }
+
+    /// Keeps the tool enabled whatever [`Tools::with_disabled`] names.
+    pub fn with_always_enabled(mut self) -> Self {
+        self.is_always_enabled = true;
+        self
     }
 
     /// Adds what a host may tell its user about the tool. Revision 2024-11-05 has no place for
@@ -315,7 +323,7 @@ impl ToolRequest {
             let problem = "questions cannot be asked in this revision of the protocol";
             return Err(Reported::new(problem).into());
         };
-        let principal = self.caller.principal();
+        let principal = seal.principal(self.caller.extensions());
         let sealed = sealed(&principal, &self.call);
         let asked = ask.result(|state| seal.close(state, &sealed));
         Ok(ToolResult::of(Content::Asked(asked)))
@@ -333,7 +341,7 @@ impl ToolRequest {
     pub async fn spend(&self) -> Result<bool, StoreError> {
         match (&self.seal, self.inputs.opened()) {
             (Some(seal), Some(opened)) => {
-                let principal = self.caller.principal();
+                let principal = seal.principal(self.caller.extensions());
                 seal.spend(opened, principal.as_bytes()).await
             }
             _ => Ok(false),

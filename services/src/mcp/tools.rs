@@ -11,11 +11,9 @@ mod generate_embedding;
 mod get_schema_info;
 mod login;
 mod query_database;
-mod read_resource;
 mod search_knowledgebase;
 mod similarity_search;
 
-pub(super) use self::read_resource::READ_RESOURCE;
 pub use self::{
     authenticate_user::AuthenticateUser,
     count_rows::CountRows,
@@ -25,7 +23,6 @@ pub use self::{
     get_schema_info::GetSchemaInfo,
     login::{Login, LoginLayer, PeekedBody},
     query_database::{ConnectionUrls, InvalidUrlHost, QueryDatabase, UrlHost},
-    read_resource::ReadResource,
     search_knowledgebase::SearchKnowledgebase,
     similarity_search::SimilaritySearch,
 };

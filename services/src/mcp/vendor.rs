@@ -1,19 +1,22 @@
-//! Two methods the protocol does not have: which databases there are, and choosing one.
-//!
-//! They say the same on every face, so their results are no business of a revision.
+//! Two methods the protocol does not have: the list of databases, and the selection of one.
+
+#[cfg(test)]
+mod tests;
 
 use bytes::Bytes;
-use serde::Serialize;
-use ziggurat_layers::json_rpc::Call;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use ziggurat_layers::json_rpc::{Call, Error};
 
 use crate::{
     accounts::Identity,
     databases::Databases,
-    mcp::{State, params, wire, wire::Fault},
+    mcp::{Mcp, Method, MethodFuture},
 };
 
-const LIST: &str = "svc/listDatabases";
-const SELECT: &str = "svc/selectDatabase";
+struct List(Databases);
+
+struct Select(Databases);
 
 #[derive(Serialize)]
 struct Selected<'a> {
@@ -26,21 +29,45 @@ struct Selected<'a> {
     error: Option<String>,
 }
 
-pub(super) fn is_method(call: &Call) -> bool {
-    [LIST, SELECT].contains(&call.method())
+/// Adds `svc/listDatabases` and `svc/selectDatabase`, with which chat clients let their users
+/// choose a database, and tells which callers may write.
+#[must_use]
+pub fn with_databases(mcp: Mcp, databases: &Databases) -> Mcp {
+    let all = databases.clone();
+    mcp.with_write_access(move |extensions| all.may_write(extensions.get()))
+        .with_method("svc/listDatabases", List(databases.clone()))
+        .with_method("svc/selectDatabase", Select(databases.clone()))
 }
 
-pub(super) fn answer(databases: &Databases, call: &Call) -> Result<State, Fault> {
-    if call.is_notification() {
-        return Ok(State::result(wire::nothing()));
+impl Method for List {
+    fn call(&self, call: &Call) -> Result<MethodFuture, Error> {
+        let identity = call.head().extensions.get::<Identity>();
+        let listing = to_bytes(&self.0.listing(identity));
+        Ok(Box::pin(async move { listing }))
     }
-    let identity = call.head().extensions.get::<Identity>();
-    if call.method() == LIST {
-        return Ok(State::result(to_bytes(&databases.listing(identity))));
+}
+
+impl Method for Select {
+    fn call(&self, call: &Call) -> Result<MethodFuture, Error> {
+        let name = database(call)?;
+        let identity = call.head().extensions.get::<Identity>().cloned();
+        Ok(Box::pin(select(self.0.clone(), identity, name)))
     }
-    let name = params::database(call)?;
-    let selected = select(databases.clone(), identity.cloned(), name);
-    Ok(State::Selecting(Box::pin(selected)))
+}
+
+/// Reads the name of a database from the params.
+fn database(call: &Call) -> Result<String, Error> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(default)]
+        name: Value,
+    }
+
+    let params: Params = call.params()?;
+    match params.name {
+        Value::String(name) if !name.is_empty() => Ok(name),
+        _ => Err(Error::invalid_params().with_data("database name is required")),
+    }
 }
 
 async fn select(databases: Databases, identity: Option<Identity>, name: String) -> Bytes {

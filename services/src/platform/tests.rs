@@ -5,3 +5,4 @@ mod exchange;
 mod members;
 mod roles;
 mod trust;
+mod verification;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::Extensions;
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 
@@ -33,6 +34,7 @@ const MAC: usize = 32;
 pub struct Seal {
     key: Arc<[u8; BLOCK]>,
     spent: Spent,
+    principal: fn(&Extensions) -> String,
 }
 
 /// What a client was given, and has brought back.
@@ -78,7 +80,20 @@ impl Seal {
         Self {
             key: Arc::new(key),
             spent: Spent::here(now()),
+            principal: |_| String::new(),
         }
+    }
+
+    /// Sets how a caller is told from others by what layers left in the extensions of its request.
+    /// By default all are the same, which is right for a server without authentication only.
+    #[must_use]
+    pub fn with_principal(mut self, principal: fn(&Extensions) -> String) -> Self {
+        self.principal = principal;
+        self
+    }
+
+    pub(in crate::mcp) fn principal(&self, extensions: &Extensions) -> String {
+        (self.principal)(extensions)
     }
 
     /// Has replicas know of each other's states that were used up.

@@ -13,7 +13,7 @@ use ziggurat_postgres::{database::Settings, fixture::Fixture, lease::Pools};
 use super::*;
 use crate::{
     databases::Configured,
-    mcp::{Mcp, ServerInfo, SetupError, Tools, dialect, prompts, tools::ReadResource},
+    mcp::{Mcp, ReadResource, ServerInfo, SetupError, Tools, dialect, prompts},
 };
 
 fn no_databases() -> Databases {

@@ -44,11 +44,6 @@ fn a_name_is_given_once() {
         setup(Tools::new(), resources, Prompts::new()),
         Err(SetupError::DuplicateResource("custom://a".to_owned()))
     );
-    let prompts = prompts::built_in().with(prompts::ExploreDatabase);
-    assert_eq!(
-        setup(Tools::new(), Resources::new(), prompts),
-        Err(SetupError::DuplicatePrompt("explore-database".to_owned()))
-    );
 }
 
 #[test]

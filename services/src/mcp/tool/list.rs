@@ -2,15 +2,12 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use crate::mcp::{
-    Schema, SetupError, Tool, ToolDescriptor, register::Register, tool::AnyTool,
-    tools::READ_RESOURCE,
-};
+use crate::mcp::{Schema, SetupError, Tool, ToolDescriptor, register::Register, tool::AnyTool};
 
 /// The tools of a server: one line each.
 ///
 /// ```
-/// use ziggurat_services::mcp::{Resources, Tools, tools::ReadResource};
+/// use ziggurat_services::mcp::{ReadResource, Resources, Tools};
 ///
 /// let tools = Tools::new()
 ///     .with(ReadResource::new(Resources::new()))
@@ -56,12 +53,10 @@ impl Tools {
 
     /// Switches tools off, whether they have been added or not.
     ///
-    /// They are not listed, and a call says that they are not available. `read_resource` cannot
-    /// be switched off: clients without resources of their own depend on it.
+    /// They are not listed, and a call says that they are not available. It has no effect on
+    /// tools that are [always enabled](ToolDescriptor::with_always_enabled).
     pub fn with_disabled<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        let names = names.into_iter().map(Into::into);
-        self.disabled
-            .extend(names.filter(|name| name != READ_RESOURCE));
+        self.disabled.extend(names.into_iter().map(Into::into));
         self
     }
 
@@ -73,11 +68,17 @@ impl Tools {
     }
 
     pub(in crate::mcp) fn find(&self, name: &str) -> Option<Found> {
-        if self.disabled.contains(name) {
-            return Some(Found::Disabled);
+        match self.entries.find(name) {
+            Some(entry) if self.is_enabled(&entry.descriptor) => {
+                Some(Found::Tool(Arc::clone(&entry.tool)))
+            }
+            _ if self.disabled.contains(name) => Some(Found::Disabled),
+            _ => None,
         }
-        let entry = self.entries.find(name)?;
-        Some(Found::Tool(Arc::clone(&entry.tool)))
+    }
+
+    fn is_enabled(&self, tool: &ToolDescriptor) -> bool {
+        tool.is_always_enabled || !self.disabled.contains(&*tool.name)
     }
 
     /// What a tool takes, if there is one of that name.
@@ -112,7 +113,7 @@ impl Tools {
         is_here: fn(&ToolDescriptor) -> bool,
     ) -> impl Iterator<Item = &ToolDescriptor> {
         let all = self.entries.iter().map(|entry| &entry.descriptor);
-        all.filter(move |tool| is_here(tool) && !self.disabled.contains(&*tool.name))
+        all.filter(move |tool| is_here(tool) && self.is_enabled(tool))
     }
 
     /// Checks what some clients drop the whole list for.

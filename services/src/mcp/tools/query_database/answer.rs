@@ -13,8 +13,8 @@ use ziggurat_postgres::{
     lease::Lease,
     rows::{Column, Row, Rows, Summary},
     statement::{Statement, Window},
-    tsv::Line,
 };
+use ziggurat_runtime::line::Line;
 
 use crate::mcp::{Piece, Reported, Structure, Text, ToolResult, table::Table, tools::client};
 

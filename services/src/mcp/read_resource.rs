@@ -9,8 +9,6 @@ use crate::mcp::{
     ToolError, ToolRequest, ToolResult,
 };
 
-pub(in crate::mcp) const READ_RESOURCE: &str = "read_resource";
-
 const MISSING_URI: &str = "Error: 'uri' parameter is required. \
     Call read_resource with list set to true to see which URIs there are.";
 
@@ -71,7 +69,7 @@ impl Tool for ReadResource {
         let list =
             Property::boolean("List the resources instead of reading one.").with_default(false);
         ToolDescriptor::new(
-            READ_RESOURCE,
+            "read_resource",
             "Reads one of the server's resources by its URI, or lists them all. Resources are \
              facts about the server and its database that need no query: ask for the list first \
              if the URI is not known.",
@@ -81,6 +79,8 @@ impl Tool for ReadResource {
         )
         .with_title("Read a resource")
         .with_annotations(Annotations::reading())
+        // Clients without resources of their own depend on it.
+        .with_always_enabled()
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
