@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
-use ziggurat_services::rest;
+use ziggurat_chat_api as rest;
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();

@@ -13,7 +13,7 @@ use ziggurat_postgres::{
     database::{Database, Settings},
     lease::{Pool, Pools},
 };
-use ziggurat_services::rag::library::{Backend, FilterColumns, Library, Manner, Question, Table};
+use ziggurat_rag_service::library::{Backend, FilterColumns, Library, Manner, Question, Table};
 
 /// Rows of each table, and how many milliseconds a search by words may take.
 const SIZES: [(u32, f64); 3] = [(10_000, 10.0), (100_000, 20.0), (1_000_000, 40.0)];

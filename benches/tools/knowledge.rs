@@ -13,7 +13,7 @@ use std::{
 
 use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use ziggurat_benches::tools::{Report, median};
-use ziggurat_services::knowledge::{Filter, KnowledgeBase, Provider};
+use ziggurat_knowledge::{Filter, KnowledgeBase, Provider};
 
 const CHUNKS: u32 = 50_000;
 const DIMENSIONS: usize = 768;

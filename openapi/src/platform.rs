@@ -1,7 +1,7 @@
 //! The document of the account service.
 
 use serde_json::{Value, json};
-use ziggurat_services::platform;
+use ziggurat_account_service as platform;
 
 use crate::{
     itself, members,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use utoipa::OpenApi as _;
-use ziggurat_services::rag::Description;
+use ziggurat_rag_service::Description;
 
 use crate::{
     itself, members,

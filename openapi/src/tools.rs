@@ -4,7 +4,7 @@ mod mcp;
 
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
-use ziggurat_services::rest::{compact, conversations, databases, llm, user};
+use ziggurat_chat_api::{compact, conversations, databases, llm, user};
 
 use crate::{
     members,

@@ -17,18 +17,17 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
 use tokio::{task::JoinSet, time};
 use tower::{Layer as _, ServiceExt as _};
+use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_local_pg::LocalPg;
+use ziggurat_mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect};
 use ziggurat_postgres::{
     database::{Database, Settings},
     error::QueryError,
     lease::Pools,
     statement::Statement,
 };
-use ziggurat_services::{
-    databases::{Configured, Databases},
-    mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect, tools::QueryDatabase},
-};
+use ziggurat_postgres_tools::QueryDatabase;
 
 use crate::snapshot::{self, Snapshot};
 

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use rustix::process::{self, Signal, kill_process};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
-use ziggurat_services::platform::{ClientDraft, Owner, Store, TenantDraft};
+use ziggurat_account_service::{ClientDraft, Owner, Store, TenantDraft};
 
 use crate::home::write;
 

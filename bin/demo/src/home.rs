@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tempfile::TempDir;
+use ziggurat_accounts::{NewToken, TokenFile, UserFile};
 use ziggurat_layers::bearer::TokenHash;
-use ziggurat_services::accounts::{NewToken, TokenFile, UserFile};
 
 use crate::shop::Address;
 

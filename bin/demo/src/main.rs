@@ -150,16 +150,11 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
 
 /// Keeps the log, which would hide the welcome, to what goes wrong in the server.
 fn say_only_what_is_wrong() {
-    let ours = [
-        "ziggurat_layers",
-        "ziggurat_platform",
-        "ziggurat_services",
-        "ziggurat_tools",
-    ];
     let filter = Targets::new()
-        .with_targets(ours.map(|name| (name, Level::WARN)))
+        .with_target("ziggurat", Level::WARN)
         // It warns of provider local, and the welcome says what that is.
-        .with_target("ziggurat_rag", Level::ERROR);
+        .with_target("ziggurat_rag", Level::ERROR)
+        .with_target("ziggurat_rag_service", Level::WARN);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false)

@@ -6,11 +6,11 @@ use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
-use ziggurat_runtime::{duration, file};
-use ziggurat_services::{
-    accounts::WallClock,
-    platform::{ClientDraft, Id, InviteDraft, Owner, Role, Store, TenantDraft, Tokens},
+use ziggurat_account_service::{
+    ClientDraft, Id, InviteDraft, Owner, Role, Store, TenantDraft, Tokens,
 };
+use ziggurat_accounts::WallClock;
+use ziggurat_runtime::{duration, file};
 
 use self::secrets::{Destination, shown};
 use crate::{
@@ -209,7 +209,7 @@ async fn user_token(
     let lifetime = lifetime.context("-lifetime")?;
     let email = flags.text("email").unwrap_or_default();
     let user = rooms.store.member(tenant, email).await?;
-    let settings = ziggurat_services::platform::TokenSettings::new(issuer);
+    let settings = ziggurat_account_service::TokenSettings::new(issuer);
     let tokens = Tokens::new(rooms.keys.clone(), settings, WallClock::default());
     let token = tokens.for_user(tenant, user, lifetime)?;
     destination.write(&json!({

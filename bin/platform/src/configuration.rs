@@ -16,16 +16,14 @@ use std::{
 
 use http::Uri;
 use thiserror::Error;
+use ziggurat_account_service::{Attempts, Limits, TokenSettings};
+use ziggurat_accounts::WallClock;
 use ziggurat_http::{Hosts, InvalidHost};
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 use ziggurat_runtime::{
     Secret, Surroundings,
     file::{self, FileError, Read},
     logs::RawLog,
-};
-use ziggurat_services::{
-    accounts::WallClock,
-    platform::{Attempts, Limits, TokenSettings},
 };
 
 use self::raw::Raw;

@@ -2,11 +2,9 @@
 
 use anyhow::Context as _;
 use tokio::task::JoinSet;
+use ziggurat_account_service::{Keys, Store};
 use ziggurat_postgres::lease::Pools;
-use ziggurat_services::{
-    platform::{Keys, Store},
-    store::StateDatabase,
-};
+use ziggurat_state::StateDatabase;
 
 use crate::configuration::Configuration;
 

@@ -5,9 +5,9 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use anyhow::{Context as _, bail};
 use tokio::{net::TcpListener, task::JoinSet};
 use tracing::{error, info, warn};
+use ziggurat_account_service::Tokens;
 use ziggurat_http::serve::{Limits, Readiness, Server, Tls};
 use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals, watch::Folders};
-use ziggurat_services::platform::Tokens;
 
 use crate::{configuration::Configuration, rooms::Rooms, stack};
 
@@ -105,7 +105,7 @@ async fn serve_on(
 }
 
 /// Signs with a new key as soon as there is one.
-async fn follow_keys(keys: ziggurat_services::platform::Keys) {
+async fn follow_keys(keys: ziggurat_account_service::Keys) {
     let mut folders = Folders::new("signing keys");
     folders.follow([keys.path()]);
     // What has changed since the keys were read is news as well.

@@ -8,6 +8,10 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder};
+use ziggurat_account_service::{
+    self as platform, Coded, Hooks, NumberLayer, Options, Store, Tokens,
+};
+use ziggurat_accounts::WallClock;
 use ziggurat_http::{
     CutOffLayer, HeadersLayer, HostLayer, OriginLayer, Origins,
     serve::{Readiness, Ready, RequestBody},
@@ -19,10 +23,6 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 use ziggurat_runtime::cut_off::CutOff;
-use ziggurat_services::{
-    accounts::WallClock,
-    platform::{self, Coded, Hooks, NumberLayer, Options, Store, Tokens},
-};
 
 use crate::configuration::Configuration;
 

@@ -8,7 +8,7 @@ use ziggurat_llm::{
     self as llm, Access, Completer, Embedder, Http, Provider, Reranker,
     key::{self, KeyError},
 };
-use ziggurat_services::rag::Rerank;
+use ziggurat_rag_service::Rerank;
 
 use crate::{
     configuration::{self, Maker, Model, Pipeline, Surroundings},

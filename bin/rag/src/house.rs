@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, time::Durat
 use tokio::{task::JoinSet, time};
 use tracing::warn;
 use ziggurat_postgres::lease::{Pools, Reaper};
-use ziggurat_services::rag::Pipelines;
+use ziggurat_rag_service::Pipelines;
 
 use self::opening::Opening;
 

@@ -14,8 +14,8 @@ use ziggurat_layers::{
     link::{Link, LinkLayer},
     sanitize::SanitizeLayer,
 };
+use ziggurat_rag_service::{self as rag, ErrorLine, Options, Patience, Pipelines};
 use ziggurat_runtime::cut_off::CutOff;
-use ziggurat_services::rag::{self, ErrorLine, Options, Patience, Pipelines};
 
 use crate::{configuration::Server, logs::RequestsLayer};
 

@@ -5,23 +5,18 @@ use std::fs;
 use anyhow::Context as _;
 use http::Extensions;
 use tracing::warn;
+use ziggurat_accounts::{Accounts, Identity};
+use ziggurat_databases::Databases;
 use ziggurat_layers::sanitize::Sanitizer;
-use ziggurat_services::{
-    accounts::{Accounts, Identity},
-    databases::Databases,
-    mcp::{
-        Mcp, Prompts, ReadResource, Resources, Seal, ServerInfo, Tools,
-        custom::Definitions,
-        prompts,
-        resources::{SystemInfo, TableInfo},
-        tools::{
-            AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo,
-            QueryDatabase, SimilaritySearch,
-        },
-        vendor,
-    },
-    store::Shared,
+use ziggurat_mcp::{Mcp, Prompts, ReadResource, Resources, Seal, ServerInfo, Tools};
+use ziggurat_postgres_tools::{
+    AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo, QueryDatabase,
+    SimilaritySearch,
+    custom::Definitions,
+    database_methods as vendor, prompts,
+    resources::{SystemInfo, TableInfo},
 };
+use ziggurat_state::Shared;
 
 use crate::{
     configuration::{Builtins, Configuration, start::CUSTOM_DEFINITIONS},

@@ -5,19 +5,17 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::{sync::oneshot, task::JoinSet, time};
 use tracing::{info, warn};
+use ziggurat_accounts::{
+    self as accounts, Accounts,
+    issuer::{Guard, Issuer},
+};
+use ziggurat_chat_api::llm::Proxy;
+use ziggurat_databases::{Configured, Databases};
 use ziggurat_http::serve::Readiness;
+use ziggurat_mcp::{Mcp, Unattended};
 use ziggurat_postgres::lease::Pools;
 use ziggurat_runtime::cut_off::CutOff;
-use ziggurat_services::{
-    accounts::{
-        self, Accounts,
-        issuer::{Guard, Issuer},
-    },
-    databases::{Configured, Databases},
-    mcp::{Mcp, Unattended},
-    rest::llm::Proxy,
-    store::Shared,
-};
+use ziggurat_state::Shared;
 
 use crate::{
     catalogue,

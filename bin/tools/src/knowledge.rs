@@ -1,11 +1,9 @@
 //! The documentation that can be searched, and who makes its vectors, as they are configured.
 
 use tracing::{error, info, warn};
+use ziggurat_knowledge::{KnowledgeBase, Provider};
 use ziggurat_llm::Embedder;
-use ziggurat_services::{
-    knowledge::{KnowledgeBase, Provider},
-    mcp::tools::SearchKnowledgebase,
-};
+use ziggurat_postgres_tools::SearchKnowledgebase;
 
 use crate::{
     configuration::{EmbeddingProvider, Knowledgebase},

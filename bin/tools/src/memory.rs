@@ -4,7 +4,7 @@ use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use ziggurat_http::serve::Readiness;
 use ziggurat_postgres::lease::Pools;
-use ziggurat_services::store::{Postgres, Shared, Sqlite, StateDatabase, StoreError};
+use ziggurat_state::{Postgres, Shared, Sqlite, StateDatabase, StoreError};
 
 use crate::configuration::{Configuration, State};
 

@@ -4,7 +4,7 @@ use std::{sync::OnceLock, time::Duration};
 
 use anyhow::Context as _;
 use ziggurat_llm::{self as llm, Access, Http, Patience, Provider};
-use ziggurat_services::mcp::tools;
+use ziggurat_postgres_tools as tools;
 
 use crate::configuration::{Embedding, EmbeddingProvider, Knowledgebase, Secret};
 

@@ -1,7 +1,7 @@
 //! The language models behind `/api/llm`, as they are configured.
 
+use ziggurat_chat_api::llm::Proxy;
 use ziggurat_llm::{Access, Completer, Patience, Provider};
-use ziggurat_services::rest::llm::Proxy;
 
 use crate::{
     configuration::{Llm, LlmProvider, Secret},

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
-use ziggurat_services::databases::Databases;
+use ziggurat_databases::Databases;
 
 use crate::{
     arguments::Overrides,

@@ -7,11 +7,11 @@ use tokio::net::TcpListener;
 use tower_layer::Layer as _;
 use tracing::{info, warn};
 use ziggurat_http::serve::{Limits, Server, Tls};
-use ziggurat_runtime::{listen, open_files, signals};
-use ziggurat_services::{
-    mcp::era::EraLayer,
+use ziggurat_mcp::{
+    era::EraLayer,
     stdio::{self, Stdio},
 };
+use ziggurat_runtime::{listen, open_files, signals};
 
 use crate::{
     configuration::{Configuration, Http, Loaded},

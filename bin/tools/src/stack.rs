@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body::Body;
 use tower::{Service, ServiceBuilder, util::option_layer};
+use ziggurat_chat_api as rest;
 use ziggurat_http::{
     CutOffLayer, Document, EitherBody, HeadersLayer, Health, HostLayer, Hosts, OriginLayer,
     Origins, Routes,
@@ -21,15 +22,12 @@ use ziggurat_layers::{
     reject::SuccessFalse,
     sanitize::SanitizeLayer,
 };
-use ziggurat_services::{
-    mcp::{
-        dialect,
-        era::{self, EraLayer},
-        streamable::StreamableLayer,
-        tools::LoginLayer,
-    },
-    rest,
+use ziggurat_mcp::{
+    dialect,
+    era::{self, EraLayer},
+    streamable::StreamableLayer,
 };
+use ziggurat_postgres_tools::LoginLayer;
 
 use crate::{
     catalogue::{NAME, VERSION},

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ziggurat_services::rag::filter::RawFilter;
+use ziggurat_rag_service::filter::RawFilter;
 
 fuzz_target!(|sql: &str| {
     if RawFilter::new(sql.to_owned()).is_ok() {

@@ -1,6 +1,6 @@
 //! One connection to PostgreSQL: the messages of its protocol, version 3.0.
 //!
-//! A [`Client`] sends messages and reads what comes back as [`Event`]s. Several messages may be
+//! A [`Client`] sends messages and reads what comes back as `Event`s. Several messages may be
 //! queued and sent in one write. It knows nothing of pools, transactions and callers.
 //!
 //! It is a driver of our own because the published ones lack what the pool promises: a
@@ -11,14 +11,14 @@
 //!
 //! # Limits
 //!
-//! A row larger than [`max_row_bytes`](Client::set_max_row_bytes) is never held: its bytes are
-//! read and dropped, and [`Event::Oversized`] stands in its place. Any other message larger than
-//! [`MAX_MESSAGE`] ends the connection.
+//! A row larger than `max_row_bytes` is never held: its bytes are
+//! read and dropped, and `Event::Oversized` stands in its place. Any other message larger than
+//! `MAX_MESSAGE` ends the connection.
 //!
 //! # Cancellation
 //!
 //! Every method is safe to drop. After a drop the connection is in the middle of an answer:
-//! [`drain`](Client::drain) reads up to its end.
+//! `drain` reads up to its end.
 
 mod cancel;
 mod encode;

@@ -25,12 +25,12 @@ use ziggurat_http::{
     serve::{Limits, RequestBody, Server},
 };
 use ziggurat_layers::json_rpc::JsonRpcLayer;
-use ziggurat_runtime::signals;
-use ziggurat_services::mcp::{
+use ziggurat_mcp::{
     Changes, Mcp, ServerInfo,
     era::{self, EraLayer},
     streamable::StreamableLayer,
 };
+use ziggurat_runtime::signals;
 
 use crate::{legacy::LegacyLayer, wire::Wire};
 

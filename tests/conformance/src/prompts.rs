@@ -1,7 +1,7 @@
 //! The prompts of the suite.
 
 use serde_json::json;
-use ziggurat_services::mcp::{
+use ziggurat_mcp::{
     Ask, Inputs, Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts,
     Question, Rendered, Role,
 };

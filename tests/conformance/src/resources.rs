@@ -1,7 +1,7 @@
 //! The resources of the suite.
 
 use serde_json::json;
-use ziggurat_services::mcp::{
+use ziggurat_mcp::{
     Caller, Places, ReadError, Resource, ResourceDescriptor, ResourceTemplate,
     ResourceTemplateDescriptor, Resources,
 };

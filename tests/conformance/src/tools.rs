@@ -4,7 +4,7 @@ mod asking;
 mod plain;
 mod telling;
 
-use ziggurat_services::mcp::{
+use ziggurat_mcp::{
     Changes, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
 };
 

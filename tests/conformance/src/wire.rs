@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use ziggurat_services::mcp::{Reported, ToolError, ToolRequest};
+use ziggurat_mcp::{Reported, ToolError, ToolRequest};
 
 /// Who waits for which answer.
 #[derive(Clone, Default)]

@@ -4,16 +4,14 @@ use std::{net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use http::{HeaderName, Uri};
 use serde::Deserialize;
+use ziggurat_account_service::{Attempts, Limits};
+use ziggurat_accounts::WallClock;
 use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
     rate_limit::Quota,
 };
 use ziggurat_runtime::{Secret, Surroundings, duration, file, logs::RawLog};
-use ziggurat_services::{
-    accounts::WallClock,
-    platform::{Attempts, Limits},
-    store::StateDatabase,
-};
+use ziggurat_state::StateDatabase;
 
 use super::{Configuration, ServerSettings, TestSettings, TlsFiles, TokenRules};
 use crate::arguments::Flags;

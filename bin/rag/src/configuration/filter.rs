@@ -7,7 +7,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_yaml::Value;
-use ziggurat_services::rag::{
+use ziggurat_rag_service::{
     filter::{Filter, RawFilter},
     library::TableFilter,
 };

@@ -10,7 +10,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 use ziggurat_llm::{self as llm, Patience, Retry, headers};
 use ziggurat_postgres::database::Database;
-use ziggurat_services::rag::library::{Manner, Table};
+use ziggurat_rag_service::library::{Manner, Table};
 
 use super::{
     database::RawDatabase,

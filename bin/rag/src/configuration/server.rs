@@ -8,7 +8,7 @@ use std::{
 
 use serde::Deserialize;
 use ziggurat_http::{Hosts, InvalidHost};
-use ziggurat_services::rag;
+use ziggurat_rag_service as rag;
 
 use super::{
     findings::Place,

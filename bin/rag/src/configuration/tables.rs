@@ -1,7 +1,7 @@
 //! The tables of a pipeline, and how they are searched.
 
 use serde::Deserialize;
-use ziggurat_services::rag::library::{Backend, FilterColumns, Manner, Table};
+use ziggurat_rag_service::library::{Backend, FilterColumns, Manner, Table};
 
 use super::{
     filter::RawTableFilter,

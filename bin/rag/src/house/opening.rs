@@ -5,7 +5,7 @@ use std::{error::Error, time::Duration};
 use tokio::time;
 use tracing::{debug, error, info};
 use ziggurat_postgres::lease::Pool;
-use ziggurat_services::rag::library::Library;
+use ziggurat_rag_service::library::Library;
 
 /// How long it is waited before a database is tried once more, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);

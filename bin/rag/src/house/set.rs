@@ -17,7 +17,7 @@ use ziggurat_postgres::{
     database::Database,
     lease::{Pool, Pools},
 };
-use ziggurat_services::rag::{Parts, Pipeline as Served, library::Library};
+use ziggurat_rag_service::{Parts, Pipeline as Served, library::Library};
 
 use super::opening::Opening;
 use crate::{

@@ -9,8 +9,8 @@ use tokio::{
     runtime,
     signal::unix::{SignalKind, signal},
 };
+use ziggurat_knowledge::{BuildError, Builder, Outcome};
 use ziggurat_llm::Embedder;
-use ziggurat_services::knowledge::{BuildError, Builder, Outcome};
 
 use self::progress::Progress;
 use super::{Console, plain};

@@ -3,11 +3,9 @@
 use anyhow::Context as _;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
+use ziggurat_accounts::UserRecord;
 use ziggurat_postgres::lease::Pools;
-use ziggurat_services::{
-    accounts::UserRecord,
-    store::{Shared, StateDatabase, StoreError},
-};
+use ziggurat_state::{Shared, StateDatabase, StoreError};
 
 use crate::configuration::State;
 

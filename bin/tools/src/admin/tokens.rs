@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{anyhow, bail};
 use jiff::{Timestamp, tz::TimeZone};
 use secrecy::ExposeSecret as _;
-use ziggurat_services::accounts::{CreatedToken, Expiry, NewToken, TokenFile, TokenRecord};
+use ziggurat_accounts::{CreatedToken, Expiry, NewToken, TokenFile, TokenRecord};
 
 use super::{Console, Site, announce, moment, plain};
 

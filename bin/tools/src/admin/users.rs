@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use ziggurat_services::accounts::UserFile;
+use ziggurat_accounts::UserFile;
 
 use super::{
     Console, Site, announce, moment, plain,

@@ -1,7 +1,7 @@
 //! Which of the built-in tools, resources and prompts are there.
 
 use serde::{Deserialize, de::IgnoredAny};
-use ziggurat_services::mcp::tools::ConnectionUrls;
+use ziggurat_postgres_tools::ConnectionUrls;
 
 use super::{
     Invalid,

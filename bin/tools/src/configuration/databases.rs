@@ -9,9 +9,9 @@ mod url;
 
 use std::{collections::HashSet, sync::Arc};
 
+use ziggurat_databases::Configured;
 use ziggurat_postgres::database::Database;
 use ziggurat_runtime::password_file;
-use ziggurat_services::databases::Configured;
 
 pub(super) use self::raw::RawDatabase;
 pub(crate) use self::url::{InvalidUrl, is_url};

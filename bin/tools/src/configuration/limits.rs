@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use ziggurat_accounts as accounts;
 use ziggurat_runtime::duration;
-use ziggurat_services::accounts;
 
 use super::Invalid;
 

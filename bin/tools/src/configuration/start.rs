@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use ziggurat_http::serve;
-use ziggurat_services::mcp::custom::Definitions;
+use ziggurat_postgres_tools::custom::Definitions;
 
 use super::{Address, Configuration, http::Tls};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use ziggurat_postgres::database::Database;
-use ziggurat_services::store::{InvalidState, StateDatabase};
+use ziggurat_state::{InvalidState, StateDatabase};
 
 use super::{Invalid, Secret, Surroundings, api_key, environment::Reader};
 

@@ -2,8 +2,8 @@
 
 use tracing::{Metadata, metadata::LevelFilter};
 use ziggurat_llm as llm;
+use ziggurat_mcp as mcp;
 use ziggurat_postgres as pg;
-use ziggurat_services::mcp;
 
 use crate::configuration::Logs;
 

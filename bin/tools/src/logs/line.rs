@@ -70,9 +70,9 @@ mod tests {
 
     use serde_json::Value;
     use tracing::{Level, debug, enabled, error, info, trace, warn};
+    use ziggurat_mcp as mcp;
     use ziggurat_postgres as pg;
     use ziggurat_runtime::logs::Log;
-    use ziggurat_services::mcp;
 
     use super::*;
     use crate::configuration::Logs;

@@ -1,7 +1,7 @@
 //! Tools that need an answer before they answer, in the modern era.
 
 use serde_json::json;
-use ziggurat_services::mcp::{
+use ziggurat_mcp::{
     Ask, Question, Reported, ToolError, ToolRequest, ToolResult, Tools, era::Context,
 };
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use ziggurat_services::mcp::{
+use ziggurat_mcp::{
     Block, EmbeddedResource, Property, Reported, Schema, ToolError, ToolRequest, ToolResult, Tools,
 };
 

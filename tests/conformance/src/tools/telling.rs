@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use ziggurat_services::mcp::{
+use ziggurat_mcp::{
     Change, Changes, Property, Reported, Schema, ToolError, ToolRequest, ToolResult, Tools,
 };
 

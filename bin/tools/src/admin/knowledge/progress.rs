@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ziggurat_services::knowledge::Event;
+use ziggurat_knowledge::Event;
 
 use super::super::{Console, plain};
 

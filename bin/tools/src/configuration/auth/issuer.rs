@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use http::Uri;
 use serde::Deserialize;
 use serde_json::json;
+use ziggurat_accounts::issuer::{Settings, WhenStale};
 use ziggurat_runtime::duration;
-use ziggurat_services::accounts::issuer::{Settings, WhenStale};
 
 use crate::configuration::{Invalid, Surroundings};
 

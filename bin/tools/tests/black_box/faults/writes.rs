@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
-use ziggurat_services::accounts::{TokenFile, UserFile};
+use ziggurat_accounts::{TokenFile, UserFile};
 
 use super::{
     clients::limited,

@@ -1,0 +1,157 @@
+//! The names of things: random, and the same length each.
+
+use std::{fmt, str::FromStr};
+
+use rand::{
+    TryRng as _,
+    rngs::{SysError, SysRng},
+};
+use thiserror::Error;
+
+/// Where the hyphens of the usual form are.
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
+/// Letters and digits, for names that are typed and pasted.
+const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/// A UUID.
+///
+/// ```
+/// use ziggurat_account_service::Id;
+///
+/// let id: Id = "B0C1D2E3-F4A5-6789-BCDE-890123456789".parse()?;
+/// assert_eq!(id.to_string(), "b0c1d2e3-f4a5-6789-bcde-890123456789");
+/// assert!("b0c1d2e3".parse::<Id>().is_err());
+/// # Ok::<_, ziggurat_account_service::InvalidId>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(u128);
+
+/// A text that is no UUID in its usual form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not an id of 36 hexadecimal digits and hyphens")]
+pub struct InvalidId;
+
+// === impl Id ===
+
+impl Id {
+    /// Makes one that nobody has: version 4 of RFC 9562.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub fn random() -> Result<Self, SysError> {
+        let mut bytes = [0; 16];
+        SysRng.try_fill_bytes(&mut bytes)?;
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        Ok(Self(u128::from_be_bytes(bytes)))
+    }
+}
+
+impl FromStr for Id {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        if text.len() != 36 {
+            return Err(InvalidId);
+        }
+        let mut number: u128 = 0;
+        for (at, letter) in text.bytes().enumerate() {
+            if HYPHENS.contains(&at) {
+                if letter != b'-' {
+                    return Err(InvalidId);
+                }
+                continue;
+            }
+            let digit = char::from(letter).to_digit(16).ok_or(InvalidId)?;
+            number = number << 4 | u128::from(digit);
+        }
+        Ok(Self(number))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = format!("{:032x}", self.0);
+        let parts = [
+            &digits[..8],
+            &digits[8..12],
+            &digits[12..16],
+            &digits[16..20],
+            &digits[20..],
+        ];
+        f.pad(&parts.join("-"))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({self})")
+    }
+}
+
+impl serde::Serialize for Id {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Makes a name of 32 letters and digits that nobody has.
+pub(super) fn credential_id() -> Result<String, SysError> {
+    let mut name = String::with_capacity(32);
+    while name.len() < 32 {
+        let mut bytes = [0; 48];
+        SysRng.try_fill_bytes(&mut bytes)?;
+        // What is above the last multiple of 62 would make some letters likelier than others.
+        let fair = bytes.into_iter().filter(|byte| *byte < 248);
+        let letters = fair.map(|byte| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]));
+        name.extend(letters.take(32 - name.len()));
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_new_id_is_of_version_4_and_reads_back() {
+        let mut seen = HashSet::new();
+        for _ in 0..100 {
+            let id = Id::random().expect("random bytes");
+            let text = id.to_string();
+            assert_eq!(text.parse(), Ok(id));
+            assert_eq!(&text[14..15], "4", "{text}");
+            assert!("89ab".contains(&text[19..20]), "{text}");
+            assert!(seen.insert(id), "twice the same");
+        }
+    }
+
+    #[test]
+    fn what_is_no_id_is_none() {
+        for text in [
+            "",
+            "b0c1d2e3f4a56789bcde890123456789",
+            "{b0c1d2e3-f4a5-6789-bcde-890123456789}",
+            "b0c1d2e3-f4a5-6789-bcde-89012345678g",
+            "b0c1d2e3-f4a5-6789-bcde-8901234567890",
+            "b0c1d2e3xf4a5-6789-bcde-890123456789",
+            "b0c1d2e3-f4a5-6789-bcde-89012345678\u{e9}",
+        ] {
+            assert_eq!(text.parse::<Id>(), Err(InvalidId), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_credential_id_is_32_letters_and_digits() {
+        let mut seen = HashSet::new();
+        for _ in 0..100 {
+            let id = credential_id().expect("random bytes");
+            assert_eq!(id.len(), 32);
+            assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+            assert!(seen.insert(id), "twice the same");
+        }
+    }
+}

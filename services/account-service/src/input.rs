@@ -1,0 +1,196 @@
+//! What requests bring along.
+
+mod unique;
+
+use axum::{
+    body::to_bytes,
+    extract::{FromRequest, FromRequestParts, Path, Request},
+};
+use http::{HeaderMap, StatusCode, header, request::Parts};
+use serde_json::{Map, Value};
+use ziggurat_http::Refusal;
+use ziggurat_layers::reject::Rejection;
+
+use self::unique::Fault;
+use super::{Id, Principal, Role, reply::Refused};
+use crate::reply::{forbidden, invalid, unauthorized};
+
+/// What a body may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Json,
+    Form,
+}
+
+/// The record a request is about, by the id in its path.
+pub(super) struct Target(pub(super) Id);
+
+/// The caller, and what it may do; noted by the check of tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admitted {
+    pub(super) principal: Principal,
+    pub(super) role: Role,
+}
+
+/// Whoever asks, for a tenant.
+pub(super) struct Caller(pub(super) Principal);
+
+/// A caller that may manage what the tenant has. Others are refused before their body is read.
+pub(super) struct Manager(pub(super) Principal);
+
+/// A person who asks.
+pub(super) struct Person {
+    pub(super) user: Id,
+}
+
+/// The members of a JSON object.
+pub(super) struct Members(Map<String, Value>);
+
+// === impl Target ===
+
+impl<S: Send + Sync> FromRequestParts<S> for Target {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let id = path.ok().and_then(|Path(text)| text.parse().ok());
+        id.map(Self).ok_or_else(|| invalid("invalid id"))
+    }
+}
+
+// === impl Admitted ===
+
+impl<S: Sync> FromRequestParts<S> for Admitted {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        let admitted = parts.extensions.get::<Self>();
+        admitted
+            .copied()
+            .ok_or_else(|| unauthorized("missing access token"))
+    }
+}
+
+impl Admitted {
+    /// The caller, if it may manage what the tenant has.
+    pub(super) fn manager(self) -> Result<Principal, Refused> {
+        match self.role {
+            Role::Admin => Ok(self.principal),
+            Role::Reader => Err(forbidden(
+                "a client with the role reader may only read; this needs the role admin",
+            )),
+        }
+    }
+}
+
+// === impl Caller ===
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let admitted = Admitted::from_request_parts(parts, state).await?;
+        Ok(Self(admitted.principal))
+    }
+}
+
+// === impl Manager ===
+
+impl<S: Sync> FromRequestParts<S> for Manager {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let admitted = Admitted::from_request_parts(parts, state).await?;
+        admitted.manager().map(Self)
+    }
+}
+
+// === impl Person ===
+
+impl<S: Send + Sync> FromRequestParts<S> for Person {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match Caller::from_request_parts(parts, state).await?.0 {
+            Principal::User { user, .. } => Ok(Self { user }),
+            Principal::Client { .. } => Err(unauthorized("an api client is not a user")),
+        }
+    }
+}
+
+// === impl Members ===
+
+impl<S: Sync> FromRequest<S> for Members {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+        if kind(request.headers()) != Some(Kind::Json) {
+            return Err(unsupported());
+        }
+        Self::parse(&read(request).await?)
+    }
+}
+
+impl Members {
+    pub(super) fn parse(body: &[u8]) -> Result<Self, Refused> {
+        match unique::value(body) {
+            Ok(Value::Object(members)) => Ok(Self(members)),
+            Err(Fault::Twice(name)) => {
+                Err(invalid(format!("the body has the member {name:?} twice")))
+            }
+            Ok(_) | Err(Fault::NotJson) => Err(invalid("the body must be a JSON object")),
+        }
+    }
+
+    /// A text, if the member is there.
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Refused> {
+        match self.0.remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(invalid(format!("{name} must be a string"))),
+        }
+    }
+
+    /// A text that has to be there.
+    pub(super) fn required(&mut self, name: &str) -> Result<String, Refused> {
+        let text = self.text(name)?;
+        text.ok_or_else(|| invalid(format!("{name} is required")))
+    }
+
+    /// A whole number, if the member is there.
+    pub(super) fn integer(&mut self, name: &str) -> Result<Option<i64>, Refused> {
+        let Some(value) = self.0.remove(name) else {
+            return Ok(None);
+        };
+        let number = value.as_i64();
+        let message = format!("{name} must be a whole number");
+        number.map(Some).ok_or_else(|| invalid(message))
+    }
+}
+
+/// The body, whole. One that is too large is refused further out, where it is counted.
+pub(super) async fn read(request: Request) -> Result<bytes::Bytes, Refused> {
+    let read = to_bytes(request.into_body(), usize::MAX).await;
+    read.map_err(|error| Rejection::unreadable_body(&error).into())
+}
+
+/// What the body says it is.
+pub(super) fn kind(headers: &HeaderMap) -> Option<Kind> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let essence = value.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Some(Kind::Json);
+    }
+    let is_form = essence.eq_ignore_ascii_case("application/x-www-form-urlencoded");
+    is_form.then_some(Kind::Form)
+}
+
+/// 415: the body is of another kind.
+pub(super) fn unsupported() -> Refused {
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Refusal::new(
+        status,
+        "unsupported_media_type",
+        "the body must be application/json",
+    )
+}

@@ -1,0 +1,148 @@
+//! Accounts: tenants, their members, and the programs that act for them.
+//!
+//! A program signs in with the id and the secret of a client and gets a token, signed so that
+//! other servers can check it without asking. What a [`Store`] keeps is administered over HTTP
+//! ([`service`]), and past it by whoever may read the store.
+//!
+//! ```
+//! use http::Request;
+//! use tower::ServiceExt as _;
+//! use ziggurat_account_service::{
+//!     self as platform, Keys, Options, Store, TokenSettings, Tokens,
+//! };
+//! use ziggurat_accounts::WallClock;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let store = Store::open(folder.path()).await?;
+//! let settings = TokenSettings::new("https://accounts.example");
+//! let tokens = Tokens::new(Keys::open(folder.path())?, settings, WallClock::default());
+//! let service = platform::service(store, tokens, &Options::default());
+//!
+//! let request = Request::get("/account/v1/clients").body(axum::body::Body::empty())?;
+//! let response = service.oneshot(request).await?;
+//! assert_eq!(response.status(), 401);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What stands around it
+//!
+//! The program limits the size of bodies, says who is calling, numbers requests, and turns panics
+//! into answers; all of them with [`Coded`] where they render anything.
+
+mod clients;
+#[cfg(test)]
+mod fixture;
+mod gate;
+mod hooks;
+mod id;
+mod input;
+mod invites;
+mod keys;
+mod memberships;
+mod moment;
+mod number;
+mod oauth;
+mod record;
+mod reply;
+mod role;
+mod store;
+mod tenants;
+#[cfg(test)]
+mod tests;
+mod token;
+mod trouble;
+mod users;
+mod well_known;
+mod words;
+
+use axum::{Router, body::Body, routing::get_service};
+use utoipa::{OpenApi as _, openapi::OpenApi};
+use ziggurat_accounts::WallClock;
+use ziggurat_http::Document;
+
+pub use self::{
+    hooks::Hooks,
+    id::{Id, InvalidId},
+    keys::{KeyError, Keys},
+    moment::Moment,
+    number::{Number, NumberLayer},
+    oauth::Attempts,
+    record::{ApiClient, Invite, Membership, Tenant, User},
+    reply::Coded,
+    role::Role,
+    store::{
+        ClientChange, ClientDraft, CreatedClient, CreatedInvite, Credential, InviteDraft, Limits,
+        Owner, Revocation, Store, TenantDraft, UserChange,
+    },
+    token::{Principal, TokenSettings, Tokens},
+    trouble::Trouble,
+    well_known::{JWKS, METADATA, REVOCATIONS},
+};
+
+/// Where the description of the interface is, for everybody.
+pub const DESCRIPTION: &str = "/account/v1/openapi.json";
+
+/// How accounts are served.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// How many exchanges of secrets may fail.
+    pub attempts: Attempts,
+    /// Where failed exchanges take the time from.
+    pub clock: WallClock,
+    /// The description of the interface, JSON.
+    pub document: &'static str,
+}
+
+/// What the service says of itself, without the documents for servers that trust it.
+#[must_use]
+pub fn description() -> OpenApi {
+    let areas = [
+        clients::Description::openapi(),
+        invites::Description::openapi(),
+        memberships::Description::openapi(),
+        tenants::Description::openapi(),
+        users::Description::openapi(),
+    ];
+    let mut all = oauth::Description::openapi();
+    for area in areas {
+        all.merge(area);
+    }
+    all
+}
+
+/// Serves accounts.
+pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
+    let exchange = oauth::Exchange::new(
+        store.clone(),
+        tokens.clone(),
+        options.attempts,
+        &options.clock,
+    );
+    let document = Document::<Body>::new("application/json", options.document);
+    let known = [
+        clients::routes(store.clone()),
+        invites::routes(store.clone()),
+        memberships::routes(store.clone()),
+        tenants::routes(store.clone()),
+        users::routes(store.clone()),
+        described("/account/v1/open-api", document.clone()),
+    ];
+    known
+        .into_iter()
+        .fold(Router::new(), Router::merge)
+        // Of what is not there everybody is told that it is not there.
+        .route_layer(gate::layer(store.clone(), tokens.clone()))
+        .merge(described(DESCRIPTION, document))
+        .merge(oauth::routes(exchange))
+        .merge(well_known::routes(store, tokens))
+        .fallback(async || reply::no_route())
+}
+
+fn described(path: &str, document: Document<Body>) -> Router {
+    let here = get_service(document).fallback(async || reply::no_method());
+    Router::new().route(path, here)
+}

@@ -1,0 +1,218 @@
+//! `/oauth/token`: a secret for a token.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    Json, Router,
+    extract::{Extension, Query, Request, State},
+    response::{AppendHeaders, IntoResponse, Response},
+    routing::post,
+};
+use http::{HeaderName, StatusCode, Uri, header};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use utoipa::{OpenApi, ToSchema};
+use ziggurat_accounts::WallClock;
+use ziggurat_layers::{
+    client_ip::ClientIp,
+    rate_limit::{Failures, Key, Limited, Outcome, Permit as _, Policy as _, Quota},
+    reject::Rejection,
+};
+use ziggurat_runtime::Secret;
+
+use super::{
+    Store, Tokens,
+    input::{self, Kind, Members},
+    reply::{ErrorBody, Refused, invalid, no_method, unauthorized},
+};
+
+/// Answers with this are kept by nobody.
+pub(super) const NO_STORE: AppendHeaders<[(HeaderName, &str); 1]> =
+    AppendHeaders([(header::CACHE_CONTROL, "no-store")]);
+
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(exchange), components(schemas(TokenRequest, ErrorBody)))]
+pub(super) struct Description;
+
+/// How many exchanges may fail.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Attempts {
+    /// From one address. It should be less than what one id has: nobody should be able to use
+    /// that up alone.
+    pub by_address: Quota,
+    /// For one credential id.
+    pub by_id: Quota,
+}
+
+/// What it takes to exchange a secret for a token.
+#[derive(Clone, Debug)]
+pub(super) struct Exchange {
+    store: Store,
+    tokens: Tokens,
+    by_address: Failures<WallClock>,
+    by_id: Failures<WallClock>,
+}
+
+/// What a client signs in with.
+#[derive(Deserialize, ToSchema)]
+struct TokenRequest {
+    /// The credential id.
+    #[schema(value_type = String)]
+    client_id: Option<String>,
+    /// The secret.
+    #[schema(value_type = String)]
+    client_secret: Option<Secret>,
+    /// How it signs in: there is one way.
+    #[schema(nullable = false, pattern = "^client_credentials$")]
+    grant_type: Option<String>,
+}
+
+/// A token.
+#[derive(Serialize, ToSchema)]
+struct TokenResponse {
+    /// The token.
+    access_token: String,
+    /// For how long it is good, in seconds.
+    expires_in: i64,
+    /// What it is used as.
+    token_type: &'static str,
+}
+
+// === impl Attempts ===
+
+/// Thirty in a quarter of an hour from one address, and sixty in a minute for one id.
+impl Default for Attempts {
+    fn default() -> Self {
+        let quota = |text: &str| text.parse().expect("a quota");
+        Self {
+            by_address: quota("30 per 15 minutes"),
+            by_id: quota("60 per minute"),
+        }
+    }
+}
+
+// === impl Exchange ===
+
+impl Exchange {
+    pub(super) fn new(store: Store, tokens: Tokens, attempts: Attempts, clock: &WallClock) -> Self {
+        let policy = |quota| Failures::new(quota).with_clock(clock.clone());
+        Self {
+            store,
+            tokens,
+            by_address: policy(attempts.by_address),
+            by_id: policy(attempts.by_id),
+        }
+    }
+
+    async fn token(&self, id: &str, secret: &Secret) -> Result<TokenResponse, Refused> {
+        let ends = self.tokens.end();
+        let found = self.store.sign_in(id, secret.expose(), ends).await?;
+        let credential = found.ok_or_else(|| unauthorized("invalid client credentials"))?;
+        Ok(TokenResponse {
+            access_token: self.tokens.for_client(credential, id, ends)?,
+            expires_in: self.tokens.lifetime(),
+            token_type: "Bearer",
+        })
+    }
+}
+
+/// The endpoint.
+pub(super) fn routes(exchange: Exchange) -> Router {
+    Router::new()
+        .route(
+            "/account/v1/oauth/token",
+            post(self::exchange).fallback(async || no_method()),
+        )
+        .with_state(Arc::new(exchange))
+}
+
+/// Exchange a secret for a token
+///
+/// A form with the same members will do as well. Whoever has failed too often has to wait.
+#[utoipa::path(post, path = "/oauth/token", tag = "auth", operation_id = "getToken",
+    security(()),
+    request_body = TokenRequest,
+    responses(
+        (status = 200, description = "A token", body = TokenResponse),
+        (status = 400, description = "A member is missing, or no good"),
+        (status = 401, description = "There is no such client, or the secret is another's"),
+        (status = 413, description = "The body is larger than the service reads"),
+        (status = 415, description = "The body is neither JSON nor a form"),
+        (status = 429, description = "Too many have failed from this address, or for this client"),
+    ),
+)]
+async fn exchange(
+    State(exchange): State<Arc<Exchange>>,
+    caller: Option<Extension<ClientIp>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (id, secret) = understood(request).await?;
+    let address = caller.map_or(Key::UNKNOWN, |Extension(caller)| caller.into());
+    let by_address = exchange.by_address.admit(address).map_err(limited)?;
+    let by_id = exchange.by_id.admit(key(&id)).map_err(limited)?;
+    let token = exchange.token(&id, &secret).await;
+    let outcome = match &token {
+        Ok(_) => Outcome::Neither,
+        Err(_) => Outcome::Failed,
+    };
+    by_address.settle(outcome);
+    by_id.settle(outcome);
+    Ok((NO_STORE, Json(token?)).into_response())
+}
+
+async fn understood(request: Request) -> Result<(String, Secret), Refused> {
+    let kind = input::kind(request.headers()).ok_or_else(input::unsupported)?;
+    let body = input::read(request).await?;
+    let request = match kind {
+        Kind::Json => {
+            let mut members = Members::parse(&body)?;
+            TokenRequest {
+                client_id: members.text("client_id")?,
+                client_secret: members.text("client_secret")?.as_deref().map(Secret::from),
+                grant_type: members.text("grant_type")?,
+            }
+        }
+        Kind::Form => form(&body)?,
+    };
+    let usual = "client_credentials";
+    if request.grant_type.is_some_and(|grant| grant != usual) {
+        return Err(invalid("grant_type must be client_credentials"));
+    }
+    let id = request.client_id.filter(|id| !id.is_empty());
+    let id = id.ok_or_else(|| invalid("client_id is required"))?;
+    let secret = request.client_secret;
+    let secret = secret.filter(|secret| !secret.is_empty());
+    let secret = secret.ok_or_else(|| invalid("client_secret is required"))?;
+    Ok((id, secret))
+}
+
+/// A form is what may stand behind the `?` of an address.
+fn form(body: &[u8]) -> Result<TokenRequest, Refused> {
+    let text = str::from_utf8(body).ok();
+    let uri = text.and_then(|text| format!("/?{}", text.trim()).parse::<Uri>().ok());
+    let form = uri.and_then(|uri| Query::try_from_uri(&uri).ok());
+    let Query(form) = form.ok_or_else(|| invalid("the body must be a form"))?;
+    Ok(form)
+}
+
+/// Failures are counted by address. An id is counted as the one its digest leads to.
+fn key(id: &str) -> Key {
+    let digest: [u8; 32] = Sha256::digest(id).into();
+    let (first, _) = digest.split_first_chunk::<16>().expect("32 bytes");
+    Key::from(IpAddr::from(*first))
+}
+
+fn limited(limited: Limited) -> Refused {
+    // Rounded up: whoever comes back a moment too early has to wait again.
+    let seconds = limited.retry_after().as_millis().div_ceil(1000).max(1);
+    let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+    Rejection::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        "rate_limited",
+        "too many failed attempts, try again later",
+    )
+    .with_header(header::RETRY_AFTER, seconds.into())
+    .into()
+}

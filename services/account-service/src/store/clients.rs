@@ -1,0 +1,347 @@
+//! Programs that may use the interface.
+
+use secrecy::{ExposeSecret as _, SecretString};
+use ziggurat_accounts::secret;
+use ziggurat_layers::bearer::TokenHash;
+use ziggurat_state::StoreError;
+
+use super::{
+    Store, digest,
+    engine::{Row, Session, Value},
+};
+use crate::{ApiClient, Id, Moment, Role, Trouble, id::credential_id, words};
+
+/// What somebody says of a client to be made.
+#[derive(Clone, Debug, Default)]
+pub struct ClientDraft {
+    /// What people are to call it.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Its rights. Without a role the first client of a tenant is an admin, and the others are
+    /// readers.
+    pub role: Option<Role>,
+}
+
+/// What somebody wants changed about a client.
+#[derive(Clone, Debug, Default)]
+pub struct ClientChange {
+    /// Another name.
+    pub name: Option<String>,
+    /// Another description.
+    pub description: Option<String>,
+    /// Another role.
+    pub role: Option<Role>,
+}
+
+/// A client that was made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CreatedClient {
+    /// What is kept of it.
+    pub client: ApiClient,
+    /// What it signs in with: shown once, kept nowhere.
+    pub secret: SecretString,
+}
+
+/// What a client proves that has signed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Credential {
+    /// The record.
+    pub client: Id,
+    /// Whose it is.
+    pub tenant: Id,
+}
+
+// === impl Store ===
+
+impl Store {
+    /// The clients of a tenant, in the order in which they were made.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn clients(&self, tenant: Id) -> Result<Vec<ApiClient>, Trouble> {
+        let mut session = self.engine.read().await?;
+        let rows = session
+            .rows(
+                "SELECT credential_id, created_at, description, id, name, role, updated_at \
+                 FROM platform_clients WHERE tenant_id = $1 ORDER BY created_at, id",
+                &[Value::Text(&tenant.to_string())],
+            )
+            .await?;
+        session.commit().await?;
+        let clients: Result<_, StoreError> = rows.iter().map(client).collect();
+        Ok(clients?)
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// When there is none, or the store fails.
+    pub async fn client(&self, tenant: Id, id: Id) -> Result<ApiClient, Trouble> {
+        let mut session = self.engine.read().await?;
+        let found = find(&mut session, tenant, id).await?;
+        session.commit().await?;
+        found.ok_or(Trouble::NotFound("client"))
+    }
+
+    /// Makes a client, and its secret.
+    ///
+    /// # Errors
+    /// When its words will not do, there are too many, or the store fails.
+    pub async fn create_client(
+        &self,
+        tenant: Id,
+        draft: ClientDraft,
+    ) -> Result<CreatedClient, Trouble> {
+        let now = self.now();
+        let mut client = ApiClient {
+            auth0_id: credential_id()?,
+            created_at: now,
+            description: words::description(&draft.description)?,
+            id: Id::random()?,
+            name: words::name("name", &draft.name)?,
+            role: draft.role.unwrap_or_default(),
+            updated_at: now,
+        };
+        let secret = secret::new_token()?;
+        let owner = tenant.to_string();
+        let mut session = self.engine.write().await?;
+        let count = session
+            .number(
+                "SELECT (SELECT count(*) FROM platform_clients WHERE tenant_id = $1) \
+                 + (SELECT count(*) FROM platform_revocations \
+                 WHERE tenant_id = $1 AND ends_at > $2)",
+                &[Value::Text(&owner), Value::Number(now.seconds())],
+            )
+            .await?;
+        if count >= i64::from(self.limits.clients) {
+            session.commit().await?;
+            let message = "plan does not allow creating clients".to_owned();
+            return Err(Trouble::Invalid(message));
+        }
+        if draft.role.is_none() && is_without_clients(&mut session, &owner).await? {
+            client.role = Role::Admin;
+        }
+        insert(&mut session, &owner, &client, &secret).await?;
+        session.commit().await?;
+        Ok(CreatedClient { client, secret })
+    }
+
+    /// Changes a client, and gives it back as it is now.
+    ///
+    /// # Errors
+    /// When there is none, the words will not do, or the store fails.
+    pub async fn change_client(
+        &self,
+        tenant: Id,
+        id: Id,
+        change: ClientChange,
+    ) -> Result<ApiClient, Trouble> {
+        let name = change.name.map(|name| words::name("name", &name));
+        let name = name.transpose()?;
+        let description = change.description.map(|text| words::description(&text));
+        let description = description.transpose()?;
+        let role = change.role.map(|role| role.to_string());
+        let mut session = self.engine.write().await?;
+        // Only a value that is another one makes the record a newer one.
+        session
+            .rows(
+                "UPDATE platform_clients SET name = COALESCE($3, name), \
+                 description = COALESCE($4, description), role = COALESCE($5, role), \
+                 updated_at = $6 WHERE tenant_id = $1 AND id = $2 \
+                 AND (name <> COALESCE($3, name) OR description <> COALESCE($4, description) \
+                 OR role <> COALESCE($5, role)) RETURNING id",
+                &[
+                    Value::Text(&tenant.to_string()),
+                    Value::Text(&id.to_string()),
+                    Value::Optional(name.as_deref()),
+                    Value::Optional(description.as_deref()),
+                    Value::Optional(role.as_deref()),
+                    Value::Number(self.now().seconds()),
+                ],
+            )
+            .await?;
+        let found = find(&mut session, tenant, id).await?;
+        session.commit().await?;
+        found.ok_or(Trouble::NotFound("client"))
+    }
+
+    /// Deletes a client. Its secret and its tokens are good no more from this moment on.
+    ///
+    /// # Errors
+    /// When there is none, or the store fails.
+    pub async fn delete_client(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
+        let mut session = self.engine.write().await?;
+        let (tenant, id) = (tenant.to_string(), id.to_string());
+        let deleted = session
+            .row(
+                "DELETE FROM platform_clients WHERE tenant_id = $1 AND id = $2 \
+                 RETURNING tokens_until",
+                &[Value::Text(&tenant), Value::Text(&id)],
+            )
+            .await?;
+        if let Some(row) = &deleted {
+            let ends = row.get(0)?;
+            self.revoke(&mut session, &tenant, &id, ends).await?;
+        }
+        session.commit().await?;
+        deleted.map(|_| ()).ok_or(Trouble::NotFound("client"))
+    }
+
+    /// Whether a secret is that of a client, which is then about to have a token until `ends`.
+    ///
+    /// Takes the same way for a client that is not there as for a secret that is wrong.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn sign_in(
+        &self,
+        credential_id: &str,
+        secret: &str,
+        ends: Moment,
+    ) -> Result<Option<Credential>, Trouble> {
+        let given = TokenHash::of(secret);
+        // PostgreSQL takes no zero in a text, and other ids were never given to anybody.
+        let is_id = credential_id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric());
+        let credential_id = if is_id { credential_id } else { "" };
+        let mut session = self.engine.read().await?;
+        let row = session
+            .row(
+                "SELECT id, tenant_id, secret_hash, tokens_until FROM platform_clients \
+                 WHERE credential_id = $1",
+                &[Value::Text(credential_id)],
+            )
+            .await?;
+        session.commit().await?;
+        let kept = match &row {
+            Some(row) => row.get(2)?,
+            None => digest(""),
+        };
+        let kept = kept.parse().unwrap_or(TokenHash::from_bytes([0; 32]));
+        // In constant time, and done in any case.
+        let is_right = kept == given;
+        let Some(row) = row.filter(|_| is_right) else {
+            return Ok(None);
+        };
+        let credential = Credential {
+            client: row.id(0)?,
+            tenant: row.id(1)?,
+        };
+        if row.moment(3)? < ends && !self.note_token(credential, ends).await? {
+            // It was deleted meanwhile.
+            return Ok(None);
+        }
+        Ok(Some(credential))
+    }
+
+    /// The role of a client; nothing if the client is not there any more.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn client_role(&self, tenant: Id, client: Id) -> Result<Option<Role>, Trouble> {
+        let mut session = self.engine.read().await?;
+        let row = session
+            .row(
+                "SELECT role FROM platform_clients WHERE tenant_id = $1 AND id = $2",
+                &[
+                    Value::Text(&tenant.to_string()),
+                    Value::Text(&client.to_string()),
+                ],
+            )
+            .await?;
+        session.commit().await?;
+        let role = row.as_ref().map(|row| role(row, 0));
+        Ok(role.transpose()?)
+    }
+
+    /// Writes down until when a client has tokens, and says whether it is there. A little more
+    /// than that is written, so that a client that signs in all the time is not written all the
+    /// time.
+    async fn note_token(&self, credential: Credential, ends: Moment) -> Result<bool, Trouble> {
+        const MORE: i64 = 300;
+        let mut session = self.engine.write().await?;
+        let noted = session
+            .row(
+                "UPDATE platform_clients SET tokens_until = $2 WHERE id = $1 RETURNING id",
+                &[
+                    Value::Text(&credential.client.to_string()),
+                    Value::Number(ends.plus(MORE).seconds()),
+                ],
+            )
+            .await?;
+        session.commit().await?;
+        Ok(noted.is_some())
+    }
+}
+
+pub(super) async fn insert(
+    session: &mut Session,
+    tenant: &str,
+    client: &ApiClient,
+    secret: &SecretString,
+) -> Result<(), StoreError> {
+    session
+        .rows(
+            "INSERT INTO platform_clients (id, tenant_id, name, description, credential_id, \
+             secret_hash, tokens_until, created_at, updated_at, role) \
+             VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, $8)",
+            &[
+                Value::Text(&client.id.to_string()),
+                Value::Text(tenant),
+                Value::Text(&client.name),
+                Value::Text(&client.description),
+                Value::Text(&client.auth0_id),
+                Value::Text(&digest(secret.expose_secret())),
+                Value::Number(client.created_at.seconds()),
+                Value::Text(&client.role.to_string()),
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+async fn find(session: &mut Session, tenant: Id, id: Id) -> Result<Option<ApiClient>, StoreError> {
+    let row = session
+        .row(
+            "SELECT credential_id, created_at, description, id, name, role, updated_at \
+             FROM platform_clients WHERE tenant_id = $1 AND id = $2",
+            &[
+                Value::Text(&tenant.to_string()),
+                Value::Text(&id.to_string()),
+            ],
+        )
+        .await?;
+    row.as_ref().map(client).transpose()
+}
+
+fn client(row: &Row) -> Result<ApiClient, StoreError> {
+    Ok(ApiClient {
+        auth0_id: row.get(0)?,
+        created_at: row.moment(1)?,
+        description: row.get(2)?,
+        id: row.id(3)?,
+        name: row.get(4)?,
+        role: role(row, 5)?,
+        updated_at: row.moment(6)?,
+    })
+}
+
+fn role(row: &Row, at: usize) -> Result<Role, StoreError> {
+    let text: String = row.get(at)?;
+    text.parse()
+        .map_err(|trouble: Trouble| sqlx::Error::Decode(trouble.into()).into())
+}
+
+async fn is_without_clients(session: &mut Session, tenant: &str) -> Result<bool, StoreError> {
+    let count = session
+        .number(
+            "SELECT count(*) FROM platform_clients WHERE tenant_id = $1",
+            &[Value::Text(tenant)],
+        )
+        .await?;
+    Ok(count == 0)
+}

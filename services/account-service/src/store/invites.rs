@@ -1,0 +1,278 @@
+//! Invitations.
+
+use secrecy::{ExposeSecret as _, SecretString};
+use ziggurat_accounts::secret;
+use ziggurat_layers::bearer::TokenHash;
+use ziggurat_state::StoreError;
+
+use super::{
+    Owner, Store, digest,
+    engine::{Row, Session, Value},
+    members,
+};
+use crate::{Id, Invite, Membership, Trouble, words};
+
+/// For how many hours an invite is good, unless somebody says otherwise.
+const USUAL_HOURS: i64 = 168;
+
+/// For how many it may be: a year.
+const MOST_HOURS: i64 = 8760;
+
+/// What somebody says of an invite to be made.
+#[derive(Clone, Debug, Default)]
+pub struct InviteDraft {
+    /// Whom it is for.
+    pub email: String,
+    /// For how many hours it is good.
+    pub hours: Option<i64>,
+    /// Who makes it.
+    pub invited_by: Option<String>,
+}
+
+/// An invite that was made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CreatedInvite {
+    /// What is kept of it.
+    pub invite: Invite,
+    /// What it is accepted with: shown once, kept nowhere.
+    pub token: SecretString,
+}
+
+// === impl Store ===
+
+impl Store {
+    /// The invites of a tenant that can be accepted, in the order in which they were made.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn invites(&self, tenant: Id) -> Result<Vec<Invite>, Trouble> {
+        let mut session = self.engine.read().await?;
+        let rows = session
+            .rows(
+                "SELECT i.created_at, i.email, i.expires_at, i.id, i.invited_by, t.name, \
+                 i.updated_at FROM platform_invites i \
+                 JOIN platform_tenants t ON t.id = i.tenant_id \
+                 WHERE i.tenant_id = $1 AND i.expires_at > $2 ORDER BY i.created_at, i.id",
+                &[
+                    Value::Text(&tenant.to_string()),
+                    Value::Number(self.now().seconds()),
+                ],
+            )
+            .await?;
+        session.commit().await?;
+        let invites: Result<_, StoreError> = rows.iter().map(invite).collect();
+        Ok(invites?)
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// When there is none, or the store fails.
+    pub async fn invite(&self, tenant: Id, id: Id) -> Result<Invite, Trouble> {
+        let mut session = self.engine.read().await?;
+        let found = self.find_invite(&mut session, tenant, id).await?;
+        session.commit().await?;
+        found.ok_or(Trouble::NotFound("invite"))
+    }
+
+    /// Invites somebody, and makes what the invite is accepted with.
+    ///
+    /// # Errors
+    /// When its words will not do, the person is invited or a member already, there are too many,
+    /// or the store fails.
+    pub async fn create_invite(
+        &self,
+        tenant: Id,
+        draft: InviteDraft,
+    ) -> Result<CreatedInvite, Trouble> {
+        let email = words::email(&draft.email)?;
+        let hours = draft.hours.unwrap_or(USUAL_HOURS);
+        if !(1..=MOST_HOURS).contains(&hours) {
+            let message = format!("expiration must be between 1 and {MOST_HOURS} hours");
+            return Err(Trouble::Invalid(message));
+        }
+        let (id, token) = (Id::random()?, secret::new_token()?);
+        let mut session = self.engine.write().await?;
+        let made = self.room_for(&mut session, tenant, &email).await?;
+        if let Err(trouble) = made {
+            session.commit().await?;
+            return Err(trouble);
+        }
+        let now = self.now();
+        session
+            .rows(
+                "INSERT INTO platform_invites (id, tenant_id, email, token_hash, invited_by, \
+                 expires_at, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+                &[
+                    Value::Text(&id.to_string()),
+                    Value::Text(&tenant.to_string()),
+                    Value::Text(&email),
+                    Value::Text(&digest(token.expose_secret())),
+                    Value::Optional(draft.invited_by.as_deref()),
+                    Value::Number(now.plus(hours * 3600).seconds()),
+                    Value::Number(now.seconds()),
+                ],
+            )
+            .await?;
+        let invite = self.find_invite(&mut session, tenant, id).await?;
+        session.commit().await?;
+        let invite = invite.ok_or(Trouble::NotFound("invite"))?;
+        Ok(CreatedInvite { invite, token })
+    }
+
+    /// Withdraws an invite.
+    ///
+    /// # Errors
+    /// When there is none, or the store fails.
+    pub async fn delete_invite(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
+        let mut session = self.engine.write().await?;
+        let deleted = session
+            .row(
+                "DELETE FROM platform_invites \
+                 WHERE tenant_id = $1 AND id = $2 AND expires_at > $3 RETURNING id",
+                &[
+                    Value::Text(&tenant.to_string()),
+                    Value::Text(&id.to_string()),
+                    Value::Number(self.now().seconds()),
+                ],
+            )
+            .await?;
+        session.commit().await?;
+        deleted.map(|_| ()).ok_or(Trouble::NotFound("invite"))
+    }
+
+    /// Makes whoever was invited a member.
+    ///
+    /// # Errors
+    /// When there is no such invite, or the token is another's; and when the store fails.
+    pub async fn accept_invite(
+        &self,
+        id: Id,
+        token: &SecretString,
+        first_name: Option<String>,
+        last_name: Option<String>,
+    ) -> Result<Membership, Trouble> {
+        let given = TokenHash::of(token.expose_secret());
+        let mut session = self.engine.write().await?;
+        let row = session
+            .row(
+                "SELECT tenant_id, email, token_hash FROM platform_invites \
+                 WHERE id = $1 AND expires_at > $2",
+                &[
+                    Value::Text(&id.to_string()),
+                    Value::Number(self.now().seconds()),
+                ],
+            )
+            .await?;
+        let kept = match &row {
+            Some(row) => row.get::<String>(2)?,
+            None => digest(""),
+        };
+        let is_right = kept.parse().is_ok_and(|kept: TokenHash| kept == given);
+        let Some(row) = row.filter(|_| is_right) else {
+            session.commit().await?;
+            return Err(Trouble::NotFound("invite"));
+        };
+        let tenant = row.id(0)?;
+        let person = Owner {
+            email: row.get(1)?,
+            first_name,
+            last_name,
+        };
+        session
+            .rows(
+                "DELETE FROM platform_invites WHERE id = $1",
+                &[Value::Text(&id.to_string())],
+            )
+            .await?;
+        let member = members::join(&mut session, tenant, &person, false, self.now()).await?;
+        session.commit().await?;
+        Ok(member)
+    }
+
+    /// Whether somebody can be invited. What nobody can accept any more goes.
+    async fn room_for(
+        &self,
+        session: &mut Session,
+        tenant: Id,
+        email: &str,
+    ) -> Result<Result<(), Trouble>, StoreError> {
+        let tenant = tenant.to_string();
+        let now = Value::Number(self.now().seconds());
+        let whose = Value::Text(&tenant);
+        session
+            .rows(
+                "DELETE FROM platform_invites WHERE tenant_id = $1 AND expires_at <= $2",
+                &[whose, now],
+            )
+            .await?;
+        let known = session
+            .rows(
+                "SELECT id FROM platform_invites WHERE tenant_id = $1 AND email = $2",
+                &[whose, Value::Text(email)],
+            )
+            .await?;
+        if !known.is_empty() {
+            let message = "an invite for this mail address is pending";
+            return Ok(Err(Trouble::Conflict(message)));
+        }
+        let known = session
+            .rows(
+                "SELECT m.id FROM platform_memberships m \
+                 JOIN platform_users u ON u.id = m.user_id \
+                 WHERE m.tenant_id = $1 AND u.email = $2",
+                &[whose, Value::Text(email)],
+            )
+            .await?;
+        if !known.is_empty() {
+            let message = "whoever has this mail address is a member already";
+            return Ok(Err(Trouble::Conflict(message)));
+        }
+        let count = session
+            .number(
+                "SELECT count(*) FROM platform_invites WHERE tenant_id = $1",
+                &[whose],
+            )
+            .await?;
+        if count >= i64::from(self.limits.invites) {
+            let message = "plan does not allow creating invites".to_owned();
+            return Ok(Err(Trouble::Invalid(message)));
+        }
+        Ok(Ok(()))
+    }
+
+    async fn find_invite(
+        &self,
+        session: &mut Session,
+        tenant: Id,
+        id: Id,
+    ) -> Result<Option<Invite>, StoreError> {
+        let row = session
+            .row(
+                "SELECT i.created_at, i.email, i.expires_at, i.id, i.invited_by, t.name, \
+                 i.updated_at FROM platform_invites i \
+                 JOIN platform_tenants t ON t.id = i.tenant_id \
+                 WHERE i.tenant_id = $1 AND i.id = $2 AND i.expires_at > $3",
+                &[
+                    Value::Text(&tenant.to_string()),
+                    Value::Text(&id.to_string()),
+                    Value::Number(self.now().seconds()),
+                ],
+            )
+            .await?;
+        row.as_ref().map(invite).transpose()
+    }
+}
+
+fn invite(row: &Row) -> Result<Invite, StoreError> {
+    Ok(Invite {
+        created_at: row.moment(0)?,
+        email: row.get(1)?,
+        expires_at: row.moment(2)?,
+        id: row.id(3)?,
+        invited_by: row.get(4)?,
+        team_name: row.get(5)?,
+        updated_at: row.moment(6)?,
+    })
+}

@@ -1,0 +1,183 @@
+//! Who belongs to a tenant.
+
+use ziggurat_state::StoreError;
+
+use super::{
+    Store,
+    engine::{Row, Session, Value},
+};
+use crate::{Id, Membership, Moment, Trouble, words};
+
+/// Somebody who comes to belong to a tenant.
+#[derive(Clone, Debug, Default)]
+pub struct Owner {
+    /// The mail address, by which people are told apart.
+    pub email: String,
+    /// The first name of somebody who is new.
+    pub first_name: Option<String>,
+    /// The last name of somebody who is new.
+    pub last_name: Option<String>,
+}
+
+// === impl Store ===
+
+impl Store {
+    /// The members of a tenant, in the order in which they came.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn memberships(&self, tenant: Id) -> Result<Vec<Membership>, Trouble> {
+        let mut session = self.engine.read().await?;
+        let rows = session
+            .rows(
+                "SELECT m.created_at, m.id, m.is_owner, m.updated_at, u.email, u.id, \
+                 u.first_name, u.last_name, u.picture FROM platform_memberships m \
+                 JOIN platform_users u ON u.id = m.user_id \
+                 WHERE m.tenant_id = $1 ORDER BY m.created_at, m.id",
+                &[Value::Text(&tenant.to_string())],
+            )
+            .await?;
+        session.commit().await?;
+        let members: Result<_, StoreError> = rows.iter().map(membership).collect();
+        Ok(members?)
+    }
+
+    /// Ends a membership.
+    ///
+    /// # Errors
+    /// When there is none, it is that of the owner, or the store fails.
+    pub async fn delete_membership(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
+        let mut session = self.engine.write().await?;
+        let (tenant, id) = (tenant.to_string(), id.to_string());
+        let which = [Value::Text(&tenant), Value::Text(&id)];
+        let row = session
+            .row(
+                "SELECT is_owner FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
+                &which,
+            )
+            .await?;
+        let outcome = match row {
+            None => Err(Trouble::NotFound("membership")),
+            Some(row) if row.flag(0)? => {
+                let message = "the tenant owner cannot be removed".to_owned();
+                Err(Trouble::Invalid(message))
+            }
+            Some(_) => {
+                session
+                    .rows(
+                        "DELETE FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
+                        &which,
+                    )
+                    .await?;
+                Ok(())
+            }
+        };
+        session.commit().await?;
+        outcome
+    }
+
+    /// Makes a member the owner of its tenant, and the one before a member like the others.
+    ///
+    /// # Errors
+    /// When there is no such member, or the store fails.
+    pub async fn make_owner(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
+        let mut session = self.engine.write().await?;
+        let (tenant, id) = (tenant.to_string(), id.to_string());
+        let which = [Value::Text(&tenant), Value::Text(&id)];
+        let found = session
+            .row(
+                "SELECT id FROM platform_memberships WHERE tenant_id = $1 AND id = $2",
+                &which,
+            )
+            .await?;
+        if found.is_some() {
+            session
+                .rows(
+                    "UPDATE platform_memberships \
+                     SET is_owner = CASE WHEN id = $2 THEN 1 ELSE 0 END, updated_at = $3 \
+                     WHERE tenant_id = $1 AND (id = $2) <> (is_owner = 1)",
+                    &[which[0], which[1], Value::Number(self.now().seconds())],
+                )
+                .await?;
+        }
+        session.commit().await?;
+        found.map(|_| ()).ok_or(Trouble::NotFound("membership"))
+    }
+}
+
+/// Makes somebody a member, who may have to be made known first.
+pub(super) async fn join(
+    session: &mut Session,
+    tenant: Id,
+    person: &Owner,
+    is_owner: bool,
+    now: Moment,
+) -> Result<Membership, Trouble> {
+    let email = words::email(&person.email)?;
+    let part = |member, name: &Option<String>| {
+        let name = name
+            .as_deref()
+            .map(|name| words::part_of_name(member, name));
+        name.transpose()
+    };
+    let first_name = part("first_name", &person.first_name)?;
+    let last_name = part("last_name", &person.last_name)?;
+    session
+        .rows(
+            "INSERT INTO platform_users (id, email, first_name, last_name, created_at, \
+             updated_at) VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (email) DO NOTHING",
+            &[
+                Value::Text(&Id::random()?.to_string()),
+                Value::Text(&email),
+                Value::Optional(first_name.as_deref()),
+                Value::Optional(last_name.as_deref()),
+                Value::Number(now.seconds()),
+            ],
+        )
+        .await?;
+    session
+        .rows(
+            "INSERT INTO platform_memberships (id, tenant_id, user_id, is_owner, created_at, \
+             updated_at) SELECT $1, $2, id, $3, $4, $4 FROM platform_users WHERE email = $5 \
+             ON CONFLICT (tenant_id, user_id) DO NOTHING",
+            &[
+                Value::Text(&Id::random()?.to_string()),
+                Value::Text(&tenant.to_string()),
+                Value::Number(is_owner.into()),
+                Value::Number(now.seconds()),
+                Value::Text(&email),
+            ],
+        )
+        .await?;
+    let row = session
+        .row(
+            "SELECT m.created_at, m.id, m.is_owner, m.updated_at, u.email, u.id, \
+             u.first_name, u.last_name, u.picture FROM platform_memberships m \
+             JOIN platform_users u ON u.id = m.user_id \
+             WHERE m.tenant_id = $1 AND u.email = $2",
+            &[Value::Text(&tenant.to_string()), Value::Text(&email)],
+        )
+        .await?;
+    let row = row.ok_or(Trouble::NotFound("membership"))?;
+    Ok(membership(&row)?)
+}
+
+fn membership(row: &Row) -> Result<Membership, StoreError> {
+    let user_email: String = row.get(4)?;
+    let names: [Option<String>; 2] = [row.get(6)?, row.get(7)?];
+    let names: Vec<_> = names.into_iter().flatten().collect();
+    let user_name = match names.join(" ") {
+        name if name.trim().is_empty() => user_email.clone(),
+        name => name,
+    };
+    Ok(Membership {
+        created_at: row.moment(0)?,
+        id: row.id(1)?,
+        is_owner: row.flag(2)?,
+        updated_at: row.moment(3)?,
+        user_email,
+        user_id: row.id(5)?,
+        user_name,
+        user_picture: row.get(8)?,
+    })
+}

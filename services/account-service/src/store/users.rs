@@ -1,0 +1,136 @@
+//! People.
+
+use ziggurat_state::StoreError;
+
+use super::{
+    Store,
+    engine::{Session, Value},
+    tenants::tenant,
+};
+use crate::{Id, Trouble, User, words};
+
+/// What somebody wants changed about themselves.
+#[derive(Clone, Debug, Default)]
+pub struct UserChange {
+    /// Another first name.
+    pub first_name: Option<String>,
+    /// Another last name.
+    pub last_name: Option<String>,
+}
+
+// === impl Store ===
+
+impl Store {
+    /// Somebody, and the tenants they belong to.
+    ///
+    /// # Errors
+    /// When there is nobody, or the store fails.
+    pub async fn user(&self, id: Id) -> Result<User, Trouble> {
+        let mut session = self.engine.read().await?;
+        let found = find(&mut session, id).await?;
+        session.commit().await?;
+        found.ok_or(Trouble::NotFound("user"))
+    }
+
+    /// Whoever has this mail address and belongs to this tenant.
+    ///
+    /// # Errors
+    /// When there is nobody, or the store fails.
+    pub async fn member(&self, tenant: Id, email: &str) -> Result<Id, Trouble> {
+        let email = words::email(email)?;
+        let mut session = self.engine.read().await?;
+        let row = session
+            .row(
+                "SELECT u.id FROM platform_users u \
+                 JOIN platform_memberships m ON m.user_id = u.id \
+                 WHERE m.tenant_id = $1 AND u.email = $2",
+                &[Value::Text(&tenant.to_string()), Value::Text(&email)],
+            )
+            .await?;
+        session.commit().await?;
+        let row = row.ok_or(Trouble::NotFound("user"))?;
+        Ok(row.id(0)?)
+    }
+
+    /// Whether somebody belongs to a tenant.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn has_member(&self, tenant: Id, user: Id) -> Result<bool, Trouble> {
+        let mut session = self.engine.read().await?;
+        let count = session
+            .number(
+                "SELECT count(*) FROM platform_memberships WHERE tenant_id = $1 AND user_id = $2",
+                &[
+                    Value::Text(&tenant.to_string()),
+                    Value::Text(&user.to_string()),
+                ],
+            )
+            .await?;
+        session.commit().await?;
+        Ok(count > 0)
+    }
+
+    /// Changes the name of somebody, and gives them back as they are now.
+    ///
+    /// # Errors
+    /// When there is nobody, the words will not do, or the store fails.
+    pub async fn change_user(&self, id: Id, change: UserChange) -> Result<User, Trouble> {
+        let part = |member, name: Option<String>| {
+            let name = name.map(|name| words::part_of_name(member, &name));
+            name.transpose()
+        };
+        let first_name = part("first_name", change.first_name)?;
+        let last_name = part("last_name", change.last_name)?;
+        let mut session = self.engine.write().await?;
+        session
+            .rows(
+                "UPDATE platform_users SET first_name = COALESCE($2, first_name), \
+                 last_name = COALESCE($3, last_name), updated_at = $4 WHERE id = $1 \
+                 AND (COALESCE($2, first_name, '') <> COALESCE(first_name, '') \
+                 OR COALESCE($3, last_name, '') <> COALESCE(last_name, ''))",
+                &[
+                    Value::Text(&id.to_string()),
+                    Value::Optional(first_name.as_deref()),
+                    Value::Optional(last_name.as_deref()),
+                    Value::Number(self.now().seconds()),
+                ],
+            )
+            .await?;
+        let found = find(&mut session, id).await?;
+        session.commit().await?;
+        found.ok_or(Trouble::NotFound("user"))
+    }
+}
+
+async fn find(session: &mut Session, id: Id) -> Result<Option<User>, StoreError> {
+    let text = id.to_string();
+    let row = session
+        .row(
+            "SELECT created_at, email, first_name, last_name, picture, updated_at \
+             FROM platform_users WHERE id = $1",
+            &[Value::Text(&text)],
+        )
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let tenants = session
+        .rows(
+            "SELECT t.created_at, t.domain, t.external_id, t.id, t.name, t.plan, \
+             t.plan_expires_at, t.plan_trial, t.updated_at FROM platform_tenants t \
+             JOIN platform_memberships m ON m.tenant_id = t.id \
+             WHERE m.user_id = $1 ORDER BY t.created_at, t.id",
+            &[Value::Text(&text)],
+        )
+        .await?;
+    let tenants: Result<_, StoreError> = tenants.iter().map(tenant).collect();
+    Ok(Some(User {
+        created_at: row.moment(0)?,
+        email: row.get(1)?,
+        first_name: row.get(2)?,
+        id,
+        last_name: row.get(3)?,
+        picture: row.get(4)?,
+        tenants: tenants?,
+        updated_at: row.moment(5)?,
+    }))
+}

@@ -1,0 +1,108 @@
+//! What servers that trust this one are told.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http::Request;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, jwk::JwkSet};
+use serde_json::{Value, json};
+
+use crate::{
+    JWKS, METADATA, REVOCATIONS,
+    fixture::{Answer, ISSUER, Stage},
+};
+
+async fn document(stage: &Stage, path: &str, tag: Option<&str>) -> Answer {
+    let mut request = Request::get(path);
+    if let Some(tag) = tag {
+        request = request.header("if-none-match", tag);
+    }
+    stage
+        .ask(request.body(Body::empty()).expect("valid parts"))
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_can_be_checked_with_the_published_keys_alone() {
+    let stage = Stage::on_a_file().await;
+    let answer = document(&stage, JWKS, None).await;
+    let keys: JwkSet = serde_json::from_slice(&answer.body).expect("keys");
+    let key = DecodingKey::from_jwk(&keys.keys[0]).expect("a key");
+    let mut validation = Validation::new(Algorithm::EdDSA);
+    validation.validate_exp = false;
+    validation.set_audience(&["https://tools.example/mcp"]);
+    validation.set_issuer(&[ISSUER]);
+    decode::<Value>(&stage.token, &key, &validation).expect("good");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_issuer_says_where_everything_is() {
+    let stage = Stage::on_a_file().await;
+    let said = document(&stage, METADATA, None).await.json();
+    assert_eq!(said["issuer"], ISSUER);
+    assert_eq!(said["jwks_uri"], format!("{ISSUER}{JWKS}"));
+    assert_eq!(
+        said["revoked_clients_uri"],
+        format!("{ISSUER}{REVOCATIONS}")
+    );
+    assert_eq!(
+        said["token_endpoint"],
+        format!("{ISSUER}/account/v1/oauth/token")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_client_is_named_until_its_last_token_has_ended() {
+    for stage in Stage::all().await {
+        let before = document(&stage, REVOCATIONS, None).await;
+        assert_eq!(before.json(), json!({"issuer": ISSUER, "revoked": []}));
+        let tag = before.headers["etag"].to_str().expect("text").to_owned();
+        let same = document(&stage, REVOCATIONS, Some(&tag)).await;
+        assert_eq!((same.status.as_u16(), &*same.body), (304, &b""[..]));
+
+        stage.clock.advance(Duration::from_secs(100));
+        stage.sign_in(&stage.pair.clone()).await;
+        let path = format!("/clients/{}", stage.client);
+        assert_eq!(stage.send("DELETE", &path, None).await.status, 204);
+        let after = document(&stage, REVOCATIONS, Some(&tag)).await;
+        assert_eq!(after.status, 200);
+        let gone = &after.json()["revoked"][0];
+        assert_eq!(gone["client"], stage.client.to_string());
+        let last_end = stage.clock.now().as_second() + 3600;
+        let until = gone["until"].as_i64().expect("a time");
+        assert!((last_end..last_end + 600).contains(&until), "{until}");
+        stage.clock.advance(Duration::from_hours(1));
+        let still = document(&stage, REVOCATIONS, None).await.json();
+        assert_eq!(still["revoked"].as_array().map(Vec::len), Some(1));
+        stage.clock.advance(Duration::from_mins(10));
+        let over = document(&stage, REVOCATIONS, None).await.json();
+        assert_eq!(over["revoked"], json!([]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clients_of_a_deleted_tenant_are_named_too() {
+    for stage in Stage::all().await {
+        stage
+            .store
+            .delete_tenant(stage.tenant)
+            .await
+            .expect("deleted");
+        assert_eq!(stage.get("/tenants").await.status, 401);
+        let gone = document(&stage, REVOCATIONS, None).await.json();
+        assert_eq!(gone["revoked"][0]["client"], stage.client.to_string());
+        let error = stage.store.delete_tenant(stage.tenant).await;
+        assert_eq!(error.expect_err("gone").to_string(), "tenant not found");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_without_tokens_is_not_worth_a_word() {
+    let stage = Stage::on_a_file().await;
+    let body = json!({"name": "a", "description": ""});
+    let made = stage.post("/clients", &body).await.json();
+    let path = format!("/clients/{}", made["id"].as_str().expect("an id"));
+    assert_eq!(stage.send("DELETE", &path, None).await.status, 204);
+    let said = document(&stage, REVOCATIONS, None).await.json();
+    assert_eq!(said["revoked"], json!([]));
+}

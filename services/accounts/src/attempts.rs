@@ -1,0 +1,106 @@
+//! Passwords that are tried somewhere else than at a login, and count like one.
+
+use std::net::IpAddr;
+
+use tracing::error;
+use ziggurat_layers::rate_limit::{Failures, Key, Outcome, Permit as _, Policy, Quota};
+use ziggurat_state as store;
+
+use super::{Accounts, LoginError, Settings, WallClock};
+
+/// Counts passwords that were wrong by the address of the client, in the same window as failed
+/// logins.
+#[derive(Clone, Debug)]
+pub struct PasswordAttempts {
+    failures: Failures<WallClock>,
+    shared: Option<(store::Shared, Quota)>,
+}
+
+/// An attempt that counts as a failure until it is settled.
+#[derive(Debug)]
+#[must_use]
+pub struct PasswordAttempt {
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Local(<Failures<WallClock> as Policy>::Permit),
+    Shared(store::Shared, store::Attempt),
+}
+
+// === impl Accounts ===
+
+impl Accounts {
+    /// Counts other passwords together with those of logins.
+    #[must_use]
+    pub fn password_attempts(&self) -> PasswordAttempts {
+        let shared = &self.shared;
+        let together = shared.together.as_ref();
+        PasswordAttempts {
+            failures: shared.failures.clone().with_in_flight_counted(),
+            shared: together.map(|together| (together.store().clone(), shared.quota)),
+        }
+    }
+}
+
+// === impl PasswordAttempts ===
+
+impl PasswordAttempts {
+    /// Admits an attempt of a client, unless too many of its passwords were wrong.
+    ///
+    /// # Errors
+    /// When it has to wait, or the database that replicas share did not say.
+    pub async fn admit(&self, client: IpAddr) -> Result<PasswordAttempt, LoginError> {
+        let key = Key::from(client);
+        let kind = match &self.shared {
+            None => Kind::Local(self.failures.admit(key)?),
+            Some((store, quota)) => match store.admit(key, *quota).await? {
+                Ok(attempt) => Kind::Shared(store.clone(), attempt),
+                Err(retry_after) => return Err(LoginError::RateLimited { retry_after }),
+            },
+        };
+        Ok(PasswordAttempt { kind })
+    }
+}
+
+impl Default for PasswordAttempts {
+    /// Counts alone, for a server without accounts.
+    fn default() -> Self {
+        let settings = Settings::default();
+        let failures = Failures::new(settings.failed_logins).with_clock(settings.clock);
+        Self {
+            failures: failures.with_in_flight_counted(),
+            shared: None,
+        }
+    }
+}
+
+// === impl PasswordAttempt ===
+
+impl PasswordAttempt {
+    /// Counts a password that was wrong, and nothing else. One that was right does not forgive
+    /// those before it, since anyone may own a database that takes it.
+    pub async fn settle(self, is_wrong: bool) {
+        match self.kind {
+            Kind::Local(attempt) => {
+                let _ = attempt.settle(if is_wrong {
+                    Outcome::Failed
+                } else {
+                    Outcome::Neither
+                });
+            }
+            Kind::Shared(store, attempt) => {
+                let settled = if is_wrong {
+                    store.attempt_failed(attempt).await
+                } else {
+                    store.attempt_withdrawn(attempt).await
+                };
+                if let Err(error) = settled {
+                    let error: &dyn std::error::Error = &error;
+                    error!(error, "an attempt was not counted as it should be");
+                }
+            }
+        }
+    }
+}

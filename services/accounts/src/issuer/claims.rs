@@ -1,0 +1,141 @@
+//! What a token says, and what it has to say.
+
+use std::sync::Arc;
+
+use jsonwebtoken::{Algorithm, Validation, decode};
+use serde::Deserialize;
+use ziggurat_layers::bearer::{Denied, TokenHash};
+
+use super::{Settings, keys::Key, known::Good};
+use crate::{Holder, Identity};
+
+/// For how long after its end a token is good, in seconds, since clocks differ.
+const LEEWAY: i64 = 30;
+
+/// Seconds that the clock of an issuer may be ahead of ours.
+const EARLY: i64 = 60;
+
+/// The longest text that is kept of a token.
+const MAX_NAME: usize = 512;
+
+/// What tokens have to say.
+pub(super) struct Checks {
+    validation: Validation,
+    issuer: String,
+    scope: Vec<String>,
+    databases: Arc<[String]>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    /// One text: a list, which the library takes as well, may hold the names of others.
+    iss: String,
+    sub: String,
+    exp: f64,
+    nbf: Option<f64>,
+    iat: Option<f64>,
+    client_id: Option<String>,
+    azp: Option<String>,
+    tenant: Option<String>,
+    scope: Option<String>,
+    scp: Option<Words>,
+}
+
+/// Words in one text, or in a list.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Words {
+    Text(String),
+    List(Vec<String>),
+}
+
+// === impl Checks ===
+
+impl Checks {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let mut validation = Validation::new(Algorithm::EdDSA);
+        validation.set_issuer(&[&settings.issuer]);
+        validation.set_audience(&settings.audience);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        // By our clock.
+        validation.validate_exp = false;
+        Self {
+            validation,
+            issuer: settings.issuer.clone(),
+            scope: settings.scope.clone(),
+            databases: settings.databases.clone().into(),
+        }
+    }
+
+    /// What a token proves that this key has signed.
+    ///
+    /// # Errors
+    /// When it proves nothing, or not enough.
+    pub(super) fn read(
+        &self,
+        token: &str,
+        key: &Key,
+        epoch: u64,
+        now: i64,
+    ) -> Result<Good, Denied> {
+        let mut validation = self.validation.clone();
+        validation.algorithms = vec![key.algorithm];
+        let read = decode::<Claims>(token, &key.verifying, &validation);
+        let claims = read.map_err(|_| Denied::Invalid)?.claims;
+        let ends = seconds(claims.exp).saturating_add(LEEWAY);
+        let begins = [claims.nbf, claims.iat].into_iter().flatten().map(seconds);
+        let is_now = ends > now && begins.max().is_none_or(|begins| begins <= now + EARLY);
+        if !is_now
+            || claims.iss != self.issuer
+            || claims.sub.is_empty()
+            || claims.sub.len() > MAX_NAME
+        {
+            return Err(Denied::Invalid);
+        }
+        if !self.scope.iter().all(|wanted| claims.has(wanted)) {
+            return Err(Denied::InsufficientScope);
+        }
+        let Self {
+            issuer, databases, ..
+        } = self;
+        // All tokens of a subject are one caller, which no token of ours can be.
+        let session = TokenHash::of(&format!("client\0{issuer}\0{}", claims.sub));
+        let name = |name: String| (name.len() <= MAX_NAME).then(|| Arc::from(name));
+        let holder = Holder::Client {
+            subject: Arc::from(&*claims.sub),
+            // RFC 9068 has the first, OpenID Connect the second for the same.
+            client: claims.client_id.or(claims.azp).and_then(name),
+            tenant: claims.tenant.and_then(name),
+            databases: Arc::clone(databases),
+        };
+        Ok(Good {
+            subject: claims.sub,
+            identity: Identity::new(session, holder),
+            ends,
+            epoch,
+        })
+    }
+}
+
+// === impl Claims ===
+
+impl Claims {
+    /// Whether a token has a scope (RFC 9068, and others before it).
+    fn has(&self, wanted: &str) -> bool {
+        let in_text = |text: &String| text.split(' ').any(|word| word == wanted);
+        self.scope.as_ref().is_some_and(in_text)
+            || match &self.scp {
+                Some(Words::Text(text)) => in_text(text),
+                Some(Words::List(list)) => list.iter().any(|word| word == wanted),
+                None => false,
+            }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a date may have a fraction, and what is out of range ends at the end of it"
+)]
+fn seconds(date: f64) -> i64 {
+    date.floor() as i64
+}

@@ -1,0 +1,192 @@
+use tokio::task::JoinSet;
+use ziggurat_postgres::{fixture::Fixture, lease::Pools};
+use ziggurat_state::StateDatabase;
+
+use super::*;
+
+/// Accounts whose sessions are in a database.
+struct Replica {
+    bench: Bench,
+    fixture: Fixture,
+    clerk: JoinSet<()>,
+    _reaper: JoinSet<()>,
+}
+
+impl Replica {
+    async fn new() -> Self {
+        let fixture = Fixture::new().await;
+        let mut settings = fixture.settings.clone();
+        settings.allow_writes = true;
+        let (pools, reaper) = Pools::new();
+        let database = settings.try_into().expect("a valid description");
+        let (shared, clerk) = store::Shared::new(StateDatabase::new(&pools, database));
+        Self {
+            bench: Bench::with(|settings| settings.shared = Some(shared)),
+            fixture,
+            clerk: JoinSet::from_iter([clerk.run()]),
+            _reaper: JoinSet::from_iter([reaper.run()]),
+        }
+    }
+
+    async fn verdict(&self, token: &SecretString) -> Result<Identity, Denied> {
+        let accounts = &self.bench.accounts;
+        assert!(accounts.verify_now(token.expose_secret()).is_none());
+        accounts.verify(token.expose_secret()).await
+    }
+
+    /// From now on nobody answers.
+    async fn lose_the_database(&mut self) {
+        self.clerk.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_lasts_a_day_and_says_whose_it_is() {
+    let mut replica = Replica::new().await;
+    let session = replica.bench.log_in("right").await.expect("logged in");
+    let sql = "SELECT ends_at FROM ziggurat.sessions";
+    assert_eq!(
+        session.expires_at.as_second(),
+        replica.fixture.count(sql).await
+    );
+    let sql = "SELECT round(ends_at - date_part('epoch', now()))::bigint / 60 \
+               FROM ziggurat.sessions";
+    let minutes = replica.fixture.count(sql).await;
+    assert!((24 * 60 - 3..=24 * 60).contains(&minutes), "{minutes}");
+    let identity = replica.verdict(&session.token).await.expect("good");
+    assert_eq!(identity.user(), Some("alice"));
+    assert_eq!(
+        replica.bench.alice().last_login,
+        Some(replica.bench.clock.now())
+    );
+    assert_eq!(replica.bench.gone(), [""; 0]);
+    // What it selects anywhere it has selected here.
+    let selected = identity.clone().with_selection(Some("docs".into()));
+    assert_ne!(identity, selected);
+    let select = "UPDATE ziggurat.sessions SET selection = 'docs'";
+    replica.fixture.given(select).await;
+    assert_eq!(replica.verdict(&session.token).await, Ok(selected));
+
+    let end = "UPDATE ziggurat.sessions SET ends_at = date_part('epoch', now())::bigint - 1";
+    replica.fixture.given(end).await;
+    let verdict = replica.verdict(&session.token).await;
+    assert_eq!(verdict, Err(Denied::Invalid));
+    assert_eq!(replica.bench.gone(), [key(&session.token)]);
+    let verdict = replica.verdict(&"another".into()).await;
+    assert_eq!(verdict, Err(Denied::Invalid));
+    assert_eq!(replica.bench.gone(), [""; 0], "told once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_known_is_good_for_a_while_when_nobody_answers() {
+    let mut replica = Replica::new().await;
+    let known = replica.bench.session().await;
+    let unknown = replica.bench.session().await;
+    let program = replica.bench.token(None);
+    replica.bench.reload();
+    replica.verdict(&known).await.expect("good");
+    replica.lose_the_database().await;
+    let verdict = replica.verdict(&unknown).await;
+    assert_eq!(verdict, Err(Denied::Unavailable));
+    replica.bench.clock.advance(Duration::from_secs(299));
+    replica.verdict(&known).await.expect("still good");
+    replica.bench.clock.advance(Duration::from_secs(1));
+    let verdict = replica.verdict(&known).await;
+    assert_eq!(verdict, Err(Denied::Unavailable));
+    assert_eq!(replica.bench.gone(), [""; 0], "it may come back");
+    // Programs need nobody to answer.
+    let accounts = &replica.bench.accounts;
+    let verdict = accounts.verify_now(program.expose_secret());
+    verdict.expect("known here").expect("good");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_was_ended_elsewhere_is_over_and_its_connections_close() {
+    let mut replica = Replica::new().await;
+    let token = replica.bench.session().await;
+    replica.verdict(&token).await.expect("good");
+    replica.fixture.given("DELETE FROM ziggurat.sessions").await;
+    assert_eq!(replica.verdict(&token).await, Err(Denied::Invalid));
+    assert_eq!(replica.bench.gone(), [key(&token)]);
+    replica.lose_the_database().await;
+    let verdict = replica.verdict(&token).await;
+    assert_eq!(verdict, Err(Denied::Unavailable), "it is not remembered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_end_with_the_account_and_another_of_the_same_name_has_none() {
+    let mut replica = Replica::new().await;
+    let token = replica.bench.session().await;
+    replica.verdict(&token).await.expect("good");
+    replica.bench.users.disable("alice").expect("disabled");
+    replica.bench.reload();
+    assert_eq!(replica.bench.gone(), [key(&token)]);
+    assert_eq!(replica.verdict(&token).await, Err(Denied::Invalid));
+    let sql = "SELECT count(*) FROM ziggurat.sessions";
+    tokio::time::timeout(Duration::from_secs(20), async {
+        while replica.fixture.count(sql).await > 0 {}
+    })
+    .await
+    .expect("ended for all");
+
+    replica.bench.users.enable("alice").expect("enabled");
+    replica.bench.reload();
+    let token = replica.bench.session().await;
+    replica.verdict(&token).await.expect("good");
+    let made_before = "UPDATE ziggurat.sessions SET account_made = account_made - 1";
+    replica.fixture.given(made_before).await;
+    assert_eq!(replica.verdict(&token).await, Err(Denied::Invalid));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_logs_in_to_an_account_that_is_locked_somewhere() {
+    let mut replica = Replica::new().await;
+    replica.bench.session().await;
+    let lock = "INSERT INTO ziggurat.failed_accounts SELECT username, account_made, 3, true \
+                FROM ziggurat.sessions";
+    replica.fixture.given(lock).await;
+    for password in ["right", "wrong"] {
+        let refused = replica.bench.log_in(password).await;
+        assert!(matches!(refused, Err(LoginError::Disabled)), "{refused:?}");
+    }
+    assert!(replica.bench.alice().is_enabled, "the file does not say so");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_whose_clock_is_ahead_ends_no_session_and_deletes_no_token() {
+    let replica = Replica::new().await;
+    let session = replica.bench.session().await;
+    let program = replica.bench.token(Some(2 * DAY));
+    replica.bench.reload();
+    replica.verdict(&session).await.expect("good");
+    // Of another replica, whose clock is right.
+    replica.bench.token(Some(Duration::from_hours(2)));
+    replica.bench.clock.advance(Duration::from_hours(25));
+    replica.bench.accounts.shared.sweep();
+    replica
+        .verdict(&session)
+        .await
+        .expect("good by the clock of the database");
+    let later = replica.bench.session().await;
+    replica.verdict(&later).await.expect("good");
+    replica
+        .verdict(&session)
+        .await
+        .expect("a login has not ended it");
+    assert_eq!(replica.bench.tokens.list().expect("read").len(), 3);
+    let verdict = replica.bench.accounts.verify_now(program.expose_secret());
+    verdict.expect("known here").expect("good");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seventeenth_session_of_a_user_ends_the_first() {
+    let replica = Replica::new().await;
+    let mut open = Vec::new();
+    for _ in 0..17 {
+        open.push(replica.bench.session().await);
+    }
+    assert_eq!(replica.verdict(&open[0]).await, Err(Denied::Invalid));
+    for session in &open[1..] {
+        replica.verdict(session).await.expect("good");
+    }
+}

@@ -1,0 +1,341 @@
+//! The file of API tokens.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use rand::rngs::SysError;
+use secrecy::{ExposeSecret as _, SecretString};
+use thiserror::Error;
+use ziggurat_layers::bearer::TokenHash;
+
+use crate::{
+    file::{Change, FileError, Table, TableFile},
+    secret,
+    yaml::{Map, Node, Unexpected},
+};
+
+/// The shortest beginning of a hash that names a token.
+const MIN_PREFIX: usize = 8;
+
+/// The file of API tokens, as an administrator works on it. A server may be running meanwhile.
+///
+/// ```
+/// use ziggurat_accounts::{NewToken, TokenFile};
+///
+/// let folder = tempfile::tempdir()?;
+/// let file = TokenFile::new(folder.path().join("tokens.yaml"));
+/// let new = NewToken { note: "nightly report".into(), ..NewToken::default() };
+/// let made = file.add(new, "2026-11-21T10:00:00Z".parse()?)?;
+/// assert_eq!(made.record.id, "token-1795255200");
+///
+/// let found = file.list()?;
+/// assert_eq!(found[0].note, "nightly report");
+/// file.remove(&format!("{:.12}", found[0].hash))?;
+/// assert!(file.list()?.is_empty());
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TokenFile {
+    file: TableFile<Tokens>,
+}
+
+/// What is kept of an API token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRecord {
+    /// Its name: `token-` and a number.
+    pub id: String,
+    /// The digest of the token.
+    pub hash: TokenHash,
+    /// What it is for, in the words of whoever made it.
+    pub note: String,
+    /// When it was made, if the file says so.
+    pub created_at: Option<Timestamp>,
+    /// When it ends, if ever.
+    pub expires_at: Option<Timestamp>,
+    /// The database it is bound to; without one, to the first that is configured.
+    pub database: Option<String>,
+}
+
+/// What an administrator says of a token to be made.
+#[derive(Clone, Debug, Default)]
+pub struct NewToken {
+    /// What it is for.
+    pub note: String,
+    /// The database to bind it to.
+    pub database: Option<String>,
+    /// When it ends, if ever.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A token that was made.
+#[derive(Debug)]
+pub struct CreatedToken {
+    /// The token: shown once, kept nowhere.
+    pub token: SecretString,
+    /// What is kept of it.
+    pub record: TokenRecord,
+}
+
+/// Why nothing can be done about a token. The words are for the administrator.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// There is none.
+    #[error("token not found: {0}")]
+    NotFound(String),
+    /// Several hashes begin like this.
+    #[error("several tokens match: {0}")]
+    Ambiguous(String),
+    /// The system has no random bytes.
+    #[error("no random bytes for a token")]
+    Random(#[from] SysError),
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// What the token file holds.
+#[derive(Clone, Default)]
+pub(super) struct Tokens {
+    /// The members of the document that are not tokens.
+    rest: Map,
+    tokens: Vec<Kept>,
+}
+
+/// A token as it is understood, and as it is written.
+#[derive(Clone)]
+struct Kept {
+    record: TokenRecord,
+    members: Map,
+}
+
+// === impl TokenFile ===
+
+impl TokenFile {
+    /// Works on this file, which need not exist.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            file: TableFile::new(path.into()),
+        }
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The tokens, by the time they were made.
+    ///
+    /// # Errors
+    /// When the file cannot be read. A file that is not there holds none.
+    pub fn list(&self) -> Result<Vec<TokenRecord>, FileError> {
+        let tokens = self.file.read()?.table;
+        let mut records: Vec<_> = tokens.records().cloned().collect();
+        records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(records)
+    }
+
+    /// Makes a token and keeps its digest.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or there are no random bytes.
+    pub fn add(&self, new: NewToken, now: Timestamp) -> Result<CreatedToken, TokenError> {
+        let token = secret::new_api_token()?;
+        let hash = TokenHash::of(token.expose_secret());
+        let updated = self.file.update(|tokens| {
+            let record = tokens.add(new, hash, now);
+            Ok::<_, TokenError>(Change::Write(record))
+        })?;
+        let record = updated.outcome;
+        Ok(CreatedToken { token, record })
+    }
+
+    /// Removes the token of this id, or else the one whose hash begins like this (8 characters
+    /// at least, in any case).
+    ///
+    /// # Errors
+    /// When there is no such token, or several, or the file cannot be written.
+    pub fn remove(&self, identifier: &str) -> Result<TokenRecord, TokenError> {
+        let remove = |tokens: &mut Tokens| tokens.remove(identifier).map(Change::Write);
+        Ok(self.file.update(remove)?.outcome)
+    }
+}
+
+// === impl Tokens ===
+
+impl Tokens {
+    pub(super) fn records(&self) -> impl Iterator<Item = &TokenRecord> {
+        self.tokens.iter().map(|kept| &kept.record)
+    }
+
+    /// Drops the tokens that have ended a day ago or earlier, and says how many. Until then the
+    /// clock of this machine may be ahead of that of another one that uses the same file.
+    pub(super) fn drop_expired(&mut self, now: Timestamp) -> usize {
+        let before = self.tokens.len();
+        self.tokens.retain(|kept| !kept.record.is_long_expired(now));
+        before - self.tokens.len()
+    }
+
+    fn add(&mut self, new: NewToken, hash: TokenHash, now: Timestamp) -> TokenRecord {
+        let mut number = now.as_second();
+        let id = loop {
+            let id = format!("token-{number}");
+            if self.records().all(|record| record.id != id) {
+                break id;
+            }
+            number += 1;
+        };
+        let record = TokenRecord {
+            id,
+            hash,
+            note: new.note,
+            created_at: Some(whole_seconds(now)),
+            expires_at: new.expires_at.map(whole_seconds),
+            database: new.database.filter(|name| !name.is_empty()),
+        };
+        self.tokens.push(Kept::new(record.clone()));
+        record
+    }
+
+    fn remove(&mut self, identifier: &str) -> Result<TokenRecord, TokenError> {
+        let by_id = self.records().position(|record| record.id == identifier);
+        let at = match by_id {
+            Some(at) => at,
+            None => self.position_of_hash(identifier)?,
+        };
+        Ok(self.tokens.remove(at).record)
+    }
+
+    fn position_of_hash(&self, prefix: &str) -> Result<usize, TokenError> {
+        let wanted = prefix.to_ascii_lowercase();
+        let matches = |record: &TokenRecord| record.hash.to_string().starts_with(&wanted);
+        let mut found = self
+            .records()
+            .enumerate()
+            .filter(|(_, record)| wanted.len() >= MIN_PREFIX && matches(record));
+        match (found.next(), found.next()) {
+            (Some((at, _)), None) => Ok(at),
+            (None, _) => Err(TokenError::NotFound(prefix.to_owned())),
+            (Some(_), Some(_)) => Err(TokenError::Ambiguous(prefix.to_owned())),
+        }
+    }
+}
+
+impl Table for Tokens {
+    fn from_document(document: Node) -> Result<Self, Unexpected> {
+        let mut rest = match document {
+            Node::Null => Map::default(),
+            Node::Map(map) => map,
+            _ => return Err(Unexpected::new("document", "a map with `tokens`")),
+        };
+        let tokens = match rest.take("tokens").unwrap_or(Node::Null) {
+            Node::Null => Vec::new(),
+            Node::List(list) => list
+                .into_iter()
+                .enumerate()
+                .map(|(at, node)| Kept::from_node(&format!("tokens[{at}]"), node))
+                .collect::<Result<_, _>>()?,
+            // The older form: by id, the note under another name.
+            Node::Map(by_id) => by_id
+                .into_members()
+                .map(|(id, node)| Kept::from_member(id, node))
+                .collect::<Result<_, _>>()?,
+            _ => return Err(Unexpected::new("tokens", "a list")),
+        };
+        Ok(Self { rest, tokens })
+    }
+
+    fn to_document(&self) -> Node {
+        let members = self.tokens.iter();
+        let list = members.map(|kept| Node::Map(kept.members.clone()));
+        let mut document = self.rest.clone();
+        document.push("tokens".to_owned(), Node::List(list.collect()));
+        Node::Map(document)
+    }
+}
+
+// === impl Kept ===
+
+impl Kept {
+    fn new(record: TokenRecord) -> Self {
+        let mut members = Map::default();
+        let mut set = |name: &str, text: Option<String>| {
+            if let Some(text) = text {
+                members.set(name, Node::Text(text));
+            }
+        };
+        set("id", Some(record.id.clone()));
+        set("hash", Some(record.hash.to_string()));
+        set("note", Some(record.note.clone()));
+        set("created_at", record.created_at.map(|at| at.to_string()));
+        set("expires_at", record.expires_at.map(|at| at.to_string()));
+        set("database", record.database.clone());
+        Self { record, members }
+    }
+
+    fn from_member(id: String, node: Node) -> Result<Self, Unexpected> {
+        let place = format!("tokens.{id}");
+        let Node::Map(old) = node else {
+            return Err(Unexpected::new(&place, "a map"));
+        };
+        let mut members = Map::default();
+        members.set("id", Node::Text(id));
+        for (name, node) in old.into_members() {
+            let name = if name == "annotation" { "note" } else { &name };
+            members.set(name, node);
+        }
+        Self::from_node(&place, Node::Map(members))
+    }
+
+    fn from_node(place: &str, node: Node) -> Result<Self, Unexpected> {
+        let Node::Map(members) = node else {
+            return Err(Unexpected::new(place, "a map"));
+        };
+        let record = TokenRecord::from_members(&members).map_err(|problem| problem.within(place));
+        record.map(|record| Self { record, members })
+    }
+}
+
+// === impl TokenRecord ===
+
+impl TokenRecord {
+    /// Whether the token is good no more.
+    #[must_use]
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    /// Tells whether it has expired so long ago that it can be forgotten.
+    pub(super) fn is_long_expired(&self, now: Timestamp) -> bool {
+        let day = SignedDuration::from_hours(24);
+        let ends = self.expires_at.and_then(|at| at.checked_add(day).ok());
+        ends.is_some_and(|at| at <= now)
+    }
+
+    fn from_members(members: &Map) -> Result<Self, Unexpected> {
+        let id = members.find_text("id")?;
+        let hash = members
+            .find_text("hash")?
+            .and_then(|hash| hash.parse().ok());
+        Ok(Self {
+            id: id.ok_or_else(|| Unexpected::new("id", "a text"))?,
+            hash: hash.ok_or_else(|| Unexpected::new("hash", "64 hexadecimal digits"))?,
+            note: members.find_text("note")?.unwrap_or_default(),
+            created_at: members.find_date("created_at")?,
+            expires_at: members.find_date("expires_at")?,
+            database: members
+                .find_text("database")?
+                .filter(|name| !name.is_empty()),
+        })
+    }
+}
+
+/// Dates in the files have no fractions of seconds.
+pub(super) fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).expect("a moment before one that is in range")
+}

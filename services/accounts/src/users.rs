@@ -1,0 +1,424 @@
+//! The file of user accounts.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use secrecy::{ExposeSecret as _, SecretString};
+use thiserror::Error;
+
+use crate::{
+    file::{Change, FileError, Table, TableFile},
+    password::{PasswordError, Passwords},
+    tokens::whole_seconds,
+    yaml::{Map, Node, Unexpected},
+};
+
+/// Least number of characters of a new password, by default.
+const MIN_LENGTH: usize = 12;
+
+/// Precision of the time of a user's last login.
+const PRECISION: SignedDuration = SignedDuration::from_hours(1);
+
+/// The file of user accounts, as an administrator works on it. A server may be running
+/// meanwhile.
+///
+/// ```
+/// use ziggurat_accounts::UserFile;
+///
+/// let folder = tempfile::tempdir()?;
+/// let users = UserFile::new(folder.path().join("users.yaml"));
+/// let now = "2026-11-21T10:00:00Z".parse()?;
+/// # let users = users.with_cost(4);
+/// users.add("alice", &"correct horse".into(), "Developer", now)?;
+/// users.disable("alice")?;
+/// assert!(!users.list()?[0].is_enabled);
+///
+/// let error = users.enable("bob").unwrap_err();
+/// assert_eq!(error.to_string(), "user 'bob' not found");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct UserFile {
+    file: TableFile<Users>,
+    passwords: Passwords,
+    min_length: usize,
+}
+
+/// What is kept of a user.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UserRecord {
+    /// The name, by which the user logs in.
+    pub name: String,
+    /// A note of whoever made the account.
+    pub note: String,
+    /// When it was made, if the file says so.
+    pub created_at: Option<Timestamp>,
+    /// Time of the last login, to the hour.
+    pub last_login: Option<Timestamp>,
+    /// Whether the user may log in.
+    pub is_enabled: bool,
+    /// How many logins have failed since the last that did not.
+    pub failed_attempts: u64,
+    /// The databases the user may use; empty for no restriction.
+    pub databases: Vec<String>,
+    pub(super) password_hash: String,
+}
+
+/// Why nothing can be done about a user. The words are for the administrator.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum UserError {
+    /// No name was given.
+    #[error("username is required")]
+    NoName,
+    /// The name is taken.
+    #[error("user '{0}' already exists")]
+    Exists(String),
+    /// There is no such user.
+    #[error("user '{0}' not found")]
+    NotFound(String),
+    /// The password cannot be set.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// What the user file holds.
+#[derive(Clone, Default)]
+pub(super) struct Users {
+    /// The members of the document that are not users.
+    rest: Map,
+    users: Vec<Kept>,
+}
+
+/// A user as it is understood, and as it is written.
+#[derive(Clone)]
+struct Kept {
+    record: UserRecord,
+    members: Map,
+}
+
+// === impl UserFile ===
+
+impl UserFile {
+    /// Works on this file, which need not exist.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            file: TableFile::new(path.into()),
+            passwords: Passwords::default(),
+            min_length: MIN_LENGTH,
+        }
+    }
+
+    /// Sets how many characters a new password has at least (12 by default). Passwords that were
+    /// set before stay good.
+    #[must_use]
+    pub fn with_min_length(self, min_length: usize) -> Self {
+        Self { min_length, ..self }
+    }
+
+    /// Sets what hashing a password costs, as an exponent of two (12 by default). Each more
+    /// doubles the time of a login and of a guess.
+    #[must_use]
+    pub fn with_cost(self, cost: u32) -> Self {
+        let passwords = Passwords::with_cost(cost);
+        Self { passwords, ..self }
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The users, by name.
+    ///
+    /// # Errors
+    /// When the file cannot be read. A file that is not there holds none.
+    pub fn list(&self) -> Result<Vec<UserRecord>, FileError> {
+        let users = self.file.read()?.table;
+        let mut records: Vec<_> = users.records().cloned().collect();
+        records.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(records)
+    }
+
+    /// Makes an account. Hashing the password takes its time.
+    ///
+    /// # Errors
+    /// When the name is taken or missing, the password cannot be set, or the file not written.
+    pub fn add(
+        &self,
+        name: &str,
+        password: &SecretString,
+        note: &str,
+        now: Timestamp,
+    ) -> Result<(), UserError> {
+        if name.is_empty() {
+            return Err(UserError::NoName);
+        }
+        let record = UserRecord {
+            name: name.to_owned(),
+            note: note.to_owned(),
+            created_at: Some(whole_seconds(now)),
+            last_login: None,
+            is_enabled: true,
+            failed_attempts: 0,
+            databases: Vec::new(),
+            password_hash: self.hash(password)?,
+        };
+        self.file.update(|users| {
+            if users.find(name).is_some() {
+                return Err(UserError::Exists(name.to_owned()));
+            }
+            users.users.push(Kept::new(record));
+            Ok(Change::Write(()))
+        })?;
+        Ok(())
+    }
+
+    /// Sets what is given. Sessions stay; hashing a password takes its time.
+    ///
+    /// # Errors
+    /// When there is no such user, the password cannot be set, or the file not written.
+    pub fn update(
+        &self,
+        name: &str,
+        password: Option<&SecretString>,
+        note: Option<&str>,
+    ) -> Result<(), UserError> {
+        let hash = password.map(|password| self.hash(password));
+        let hash = hash.transpose()?;
+        self.change(name, |kept| {
+            if let Some(hash) = hash {
+                kept.set_password_hash(hash);
+            }
+            if let Some(note) = note {
+                kept.set_note(note);
+            }
+        })
+    }
+
+    /// Lets a user log in again, whatever has failed before.
+    ///
+    /// # Errors
+    /// When there is no such user, or the file cannot be written.
+    pub fn enable(&self, name: &str) -> Result<(), UserError> {
+        self.change(name, |kept| {
+            kept.set_enabled(true);
+            kept.set_failed_attempts(0);
+        })
+    }
+
+    /// Lets a user log in no more, and ends the sessions.
+    ///
+    /// # Errors
+    /// When there is no such user, or the file cannot be written.
+    pub fn disable(&self, name: &str) -> Result<(), UserError> {
+        self.change(name, |kept| kept.set_enabled(false))
+    }
+
+    /// Removes an account, and ends its sessions.
+    ///
+    /// # Errors
+    /// When there is no such user, or the file cannot be written.
+    pub fn delete(&self, name: &str) -> Result<(), UserError> {
+        self.file.update(|users| {
+            let before = users.users.len();
+            users.users.retain(|kept| kept.record.name != name);
+            if users.users.len() == before {
+                return Err(UserError::NotFound(name.to_owned()));
+            }
+            Ok(Change::Write(()))
+        })?;
+        Ok(())
+    }
+
+    fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
+        let length = password.expose_secret().chars().count();
+        if (1..self.min_length).contains(&length) {
+            return Err(PasswordError::TooShort(self.min_length));
+        }
+        self.passwords.hash(password)
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(&mut Kept)) -> Result<(), UserError> {
+        self.file.update(|users| {
+            let found = users.find_mut(name);
+            change(found.ok_or_else(|| UserError::NotFound(name.to_owned()))?);
+            Ok::<_, UserError>(Change::Write(()))
+        })?;
+        Ok(())
+    }
+}
+
+// === impl Users ===
+
+impl Users {
+    pub(super) fn records(&self) -> impl Iterator<Item = &UserRecord> {
+        self.users.iter().map(|kept| &kept.record)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&UserRecord> {
+        self.records().find(|record| record.name == name)
+    }
+
+    /// Notes a login that worked, if that is news: logins are kept to the hour, or each would
+    /// write the file. Says whether it was.
+    pub(super) fn note_success(&mut self, name: &str, now: Timestamp) -> bool {
+        let Some(kept) = self.find_mut(name) else {
+            return false;
+        };
+        let last = kept.record.last_login;
+        let is_recent = last.is_some_and(|last| now.duration_since(last).abs() < PRECISION);
+        if is_recent && kept.record.failed_attempts == 0 {
+            return false;
+        }
+        kept.set_last_login(whole_seconds(now));
+        kept.set_failed_attempts(0);
+        true
+    }
+
+    /// Counts a login that failed, and disables the account at the limit. Says whether that
+    /// happened now; nothing is counted for an account that is disabled, or gone.
+    pub(super) fn note_failure(&mut self, name: &str, limit: u64) -> Change<bool> {
+        let Some(kept) = self.find_mut(name).filter(|kept| kept.record.is_enabled) else {
+            return Change::Leave(false);
+        };
+        let failed = kept.record.failed_attempts.saturating_add(1);
+        kept.set_failed_attempts(failed);
+        kept.set_enabled(failed < limit);
+        Change::Write(failed >= limit)
+    }
+
+    fn find_mut(&mut self, name: &str) -> Option<&mut Kept> {
+        self.users.iter_mut().find(|kept| kept.record.name == name)
+    }
+}
+
+impl Table for Users {
+    fn from_document(document: Node) -> Result<Self, Unexpected> {
+        let mut rest = match document {
+            Node::Null => Map::default(),
+            Node::Map(map) => map,
+            _ => return Err(Unexpected::new("document", "a map with `users`")),
+        };
+        let users = match rest.take("users").unwrap_or(Node::Null) {
+            Node::Null => Vec::new(),
+            Node::Map(by_name) => by_name
+                .into_members()
+                .map(|(name, node)| Kept::from_member(name, node))
+                .collect::<Result<_, _>>()?,
+            _ => return Err(Unexpected::new("users", "a map")),
+        };
+        Ok(Self { rest, users })
+    }
+
+    fn to_document(&self) -> Node {
+        let mut by_name = Map::default();
+        for kept in &self.users {
+            by_name.push(kept.record.name.clone(), Node::Map(kept.members.clone()));
+        }
+        let mut document = self.rest.clone();
+        document.push("users".to_owned(), Node::Map(by_name));
+        Node::Map(document)
+    }
+}
+
+// === impl Kept ===
+
+impl Kept {
+    fn new(record: UserRecord) -> Self {
+        let mut kept = Self {
+            members: Map::default(),
+            record: record.clone(),
+        };
+        let created_at = record.created_at.map_or(Node::Null, date);
+        kept.members.set("username", Node::Text(record.name));
+        kept.set_password_hash(record.password_hash);
+        kept.members.set("created_at", created_at);
+        kept.members.set("last_login", Node::Null);
+        kept.set_enabled(record.is_enabled);
+        kept.set_note(&record.note);
+        kept.set_failed_attempts(record.failed_attempts);
+        kept
+    }
+
+    fn from_member(name: String, node: Node) -> Result<Self, Unexpected> {
+        let place = format!("users.{name}");
+        let Node::Map(members) = node else {
+            return Err(Unexpected::new(&place, "a map"));
+        };
+        let record = UserRecord::from_members(name, &members);
+        let record = record.map_err(|problem| problem.within(&place))?;
+        Ok(Self { record, members })
+    }
+
+    fn set_password_hash(&mut self, hash: String) {
+        self.members.set("password_hash", Node::Text(hash.clone()));
+        self.record.password_hash = hash;
+    }
+
+    fn set_note(&mut self, note: &str) {
+        self.members.set("annotation", Node::text(note));
+        note.clone_into(&mut self.record.note);
+    }
+
+    fn set_enabled(&mut self, is_enabled: bool) {
+        self.members.set("enabled", Node::Bool(is_enabled));
+        self.record.is_enabled = is_enabled;
+    }
+
+    fn set_failed_attempts(&mut self, failed: u64) {
+        let node = i64::try_from(failed).map_or(Node::Large(failed), Node::Whole);
+        self.members.set("failed_attempts", node);
+        self.record.failed_attempts = failed;
+    }
+
+    fn set_last_login(&mut self, at: Timestamp) {
+        self.members.set("last_login", date(at));
+        self.record.last_login = Some(at);
+    }
+}
+
+fn date(at: Timestamp) -> Node {
+    Node::Text(at.to_string())
+}
+
+// === impl UserRecord ===
+
+impl UserRecord {
+    fn from_members(name: String, members: &Map) -> Result<Self, Unexpected> {
+        let hash = members.find_text("password_hash")?;
+        Ok(Self {
+            name,
+            note: members.find_text("annotation")?.unwrap_or_default(),
+            created_at: members.find_date("created_at")?,
+            last_login: members.find_date("last_login")?,
+            is_enabled: members.find_bool("enabled")?.unwrap_or(true),
+            failed_attempts: members.find_number("failed_attempts")?.unwrap_or_default(),
+            databases: members
+                .find_texts("available_databases")?
+                .unwrap_or_default(),
+            password_hash: hash.ok_or_else(|| Unexpected::new("password_hash", "a text"))?,
+        })
+    }
+}
+
+impl fmt::Debug for UserRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The hash is left out: passwords can be guessed from it.
+        f.debug_struct("UserRecord")
+            .field("name", &self.name)
+            .field("is_enabled", &self.is_enabled)
+            .finish_non_exhaustive()
+    }
+}

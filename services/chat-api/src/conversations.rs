@@ -1,0 +1,358 @@
+//! `/api/conversations`: what users keep of their conversations.
+//!
+//! There is nothing here for programs: a conversation belongs to somebody who has logged in,
+//! and for everybody else it is not there.
+
+#![expect(
+    unused_qualifications,
+    reason = "the description of an endpoint qualifies its parameters"
+)]
+
+use axum::{
+    Json, Router,
+    extract::{
+        Path, Query, State,
+        rejection::{PathRejection, QueryRejection},
+    },
+    routing::get,
+};
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, OpenApi, ToSchema};
+use ziggurat_http::{Payload, Refusal};
+use ziggurat_layers::sanitize::ErrorDetail;
+use ziggurat_state::{Conversation, Conversations, Draft, Listed, Page, StoreError};
+
+use super::Caller;
+
+/// The most conversations in one part of the list.
+const MAX_LIMIT: u32 = 100;
+
+/// What this area says of itself.
+#[derive(Debug, OpenApi)]
+#[openapi(paths(list, create, delete_all, find, replace, rename, delete))]
+pub struct Description;
+
+/// Which part of the list is wanted.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// How many there may be in it: 50 unless this is a number from 1 to 100.
+    limit: Option<String>,
+    /// How many come before it: none unless this is a number.
+    offset: Option<String>,
+}
+
+/// A part of the list.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Conversations)]
+struct List {
+    /// Those that changed last come first.
+    conversations: Vec<Listed>,
+}
+
+/// A new title.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = NewConversationTitle)]
+struct NewTitle {
+    /// What the conversation is called from now on.
+    #[schema(value_type = String, min_length = 1)]
+    title: Option<String>,
+}
+
+/// Says that all are meant.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Which {
+    /// `true` if so.
+    #[param(required, pattern = "^true$")]
+    all: Option<String>,
+}
+
+/// It is done.
+#[derive(Debug, Serialize, ToSchema)]
+struct Done {
+    /// Always true.
+    success: bool,
+}
+
+/// They are gone.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeletedConversations)]
+struct Deleted {
+    /// Always true.
+    success: bool,
+    /// How many there were.
+    deleted: u64,
+}
+
+/// The endpoints of this area.
+pub fn routes<C: Conversations>(store: C) -> Router {
+    let no_id = get(without_id)
+        .put(without_id)
+        .patch(without_id)
+        .delete(without_id);
+    Router::new()
+        .route(
+            "/api/conversations",
+            get(list::<C>).post(create::<C>).delete(delete_all::<C>),
+        )
+        .route("/api/conversations/", no_id)
+        .route(
+            "/api/conversations/{id}",
+            get(find::<C>)
+                .put(replace::<C>)
+                .patch(rename::<C>)
+                .delete(delete::<C>),
+        )
+        .with_state(store)
+}
+
+/// The conversations of the user, those that changed last first
+#[utoipa::path(get, path = "/api/conversations", tag = "Conversations",
+    operation_id = "list_conversations",
+    params(Wanted),
+    responses(
+        (status = 200, description = "A part of them", body = List),
+    ),
+)]
+async fn list<C: Conversations>(
+    State(store): State<C>,
+    caller: Caller,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Json<List>, Refusal> {
+    let owner = owner(&caller)?;
+    let Query(wanted) = wanted.unwrap_or_default();
+    let listed = store.list(owner, wanted.page()).await;
+    let conversations = listed.map_err(failed("list conversations"))?;
+    Ok(Json(List { conversations }))
+}
+
+/// Keep a conversation
+#[utoipa::path(post, path = "/api/conversations", tag = "Conversations",
+    operation_id = "create_conversation",
+    request_body = Draft,
+    responses(
+        (status = 201, description = "It is kept", body = Conversation),
+        (status = 400, description = "No messages, or no JSON object"),
+    ),
+)]
+async fn create<C: Conversations>(
+    State(store): State<C>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<(StatusCode, Json<Conversation>), Refusal> {
+    let owner = owner(&caller)?;
+    let draft = draft(&payload)?;
+    let failed = failed("create conversation");
+    let new = draft.into_conversation(owner, Timestamp::now());
+    let new = new.map_err(failed)?;
+    store.create(new.clone()).await.map_err(failed)?;
+    Ok((StatusCode::CREATED, Json(new)))
+}
+
+/// Delete all conversations of the user
+#[utoipa::path(delete, path = "/api/conversations", tag = "Conversations",
+    operation_id = "delete_conversations",
+    params(Which),
+    responses(
+        (status = 200, description = "They are gone", body = Deleted),
+        (status = 400, description = "Nothing says that all are meant"),
+    ),
+)]
+async fn delete_all<C: Conversations>(
+    State(store): State<C>,
+    caller: Caller,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Deleted>, Refusal> {
+    let owner = owner(&caller)?;
+    let Query(which) = which.unwrap_or_default();
+    if which.all.as_deref() != Some("true") {
+        return Err(Refusal::invalid(
+            "Use ?all=true to delete all conversations",
+        ));
+    }
+    let deleted = store.delete_all(owner).await;
+    let deleted = deleted.map_err(failed("delete conversations"))?;
+    let success = true;
+    Ok(Json(Deleted { success, deleted }))
+}
+
+/// A conversation of the user
+#[utoipa::path(get, path = "/api/conversations/{id}", tag = "Conversations",
+    operation_id = "get_conversation",
+    params(("id" = String, Path, description = "As the server named it")),
+    responses(
+        (status = 200, description = "What is kept of it", body = Conversation),
+        (status = 404, description = "There is none of that name"),
+    ),
+)]
+async fn find<C: Conversations>(
+    State(store): State<C>,
+    caller: Caller,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Conversation>, Refusal> {
+    let owner = owner(&caller)?;
+    let Path(id) = id.map_err(|_| absent())?;
+    let found = store.find(owner, &id).await;
+    let found = found.map_err(failed("get conversation"))?;
+    found.map(Json).ok_or_else(absent)
+}
+
+/// Keep other messages of a conversation
+#[utoipa::path(put, path = "/api/conversations/{id}", tag = "Conversations",
+    operation_id = "replace_conversation",
+    params(("id" = String, Path, description = "As the server named it")),
+    request_body = Draft,
+    responses(
+        (status = 200, description = "It has these messages now", body = Conversation),
+        (status = 400, description = "No messages, or no JSON object"),
+        (status = 404, description = "There is none of that name"),
+    ),
+)]
+async fn replace<C: Conversations>(
+    State(store): State<C>,
+    caller: Caller,
+    id: Result<Path<String>, PathRejection>,
+    payload: Payload,
+) -> Result<Json<Conversation>, Refusal> {
+    let owner = owner(&caller)?;
+    let Path(id) = id.map_err(|_| absent())?;
+    let failed = failed("update conversation");
+    let revision = draft(&payload)?.into_revision(Timestamp::now());
+    let revision = revision.map_err(failed)?;
+    let replaced = store.replace(owner, &id, revision).await.map_err(failed)?;
+    replaced.map(Json).ok_or_else(absent)
+}
+
+/// Give a conversation another title
+#[utoipa::path(patch, path = "/api/conversations/{id}", tag = "Conversations",
+    operation_id = "rename_conversation",
+    params(("id" = String, Path, description = "As the server named it")),
+    request_body = NewTitle,
+    responses(
+        (status = 200, description = "It has that title", body = Done),
+        (status = 400, description = "No title, or no JSON object"),
+        (status = 404, description = "There is none of that name"),
+    ),
+)]
+async fn rename<C: Conversations>(
+    State(store): State<C>,
+    caller: Caller,
+    id: Result<Path<String>, PathRejection>,
+    payload: Payload,
+) -> Result<Json<Done>, Refusal> {
+    let owner = owner(&caller)?;
+    let Path(id) = id.map_err(|_| absent())?;
+    let NewTitle { title } = payload.object()?;
+    let title = title.unwrap_or_default();
+    if title.is_empty() {
+        return Err(Refusal::invalid("Title required"));
+    }
+    let renamed = store.rename(owner, &id, &title, Timestamp::now()).await;
+    done(renamed.map_err(failed("rename conversation"))?)
+}
+
+/// Delete a conversation
+#[utoipa::path(delete, path = "/api/conversations/{id}", tag = "Conversations",
+    operation_id = "delete_conversation",
+    params(("id" = String, Path, description = "As the server named it")),
+    responses(
+        (status = 200, description = "It is gone", body = Done),
+        (status = 404, description = "There is none of that name"),
+    ),
+)]
+async fn delete<C: Conversations>(
+    State(store): State<C>,
+    caller: Caller,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Done>, Refusal> {
+    let owner = owner(&caller)?;
+    let Path(id) = id.map_err(|_| absent())?;
+    let deleted = store.delete(owner, &id).await;
+    done(deleted.map_err(failed("delete conversation"))?)
+}
+
+async fn without_id(caller: Caller) -> Refusal {
+    match owner(&caller) {
+        Ok(_) => Refusal::invalid("Conversation ID required"),
+        Err(refusal) => refusal,
+    }
+}
+
+/// Whose conversations it is about.
+fn owner(caller: &Caller) -> Result<&str, Refusal> {
+    caller
+        .user()
+        .ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "no_session", "user lacks permission"))
+}
+
+fn draft(payload: &Payload) -> Result<Draft, Refusal> {
+    let draft: Draft = payload.object()?;
+    if draft.has_messages() {
+        Ok(draft)
+    } else {
+        Err(Refusal::invalid("Messages required"))
+    }
+}
+
+fn done(was_there: bool) -> Result<Json<Done>, Refusal> {
+    let success = true;
+    was_there
+        .then_some(Json(Done { success }))
+        .ok_or_else(absent)
+}
+
+fn absent() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "not_found", "Conversation not found")
+}
+
+fn failed(what: &'static str) -> impl Fn(StoreError) -> Refusal + Copy {
+    move |error| Refusal::fault(format!("Failed to {what}"), ErrorDetail::new(error))
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// What makes no sense is as good as not said.
+    fn page(&self) -> Page {
+        let default = Page::default();
+        let limit = self.limit.as_deref().and_then(|text| text.parse().ok());
+        let limit: u64 = limit
+            .filter(|limit| *limit > 0)
+            .unwrap_or(default.limit.into());
+        let offset = self.offset.as_deref().and_then(|text| text.parse().ok());
+        Page {
+            limit: u32::try_from(limit).unwrap_or(MAX_LIMIT).min(MAX_LIMIT),
+            offset: offset.unwrap_or(default.offset),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_makes_no_sense_is_the_usual_one() {
+        for (limit, offset, expected) in [
+            (None, None, (50, 0)),
+            (Some("7"), Some("3"), (7, 3)),
+            (Some("100"), None, (100, 0)),
+            (Some("101"), None, (100, 0)),
+            (Some("18446744073709551615"), None, (100, 0)),
+            (Some("0"), Some("-1"), (50, 0)),
+            (Some("-5"), Some("x"), (50, 0)),
+            (Some("1.5"), Some(""), (50, 0)),
+            (Some(""), Some("99999999999999999999"), (50, 0)),
+        ] {
+            let wanted = Wanted {
+                limit: limit.map(str::to_owned),
+                offset: offset.map(str::to_owned),
+            };
+            let page = wanted.page();
+            assert_eq!((page.limit, page.offset), expected, "{limit:?} {offset:?}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A database of the configuration, and who may use it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tracing::warn;
+use ziggurat_accounts::{Holder, Identity};
+use ziggurat_postgres::database::Database;
+
+use super::cache::Cache;
+
+/// A database, and the users it is there for.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Configured {
+    pub(super) database: Arc<Database>,
+    users: Arc<[String]>,
+    clients: Arc<[ClientEntry]>,
+    pub(super) cache: Arc<Cache>,
+}
+
+/// An entry of the clients of an issuer that may use a database: `client:…`, `tenant:…`, `sub:…`,
+/// or a client without the first of these words.
+#[derive(Debug)]
+struct ClientEntry {
+    text: String,
+    /// True if the log says that it has to be written otherwise.
+    is_reported: AtomicBool,
+}
+
+/// Names in the token of a client.
+#[derive(Clone, Copy)]
+struct ClientNames<'a> {
+    subject: &'a str,
+    client: Option<&'a str>,
+    tenant: Option<&'a str>,
+}
+
+// === impl Configured ===
+
+impl Configured {
+    /// A database that is there for every user.
+    pub fn new(database: impl Into<Arc<Database>>) -> Self {
+        let database = database.into();
+        Self {
+            cache: Cache::new(Arc::clone(&database)),
+            users: Arc::default(),
+            clients: Arc::default(),
+            database,
+        }
+    }
+
+    /// Restricts it to these users; nobody in the list is no restriction.
+    pub fn with_users<U: Into<String>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
+        self.users = users.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Restricts it to these clients of an issuer: `client:…` or a bare name for the client that a
+    /// token was given to, `tenant:…` for all clients of a tenant, `sub:…` for a subject. Without
+    /// them it is there for every client, unless it is restricted to users.
+    pub fn with_clients<C: Into<String>>(mut self, clients: impl IntoIterator<Item = C>) -> Self {
+        let entry = |text: C| ClientEntry {
+            text: text.into(),
+            is_reported: AtomicBool::new(false),
+        };
+        self.clients = clients.into_iter().map(entry).collect();
+        self
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    pub(super) fn is_restricted(&self) -> bool {
+        !self.users.is_empty() || !self.clients.is_empty()
+    }
+
+    /// Whether a caller may use it. `is_first` says whether it is the first of the list, which
+    /// is what an API token without a database is bound to.
+    #[must_use]
+    pub fn is_open_to(&self, identity: Option<&Identity>, is_first: bool) -> bool {
+        match identity.map(Identity::holder) {
+            None => true,
+            Some(Holder::Program { database: None }) => is_first,
+            Some(Holder::Program {
+                database: Some(bound),
+            }) => **bound == *self.database.name(),
+            Some(Holder::User { name, databases }) => {
+                let name_is = |listed: &String| **listed == **name;
+                (databases.is_empty() || databases.iter().any(|d| d == self.database.name()))
+                    && (self.users.is_empty() || self.users.iter().any(name_is))
+            }
+            Some(Holder::Client {
+                subject,
+                client,
+                tenant,
+                databases,
+            }) => {
+                let names = ClientNames {
+                    subject,
+                    client: client.as_deref(),
+                    tenant: tenant.as_deref(),
+                };
+                (databases.is_empty() || databases.iter().any(|d| d == self.database.name()))
+                    && match &*self.clients {
+                        [] => self.users.is_empty(),
+                        clients => clients
+                            .iter()
+                            .any(|entry| entry.admits(names, self.database.name())),
+                    }
+            }
+        }
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.users == other.users
+            && self
+                .clients
+                .iter()
+                .map(|entry| &entry.text)
+                .eq(other.clients.iter().map(|entry| &entry.text))
+            && self.database.is_same(&other.database)
+    }
+}
+
+// === impl ClientEntry ===
+
+impl ClientEntry {
+    fn admits(&self, names: ClientNames<'_>, database: &str) -> bool {
+        let name = Some(&*self.text);
+        match self.text.split_once(':') {
+            Some(("client", name)) => return names.client == Some(name),
+            Some(("tenant", name)) => return names.tenant == Some(name),
+            Some(("sub", name)) => return names.subject == name,
+            _ if names.client == name => return true,
+            _ => {}
+        }
+        // A client can be given the name of a tenant, so each kind has to be written.
+        let kind = match name {
+            name if names.tenant == name => "tenant",
+            name if Some(names.subject) == name => "sub",
+            _ => return false,
+        };
+        if !self.is_reported.swap(true, Ordering::Relaxed) {
+            let text = &self.text;
+            warn!(
+                "database '{database}': available_to_clients has '{text}', which names no client \
+                 and admits none; write '{kind}:{text}'"
+            );
+        }
+        false
+    }
+}

@@ -1,0 +1,400 @@
+//! Which databases there are, who may use which, and which one a caller is using.
+//!
+//! What a caller sees depends on the token it came with (see [`Configured::is_open_to`]); where
+//! nobody has to sign in, on nothing. A selection belongs to a token and lasts as long as the
+//! token does, or until the database goes.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use ziggurat_postgres::{database::{Database, Settings}, lease::Pools};
+//! use ziggurat_accounts::{Holder, Identity};
+//! use ziggurat_databases::{Configured, Databases};
+//! use ziggurat_layers::bearer::TokenHash;
+//!
+//! let named = |name: &str| {
+//!     let settings = Settings { name: name.into(), user: "reader".into(), ..Settings::default() };
+//!     Database::try_from(settings).map(Configured::new)
+//! };
+//! let (pools, _reaper) = Pools::new();
+//! let databases = Databases::new(pools, [named("shop")?, named("docs")?]);
+//!
+//! let program = Identity::new(TokenHash::of("a token"), Holder::Program { database: None });
+//! let seen: Vec<_> = databases.visible(Some(&program));
+//! assert_eq!(seen.len(), 1, "an unbound token is bound to the first");
+//! assert_eq!(databases.visible(None).len(), 2);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+
+mod cache;
+mod configured;
+mod current;
+mod error;
+#[cfg(any(test, feature = "test-support"))]
+pub mod fixture;
+mod listing;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use futures_util::{FutureExt as _, future};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tracing::error;
+use ziggurat_accounts::{Holder, Identity, Selection::Everywhere};
+use ziggurat_postgres::{
+    database::Database,
+    lease::{Lease, LeaseError, Pools},
+    metadata::Metadata,
+};
+use ziggurat_state as store;
+
+pub use self::{
+    cache::MetadataError,
+    configured::Configured,
+    current::Current,
+    error::{Confined, NoDatabase, SelectError},
+    listing::{Entry, Listing},
+};
+
+/// The session of everybody, where nobody has to sign in.
+const ANYBODY: &str = "default";
+
+/// How many connections to databases that are not configured there are at a time.
+const MAX_VISITS: usize = 16;
+
+/// The databases of a server. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Databases {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pools: Pools,
+    /// In the order of the configuration; the first is the default.
+    list: ArcSwap<Vec<Configured>>,
+    /// Tells the watch that there is another list.
+    replaced: Notify,
+    /// By session key. It grows with the sessions that select, and each is forgotten with its
+    /// token.
+    selections: Mutex<HashMap<String, Selection>>,
+    /// Room for connections to what is not configured.
+    visits: Arc<Semaphore>,
+    /// Where users' selections are, if replicas of the server share them.
+    together: Option<store::Shared>,
+}
+
+/// What a session uses.
+#[derive(Clone, Debug)]
+enum Selection {
+    /// What is configured under a name.
+    Named(String),
+    /// What the session brought along.
+    Brought(Configured),
+}
+
+/// A connection to a database that is not configured. It closes when this is dropped.
+#[derive(Debug)]
+pub struct Visit {
+    lease: Lease,
+    room: OwnedSemaphorePermit,
+}
+
+// === impl Databases ===
+
+impl Databases {
+    /// Takes the databases in the order of the configuration.
+    #[must_use]
+    pub fn new(pools: Pools, list: impl IntoIterator<Item = Configured>) -> Self {
+        Self::sharing(pools, list, None)
+    }
+
+    /// The same, where replicas of the server share what users select.
+    #[must_use]
+    pub fn sharing(
+        pools: Pools,
+        list: impl IntoIterator<Item = Configured>,
+        together: Option<store::Shared>,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                pools,
+                list: ArcSwap::from_pointee(list.into_iter().collect()),
+                replaced: Notify::new(),
+                selections: Mutex::default(),
+                visits: Arc::new(Semaphore::new(MAX_VISITS)),
+                together,
+            }),
+        }
+    }
+
+    /// Takes another list. Databases that are described as before keep their connections; those
+    /// of the others close as their statements end.
+    pub fn replace(&self, list: impl IntoIterator<Item = Configured>) {
+        let before = self.shared.list.load();
+        let kept = |new: Configured| {
+            let old = before.iter().find(|old| old.is_same(&new));
+            old.cloned().unwrap_or(new)
+        };
+        let list: Vec<_> = list.into_iter().map(kept).collect();
+        for old in before.iter() {
+            let stays = |new: &Configured| Arc::ptr_eq(&new.database, &old.database);
+            if !list.iter().any(stays) {
+                self.shared.pools.close_database(old.database.name());
+            }
+        }
+        self.shared.list.store(Arc::new(list));
+        self.shared.replaced.notify_one();
+    }
+
+    /// The databases a caller may use, in the order of the configuration.
+    #[must_use]
+    pub fn visible(&self, identity: Option<&Identity>) -> Vec<Configured> {
+        let list = self.shared.list.load();
+        seen(&list, identity).cloned().collect()
+    }
+
+    /// The tables of a database under its name, if the caller may use one of that name.
+    pub async fn metadata(
+        &self,
+        identity: Option<&Identity>,
+        name: &str,
+    ) -> Option<Result<Arc<Metadata>, MetadataError>> {
+        let (cache, max_age) = {
+            let list = self.shared.list.load();
+            let configured = seen(&list, identity).find(|open| open.database.name() == name)?;
+            let max_age = configured.database.settings().metadata_ttl;
+            (Arc::clone(&configured.cache), max_age)
+        };
+        Some(cache.metadata(&self.shared.pools, max_age).await)
+    }
+
+    /// Whether a caller may write to a database.
+    #[must_use]
+    pub fn may_write(&self, identity: Option<&Identity>) -> bool {
+        let list = self.shared.list.load();
+        seen(&list, identity).any(|open| open.database.allows_writes())
+    }
+
+    /// What a caller is told about the databases it may use.
+    #[must_use]
+    pub fn listing(&self, identity: Option<&Identity>) -> Listing {
+        Listing::of(self, identity)
+    }
+
+    /// The database a caller is using: the one it selected, if it still may, else the first.
+    ///
+    /// # Errors
+    /// When there is none it may use.
+    pub fn current(&self, identity: Option<&Identity>) -> Result<Current, NoDatabase> {
+        let key = session_key(identity);
+        let list = self.shared.list.load();
+        let selected = match identity.map(Identity::selection) {
+            Some(Everywhere(name)) => name.as_deref().map(|name| Selection::Named(name.into())),
+            _ => self.shared.selections().get(&key).cloned(),
+        };
+        let of_name = |name: &String| {
+            seen(&list, identity).find(|configured| configured.database.name() == name)
+        };
+        let selected = match &selected {
+            Some(Selection::Named(name)) => of_name(name),
+            Some(Selection::Brought(brought)) => {
+                confined(&list, identity).is_none().then_some(brought)
+            }
+            None => None,
+        };
+        let configured = selected
+            .or_else(|| seen(&list, identity).next())
+            .ok_or_else(|| NoDatabase::of(identity))?;
+        let pools = self.shared.pools.clone();
+        let account = identity.map(|known| known.account().to_string());
+        let account = account.as_deref().unwrap_or(&key);
+        let pool = pools.pool_of(&key, account, &configured.database);
+        let cache = Arc::clone(&configured.cache);
+        Ok(Current { pool, pools, cache })
+    }
+
+    /// Makes a database the one a caller is using, and closes its connections to the others.
+    /// Connects to none of them. The selection of a session that replicas share holds at all of
+    /// them from the moment this is done.
+    ///
+    /// # Errors
+    /// When there is no such database, the caller may not use it, or the replicas could not be
+    /// told.
+    pub async fn select(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
+        self.check(identity, name)?;
+        let key = session_key(identity);
+        let shared = identity.zip(self.shared.together.as_ref());
+        let shared = shared.filter(|(identity, _)| matches!(identity.selection(), Everywhere(_)));
+        if let Some((identity, together)) = shared {
+            record(together, identity, name).await?;
+        } else {
+            let selection = Selection::Named(name.to_owned());
+            self.shared.selections().insert(key.clone(), selection);
+        }
+        self.shared.pools.close_others(&key, name);
+        Ok(())
+    }
+
+    fn check(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
+        let list = self.shared.list.load();
+        if !list.iter().any(|known| known.database.name() == name) {
+            return Err(SelectError::NotFound);
+        }
+        if !seen(&list, identity).any(|open| open.database.name() == name) {
+            return Err(match identity.map(Identity::holder) {
+                Some(Holder::Program { .. }) => SelectError::Bound,
+                _ => SelectError::Denied,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a caller may connect to databases that are not configured.
+    ///
+    /// # Errors
+    /// When it is an API token or an OAuth client, or users are told apart by database.
+    pub fn may_leave(&self, identity: Option<&Identity>) -> Result<(), Confined> {
+        confined(&self.shared.list.load(), identity).map_or(Ok(()), Err)
+    }
+
+    /// Connects to a database that is not configured, once there is room.
+    ///
+    /// # Errors
+    /// When PostgreSQL lets nobody in.
+    pub async fn visit(&self, database: &Arc<Database>) -> Result<Visit, LeaseError> {
+        let room = Arc::clone(&self.shared.visits).acquire_owned().await;
+        let room = room.map_err(|_| LeaseError::Closed)?;
+        let lease = self.shared.pools.visit(database).await?;
+        Ok(Visit { lease, room })
+    }
+
+    /// Makes a database that is not configured the one a caller is using, and closes its
+    /// connections to the others. Connects to nothing.
+    ///
+    /// # Errors
+    /// As [`may_leave`](Self::may_leave), and when replicas share the session.
+    pub fn bring(
+        &self,
+        identity: Option<&Identity>,
+        database: Arc<Database>,
+    ) -> Result<(), Confined> {
+        self.may_leave(identity)?;
+        if matches!(identity.map(Identity::selection), Some(Everywhere(_))) {
+            return Err(Confined::Shared);
+        }
+        let key = session_key(identity);
+        self.shared.pools.close_others(&key, database.name());
+        let selection = Selection::Brought(Configured::new(database));
+        self.shared.selections().insert(key, selection);
+        Ok(())
+    }
+
+    /// Connects to every database and learns its tables, all side by side; for the start of a
+    /// server whose callers need not sign in.
+    ///
+    /// One that cannot be reached is logged, and tried again when it is used. Calls that come
+    /// meanwhile wait a little for their own database (see [`Current::ready`]), as soon as this
+    /// returns.
+    pub fn warm(&self) -> impl Future<Output = ()> + use<> {
+        let list = self.shared.list.load();
+        let each = list
+            .iter()
+            .map(|configured| configured.cache.warm(&self.shared.pools));
+        future::join_all(each).map(drop)
+    }
+
+    /// Says that a statement may have changed what tables there are, so that the next who asks
+    /// is told how it is now, under whatever name.
+    pub fn changed(&self, current: &Current) {
+        let changed = current.database().settings();
+        let is_it = |configured: &&Configured| {
+            let other = configured.database.settings();
+            other.all_hosts() == changed.all_hosts() && other.database == changed.database
+        };
+        let list = self.shared.list.load();
+        for configured in list.iter().filter(is_it) {
+            configured.cache.forget();
+        }
+        // It may have left the list since.
+        current.cache.forget();
+    }
+
+    /// Forgets a session: its token is no good any more. Its connections close.
+    pub fn forget(&self, session: &str) {
+        self.shared.selections().remove(session);
+        self.shared.pools.close(session);
+    }
+}
+
+impl Shared {
+    fn selections(&self) -> MutexGuard<'_, HashMap<String, Selection>> {
+        // Nothing panics while holding it, and a map is whole at any time.
+        self.selections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The databases of a list that a caller may use.
+fn seen<'a>(
+    list: &'a [Configured],
+    identity: Option<&Identity>,
+) -> impl Iterator<Item = &'a Configured> {
+    list.iter()
+        .enumerate()
+        .filter(move |(at, configured)| configured.is_open_to(identity, *at == 0))
+        .map(|(_, configured)| configured)
+}
+
+/// Why a caller may use nothing but what is configured, if so.
+fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined> {
+    match identity.map(Identity::holder)? {
+        Holder::Program { .. } => Some(Confined::Token),
+        Holder::Client { .. } => Some(Confined::Client),
+        Holder::User { databases, .. } => {
+            let is_restricted = !databases.is_empty() || list.iter().any(Configured::is_restricted);
+            is_restricted.then_some(Confined::User)
+        }
+    }
+}
+
+/// Writes a selection where all replicas look for it.
+async fn record(
+    together: &store::Shared,
+    identity: &Identity,
+    name: &str,
+) -> Result<(), SelectError> {
+    match together.select(identity.token(), name).await {
+        Ok(true) => Ok(()),
+        // The session has ended since the request came in.
+        Ok(false) => Err(SelectError::Unavailable),
+        Err(error) => {
+            let error: &dyn Error = &error;
+            error!(error, "a selection was not written down");
+            Err(SelectError::Unavailable)
+        }
+    }
+}
+
+/// The key of a caller's pools and selection: its session. What all sessions of a user have in
+/// common is [`Identity::account`].
+fn session_key(identity: Option<&Identity>) -> String {
+    identity.map_or_else(|| ANYBODY.to_owned(), |known| known.token().to_string())
+}
+
+// === impl Visit ===
+
+impl Visit {
+    /// Hands on the connection, and the room it takes, to be dropped after it.
+    pub fn into_parts(self) -> (Lease, OwnedSemaphorePermit) {
+        (self.lease, self.room)
+    }
+}

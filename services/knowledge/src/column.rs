@@ -1,0 +1,157 @@
+//! Who made the vectors, and the statements about the column they are in.
+
+/// Whose vectors they are: each provider has a column of its own, and vectors of two providers
+/// are never compared.
+///
+/// ```
+/// use ziggurat_knowledge::Provider;
+///
+/// assert_eq!(Provider::find("voyage"), Some(Provider::Voyage));
+/// assert_eq!(Provider::Voyage.name(), "voyage");
+/// assert_eq!(Provider::find("parrot"), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Provider {
+    /// `openai_embedding`.
+    OpenAi,
+    /// `voyage_embedding`.
+    Voyage,
+    /// `ollama_embedding`.
+    Ollama,
+    /// `gemini_embedding`, which older files lack.
+    Gemini,
+    /// `local_embedding`, which only files of ours have.
+    Local,
+}
+
+/// The statements that name a column. A name cannot be bound, so there is a text for each.
+pub(super) struct Statements {
+    /// How many vectors there are of each length in bytes.
+    pub(super) lengths: &'static str,
+    /// All vectors, with what they are of.
+    pub(super) all: &'static str,
+    /// The vectors of the chunks in a JSON array of ids.
+    pub(super) some: &'static str,
+    /// A new chunk.
+    pub(super) insert: &'static str,
+    /// The chunks of a source that have no vector.
+    pub(super) lacking: &'static str,
+    /// The vector of a chunk that has none.
+    pub(super) fill: &'static str,
+    /// The column, where it is missing.
+    pub(super) add: &'static str,
+}
+
+/// Text that is constant is text nobody can inject into.
+macro_rules! statements {
+    ($column:literal) => {
+        &Statements {
+            lengths: concat!(
+                "SELECT length(",
+                $column,
+                "), count(*) FROM chunks WHERE ",
+                $column,
+                " IS NOT NULL GROUP BY 1"
+            ),
+            all: concat!(
+                "SELECT id, project_name, project_version, ",
+                $column,
+                " FROM chunks WHERE ",
+                $column,
+                " IS NOT NULL"
+            ),
+            some: concat!(
+                "SELECT id, ",
+                $column,
+                " FROM chunks WHERE id IN (SELECT value FROM json_each(?1)) AND ",
+                $column,
+                " IS NOT NULL"
+            ),
+            insert: concat!(
+                "INSERT INTO chunks (project_name, project_version, source_file_checksum, \
+                 file_path, title, section, text, ",
+                $column,
+                ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+            ),
+            lacking: concat!(
+                "SELECT id, title, section, text FROM chunks WHERE project_name = ?1 AND \
+                 project_version = ?2 AND source_file_checksum = ?3 AND ",
+                $column,
+                " IS NULL ORDER BY id"
+            ),
+            fill: concat!("UPDATE chunks SET ", $column, " = ?2 WHERE id = ?1"),
+            add: concat!("ALTER TABLE chunks ADD COLUMN ", $column, " BLOB"),
+        }
+    };
+}
+
+// === impl Provider ===
+
+impl Provider {
+    const ALL: [Self; 5] = [
+        Self::OpenAi,
+        Self::Voyage,
+        Self::Ollama,
+        Self::Gemini,
+        Self::Local,
+    ];
+
+    /// Finds one by its name in configurations.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+
+    /// Its name in configurations.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let column = self.column();
+        column.strip_suffix("_embedding").unwrap_or(column)
+    }
+
+    pub(super) fn column(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai_embedding",
+            Self::Voyage => "voyage_embedding",
+            Self::Ollama => "ollama_embedding",
+            Self::Gemini => "gemini_embedding",
+            Self::Local => "local_embedding",
+        }
+    }
+
+    pub(super) fn statements(self) -> &'static Statements {
+        match self {
+            Self::OpenAi => statements!("openai_embedding"),
+            Self::Voyage => statements!("voyage_embedding"),
+            Self::Ollama => statements!("ollama_embedding"),
+            Self::Gemini => statements!("gemini_embedding"),
+            Self::Local => statements!("local_embedding"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_statement_is_about_the_column_of_its_provider() {
+        for provider in Provider::ALL {
+            let column = provider.column();
+            let statements = provider.statements();
+            for text in [
+                statements.lengths,
+                statements.all,
+                statements.some,
+                statements.insert,
+                statements.lacking,
+                statements.fill,
+                statements.add,
+            ] {
+                assert!(text.contains(column), "{column}: {text}");
+            }
+            assert_eq!(Provider::find(provider.name()), Some(provider));
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The body of a result.
+
+use std::{
+    array,
+    convert::Infallible,
+    fmt, mem,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::{Piece, Reported, Structure, Text, era::Revision};
+
+const OPENING: &str = r#"{"content":[{"type":"text","text":""#;
+const CLOSING: &str = r#""}]"#;
+const IS_ERROR: &str = r#","isError":true"#;
+
+/// The end of the text where a structure comes behind it.
+const STRUCTURED: &str = r#""}],"structuredContent":"#;
+
+/// What stands behind the text of a result: the end of the object, with what the revision says
+/// of every result before it.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    ok: Bytes,
+    error: Bytes,
+    /// Which decides what structure there can be.
+    revision: Revision,
+}
+
+/// What a tool sends as it comes.
+// Boxed: streams differ from tool to tool, and there is one per streamed result.
+pub(super) type Pieces = Pin<Box<dyn Stream<Item = Result<Piece, Reported>> + Send>>;
+
+/// The parts of a result with a structure that are left to be sent, none of them empty.
+type Parts = array::IntoIter<Bytes, 3>;
+
+/// The body of a result: ready, or the text of a tool as it comes.
+///
+/// It cannot fail, and what it sends is one whole JSON object in every case. A tool that gives
+/// up half-way has the rest of its text replaced by what it reports, and `isError` is the last
+/// member of a result, where that can still be said.
+pub struct ResultBody {
+    kind: Kind,
+    ending: Ending,
+}
+
+enum Kind {
+    Ready(Bytes),
+    // Boxed: few results have a structure, and it would be the largest part of every body.
+    Parts(Box<Parts>),
+    Opening(Pieces),
+    Streaming { pieces: Pieces, has_text: bool },
+    Done,
+}
+
+// === impl ResultBody ===
+
+impl ResultBody {
+    #[cfg(test)]
+    pub(super) fn text(pieces: Pieces) -> Self {
+        Self::ended(pieces, Ending::PLAIN)
+    }
+
+    pub(super) fn ended(pieces: Pieces, ending: Ending) -> Self {
+        Self {
+            kind: Kind::Opening(pieces),
+            ending,
+        }
+    }
+}
+
+// === impl Ending ===
+
+impl Ending {
+    /// The end of a result of which nothing more is to be said.
+    pub(super) const PLAIN: Self = Self {
+        ok: Bytes::from_static(br#""}]}"#),
+        error: Bytes::from_static(br#""}],"isError":true}"#),
+        revision: Revision::V2024_11_05,
+    };
+
+    /// The end of a result of a revision that ends so.
+    pub(super) fn with(revision: Revision, tail: &str) -> Self {
+        Self {
+            ok: [CLOSING, tail].concat().into(),
+            error: [CLOSING, IS_ERROR, tail].concat().into(),
+            revision,
+        }
+    }
+
+    /// What stands behind a structure.
+    fn tail(&self) -> Bytes {
+        self.ok.slice(CLOSING.len()..)
+    }
+
+    fn of(&self, is_error: bool) -> &Bytes {
+        if is_error { &self.error } else { &self.ok }
+    }
+}
+
+/// The result whose text is whole.
+pub(super) fn whole(text: &Text, is_error: bool, ending: &Ending) -> ResultBody {
+    let ending = ending.of(is_error);
+    let mut result = Vec::with_capacity(OPENING.len() + text.len() + ending.len());
+    result.extend_from_slice(OPENING.as_bytes());
+    result.extend_from_slice(text.as_bytes());
+    result.extend_from_slice(ending);
+    ResultBody::from(Bytes::from(result))
+}
+
+/// The result whose text is whole, with its structure if the revision has a place for it.
+pub(super) fn structured(text: &Text, structure: Option<Structure>, ending: &Ending) -> ResultBody {
+    let structure = structure.and_then(|structure| structure.in_revision(ending.revision));
+    let Some(structure) = structure else {
+        return whole(text, false, ending);
+    };
+    let mut opening = Vec::with_capacity(OPENING.len() + text.len() + STRUCTURED.len());
+    opening.extend_from_slice(OPENING.as_bytes());
+    opening.extend_from_slice(text.as_bytes());
+    opening.extend_from_slice(STRUCTURED.as_bytes());
+    ResultBody {
+        kind: Kind::Parts(Box::new(parts(opening.into(), structure, ending))),
+        ending: Ending::PLAIN,
+    }
+}
+
+impl From<Bytes> for ResultBody {
+    fn from(result: Bytes) -> Self {
+        Self {
+            kind: Kind::Ready(result),
+            ending: Ending::PLAIN,
+        }
+    }
+}
+
+impl Body for ResultBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Self { kind, ending } = self.get_mut();
+        let data = match mem::replace(kind, Kind::Done) {
+            Kind::Ready(result) => result,
+            Kind::Parts(parts) => first(parts, kind),
+            Kind::Opening(pieces) => {
+                let has_text = false;
+                *kind = Kind::Streaming { pieces, has_text };
+                Bytes::from_static(OPENING.as_bytes())
+            }
+            Kind::Streaming {
+                mut pieces,
+                has_text,
+            } => match next(&mut pieces, cx) {
+                Poll::Ready(Some(Ok(Piece::Text(text)))) => {
+                    let has_text = true;
+                    *kind = Kind::Streaming { pieces, has_text };
+                    text.into_bytes()
+                }
+                // The stream is dropped before its end is sent, and with it what it held.
+                Poll::Ready(Some(Ok(Piece::Structure(structure)))) => {
+                    match structure.in_revision(ending.revision) {
+                        Some(structure) => {
+                            let opening = Bytes::from_static(STRUCTURED.as_bytes());
+                            first(Box::new(parts(opening, structure, ending)), kind)
+                        }
+                        None => ending.ok.clone(),
+                    }
+                }
+                Poll::Ready(Some(Err(reported))) => closing_in_error(&reported, has_text, ending),
+                Poll::Ready(None) => ending.ok.clone(),
+                Poll::Pending => {
+                    *kind = Kind::Streaming { pieces, has_text };
+                    return Poll::Pending;
+                }
+            },
+            Kind::Done => return Poll::Ready(None),
+        };
+        Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.kind, Kind::Done)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Ready(result) => SizeHint::with_exact(length(result.len())),
+            Kind::Parts(parts) => {
+                let parts = parts.as_slice().iter().map(Bytes::len);
+                SizeHint::with_exact(length(parts.sum()))
+            }
+            Kind::Opening(_) => at_least(OPENING.len() + self.ending.ok.len()),
+            Kind::Streaming { .. } => at_least(self.ending.ok.len()),
+            Kind::Done => SizeHint::with_exact(0),
+        }
+    }
+}
+
+impl fmt::Debug for ResultBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResultBody").finish_non_exhaustive()
+    }
+}
+
+/// The next piece that is not empty: an empty frame would end an HTTP/1.1 body.
+fn next(pieces: &mut Pieces, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, Reported>>> {
+    loop {
+        match ready!(pieces.as_mut().poll_next(cx)) {
+            Some(Ok(Piece::Text(text))) if text.is_empty() => {}
+            piece => return Poll::Ready(piece),
+        }
+    }
+}
+
+/// A result with a structure, what stands before that being given.
+fn parts(opening: Bytes, structure: Structure, ending: &Ending) -> Parts {
+    [opening, structure.into_json(), ending.tail()].into_iter()
+}
+
+/// The first of the parts that are left; the others stay.
+fn first(mut parts: Box<Parts>, rest: &mut Kind) -> Bytes {
+    let part = parts.next().expect("a part is left");
+    if parts.len() > 0 {
+        *rest = Kind::Parts(parts);
+    }
+    part
+}
+
+fn closing_in_error(reported: &Reported, has_text: bool, ending: &Ending) -> Bytes {
+    let mut closing = Text::new();
+    if has_text {
+        closing.push_str("\n\n");
+    }
+    closing.push_str(reported.as_str());
+    let mut closing = Vec::from(closing.into_bytes());
+    closing.extend_from_slice(&ending.error);
+    closing.into()
+}
+
+fn at_least(bytes: usize) -> SizeHint {
+    let mut hint = SizeHint::new();
+    hint.set_lower(length(bytes));
+    hint
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,199 @@
+//! A call while it is answered.
+
+use std::{
+    convert::Infallible,
+    fmt, mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use ziggurat_layers::{
+    json_rpc::{Id, Reply},
+    sanitize::Sanitizer,
+};
+use ziggurat_runtime::cut_off::AtCutOff;
+
+use crate::{
+    Failure, ResultBody, ToolError, Unattended,
+    body::Ending,
+    era::Revision,
+    face::{Face, Faces},
+    method::MethodFuture,
+    negotiated,
+    pulse::Pulse,
+    record::Record,
+    resource::{Contents, ReadFuture},
+    template::{CompleteFuture, ReadFuture as TemplatedFuture},
+    tool::ToolFuture,
+    wire::{self, Fault},
+};
+
+/// Response future of [`Mcp`](super::Mcp).
+pub struct ResponseFuture {
+    pub(super) state: State,
+    pub(super) sanitizer: Sanitizer,
+    /// None where revision 2024-11-05 is spoken to the letter.
+    pub(super) negotiated: Option<(Arc<Faces>, Revision)>,
+    /// End of the time that the server has for the call.
+    pub(super) cut_off: AtCutOff,
+}
+
+/// How far a call has come.
+pub(super) enum State {
+    Ready(Option<Result<Reply<ResultBody>, Fault>>),
+    Calling {
+        /// Until the call has ended.
+        record: Option<Record>,
+        result: ToolFuture,
+        /// If the client wants to know.
+        pulse: Option<Pulse>,
+        /// Who finishes the call if the client is gone; nobody, where that cancels it.
+        unattended: Option<Unattended>,
+    },
+    Reading {
+        uri: String,
+        contents: ReadFuture,
+    },
+    ReadingTemplated {
+        uri: String,
+        contents: TemplatedFuture,
+    },
+    Completing(CompleteFuture),
+    Answering(MethodFuture),
+    // Boxed: one per client that listens, and it listens for long.
+    Listening(Pin<Box<dyn Future<Output = Id> + Send>>),
+}
+
+// === impl ResponseFuture ===
+
+impl Future for ResponseFuture {
+    type Output = Result<Reply<ResultBody>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let outcome = match this.poll_outcome(cx) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => {
+                ready!(this.cut_off.poll(cx));
+                // Dropped, and not handed to those who finish the calls of clients that are gone.
+                this.state = State::Ready(None);
+                Err(Fault::Tool(Failure::new("the server is shutting down")))
+            }
+        };
+        let face = this.negotiated.as_ref();
+        let face = face.map(|(faces, revision)| faces.of(*revision));
+        Poll::Ready(Ok(outcome.unwrap_or_else(|fault| match face {
+            Some(face) => face.fault(fault, this.sanitizer),
+            None => fault.into_reply(this.sanitizer),
+        })))
+    }
+}
+
+impl ResponseFuture {
+    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Result<Reply<ResultBody>, Fault>> {
+        let face = self.negotiated.as_ref();
+        let face = face.map(|(faces, revision)| faces.of(*revision));
+        Poll::Ready(match &mut self.state {
+            State::Ready(outcome) => outcome.take().expect("not polled after it is ready"),
+            State::Calling {
+                record,
+                result,
+                pulse,
+                ..
+            } => {
+                let Poll::Ready(result) = result.as_mut().poll(cx) else {
+                    if let Some(pulse) = pulse {
+                        pulse.poll(cx);
+                    }
+                    return Poll::Pending;
+                };
+                let record = record.take().expect("not polled after it is ready");
+                if let Err(ToolError::Failed(failure)) = &result {
+                    failure.log("tools/call", record.tool());
+                }
+                let result = record.follow(result, &self.cut_off);
+                match face {
+                    Some(face) => face.tool_result(result),
+                    None => wire::tool_result(result, &Ending::PLAIN),
+                }
+            }
+            State::Reading { uri, contents } => {
+                let contents = ready!(contents.as_mut().poll(cx)).map(Some);
+                read(uri, contents, face)
+            }
+            State::ReadingTemplated { uri, contents } => {
+                let contents = ready!(contents.as_mut().poll(cx));
+                read(uri, contents, face)
+            }
+            State::Completing(proposed) => {
+                let proposed = ready!(proposed.as_mut().poll(cx));
+                let face = face.expect("only where a revision is negotiated");
+                Ok(negotiated::completed(face, proposed))
+            }
+            State::Answering(result) => {
+                let result = ready!(result.as_mut().poll(cx));
+                Ok(Reply::stream(ResultBody::from(result)))
+            }
+            State::Listening(listened) => {
+                let subscription = ready!(listened.as_mut().poll(cx));
+                let face = face.expect("only where a revision is negotiated");
+                Ok(face.listened(&subscription))
+            }
+        })
+    }
+}
+
+impl Drop for ResponseFuture {
+    fn drop(&mut self) {
+        let state = mem::replace(&mut self.state, State::Ready(None));
+        if let State::Calling {
+            record: Some(record),
+            result,
+            unattended: Some(unattended),
+            ..
+        } = state
+        {
+            unattended.take_over(record, result, self.cut_off.clone());
+        }
+    }
+}
+
+impl fmt::Debug for ResponseFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+// === impl State ===
+
+impl State {
+    pub(super) fn ready(reply: Reply<ResultBody>) -> Self {
+        Self::Ready(Some(Ok(reply)))
+    }
+
+    pub(super) fn result(result: Bytes) -> Self {
+        // Streamed, though it is there: the bytes are shared and not copied.
+        Self::ready(Reply::stream(ResultBody::from(result)))
+    }
+}
+
+/// What became of reading a resource, which may not be there.
+fn read(
+    uri: &mut String,
+    contents: Result<Option<Contents>, Failure>,
+    face: Option<&Face>,
+) -> Result<Reply<ResultBody>, Fault> {
+    match contents {
+        Ok(Some(contents)) => {
+            let tail = face.map_or(wire::PLAIN, |face| &face.read_tail);
+            Ok(wire::contents(&contents, tail))
+        }
+        Ok(None) => Err(Fault::UnknownResource(mem::take(uri))),
+        Err(failure) => {
+            failure.log("resources/read", uri);
+            Err(Fault::Resource(failure))
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! The methods of the Model Context Protocol, over a list of tools, resources and prompts.
+//!
+//! [`Mcp`] is a `Service<Call>`: [`JsonRpcLayer`](ziggurat_layers::json_rpc::JsonRpcLayer) puts
+//! it behind HTTP and [`Stdio`](crate::stdio::Stdio) on standard input and output, and it knows
+//! neither. It keeps nothing between two calls; who is calling stands in the extensions of the
+//! request, and tools find it in their [`Caller`].
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::Request;
+//! use http_body_util::{BodyExt as _, Full};
+//! use tower::{Layer as _, ServiceExt as _};
+//! use ziggurat_layers::json_rpc::JsonRpcLayer;
+//! use ziggurat_mcp::{Mcp, Prompts, ReadResource, Resources, ServerInfo, Tools, dialect};
+//!
+//! # tokio_test::block_on(async {
+//! let resources = Resources::new();
+//! let tools = Tools::new().with(ReadResource::new(resources.clone()));
+//! let about = ServerInfo::new("example", "1.0.0");
+//! let mcp = Mcp::new(&about, tools, resources, Prompts::new())?;
+//!
+//! let server = JsonRpcLayer::new().with_dialect(dialect()).layer(mcp);
+//! let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call",
+//!     "params":{"name":"read_resource","arguments":{"uri":"pg://nothing"}}}"#;
+//! let response = server.oneshot(Request::post("/").body(Full::<Bytes>::from(call))?).await?;
+//! let body = response.into_body().collect().await?.to_bytes();
+//! assert_eq!(
+//!     body,
+//!     r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Error reading resource: Resource not found: pg://nothing"}],"isError":true}}"#
+//! );
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Methods
+//!
+//! | Method | Result | Errors of its own |
+//! | --- | --- | --- |
+//! | `initialize` | revision 2024-11-05, whichever one was asked for | |
+//! | `ping` | `{}` | |
+//! | `tools/list` | the tools that are advertised, by name | |
+//! | `tools/call` | the text of the tool; `isError` if it reported a failure or is switched off | -32002 unknown tool, -32001 database not ready, -32603 failed |
+//! | `resources/list`, `resources/templates/list` | the resources, by URI; no templates | |
+//! | `resources/read` | the text of the resource | -32003 unknown resource, -32603 failed |
+//! | `prompts/list` | the prompts, by name | |
+//! | `prompts/get` | the messages | -32603 unknown prompt |
+//! | `notifications/initialized` | `{}`, if it was sent as a request | |
+//! | those of the [program](Mcp::with_method) | as the program says | -32602 |
+//! | any other | | -32601 |
+//!
+//! Params that are malformed are -32602, the data naming the member. A notification is never
+//! acted upon, whatever its method: nobody waits for the outcome, and a login nobody waits for
+//! is an attack. Cancelling is for whoever drives the calls: dropping the future of a call
+//! drops the future of its tool.
+//!
+//! # A result that fails half-way
+//!
+//! A tool may answer with a [stream](ToolResult::stream), sent while the database still reads.
+//! Nothing that has been sent can be taken back, so `isError` is the last member of a result:
+//! it is decided when the stream ends. The result is valid JSON in every case.
+//!
+//! # Structure
+//!
+//! Beside its text a result may have a [`Structure`], for programs. A tool declares what it looks
+//! like; lists and results show it from revision 2025-06-18 on, and never where 2024-11-05 is
+//! spoken to the letter. Tools that answer with a few facts always have one. Where the text is
+//! written for a model, as rows and plans are, the operator decides, since some clients show
+//! their model the structure instead ([`Tools::with_structured_output`]).
+//!
+//! # Cost
+//!
+//! The lists and the answer to `initialize` are rendered once; answering them copies nothing. A
+//! tool call allocates one future. The text of a stream is copied once, into [`Text`].
+
+mod ask;
+mod body;
+mod caller;
+mod changes;
+mod content;
+pub mod era;
+mod exact;
+mod face;
+mod failure;
+mod future;
+mod method;
+mod negotiated;
+mod notify;
+mod params;
+mod prompt;
+mod pulse;
+mod read_resource;
+mod record;
+mod register;
+mod resource;
+pub mod stdio;
+pub mod streamable;
+mod structure;
+mod template;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tool;
+mod unattended;
+mod wire;
+
+use std::{
+    borrow::Cow,
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::Extensions;
+use serde::Serialize;
+use tower_service::Service;
+use ziggurat_layers::{
+    json_rpc::{Call, Dialect, Reply},
+    sanitize::Sanitizer,
+};
+use ziggurat_runtime::cut_off::CutOff;
+
+use crate::{
+    era::Context as Way,
+    exact::Room,
+    face::Faces,
+    future::State,
+    method::{Methods, WriteAccess},
+};
+
+pub use self::{
+    ask::{Ask, Inputs, Question, Seal},
+    body::ResultBody,
+    caller::Caller,
+    changes::{Change, Changes},
+    content::{Block, EmbeddedResource},
+    failure::Failure,
+    future::ResponseFuture,
+    method::{Method, MethodFuture},
+    notify::{Notifier, Progress},
+    prompt::{
+        Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered,
+        Role, Template,
+    },
+    read_resource::ReadResource,
+    record::LOG_TARGET,
+    resource::{ReadError, Resource, ResourceDescriptor, Resources, Unavailable},
+    structure::Structure,
+    template::{Places, ResourceTemplate, ResourceTemplateDescriptor},
+    text::Text,
+    tool::{
+        Annotations, Given, Piece, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        ToolRequest, ToolResult, Tools,
+    },
+    unattended::{Attendant, Unattended},
+};
+
+/// What a server calls itself.
+#[derive(Clone, Debug, Serialize)]
+#[must_use]
+pub struct ServerInfo {
+    name: Cow<'static, str>,
+    version: Cow<'static, str>,
+    #[serde(skip)]
+    title: Option<Cow<'static, str>>,
+    #[serde(skip)]
+    description: Option<Cow<'static, str>>,
+    #[serde(skip)]
+    instructions: Option<Cow<'static, str>>,
+}
+
+/// Why a server cannot start with its lists.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// Two tools have one name.
+    #[error("there are two tools named `{0}`")]
+    DuplicateTool(String),
+    /// Two resources have one URI.
+    #[error("there are two resources at `{0}`")]
+    DuplicateResource(String),
+    /// Two prompts have one name.
+    #[error("there are two prompts named `{0}`")]
+    DuplicatePrompt(String),
+    /// Some clients refuse the whole list for such a name.
+    #[error("the tool name `{0}` is not made of 1 to 64 letters, digits, `_` and `-`")]
+    ToolName(String),
+    /// Some clients refuse the whole list for the lack of one.
+    #[error("the tool `{0}` has no description")]
+    ToolDescription(String),
+}
+
+/// Answers the methods of the protocol. Clones share everything: there is one for every call.
+#[derive(Clone, Debug)]
+pub struct Mcp {
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone, Debug)]
+struct Shared {
+    room: Arc<Room>,
+    faces: Arc<Faces>,
+    methods: Methods,
+    write_access: WriteAccess,
+    sanitizer: Sanitizer,
+    seal: Seal,
+    changes: Option<Changes>,
+    unattended: Option<Unattended>,
+    cut_off: CutOff,
+}
+
+/// The JSON-RPC of this revision: no batches, params are objects.
+pub fn dialect() -> Dialect {
+    Dialect::new().with_object_params()
+}
+
+// === impl ServerInfo ===
+
+impl ServerInfo {
+    /// Takes the name and the version of the build.
+    pub fn new(name: impl Into<Cow<'static, str>>, version: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            title: None,
+            description: None,
+            instructions: None,
+        }
+    }
+
+    /// Adds a name for people, and a sentence about the server.
+    pub fn with_description(
+        mut self,
+        title: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        self.title = Some(title.into());
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Adds what a model should know before it uses the server.
+    pub fn with_instructions(mut self, instructions: impl Into<Cow<'static, str>>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+}
+
+// === impl Mcp ===
+
+impl Mcp {
+    /// Checks the lists and renders them, once.
+    ///
+    /// # Errors
+    ///
+    /// If two entries share a name, or one would make clients drop its list.
+    pub fn new(
+        server: &ServerInfo,
+        tools: Tools,
+        resources: Resources,
+        prompts: Prompts,
+    ) -> Result<Self, SetupError> {
+        tools.check()?;
+        resources.check()?;
+        prompts.check()?;
+        let faces = Faces::new(server, &tools, &resources, &prompts, false);
+        let room = Room::new(server, tools, resources, prompts);
+        let sanitizer = Sanitizer::production();
+        Ok(Self {
+            shared: Arc::new(Shared {
+                room: Arc::new(room),
+                faces: Arc::new(faces),
+                methods: Methods::default(),
+                write_access: WriteAccess::new(|_| false),
+                sanitizer,
+                seal: Seal::random(),
+                changes: None,
+                unattended: None,
+                cut_off: CutOff::default(),
+            }),
+        })
+    }
+
+    /// Adds a method that the protocol does not have.
+    #[must_use]
+    pub fn with_method(mut self, name: &'static str, method: impl Method) -> Self {
+        self.shared_mut().methods.add(name, method);
+        self
+    }
+
+    /// Sets which callers may write, by what layers left in the extensions of the request: the
+    /// annotations of tools depend on it. None may by default.
+    #[must_use]
+    pub fn with_write_access(
+        mut self,
+        may_write: impl Fn(&Extensions) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.shared_mut().write_access = WriteAccess::new(may_write);
+        self
+    }
+
+    /// Sets what proves that a state came from here; replicas of a server share it.
+    #[must_use]
+    pub fn with_seal(mut self, seal: Seal) -> Self {
+        self.shared_mut().seal = seal;
+        self
+    }
+
+    /// Lets clients of 2026-07-28 listen to what changes.
+    #[must_use]
+    pub fn with_changes(mut self, server: &ServerInfo, changes: Changes) -> Self {
+        let shared = self.shared_mut();
+        let Room {
+            tools,
+            resources,
+            prompts,
+            ..
+        } = &*shared.room;
+        shared.faces = Arc::new(Faces::new(server, tools, resources, prompts, true));
+        shared.changes = Some(changes);
+        self
+    }
+
+    /// Has calls finished whose client is gone, in the revisions in which that is no
+    /// cancellation and where one is negotiated over HTTP.
+    #[must_use]
+    pub fn with_unattended(mut self, unattended: Unattended) -> Self {
+        self.shared_mut().unattended = Some(unattended);
+        self
+    }
+
+    /// Ends calls that are in flight at this moment with an error.
+    #[must_use]
+    pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
+        self.shared_mut().cut_off = cut_off;
+        self
+    }
+
+    /// Sets how much clients may read of what is behind a [`Failure`]; nothing by default.
+    #[must_use]
+    pub fn with_sanitizer(mut self, sanitizer: Sanitizer) -> Self {
+        self.shared_mut().sanitizer = sanitizer;
+        self
+    }
+
+    /// What is shared from now on.
+    fn shared_mut(&mut self) -> &mut Shared {
+        Arc::make_mut(&mut self.shared)
+    }
+}
+
+impl Service<Call> for Mcp {
+    type Response = Reply<ResultBody>;
+    type Error = Infallible;
+    type Future = ResponseFuture;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> ResponseFuture {
+        record::announce(&call);
+        let shared = &*self.shared;
+        let revision = call.head().extensions.get().map(Way::revision);
+        let negotiated = revision.map(|revision| (Arc::clone(&shared.faces), revision));
+        let answer = match revision {
+            Some(revision) => shared.negotiated(revision, call),
+            None => shared.room.answer(call, &shared.methods),
+        };
+        let state = answer.unwrap_or_else(|fault| State::Ready(Some(Err(fault))));
+        ResponseFuture {
+            state,
+            sanitizer: shared.sanitizer,
+            negotiated,
+            cut_off: shared.cut_off.pending(),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The methods where a revision is negotiated.
+
+use std::{mem, sync::Arc};
+
+use serde::Serialize;
+use ziggurat_layers::json_rpc::{Call, Reply};
+
+use crate::{
+    Caller, Inputs, Notifier, PromptArguments, ResultBody, Shared, State, ToolRequest,
+    ask::Sealed,
+    era::{Carrier, Context, Revision},
+    face::{Face, Pages},
+    params::{self, Named, Subject, Unfinished, invalid},
+    pulse::Pulse,
+    record::{Outcome, Record},
+    template::Places,
+    tool::{Found, headers},
+    wire::{self, Fault},
+};
+
+/// How many proposals a client gets.
+const MAX_PROPOSALS: usize = 100;
+
+impl Shared {
+    /// Answers in the words of a revision the client has chosen.
+    pub(super) fn negotiated(&self, revision: Revision, call: Call) -> Result<State, Fault> {
+        if call.is_notification() {
+            return Ok(State::result(wire::nothing()));
+        }
+        let face = self.faces.of(revision);
+        let is_modern = revision.is_modern();
+        match call.method() {
+            "initialize" if !is_modern => {
+                params::check_initialize(&call)?;
+                Ok(State::result(face.opening.clone()))
+            }
+            "ping" if !is_modern => Ok(State::result(wire::nothing())),
+            "server/discover" if is_modern => Ok(State::result(face.opening.clone())),
+            "subscriptions/listen" if is_modern => self.listen(&call),
+            "tools/list" => {
+                let may_write = self.write_access.may_write(&call);
+                page(face.tools(may_write), &call)
+            }
+            "tools/call" => self.call_tool_in(face, call),
+            "resources/list" => page(&face.resources, &call),
+            "resources/templates/list" => page(&face.resource_templates, &call),
+            "resources/read" => self.read_any(call),
+            "prompts/list" => page(&face.prompts, &call),
+            "prompts/get" => self.get_prompt_in(face, &call),
+            "completion/complete" if revision >= Revision::V2025_03_26 => self.complete(face, call),
+            _ => self.methods.answer(&call),
+        }
+    }
+
+    fn call_tool_in(&self, face: &Face, mut call: Call) -> Result<State, Fault> {
+        let mut named = Named::of(&call)?;
+        let name = mem::take(&mut named.name);
+        let tools = &self.room.tools;
+        if let Some(schema) = tools.schema(&name)
+            && is_modern(&call, Some(Carrier::Http))
+        {
+            headers::check(schema, &call, named.arguments.clone())?;
+        }
+        let inputs = self.inputs(&call, &named)?;
+        let wants_structure = face.has_structure() && tools.has_structure(&name);
+        let found = tools.find(&name);
+        let record = Record::begin(name, &call);
+        match found {
+            Some(Found::Tool(tool)) => {
+                // Hanging up is cancelling only in the modern era, and on lines there is no
+                // hanging up on one call.
+                let outlives = is_on(&call, Carrier::Http) && !is_modern(&call, None);
+                let unattended = self.unattended.clone().filter(|_| outlives);
+                let pulse = call.head().extensions.get().and_then(Pulse::of);
+                let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
+                let request = ToolRequest::new(caller, call, named.arguments);
+                let request = request.with_structure(wants_structure);
+                let result = tool.start(match inputs {
+                    Some(inputs) => request.with_inputs(inputs, self.seal.clone()),
+                    None => request,
+                });
+                let record = Some(record);
+                Ok(State::Calling {
+                    record,
+                    result,
+                    pulse,
+                    unattended,
+                })
+            }
+            Some(Found::Disabled) => {
+                let reply = wire::disabled_tool(record.tool(), &face.ending);
+                record.end(Outcome::Disabled);
+                Ok(State::ready(reply))
+            }
+            None => {
+                let name = record.tool().to_owned();
+                record.end(Outcome::Unknown);
+                Err(Fault::UnknownTool(name))
+            }
+        }
+    }
+
+    /// The answers of the client; nothing where it cannot have been asked.
+    fn inputs(&self, call: &Call, named: &Named) -> Result<Option<Inputs>, Fault> {
+        if !is_modern(call, None) {
+            return Ok(None);
+        }
+        let opened = match &named.state {
+            Some(text) => {
+                let principal = self.seal.principal(&call.head().extensions);
+                let opened = self.seal.open(text, &sealed(&principal, call));
+                Some(opened.ok_or_else(|| invalid("`requestState` is not the one of this call"))?)
+            }
+            None => None,
+        };
+        let responses = named.responses.clone();
+        let responses = responses.and_then(|range| call.raw_params()?.get(range));
+        Ok(Some(Inputs::new(responses, opened)))
+    }
+
+    fn read_any(&self, mut call: Call) -> Result<State, Fault> {
+        let uri = params::uri(&call)?;
+        let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
+        let resources = &self.room.resources;
+        if let Some(contents) = resources.read(&uri, caller.clone()) {
+            return Ok(State::Reading { uri, contents });
+        }
+        match resources.read_templated(&uri, caller) {
+            Some(contents) => Ok(State::ReadingTemplated { uri, contents }),
+            None => Err(Fault::UnknownResource(uri)),
+        }
+    }
+
+    fn get_prompt_in(&self, face: &Face, call: &Call) -> Result<State, Fault> {
+        let named = Named::of(call)?;
+        let prompts = &self.room.prompts;
+        let Some((descriptor, prompt)) = prompts.find(&named.name) else {
+            return Err(Fault::UnknownPrompt(prompts.unknown(&named.name)));
+        };
+        let inputs = self.inputs(call, &named)?.unwrap_or_default();
+        let json = named
+            .arguments
+            .and_then(|range| call.raw_params()?.get(range));
+        let arguments = PromptArguments::read(json.unwrap_or("{}"), &descriptor.arguments)?;
+        let mut declared = descriptor.arguments.iter();
+        let missing = declared.find(|it| it.is_required && arguments.given(&it.name).is_none());
+        if let Some(missing) = missing {
+            let problem = format!("the argument `{}` is missing", missing.name);
+            return Err(Fault::UnknownPrompt(problem));
+        }
+        let Some(ask) = prompt.ask(&arguments, &inputs) else {
+            let rendered = prompt.render_with(&arguments, &inputs);
+            return Ok(State::ready(wire::prompt(&rendered, &face.tail)));
+        };
+        let context = call.head().extensions.get::<Context>();
+        let able = context.map(Context::capabilities).unwrap_or_default();
+        ask.check(able).map_err(Fault::Unable)?;
+        let principal = self.seal.principal(&call.head().extensions);
+        let asked = ask.result(|state| self.seal.close(state, &sealed(&principal, call)));
+        Ok(State::ready(face.asked(asked)))
+    }
+
+    fn complete(&self, face: &Face, mut call: Call) -> Result<State, Fault> {
+        let Unfinished {
+            subject,
+            place,
+            value,
+            others,
+        } = Unfinished::of(&call)?;
+        match subject {
+            Subject::Prompt { name } => {
+                let prompts = &self.room.prompts;
+                let proposed = prompts.complete(&name, &place, &value);
+                let proposed =
+                    proposed.ok_or_else(|| Fault::UnknownPrompt(prompts.unknown(&name)))?;
+                Ok(State::ready(completed(face, proposed)))
+            }
+            Subject::Resource { uri } => {
+                let mut templates = self.room.resources.templates().iter();
+                let entry = templates.find(|entry| entry.descriptor.uri.as_str() == uri);
+                let entry = entry.ok_or_else(|| invalid("there is no such resource template"))?;
+                if !entry.descriptor.uri.has(&place) {
+                    return Err(invalid("the template has no such place").into());
+                }
+                let mut places = Places::from_iter(others);
+                places.put(place.clone(), value);
+                let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
+                let template = Arc::clone(&entry.template);
+                Ok(State::Completing(template.propose(place, places, caller)))
+            }
+        }
+    }
+
+    fn listen(&self, call: &Call) -> Result<State, Fault> {
+        let changes = self.changes.as_ref().ok_or(Fault::UnknownMethod)?;
+        let notifier = call.head().extensions.get::<Notifier>();
+        let notifier = notifier.ok_or_else(|| invalid("this method needs `text/event-stream`"))?;
+        let listener = changes.listener(call, notifier.clone())?;
+        Ok(State::Listening(Box::pin(listener.listen())))
+    }
+}
+
+fn page(pages: &Pages, call: &Call) -> Result<State, Fault> {
+    let cursor = params::cursor(call)?;
+    Ok(State::result(pages.page(cursor.as_deref())?))
+}
+
+/// Whether a call is of the modern era, and came in on this, if that matters.
+fn is_modern(call: &Call, carrier: Option<Carrier>) -> bool {
+    let context = call.head().extensions.get::<Context>();
+    context.is_some_and(|context| {
+        context.revision().is_modern() && carrier.is_none_or(|it| it == context.carrier())
+    })
+}
+
+fn is_on(call: &Call, carrier: Carrier) -> bool {
+    let context = call.head().extensions.get::<Context>();
+    context.is_some_and(|context| context.carrier() == carrier)
+}
+
+/// What a state is good for that comes with a call, or goes.
+pub(super) fn sealed<'a>(principal: &'a str, call: &'a Call) -> Sealed<'a> {
+    Sealed {
+        principal: principal.as_bytes(),
+        method: call.method(),
+        params: params::digest(call),
+    }
+}
+
+/// The result of `completion/complete`.
+pub(super) fn completed(face: &Face, mut proposed: Vec<String>) -> Reply<ResultBody> {
+    #[derive(Serialize)]
+    struct Completed {
+        completion: Completion,
+    }
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Completion {
+        values: Vec<String>,
+        total: usize,
+        has_more: bool,
+    }
+
+    let total = proposed.len();
+    proposed.truncate(MAX_PROPOSALS);
+    face.whole(&Completed {
+        completion: Completion {
+            has_more: total > proposed.len(),
+            values: proposed,
+            total,
+        },
+    })
+}

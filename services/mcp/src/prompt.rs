@@ -1,0 +1,341 @@
+//! What a prompt is.
+
+mod arguments;
+mod template;
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use crate::{Ask, Inputs, SetupError, register::Register};
+
+pub use self::{arguments::PromptArguments, template::Template};
+
+/// A text a user asks for by name, to start a conversation with.
+///
+/// ```
+/// use ziggurat_mcp::{
+///     Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts, Rendered, Template,
+/// };
+///
+/// struct AnalyseTable;
+///
+/// impl Prompt for AnalyseTable {
+///     fn describe(&self) -> PromptDescriptor {
+///         let table = PromptArgument::required("table", "The table to look at.");
+///         PromptDescriptor::new("analyse-table", "Analyses one table.").with_argument(table)
+///     }
+///
+///     fn render(&self, arguments: &PromptArguments) -> Rendered {
+///         let text = Template::new("Look at {{table}}.").fill(|name| arguments.text(name));
+///         Rendered::new("Analysis of one table").with_user_text(text)
+///     }
+/// }
+///
+/// let prompts = Prompts::new().with(AnalyseTable);
+/// # let _ = prompts;
+/// ```
+pub trait Prompt: Send + Sync + 'static {
+    /// Says what the prompt is called and takes; asked once.
+    fn describe(&self) -> PromptDescriptor;
+
+    /// Writes the messages.
+    ///
+    /// A required argument may be missing all the same: then a placeholder says what belongs
+    /// there.
+    fn render(&self, arguments: &PromptArguments) -> Rendered;
+
+    /// What to ask the client first, if anything; with its answers the prompt is rendered by
+    /// [`render_with`](Self::render_with).
+    fn ask(&self, _: &PromptArguments, _: &Inputs) -> Option<Ask> {
+        None
+    }
+
+    /// Writes the messages, knowing what the client was asked.
+    fn render_with(&self, arguments: &PromptArguments, _: &Inputs) -> Rendered {
+        self.render(arguments)
+    }
+}
+
+/// What clients are told about a prompt.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct PromptDescriptor {
+    pub(super) name: Cow<'static, str>,
+    pub(super) title: Option<Cow<'static, str>>,
+    pub(super) description: Cow<'static, str>,
+    pub(super) arguments: Vec<PromptArgument>,
+}
+
+/// One argument of a prompt.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct PromptArgument {
+    /// The name, by which a client gives it.
+    pub name: Cow<'static, str>,
+    pub(super) description: Cow<'static, str>,
+    pub(super) is_required: bool,
+    pub(super) is_boolean: bool,
+    pub(super) choices: &'static [&'static str],
+}
+
+/// The messages of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Rendered {
+    pub(super) description: String,
+    pub(super) messages: Vec<Message>,
+}
+
+/// One message of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Message {
+    pub(super) role: Role,
+    pub(super) content: MessageContent,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum MessageContent {
+    Text(String),
+    /// Bytes in Base64.
+    Image {
+        data: String,
+        mime_type: String,
+    },
+    Resource {
+        uri: String,
+        mime_type: Option<String>,
+        text: String,
+    },
+}
+
+/// Who says a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// Whoever set up the conversation.
+    System,
+}
+
+/// The prompts of a server.
+#[derive(Clone, Default)]
+#[must_use]
+pub struct Prompts {
+    prompts: Register<Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    descriptor: PromptDescriptor,
+    prompt: Arc<dyn Prompt>,
+}
+
+// === impl PromptDescriptor ===
+
+impl PromptDescriptor {
+    /// Describes a prompt without arguments.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: description.into(),
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Adds a name for people.
+    pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Adds an argument.
+    pub fn with_argument(mut self, argument: PromptArgument) -> Self {
+        self.arguments.push(argument);
+        self
+    }
+}
+
+// === impl PromptArgument ===
+
+impl PromptArgument {
+    /// Describes an argument the prompt makes little sense without.
+    pub fn required(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            is_required: true,
+            ..Self::optional(name, description)
+        }
+    }
+
+    /// Describes an argument that may be left out.
+    pub fn optional(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            is_required: false,
+            is_boolean: false,
+            choices: &[],
+        }
+    }
+
+    /// Says that the argument is a yes or no, written `true` or `false`.
+    pub fn boolean(mut self) -> Self {
+        self.is_boolean = true;
+        self.with_choices(&["true", "false"])
+    }
+
+    /// Says what there is to choose from, for clients that complete what is typed.
+    pub fn with_choices(mut self, choices: &'static [&'static str]) -> Self {
+        self.choices = choices;
+        self
+    }
+}
+
+// === impl Rendered ===
+
+impl Rendered {
+    /// Begins with a description of what follows.
+    pub fn new(description: impl Into<String>) -> Self {
+        Self {
+            description: description.into(),
+            messages: Vec::new(),
+        }
+    }
+
+    /// Adds a message of the user.
+    pub fn with_user_text(self, text: impl Into<String>) -> Self {
+        self.with_message(Message::text(Role::User, text))
+    }
+
+    /// Adds a message.
+    pub fn with_message(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+}
+
+// === impl Message ===
+
+impl Message {
+    /// Makes a message of text.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        let content = MessageContent::Text(text.into());
+        Self { role, content }
+    }
+
+    /// Makes a message of an image, its bytes in Base64.
+    pub fn image(role: Role, data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        let content = MessageContent::Image {
+            data: data.into(),
+            mime_type: mime_type.into(),
+        };
+        Self { role, content }
+    }
+
+    /// Makes a message of a resource and its text.
+    pub fn resource(
+        role: Role,
+        uri: impl Into<String>,
+        mime_type: Option<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        let content = MessageContent::Resource {
+            uri: uri.into(),
+            mime_type,
+            text: text.into(),
+        };
+        Self { role, content }
+    }
+}
+
+// === impl Role ===
+
+impl Role {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::System => "system",
+        }
+    }
+}
+
+// === impl Prompts ===
+
+impl Prompts {
+    /// Makes an empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a prompt.
+    pub fn with(mut self, prompt: impl Prompt) -> Self {
+        let descriptor = prompt.describe();
+        let name = descriptor.name.clone();
+        let prompt = Arc::new(prompt);
+        self.prompts.insert(name, Entry { descriptor, prompt });
+        self
+    }
+
+    /// Takes prompts out again: whoever asks for one is told that there is none.
+    pub fn without(mut self, names: impl IntoIterator<Item = &'static str>) -> Self {
+        for name in names {
+            self.prompts.remove(name);
+        }
+        self
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<(&PromptDescriptor, &dyn Prompt)> {
+        let entry = self.prompts.find(name)?;
+        Some((&entry.descriptor, &*entry.prompt))
+    }
+
+    /// All prompts, by name.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = &PromptDescriptor> {
+        self.prompts.iter().map(|entry| &entry.descriptor)
+    }
+
+    /// The words for a name nobody has.
+    pub(super) fn unknown(&self, name: &str) -> String {
+        let names: Vec<_> = self.prompts.names().collect();
+        let names = names.join(" ");
+        format!("prompt \"{name}\" not found. Available prompts: [{names}]")
+    }
+
+    /// What an argument may begin with; nothing if there is no such prompt.
+    pub(super) fn complete(&self, name: &str, argument: &str, value: &str) -> Option<Vec<String>> {
+        let (descriptor, _) = self.find(name)?;
+        let mut arguments = descriptor.arguments.iter();
+        let choices = arguments
+            .find(|declared| declared.name == argument)
+            .map_or(&[][..], |declared| declared.choices);
+        let fitting = choices.iter().filter(|choice| choice.starts_with(value));
+        Some(fitting.map(|choice| (*choice).to_owned()).collect())
+    }
+
+    pub(super) fn check(&self) -> Result<(), SetupError> {
+        match self.prompts.duplicate() {
+            Some(name) => Err(SetupError::DuplicatePrompt(name.to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Prompts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Prompts").field(&self.prompts).finish()
+    }
+}

@@ -1,0 +1,99 @@
+//! `read_resource`: the resources, for clients that can only call tools.
+
+use std::fmt::{self, Write as _};
+
+use serde::Deserialize;
+
+use crate::{
+    Annotations, Caller, Given, Property, Reported, Resources, Schema, Tool, ToolDescriptor,
+    ToolError, ToolRequest, ToolResult,
+};
+
+const MISSING_URI: &str = "Error: 'uri' parameter is required. \
+    Call read_resource with list set to true to see which URIs there are.";
+
+/// Reads a resource by its URI, or lists what there is.
+#[derive(Clone, Debug)]
+pub struct ReadResource {
+    resources: Resources,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    uri: Given<String>,
+    list: Given<bool>,
+}
+
+// === impl ReadResource ===
+
+impl ReadResource {
+    /// Reads from the resources the server lists.
+    #[must_use]
+    pub fn new(resources: Resources) -> Self {
+        Self { resources }
+    }
+
+    fn list(&self) -> String {
+        let mut list = String::from("Available Resources:\n====================\n\n");
+        for resource in self.resources.descriptors() {
+            write!(
+                list,
+                "URI: {}\nName: {}\nDescription: {}\nMIME Type: {}\n\n",
+                resource.uri, resource.name, resource.description, resource.mime_type,
+            )
+            .expect("a string takes all that is written");
+        }
+        list
+    }
+
+    async fn read(&self, uri: &str, caller: Caller) -> Result<String, Reported> {
+        let Some(reading) = self.resources.read(uri, caller) else {
+            return Err(unreadable(format_args!("Resource not found: {uri}")));
+        };
+        match reading.await {
+            Ok(contents) => Ok(contents.text),
+            Err(failure) => {
+                failure.log("tools/call", uri);
+                Err(unreadable(&failure))
+            }
+        }
+    }
+}
+
+impl Tool for ReadResource {
+    fn describe(&self) -> ToolDescriptor {
+        let uri = Property::string(
+            "The URI of the resource, as `list` shows it; for example pg://system_info.",
+        );
+        let list =
+            Property::boolean("List the resources instead of reading one.").with_default(false);
+        ToolDescriptor::new(
+            "read_resource",
+            "Reads one of the server's resources by its URI, or lists them all. Resources are \
+             facts about the server and its database that need no query: ask for the list first \
+             if the URI is not known.",
+            Schema::new()
+                .with_optional("uri", uri)
+                .with_optional("list", list),
+        )
+        .with_title("Read a resource")
+        .with_annotations(Annotations::reading())
+        // Clients without resources of their own depend on it.
+        .with_always_enabled()
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = request.arguments()?;
+        if arguments.list.0.unwrap_or_default() {
+            return Ok(ToolResult::text(self.list()));
+        }
+        let uri = arguments.uri.or_report(MISSING_URI)?;
+        let text = self.read(&uri, request.into_caller()).await?;
+        Ok(ToolResult::text(text))
+    }
+}
+
+fn unreadable(problem: impl fmt::Display) -> Reported {
+    Reported::new(format!("Error reading resource: {problem}"))
+}

@@ -1,0 +1,216 @@
+//! What the log has to say about calls of tools.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use futures_util::Stream;
+use tracing::{Level, debug, enabled, error, info, warn};
+use ziggurat_layers::{
+    json_rpc::{Call, Id},
+    sanitize::RequestId,
+};
+use ziggurat_runtime::cut_off::AtCutOff;
+
+use crate::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
+
+/// The target of the events about calls of tools: one for each call when it ends, and at the
+/// debug level one when it begins.
+///
+/// They have the fields `tool`, `outcome`, `duration_ms`, `id` (of the JSON-RPC message) and
+/// `request_id` (of the HTTP request, if somebody gave it one), and nothing of arguments and
+/// results. A call that succeeds is `info`, one that reports an error or is refused `warn`, a
+/// fault of the server `error`.
+pub const LOG_TARGET: &str = "ziggurat::tool_calls";
+
+/// Stands behind a text that the end of the server has cut short.
+const CUT_SHORT: &str = "The server is shutting down: the rest of the result is missing.";
+
+/// How much of a text a client has made up goes to the log, in bytes.
+const LONGEST: usize = 64;
+
+/// A call of a tool, written down when it is dropped.
+pub(super) struct Record {
+    tool: String,
+    id: Option<Id>,
+    request_id: Option<RequestId>,
+    began: Instant,
+    outcome: Outcome,
+}
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Nobody waited for the end of it.
+    Cancelled,
+    Ok,
+    /// The tool has told its caller of an error.
+    Reported,
+    NotReady,
+    /// Refused by the tool in the words of the protocol.
+    Refused,
+    Unknown,
+    Disabled,
+    /// A fault of the server.
+    Failed,
+}
+
+/// A text that is written down when it has been sent.
+struct Recorded {
+    pieces: Pieces,
+    record: Record,
+    cut_off: AtCutOff,
+}
+
+// === impl Record ===
+
+impl Record {
+    /// A call that begins.
+    pub(super) fn begin(tool: String, call: &Call) -> Self {
+        let record = Self {
+            tool,
+            id: call.id().cloned(),
+            request_id: call.head().extensions.get().cloned(),
+            began: Instant::now(),
+            outcome: Outcome::Cancelled,
+        };
+        if enabled!(target: LOG_TARGET, Level::DEBUG) {
+            let (tool, id, request_id) = record.names();
+            debug!(target: LOG_TARGET, tool, id, request_id, "tool call begins");
+        }
+        record
+    }
+
+    /// The name of the tool.
+    pub(super) fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// Settles what became of it, and writes it down.
+    pub(super) fn end(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+
+    /// Takes over what became of it. A text that is still to come is followed to its end.
+    pub(super) fn follow(
+        self,
+        result: Result<ToolResult, ToolError>,
+        cut_off: &AtCutOff,
+    ) -> Result<ToolResult, ToolError> {
+        match &result {
+            Ok(ToolResult {
+                content: Content::Streamed(_),
+                ..
+            }) => return result.map(|result| self.accompany(result, cut_off.clone())),
+            Ok(_) => self.end(Outcome::Ok),
+            Err(ToolError::Reported(_)) => self.end(Outcome::Reported),
+            Err(ToolError::NotReady) => self.end(Outcome::NotReady),
+            Err(ToolError::Failed(failure)) if failure.is_fault() => self.end(Outcome::Failed),
+            Err(ToolError::Failed(_) | ToolError::Unable(_)) => self.end(Outcome::Refused),
+        }
+        result
+    }
+
+    fn accompany(self, result: ToolResult, cut_off: AtCutOff) -> ToolResult {
+        match result.content {
+            Content::Streamed(pieces) => ToolResult::of(Content::Streamed(Box::pin(Recorded {
+                pieces,
+                record: self,
+                cut_off,
+            }))),
+            _ => result,
+        }
+    }
+
+    fn names(&self) -> (&str, Option<&str>, Option<&str>) {
+        let id = self.id.as_ref();
+        (
+            shortened(&self.tool),
+            id.map(|id| shortened(id.as_str().unwrap_or(id.as_json()))),
+            self.request_id.as_ref().map(RequestId::as_str),
+        )
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let duration_ms = self.began.elapsed().as_secs_f64() * 1e3;
+        let outcome = self.outcome.as_str();
+        let (tool, id, request_id) = self.names();
+        // The level of an event is a constant.
+        match self.outcome {
+            Outcome::Ok | Outcome::Cancelled => {
+                info!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
+            }
+            Outcome::Failed => {
+                error!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
+            }
+            _ => {
+                warn!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("tool", &self.tool)
+            .field("outcome", &self.outcome)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Ok => "ok",
+            Self::Reported => "error",
+            Self::NotReady => "not ready",
+            Self::Refused => "refused",
+            Self::Unknown => "unknown tool",
+            Self::Disabled => "disabled",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+// === impl Recorded ===
+
+impl Stream for Recorded {
+    type Item = Result<Piece, Reported>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Poll::Ready(piece) = self.pieces.as_mut().poll_next(cx) else {
+            ready!(self.cut_off.poll(cx));
+            // The stream is dropped with its body, and the call counts as cancelled.
+            return Poll::Ready(Some(Err(Reported::new(CUT_SHORT))));
+        };
+        match &piece {
+            Some(Ok(Piece::Text(_))) => {}
+            Some(Err(_)) => self.record.outcome = Outcome::Reported,
+            Some(Ok(Piece::Structure(_))) | None => self.record.outcome = Outcome::Ok,
+        }
+        Poll::Ready(piece)
+    }
+}
+
+/// Tells of a call at the debug level, before it is answered.
+pub(super) fn announce(call: &Call) {
+    debug!(
+        method = shortened(call.method()),
+        request_id = call.head().extensions.get().map(RequestId::as_str),
+        "json-rpc"
+    );
+}
+
+/// The beginning of a text of any length.
+fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST)]
+}

@@ -1,0 +1,330 @@
+//! Serves JSON-RPC calls over standard input and output, or any other pair of pipes.
+//!
+//! Messages come and go one per line (Model Context Protocol, stdio transport). Calls run
+//! concurrently and are answered as they finish; answers are written one after another.
+//! Nothing but JSON-RPC is ever written: a program that logs does so elsewhere.
+//!
+//! ```
+//! use std::{convert::Infallible, future::pending};
+//! use tower::service_fn;
+//! use ziggurat_layers::json_rpc::{Call, Error, Json, Reply};
+//! use ziggurat_mcp::stdio::Stdio;
+//!
+//! # tokio_test::block_on(async {
+//! let service = service_fn(|call: Call| async move {
+//!     let reply: Reply = match call.method() {
+//!         "ping" => Json::new("pong").map_err(|_| Error::internal_error()).into(),
+//!         _ => Error::method_not_found().into(),
+//!     };
+//!     Ok::<_, Infallible>(reply)
+//! });
+//! let input = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"[..];
+//! let mut output = Vec::new();
+//! Stdio::new().serve(service, input, &mut output, pending()).await?;
+//! assert_eq!(output, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"pong\"}\n");
+//! # Ok::<_, std::io::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Notifications
+//!
+//! Each call has a [`Notifier`] in its extensions. What is said with it is written on lines of
+//! its own, before the answer.
+//!
+//! # Cancelling
+//!
+//! `notifications/cancelled` with a `requestId` drops the calls of that id, wherever they are:
+//! waiting for their turn, at work, or answered but not written yet. Nothing is sent for them.
+//! An answer whose line has begun is finished, for half a line would garble the next one. Ids
+//! that are unknown are ignored, and `initialize` cannot be cancelled.
+//!
+//! # Memory
+//!
+//! A call has a place from the moment it starts until its answer is written, and there are
+//! [`max_calls`](Limits::max_calls) of them. [`max_waiting`](Limits::max_waiting) more messages
+//! are read ahead, so that a cancellation gets past the calls it is meant for; then reading
+//! stops until one is done. Each holds at most a line.
+//!
+//! # Panics of the service
+//!
+//! All calls are polled by the future of [`serve`](Stdio::serve), which spawns nothing, so a
+//! panic in one ends them all. [`Mcp`](crate::Mcp) lets none out of its tools.
+
+mod calls;
+mod input;
+mod output;
+#[cfg(test)]
+mod tests;
+
+use std::{convert::Infallible, future::poll_fn, io, pin::pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http::{Extensions, Request};
+use http_body::Body;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    time,
+};
+use tower_service::Service;
+use tracing::warn;
+use ziggurat_layers::json_rpc::{Call, Dialect, Incoming, Reply, RpcBody, lines::Line};
+use ziggurat_runtime::cut_off::{CutOff, LAST_WORDS};
+
+use self::{
+    calls::{Calls, as_cancellation, cancellable_id},
+    input::Lines,
+    output::{Turn, write_lines},
+};
+use crate::{self as mcp, Notifier};
+
+/// What a client may take of the server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Calls at work, or answered and not yet written; one at least.
+    pub max_calls: usize,
+    /// Messages that are read while all places are taken.
+    pub max_waiting: usize,
+    /// Bytes in a line; a longer one is refused.
+    pub max_line_bytes: usize,
+    /// Time for the calls in flight when the input ends or the server shuts down; then they have
+    /// half a second to end in an error.
+    pub grace: Duration,
+}
+
+/// What a call needs to be heard.
+struct Flight<T> {
+    notifier: Notifier,
+    pen: Arc<Semaphore>,
+    writer: mpsc::WeakSender<Turn<T>>,
+}
+
+/// A driver of lines, ready to serve a pair of pipes.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Stdio {
+    dialect: Dialect,
+    limits: Limits,
+    cut_off: CutOff,
+    extensions: Extensions,
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_calls: 32,
+            max_waiting: 32,
+            max_line_bytes: 10 << 20,
+            // Clients give a server two seconds to leave before they kill it.
+            grace: Duration::from_millis(1300),
+        }
+    }
+}
+
+// === impl Stdio ===
+
+impl Stdio {
+    /// Speaks the [dialect](mcp::dialect) of the protocol within the default [`Limits`].
+    pub fn new() -> Self {
+        Self {
+            dialect: mcp::dialect(),
+            limits: Limits::default(),
+            cut_off: CutOff::default(),
+            extensions: Extensions::new(),
+        }
+    }
+
+    /// Sets which messages are accepted.
+    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Sets what the client may take.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Tells the service when the time for the calls in flight is over, so that it can still
+    /// answer them.
+    pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
+        self.cut_off = cut_off;
+        self
+    }
+
+    /// Puts a value into the extensions of every call, where layers of HTTP would put it.
+    pub fn with_extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
+        self.extensions.insert(value);
+        self
+    }
+
+    /// Serves until the input ends or `shutdown` resolves, then lets the calls in flight finish
+    /// for as long as the limits say.
+    ///
+    /// The bodies of the service cannot fail, by their type: a line cannot be taken back.
+    ///
+    /// # Errors
+    ///
+    /// If the input or the output does. When the output is gone, so is the client: the calls in
+    /// flight are dropped at once.
+    pub async fn serve<S, T, R, W>(
+        self,
+        service: S,
+        input: R,
+        output: W,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()>
+    where
+        S: Service<Call, Response = Reply<T>, Error = Infallible> + Clone,
+        T: Body<Data = Bytes, Error = Infallible>,
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let max_calls = self.limits.max_calls.clamp(1, Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(max_calls));
+        let pen = Arc::new(Semaphore::new(1));
+        let (writer, turns) = mpsc::channel(1);
+        let notes = writer.downgrade();
+        let fly = |incoming, notifier| {
+            Flight {
+                notifier,
+                pen: pen.clone(),
+                // The writer ends with the calls, and this outlives them.
+                writer: notes.clone(),
+            }
+            .fly(incoming, service.clone(), places.clone())
+        };
+        let mut writing = pin!(write_lines(turns, output));
+        let mut calls = Calls::new(writer);
+        let ended = tokio::select! {
+            // Only ever ends here by failing.
+            written = &mut writing => return written,
+            ended = self.take_in(&mut calls, input, fly) => ended,
+            () = shutdown => Ok(()),
+        };
+        let finishing = async {
+            calls.finish().await;
+            Ok(())
+        };
+        let mut finished = pin!(async { tokio::try_join!(finishing, writing) });
+        let mut outcome = time::timeout(self.limits.grace, finished.as_mut()).await;
+        if outcome.is_err() {
+            warn!("calls were cut off after the grace period");
+            self.cut_off.happen();
+            outcome = time::timeout(LAST_WORDS, finished).await;
+        }
+        // Those that have not even taken their errors are past help.
+        if let Ok(finished) = outcome {
+            finished?;
+        }
+        ended
+    }
+
+    /// Starts calls until the input ends, and sees to it that their answers are written.
+    async fn take_in<R, F, T>(
+        &self,
+        calls: &mut Calls<F, T>,
+        input: R,
+        fly: impl Fn(Incoming, Notifier) -> F,
+    ) -> io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        F: Future<Output = Option<Turn<T>>>,
+    {
+        let Limits {
+            max_calls,
+            max_waiting,
+            max_line_bytes,
+            ..
+        } = self.limits;
+        let max_flights = max_calls.max(1).saturating_add(max_waiting);
+        let mut lines = Lines::new(input, max_line_bytes);
+        loop {
+            let line = tokio::select! {
+                Some(()) = calls.land() => continue,
+                line = lines.next(), if calls.len() < max_flights => line?,
+            };
+            let Some(line) = line else {
+                return Ok(());
+            };
+            let notifier = Notifier::new();
+            let incoming = self.read(line, &notifier);
+            if let Some(notification) = as_cancellation(&incoming) {
+                calls.cancel(notification);
+            } else {
+                calls.start(cancellable_id(&incoming), fly(incoming, notifier));
+            }
+        }
+    }
+
+    fn read(&self, line: Line, notifier: &Notifier) -> Incoming {
+        match line {
+            Line::Message(message) => {
+                let mut message = Request::new(message);
+                message.extensions_mut().clone_from(&self.extensions);
+                message.extensions_mut().insert(notifier.clone());
+                self.dialect.read(message)
+            }
+            Line::TooLong => self.dialect.read_line(line),
+        }
+    }
+}
+
+impl Default for Stdio {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// === impl Flight ===
+
+impl<T: Body<Data = Bytes>> Flight<T> {
+    /// Takes a call from the moment it is read to the moment its answer may be written.
+    async fn fly<S>(self, incoming: Incoming, service: S, places: Arc<Semaphore>) -> Option<Turn<T>>
+    where
+        S: Service<Call, Response = Reply<T>, Error = Infallible>,
+    {
+        let place = acquire(places).await;
+        let mut answer = pin!(incoming.answer(service));
+        let answer = loop {
+            tokio::select! {
+                // What is said before the answer is written before it.
+                biased;
+                note = poll_fn(|cx| self.notifier.poll_next(cx)) => self.write(note).await,
+                answer = &mut answer => break answer,
+            }
+        };
+        while let Some(note) = poll_fn(|cx| self.notifier.poll_next(cx)).now_or_never() {
+            self.write(note).await;
+        }
+        let Ok(answer) = answer;
+        let body = answer.into_body()?;
+        Some(Turn {
+            body,
+            _pen: acquire(self.pen).await,
+            _place: Some(place),
+        })
+    }
+
+    async fn write(&self, note: Bytes) {
+        let turn = Turn {
+            body: RpcBody::from(note),
+            _pen: acquire(Arc::clone(&self.pen)).await,
+            _place: None,
+        };
+        if let Some(writer) = self.writer.upgrade() {
+            // There is room, for there is one pen.
+            writer.try_send(turn).ok();
+        }
+    }
+}
+
+async fn acquire(semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {
+    let permit = semaphore.acquire_owned().await;
+    permit.expect("the semaphore is never closed")
+}

@@ -1,0 +1,267 @@
+//! Resources of which there are many: a URI with places in it.
+
+use std::{borrow::Cow, collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
+
+use futures_util::FutureExt as _;
+
+use crate::{Caller, Failure, ReadError, resource::Contents};
+
+/// How many characters a place may stand for.
+const MAX_VALUE: usize = 1024;
+
+/// A family of resources, each of which can be read by its URI.
+///
+/// Not there for clients of revision 2024-11-05 to the letter, who are told of none.
+pub trait ResourceTemplate: Send + Sync + 'static {
+    /// Says where the resources are and what they hold; asked once.
+    fn describe(&self) -> ResourceTemplateDescriptor;
+
+    /// Reads the text of one, or says that there is none.
+    fn read(
+        &self,
+        places: Places,
+        caller: Caller,
+    ) -> impl Future<Output = Result<Option<String>, ReadError>> + Send;
+
+    /// What may stand at a place, the likeliest first: all of it begins with what is written
+    /// there. Others may be filled in already.
+    fn complete(
+        &self,
+        place: String,
+        places: Places,
+        caller: Caller,
+    ) -> impl Future<Output = Vec<String>> + Send;
+}
+
+/// What clients are told about a family of resources.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ResourceTemplateDescriptor {
+    pub(super) uri: UriTemplate,
+    pub(super) name: Cow<'static, str>,
+    pub(super) title: Option<Cow<'static, str>>,
+    pub(super) description: Cow<'static, str>,
+    pub(super) mime_type: Cow<'static, str>,
+}
+
+/// What stands at the places of a URI, by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(BTreeMap<String, String>);
+
+/// A URI with places in it: the simplest form of RFC 6570.
+#[derive(Clone, Debug)]
+pub(super) struct UriTemplate {
+    text: &'static str,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Literal(&'static str),
+    Place(&'static str),
+}
+
+// Boxed: templates differ in their futures, and reading one is rare.
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Nothing, if there is no such resource.
+pub(super) type ReadFuture = Boxed<Result<Option<Contents>, Failure>>;
+pub(super) type CompleteFuture = Boxed<Vec<String>>;
+
+/// A template whose type is forgotten.
+pub(super) trait AnyTemplate: Send + Sync {
+    fn start(
+        self: Arc<Self>,
+        descriptor: &ResourceTemplateDescriptor,
+        uri: String,
+        places: Places,
+        caller: Caller,
+    ) -> ReadFuture;
+
+    fn propose(self: Arc<Self>, place: String, places: Places, caller: Caller) -> CompleteFuture;
+}
+
+// === impl AnyTemplate ===
+
+impl<T: ResourceTemplate> AnyTemplate for T {
+    fn start(
+        self: Arc<Self>,
+        descriptor: &ResourceTemplateDescriptor,
+        uri: String,
+        places: Places,
+        caller: Caller,
+    ) -> ReadFuture {
+        let mime_type = descriptor.mime_type.clone();
+        Box::pin(async move {
+            let read = AssertUnwindSafe(self.read(places, caller)).catch_unwind();
+            let read = read
+                .await
+                .unwrap_or_else(|_| Err(Failure::panicked().into()));
+            let uri = Cow::Owned(uri);
+            match read {
+                Ok(text) => Ok(text.map(|text| Contents::text(uri, mime_type, text))),
+                Err(ReadError::Unavailable(unavailable)) => {
+                    Ok(Some(Contents::unavailable(uri, &unavailable)))
+                }
+                Err(ReadError::Failed(failure)) => Err(failure),
+            }
+        })
+    }
+
+    fn propose(self: Arc<Self>, place: String, places: Places, caller: Caller) -> CompleteFuture {
+        Box::pin(async move {
+            let proposed = AssertUnwindSafe(self.complete(place, places, caller)).catch_unwind();
+            proposed.await.unwrap_or_default()
+        })
+    }
+}
+
+// === impl ResourceTemplateDescriptor ===
+
+impl ResourceTemplateDescriptor {
+    /// Describes resources that are JSON, at URIs such as `pg://{schema}/{table}`.
+    pub fn new(
+        uri: &'static str,
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            uri: UriTemplate::new(uri),
+            name: name.into(),
+            title: None,
+            description: description.into(),
+            mime_type: Cow::Borrowed("application/json"),
+        }
+    }
+
+    /// Adds a name for people.
+    pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+}
+
+// === impl Places ===
+
+impl Places {
+    /// What stands at a place; nothing where nothing does.
+    #[must_use]
+    pub fn at(&self, place: &str) -> Option<&str> {
+        self.0.get(place).map(String::as_str)
+    }
+
+    pub(super) fn put(&mut self, place: String, value: String) {
+        self.0.insert(place, value);
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Places {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(places: I) -> Self {
+        let places = places.into_iter();
+        Self(
+            places
+                .map(|(place, value)| (place.into(), value.into()))
+                .collect(),
+        )
+    }
+}
+
+// === impl UriTemplate ===
+
+impl UriTemplate {
+    fn new(text: &'static str) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, behind)) = rest.split_once('{') {
+            let (place, behind) = behind.split_once('}').unwrap_or((behind, ""));
+            parts.extend([Part::Literal(literal), Part::Place(place)]);
+            rest = behind;
+        }
+        parts.push(Part::Literal(rest));
+        Self { text, parts }
+    }
+
+    pub(super) fn as_str(&self) -> &'static str {
+        self.text
+    }
+
+    pub(super) fn has(&self, place: &str) -> bool {
+        let is_it = |part: &Part| matches!(part, Part::Place(name) if *name == place);
+        self.parts.iter().any(is_it)
+    }
+
+    /// What stands at the places of a URI, if it is one of these.
+    pub(super) fn read(&self, uri: &str) -> Option<Places> {
+        let mut places = Places::default();
+        let mut rest = uri;
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => rest = rest.strip_prefix(literal)?,
+                Part::Place(place) => {
+                    let end = rest.find('/').unwrap_or(rest.len());
+                    let (value, behind) = rest.split_at(end);
+                    if value.is_empty() || value.len() > MAX_VALUE {
+                        return None;
+                    }
+                    places.put((*place).to_owned(), decoded(value)?);
+                    rest = behind;
+                }
+            }
+        }
+        rest.is_empty().then_some(places)
+    }
+}
+
+impl fmt::Display for UriTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)
+    }
+}
+
+/// Undoes percent-encoding (RFC 3986, section 2.1).
+fn decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        if first == b'%' {
+            let (digits, behind) = behind.split_first_chunk::<2>()?;
+            let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
+            let digits = str::from_utf8(digits).ok().filter(|_| is_hex)?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = behind;
+        } else {
+            bytes.push(first);
+            rest = behind;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_is_one_of_a_template_if_every_place_holds_something() {
+        let template = UriTemplate::new("pg://{schema}/{table}/data");
+        let cases: [(&str, Option<[&str; 2]>); 9] = [
+            ("pg://public/ware/data", Some(["public", "ware"])),
+            ("pg://a%20b/%C3%A4%2F/data", Some(["a b", "ä/"])),
+            ("pg://public/ware", None),
+            ("pg://public//data", None),
+            ("pg://public/ware/data/", None),
+            ("pg://public/a/b/data", None),
+            ("PG://public/ware/data", None),
+            ("pg://public/%zz/data", None),
+            ("pg://public/%ff/data", None),
+        ];
+        for (uri, expected) in cases {
+            let expected = expected
+                .map(|[schema, table]| Places::from_iter([("schema", schema), ("table", table)]));
+            assert_eq!(template.read(uri), expected, "{uri}");
+        }
+        assert!(template.has("table") && !template.has("data"));
+        let plain = UriTemplate::new("pg://info");
+        assert_eq!(plain.read("pg://info"), Some(Places::default()));
+    }
+}

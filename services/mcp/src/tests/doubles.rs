@@ -1,0 +1,171 @@
+//! Tools and resources that do as they are told.
+
+use std::{future::pending, io};
+
+use futures_util::{StreamExt as _, stream};
+use http::{HeaderValue, StatusCode, header};
+use serde::Deserialize;
+
+use crate::{
+    Caller, Failure, Given, Property, ReadError, Reported, Resource, ResourceDescriptor, Schema,
+    Text, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Unavailable,
+};
+
+/// Says its arguments, as they were written.
+pub(super) struct Says;
+
+/// Says who is calling.
+pub(super) struct Who;
+
+/// Fails in the way it is asked for; not listed.
+pub(super) struct Fails;
+
+/// Streams its pieces, and then may give up or never end; not listed.
+pub(super) struct Pieces;
+
+/// The identity a layer would have found.
+#[derive(Clone)]
+pub(super) struct Name(pub(super) &'static str);
+
+/// A resource that is always the same.
+pub(super) struct Static {
+    uri: &'static str,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Text(&'static str),
+    Unavailable,
+    Failed,
+}
+
+pub(super) fn a_failure() -> Failure {
+    Failure::new("no luck").with_source(io::Error::other("disk 7 is on fire, password=hunter2"))
+}
+
+// === impl Says ===
+
+impl Tool for Says {
+    fn describe(&self) -> ToolDescriptor {
+        let schema = Schema::new().with_required("words", Property::string("What to say."));
+        ToolDescriptor::new("says", "Says its arguments.", schema)
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::text(request.raw_arguments()))
+    }
+}
+
+// === impl Who ===
+
+impl Tool for Who {
+    fn describe(&self) -> ToolDescriptor {
+        ToolDescriptor::new("a-who", "Says who is calling.", Schema::new())
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let name = request.caller().extension().map(|Name(name)| *name);
+        let address = request.caller().client_ip();
+        Ok(ToolResult::text(format!("{name:?} {address:?}")))
+    }
+}
+
+// === impl Fails ===
+
+impl Tool for Fails {
+    fn describe(&self) -> ToolDescriptor {
+        ToolDescriptor::new("fails", "Fails.", Schema::new()).unlisted()
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        #[derive(Deserialize)]
+        struct Arguments {
+            how: String,
+        }
+
+        let arguments: Arguments = request.arguments()?;
+        Err(match &*arguments.how {
+            "in words" => Reported::new("the \"moon\"\nis full").into(),
+            "not ready" => ToolError::NotReady,
+            "in a panic" => panic!("of a test"),
+            "login" => Failure::new("too many attempts")
+                .with_status(StatusCode::TOO_MANY_REQUESTS)
+                .with_header(header::RETRY_AFTER, HeaderValue::from(60))
+                .with_auth_failed()
+                .into(),
+            _ => a_failure().into(),
+        })
+    }
+}
+
+// === impl Pieces ===
+
+impl Tool for Pieces {
+    fn describe(&self) -> ToolDescriptor {
+        ToolDescriptor::new("pieces", "Streams.", Schema::new()).unlisted()
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Arguments {
+            pieces: Given<Vec<String>>,
+            problem: Given<String>,
+            stuck: bool,
+        }
+
+        let arguments: Arguments = request.arguments()?;
+        if arguments.stuck && arguments.pieces.0.is_none() {
+            return pending().await;
+        }
+        let pieces = arguments.pieces.0.unwrap_or_default().into_iter();
+        let pieces = pieces.map(|piece| Ok(Text::from(&*piece)));
+        let problem = arguments
+            .problem
+            .0
+            .map(|problem| Err(Reported::new(problem)));
+        let pieces = stream::iter(pieces.chain(problem));
+        if arguments.stuck {
+            return Ok(ToolResult::stream(pieces.chain(stream::pending())));
+        }
+        Ok(ToolResult::stream(pieces))
+    }
+}
+
+// === impl Static ===
+
+impl Static {
+    pub(super) fn text(uri: &'static str, text: &'static str) -> Self {
+        let outcome = Outcome::Text(text);
+        Self { uri, outcome }
+    }
+
+    pub(super) fn unavailable(uri: &'static str) -> Self {
+        let outcome = Outcome::Unavailable;
+        Self { uri, outcome }
+    }
+
+    pub(super) fn failing(uri: &'static str) -> Self {
+        let outcome = Outcome::Failed;
+        Self { uri, outcome }
+    }
+}
+
+impl Resource for Static {
+    fn describe(&self) -> ResourceDescriptor {
+        ResourceDescriptor::new(self.uri, "Static", "Always the same.").with_mime_type("text/plain")
+    }
+
+    async fn read(&self, _: Caller) -> Result<String, ReadError> {
+        match self.outcome {
+            Outcome::Text(text) => Ok(text.to_owned()),
+            Outcome::Unavailable => {
+                let message = "the database is still being prepared";
+                Err(Unavailable::new("DATABASE_NOT_READY", message)
+                    .retryable()
+                    .into())
+            }
+            Outcome::Failed => Err(a_failure().into()),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What stands beside the text, and where it does not.
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body::Body as _;
+use serde_json::json;
+use tokio_test::block_on;
+
+use super::*;
+use crate::{body::Ending, era::Revision, face::Faces, tool::Content};
+
+/// What a tool answers.
+type Results = fn() -> ToolResult;
+
+fn structure(json: &Value) -> Structure {
+    Structure::new(json).expect("JSON")
+}
+
+fn streamed(pieces: Vec<Result<Piece, Reported>>) -> ToolResult {
+    ToolResult::stream(stream::iter(pieces))
+}
+
+/// The result as a revision writes it, and whether its length is known from the start.
+fn written(revision: Revision, result: ToolResult) -> (Value, bool) {
+    let server = ServerInfo::new("test", "0");
+    let lists = (Tools::new(), Resources::new(), Prompts::new());
+    let faces = Faces::new(&server, &lists.0, &lists.1, &lists.2, false);
+    let reply = faces.of(revision).tool_result(Ok(result));
+    let Ok(reply) = reply else {
+        panic!("a result");
+    };
+    let incoming = read(r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#.to_owned());
+    let Incoming::Call(call) = incoming else {
+        panic!("a call");
+    };
+    let body = call.envelope().wrap(reply).into_body().expect("an answer");
+    let has_length = body.size_hint().exact().is_some();
+    let answer = block_on(body.collect()).expect("whole").to_bytes();
+    let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+    (answer["result"].clone(), has_length)
+}
+
+#[test]
+fn a_structure_stands_behind_the_text_where_there_is_a_place_for_it() {
+    let results: [(Results, bool); 4] = [
+        (
+            || ToolResult::text("a\n").with_structure(Some(structure(&json!({"n": [1]})))),
+            true,
+        ),
+        (
+            || {
+                let text = Ok(Text::from("a\n").into());
+                let structure = structure(&json!({"n": [1]}));
+                streamed(vec![text, Ok(structure.into())])
+            },
+            true,
+        ),
+        (
+            || {
+                let blocks = [Block::text("a\n")];
+                ToolResult::blocks(blocks).with_structure(Some(structure(&json!({"n": [1]}))))
+            },
+            true,
+        ),
+        (|| ToolResult::text("a\n").with_structure(None), false),
+    ];
+    for (at, (result, has_structure)) in results.into_iter().enumerate() {
+        for revision in Revision::ALL {
+            let (result, _) = written(revision, result());
+            let expected = has_structure && revision >= Revision::V2025_06_18;
+            let found = result.get("structuredContent");
+            let expected = expected.then(|| json!({"n": [1]}));
+            assert_eq!(found, expected.as_ref(), "{at} {revision}");
+            assert_eq!(result["content"][0]["text"], "a\n", "{at} {revision}");
+            assert_eq!(result.get("isError"), None, "{at} {revision}");
+            let is_modern = result.get("resultType").is_some();
+            assert_eq!(is_modern, revision.is_modern(), "{at} {revision}");
+        }
+    }
+}
+
+#[test]
+fn before_the_last_revision_a_structure_is_an_object() {
+    for revision in Revision::ALL {
+        let result = ToolResult::text("").with_structure(Some(structure(&json!([7]))));
+        let (result, has_length) = written(revision, result);
+        let found = result.get("structuredContent");
+        assert_eq!(found.is_some(), revision.is_modern(), "{revision}");
+        assert!(has_length, "{revision}");
+    }
+}
+
+#[test]
+fn a_stream_that_fails_has_no_structure() {
+    for text in [None, Some("a")] {
+        let text = text.map(|text| Ok(Text::from(text).into()));
+        let pieces = text.into_iter().chain([Err(Reported::new("no"))]);
+        let (result, _) = written(Revision::V2025_11_25, streamed(pieces.collect()));
+        assert_eq!(result["isError"], true);
+        assert_eq!(result.get("structuredContent"), None);
+    }
+}
+
+#[test]
+fn to_the_letter_there_is_none() {
+    let result = ToolResult::text("a").with_structure(Some(structure(&json!({}))));
+    let Content::Whole(text) = result.content else {
+        panic!("a text");
+    };
+    let body = body::structured(&text, result.structure, &Ending::PLAIN);
+    let body: Bytes = block_on(body.collect()).expect("whole").to_bytes();
+    assert_eq!(body, r#"{"content":[{"type":"text","text":"a"}]}"#);
+}

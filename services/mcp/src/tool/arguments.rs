@@ -1,0 +1,95 @@
+//! Arguments that may be missing or wrong.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::Reported;
+
+/// An argument, if it was given and has the right type.
+///
+/// Models leave arguments out and get their types wrong. An optional one of the wrong type is
+/// ignored, a required one is worth a sentence that says so; neither keeps the others from
+/// being read.
+///
+/// ```
+/// use serde::Deserialize;
+/// use ziggurat_mcp::Given;
+///
+/// #[derive(Default, Deserialize)]
+/// #[serde(default)]
+/// struct Arguments {
+///     query: Given<String>,
+///     limit: Given<u32>,
+/// }
+///
+/// let given: Arguments = serde_json::from_str(r#"{"query":"SELECT 1","limit":"ten"}"#)?;
+/// assert_eq!(given.query.0.as_deref(), Some("SELECT 1"));
+/// assert_eq!(given.limit.0.unwrap_or(100), 100);
+/// # Ok::<_, serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given<T>(pub Option<T>);
+
+// === impl Given ===
+
+impl<T> Given<T> {
+    /// The argument, or the words that tell the model that it is missing.
+    ///
+    /// # Errors
+    ///
+    /// `complaint`, if it was not given.
+    pub fn or_report(self, complaint: &'static str) -> Result<T, Reported> {
+        self.0.ok_or_else(|| Reported::new(complaint))
+    }
+}
+
+impl<T> Default for Given<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+/// Works with `serde_json` only, which can step over a value of another type.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_str(raw.get()).ok()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Arguments {
+        text: Given<String>,
+        flag: Given<bool>,
+        names: Given<Vec<String>>,
+    }
+
+    #[test]
+    fn an_argument_of_the_wrong_type_is_as_good_as_none() {
+        let cases = [
+            (r"{}", (None, None, None)),
+            (r#"{"text":null,"flag":null}"#, (None, None, None)),
+            (r#"{"text":7,"flag":"true"}"#, (None, None, None)),
+            (r#"{"text":"a\nb","flag":"no"}"#, (Some("a\nb"), None, None)),
+            (
+                r#"{"names":["a"],"flag":false,"more":[{}]}"#,
+                (None, Some(false), Some(vec!["a".to_owned()])),
+            ),
+            (r#"{"names":["a",1]}"#, (None, None, None)),
+        ];
+        for (json, (text, flag, names)) in cases {
+            let read: Arguments = serde_json::from_str(json).expect(json);
+            let expected = Arguments {
+                text: Given(text.map(str::to_owned)),
+                flag: Given(flag),
+                names: Given(names),
+            };
+            assert_eq!(read, expected, "{json}");
+        }
+    }
+}

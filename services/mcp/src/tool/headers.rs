@@ -1,0 +1,89 @@
+//! Arguments that are repeated in headers.
+
+use std::ops::Range;
+
+use http::HeaderName;
+use serde_json::{Map, Value};
+use ziggurat_layers::json_rpc::{Call, Error};
+
+use crate::{
+    Schema,
+    era::{error::mismatch, routing},
+};
+
+/// Checks that headers say what the arguments say, where both are to say it.
+pub(crate) fn check(
+    schema: &Schema,
+    call: &Call,
+    arguments: Option<Range<usize>>,
+) -> Result<(), Error> {
+    let mut headers = schema.headers().peekable();
+    if headers.peek().is_none() {
+        return Ok(());
+    }
+    let arguments: Map<_, _> = arguments
+        .and_then(|range| serde_json::from_str(call.raw_params()?.get(range)?).ok())
+        .unwrap_or_default();
+    for (argument, header) in headers {
+        let name: HeaderName = format!("mcp-param-{header}")
+            .parse()
+            .map_err(|_| Error::internal_error())?;
+        let argument = arguments.get(argument).filter(|value| !value.is_null());
+        let found = routing::single(&call.head().headers, &name)?;
+        let is_right = match (found, argument) {
+            (None, None) => true,
+            (Some(found), Some(argument)) => {
+                let said = routing::decoded(found).ok_or_else(|| routing::unreadable(&name))?;
+                says(&said, argument)
+            }
+            _ => false,
+        };
+        if !is_right {
+            let problem = format!("the header {name} does not say what the argument says");
+            return Err(mismatch(&problem));
+        }
+    }
+    Ok(())
+}
+
+fn says(header: &[u8], argument: &Value) -> bool {
+    match argument {
+        Value::String(text) => text.as_bytes() == header,
+        Value::Bool(value) => value.to_string().as_bytes() == header,
+        Value::Number(number) => {
+            let said = serde_json::from_slice::<Value>(header).unwrap_or_default();
+            match said.as_i64().zip(number.as_i64()) {
+                Some((said, number)) => said == number,
+                // Numerically: `1.0` is 1.
+                None => said.as_f64().is_some() && said.as_f64() == number.as_f64(),
+            }
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_header_says_the_same_in_its_own_way() {
+        for (header, argument, expected) in [
+            ("a b", json!("a b"), true),
+            ("A b", json!("a b"), false),
+            ("1", json!("1"), true),
+            ("42", json!(42), true),
+            ("42.0", json!(42), true),
+            ("43", json!(42), false),
+            ("x", json!(42), false),
+            ("true", json!(true), true),
+            ("True", json!(true), false),
+            ("[]", json!([]), false),
+        ] {
+            let found = says(header.as_bytes(), &argument);
+            assert_eq!(found, expected, "{header} {argument}");
+        }
+    }
+}

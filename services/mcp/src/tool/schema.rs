@@ -1,0 +1,283 @@
+//! What a tool takes and what it gives, as JSON Schema.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::Value;
+
+/// The arguments of a tool, or its results, as every client understands them: an object and its
+/// properties.
+///
+/// Combinators and references are left out: one schema with them makes some clients drop the
+/// whole list of tools.
+///
+/// ```
+/// use ziggurat_mcp::{Property, Schema};
+///
+/// let schema = Schema::new()
+///     .with_required("query", Property::string("A SQL statement."))
+///     .with_optional("limit", Property::integer("Rows.").with_default(100).with_minimum(1));
+/// assert_eq!(
+///     serde_json::to_string(&schema)?,
+///     r#"{"type":"object","properties":{"query":{"type":"string","description":"A SQL statement."},"limit":{"type":"integer","description":"Rows.","default":100,"minimum":1}},"required":["query"]}"#,
+/// );
+/// # Ok::<_, serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Schema {
+    properties: Vec<(&'static str, Property)>,
+    required: Vec<&'static str>,
+    /// The schema as it is, whatever else is said.
+    raw: Option<Value>,
+}
+
+/// One argument of a tool, or one member of its results.
+#[derive(Clone, Debug, Serialize)]
+#[must_use]
+pub struct Property {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    description: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minimum: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maximum: Option<i64>,
+    #[serde(rename = "enum", skip_serializing_if = "<[_]>::is_empty")]
+    choices: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Items>,
+    #[serde(rename = "x-mcp-header", skip_serializing_if = "Option::is_none")]
+    header: Option<&'static str>,
+}
+
+/// The elements of an array.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum Items {
+    Scalars {
+        #[serde(rename = "type")]
+        kind: &'static str,
+    },
+    Rows {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        items: Values,
+    },
+    Objects(Schema),
+}
+
+/// What there is in a row of a table.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Values {
+    #[serde(rename = "type")]
+    kinds: [&'static str; 4],
+}
+
+// === impl Schema ===
+
+impl Schema {
+    /// Describes a tool without arguments.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a schema as it is, for a tool not every client needs to understand.
+    pub fn raw(schema: Value) -> Self {
+        Self {
+            raw: Some(schema),
+            ..Self::default()
+        }
+    }
+
+    /// The arguments that are repeated in headers, by the names of both.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let properties = self.properties.iter();
+        properties.filter_map(|(name, property)| Some((*name, property.header?)))
+    }
+
+    /// Adds an argument that has to be given.
+    pub fn with_required(mut self, name: &'static str, property: Property) -> Self {
+        self.required.push(name);
+        self.with_optional(name, property)
+    }
+
+    /// Adds an argument that may be left out.
+    pub fn with_optional(mut self, name: &'static str, property: Property) -> Self {
+        self.properties.push((name, property));
+        self
+    }
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Properties<'a>(&'a [(&'static str, Property)]);
+
+        impl Serialize for Properties<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map(self.0.iter().map(|(name, property)| (name, property)))
+            }
+        }
+
+        if let Some(raw) = &self.raw {
+            return raw.serialize(serializer);
+        }
+        let mut schema = serializer.serialize_map(None)?;
+        schema.serialize_entry("type", "object")?;
+        schema.serialize_entry("properties", &Properties(&self.properties))?;
+        // Also where it is empty: some clients read the list without looking for it.
+        schema.serialize_entry("required", &self.required)?;
+        schema.end()
+    }
+}
+
+// === impl Property ===
+
+impl Property {
+    /// Describes a text.
+    pub fn string(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::of("string", description.into())
+    }
+
+    /// Describes a whole number.
+    pub fn integer(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::of("integer", description.into())
+    }
+
+    /// Describes a number.
+    pub fn number(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::of("number", description.into())
+    }
+
+    /// Describes a yes or no.
+    pub fn boolean(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::of("boolean", description.into())
+    }
+
+    /// Describes a list of texts.
+    pub fn strings(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::list(description.into(), Items::Scalars { kind: "string" })
+    }
+
+    /// Describes a list of numbers.
+    pub fn numbers(description: impl Into<Cow<'static, str>>) -> Self {
+        Self::list(description.into(), Items::Scalars { kind: "number" })
+    }
+
+    /// Describes a list of objects, each as the schema says.
+    pub fn objects(description: impl Into<Cow<'static, str>>, schema: Schema) -> Self {
+        Self::list(description.into(), Items::Objects(schema))
+    }
+
+    /// Describes a list of rows: lists of texts, numbers, truth values and nulls.
+    pub fn rows(description: impl Into<Cow<'static, str>>) -> Self {
+        let items = Values {
+            kinds: ["string", "number", "boolean", "null"],
+        };
+        let kind = "array";
+        Self::list(description.into(), Items::Rows { kind, items })
+    }
+
+    fn list(description: Cow<'static, str>, items: Items) -> Self {
+        Self {
+            items: Some(items),
+            ..Self::of("array", description)
+        }
+    }
+
+    fn of(kind: &'static str, description: Cow<'static, str>) -> Self {
+        Self {
+            kind,
+            description,
+            default: None,
+            minimum: None,
+            maximum: None,
+            choices: &[],
+            items: None,
+            header: None,
+        }
+    }
+
+    /// Says what is taken when the argument is left out.
+    pub fn with_default(mut self, value: impl Into<Value>) -> Self {
+        self.default = Some(value.into());
+        self
+    }
+
+    /// Says what the smallest number is.
+    pub fn with_minimum(mut self, minimum: i64) -> Self {
+        self.minimum = Some(minimum);
+        self
+    }
+
+    /// Says what the largest number is.
+    pub fn with_maximum(mut self, maximum: i64) -> Self {
+        self.maximum = Some(maximum);
+        self
+    }
+
+    /// Says that clients of 2026-07-28 repeat the argument in the header `Mcp-Param-` of this
+    /// name, for proxies to read. Nothing secret has a place there.
+    pub fn with_header(mut self, name: &'static str) -> Self {
+        self.header = Some(name);
+        self
+    }
+
+    /// Says which texts there are to choose from.
+    pub fn with_choices(mut self, choices: &'static [&'static str]) -> Self {
+        self.choices = choices;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_property_says_what_is_known_about_it_and_no_more() {
+        let cases = [
+            (
+                Property::number("n").with_maximum(9),
+                r#"{"type":"number","description":"n","maximum":9}"#,
+            ),
+            (
+                Property::boolean("b").with_default(true),
+                r#"{"type":"boolean","description":"b","default":true}"#,
+            ),
+            (
+                Property::string("s").with_choices(&["text", "json"]),
+                r#"{"type":"string","description":"s","enum":["text","json"]}"#,
+            ),
+            (
+                Property::strings("l"),
+                r#"{"type":"array","description":"l","items":{"type":"string"}}"#,
+            ),
+            (
+                Property::rows("r"),
+                r#"{"type":"array","description":"r","items":{"type":"array","items":{"type":["string","number","boolean","null"]}}}"#,
+            ),
+            (
+                Property::objects(
+                    "o",
+                    Schema::new().with_required("n", Property::numbers("l")),
+                ),
+                r#"{"type":"array","description":"o","items":{"type":"object","properties":{"n":{"type":"array","description":"l","items":{"type":"number"}}},"required":["n"]}}"#,
+            ),
+        ];
+        for (property, json) in cases {
+            assert_eq!(serde_json::to_string(&property).expect("JSON"), json);
+        }
+    }
+
+    #[test]
+    fn a_schema_without_required_arguments_has_an_empty_list_of_them() {
+        let schema = Schema::new();
+        assert_eq!(
+            serde_json::to_string(&schema).expect("JSON"),
+            r#"{"type":"object","properties":{},"required":[]}"#
+        );
+    }
+}

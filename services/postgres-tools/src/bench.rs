@@ -1,0 +1,103 @@
+//! A server with one tool, in front of a database of its own.
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+use http::Request;
+use http_body::Body;
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use tower::{Layer as _, ServiceBuilder, ServiceExt as _};
+use ziggurat_databases::{Configured, Databases};
+use ziggurat_layers::json_rpc::JsonRpcLayer;
+use ziggurat_mcp::{
+    Mcp, Prompts, Resources, ServerInfo, Tool, Tools, dialect,
+    era::{self, EraLayer, Revision},
+};
+use ziggurat_postgres::{database::Settings, fixture::Fixture};
+
+pub(super) struct Bench {
+    pub(super) fixture: Fixture,
+    pub(super) settings: Settings,
+}
+
+impl Bench {
+    pub(super) async fn with(sql: &str) -> Self {
+        let mut fixture = Fixture::new().await;
+        fixture.given(sql).await;
+        let settings = fixture.settings.clone();
+        Self { fixture, settings }
+    }
+
+    /// The text of an answer, and whether it is an error.
+    pub(super) async fn call<T: Tool>(
+        &self,
+        tool: impl FnOnce(Databases) -> T,
+        arguments: Value,
+    ) -> (String, bool) {
+        call(tool(self.databases()), arguments).await
+    }
+
+    pub(super) fn databases(&self) -> Databases {
+        let database = self
+            .fixture
+            .describe(|settings| *settings = self.settings.clone());
+        Databases::new(self.fixture.pools.clone(), [Configured::new(database)])
+    }
+}
+
+/// What a client reads of a call in a revision it has negotiated, its operator having asked for
+/// structure.
+pub(super) async fn respond(
+    tool: impl Tool,
+    revision: Revision,
+    arguments: Value,
+) -> impl Body<Data = Bytes, Error: Debug> + Unpin {
+    let name = tool.describe().name.clone();
+    let tools = Tools::new().with_structured_output(true).with(tool);
+    let about = ServerInfo::new("test", "0");
+    let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
+    let server = ServiceBuilder::new()
+        .layer(JsonRpcLayer::new().with_dialect_of(era::dialect_of))
+        .layer(EraLayer::http())
+        .service(mcp);
+    let params = json!({"name": name, "arguments": arguments});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let request = Request::post("/")
+        .header("mcp-protocol-version", revision.as_str())
+        .body(Full::<Bytes>::from(call.to_string()));
+    let response = server.oneshot(request.expect("constant parts")).await;
+    Box::pin(response.expect("infallible").into_body())
+}
+
+/// The text and the structure of a result of 2025-11-25 that is no error.
+pub(super) async fn structured(tool: impl Tool, arguments: Value) -> (String, Value) {
+    let body = respond(tool, Revision::V2025_11_25, arguments).await;
+    let answer = body.collect().await.expect("whole").to_bytes();
+    let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+    let result = &answer["result"];
+    assert_eq!(result.get("isError"), None, "{answer}");
+    let text = result["content"][0]["text"].as_str().expect("a text");
+    (text.to_owned(), result["structuredContent"].clone())
+}
+
+/// The text of an answer, and whether it is an error.
+pub(super) async fn call(tool: impl Tool, arguments: Value) -> (String, bool) {
+    let name = tool.describe().name.clone();
+    let tools = Tools::new().with(tool);
+    let about = ServerInfo::new("test", "0");
+    let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
+    let server = JsonRpcLayer::new().with_dialect(dialect()).layer(mcp);
+
+    let params = json!({"name": name, "arguments": arguments});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let request = Request::post("/").body(Full::<Bytes>::from(call.to_string()));
+    let response = server.oneshot(request.expect("constant parts")).await;
+    let body = response.expect("infallible").into_body().collect().await;
+    let answer = body.expect("whole").to_bytes();
+    let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+    let result = &answer["result"];
+    let text = result["content"][0]["text"].as_str();
+    let text = text.unwrap_or_else(|| panic!("a text in {answer}"));
+    (text.to_owned(), result["isError"] == true)
+}

@@ -1,0 +1,240 @@
+//! `count_rows`: how many rows a table has, or how many of them a condition holds for.
+
+#[cfg(test)]
+mod tests;
+
+use futures_util::TryStreamExt as _;
+use serde::{Deserialize, Serialize};
+use ziggurat_databases::{Current, Databases};
+use ziggurat_mcp::{
+    Annotations, Given, Property, Reported, Schema, Structure, Tool, ToolDescriptor, ToolError,
+    ToolRequest, ToolResult,
+};
+use ziggurat_postgres::{
+    error::{Phase, QueryError},
+    statement::Statement,
+};
+use ziggurat_sql::{Lexer, Refusal, Token};
+
+use crate::client;
+
+const SUBQUERY: &str = "query rejected: subqueries are not permitted in 'where'; \
+    use query_database to count over several tables";
+
+const NO_NUMBER: &str = "COUNT(*) gave no whole number: the search path of this database leads to a \
+     count function that is not PostgreSQL's";
+
+const UNBALANCED: &str = "query rejected: the parentheses in 'where' do not balance";
+
+const UNCLOSED: &str = "query rejected: a comment, string or quoted name in 'where' has no end";
+
+/// Counts the rows of one table for its caller.
+///
+/// It is for the total behind a page of `query_database`. The condition is the caller's SQL, and
+/// no more than a condition: it stands in parentheses of ours that it cannot close. The statement
+/// is read-only, whatever the database allows.
+#[derive(Clone, Debug)]
+pub struct CountRows {
+    databases: Databases,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    table: Given<String>,
+    schema: Given<String>,
+    #[serde(rename = "where")]
+    condition: Given<String>,
+}
+
+/// A count: what is counted, and the condition if there is one.
+struct Count {
+    schema: String,
+    table: String,
+    from: String,
+    condition: Option<String>,
+}
+
+/// The answer for programs.
+#[derive(Serialize)]
+struct Counted<'a> {
+    database: &'a str,
+    schema: &'a str,
+    table: &'a str,
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    condition: Option<&'a str>,
+    count: u64,
+}
+
+// === impl CountRows ===
+
+impl CountRows {
+    /// Counts in the database the caller is using.
+    #[must_use]
+    pub fn new(databases: Databases) -> Self {
+        Self { databases }
+    }
+}
+
+impl Tool for CountRows {
+    fn describe(&self) -> ToolDescriptor {
+        let schema = Property::string("The schema of the table.").with_default("public");
+        let condition = Property::string(
+            "Which rows to count: a condition as it stands behind WHERE, without that word and \
+             without subqueries.",
+        );
+        ToolDescriptor::new(
+            "count_rows",
+            "Counts the rows of a table or view, all of them or those a condition holds for. Use \
+             it to learn how large a result is before paging through it.",
+            Schema::new()
+                .with_required("table", Property::string("The name of the table or view."))
+                .with_optional("schema", schema)
+                .with_optional("where", condition),
+        )
+        .with_title("Count rows")
+        .with_output(Counted::schema())
+        .with_annotations(Annotations::reading())
+        .unlisted()
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = request.arguments()?;
+        let count = Count::read(arguments)?;
+        let current = client::current(&self.databases, request.caller()).await?;
+        let rows = count
+            .run(&current)
+            .await
+            .map_err(|error| count.complaint(&error))?;
+        // A search path may put a function of somebody's before the one of PostgreSQL.
+        let rows: u64 = rows.parse().map_err(|_| Reported::new(NO_NUMBER))?;
+        let label = current.label();
+        let text = format!(
+            "Database: {label}\n\nSQL Query:\n{}\n\nCount: {rows}",
+            count.sql(),
+        );
+        let structure = || count.structure(label, rows);
+        let structure = request.wants_structure().then(structure);
+        Ok(ToolResult::text(text).with_structure(structure))
+    }
+}
+
+// === impl Count ===
+
+impl Count {
+    fn read(arguments: Arguments) -> Result<Self, Reported> {
+        let table = arguments.table.0.filter(|table| !table.is_empty());
+        let table = Given(table).or_report("Missing or invalid 'table' parameter")?;
+        let schema = arguments.schema.0.filter(|schema| !schema.is_empty());
+        let schema = schema.as_deref().unwrap_or("public");
+        let condition = arguments.condition.0.unwrap_or_default();
+        let condition = condition
+            .trim()
+            .trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+        check(condition)?;
+        Ok(Self {
+            schema: schema.to_owned(),
+            from: format!("SELECT COUNT(*) FROM {}.{}", quoted(schema), quoted(&table)),
+            table,
+            condition: Some(condition.to_owned()).filter(|text| !text.is_empty()),
+        })
+    }
+
+    /// The statement for people: the parentheses that hold the condition add nothing to it.
+    fn sql(&self) -> String {
+        match &self.condition {
+            Some(condition) => format!("{} WHERE {condition}", self.from),
+            None => self.from.clone(),
+        }
+    }
+
+    async fn run(&self, current: &Current) -> Result<String, QueryError> {
+        let database = current.database();
+        let statement = match &self.condition {
+            // On a line of its own, behind whatever comment the condition ends with.
+            Some(condition) => {
+                let before = format!("{} WHERE (", self.from);
+                Statement::around(database, &before, condition, "\n)")?
+            }
+            None => Statement::read_only(database, &self.from)?,
+        };
+        let mut rows = statement.run(current.pool().lease().await?).await?;
+        let mut count = String::new();
+        while let Some(row) = rows.try_next().await? {
+            count.push_str(row.text(0)?.unwrap_or_default());
+        }
+        Ok(count)
+    }
+
+    fn structure(&self, label: &str, rows: u64) -> Structure {
+        let counted = Counted {
+            database: label,
+            schema: &self.schema,
+            table: &self.table,
+            condition: self.condition.as_deref(),
+            count: rows,
+        };
+        Structure::new(&counted).expect("texts and a number are JSON")
+    }
+
+    fn complaint(&self, error: &QueryError) -> Reported {
+        let problem = match error {
+            QueryError::Refused(refusal) => return Reported::new(refusal.to_string()),
+            QueryError::Lease(error) => return client::unavailable(error),
+            QueryError::Failed { phase, report } => match phase {
+                Phase::Begin => {
+                    return Reported::new(format!("Failed to begin transaction: {report}"));
+                }
+                Phase::Commit => {
+                    return Reported::new(format!("Failed to commit transaction: {report}"));
+                }
+                _ => client::explained(report),
+            },
+            _ => "the connection to the database was lost".to_owned(),
+        };
+        Reported::new(format!("SQL Query:\n{}\n\nError: {problem}", self.sql()))
+    }
+}
+
+// === impl Counted ===
+
+impl Counted<'_> {
+    fn schema() -> Schema {
+        let condition = Property::string("The condition that holds for them, if there is one.");
+        let count = Property::integer("How many rows there are.").with_minimum(0);
+        Schema::new()
+            .with_required("database", Property::string("Where it was counted."))
+            .with_required("schema", Property::string("The schema of the table."))
+            .with_required("table", Property::string("The table or view."))
+            .with_optional("where", condition)
+            .with_required("count", count)
+    }
+}
+
+/// Refuses what is more than a condition.
+fn check(condition: &str) -> Result<(), Reported> {
+    let mut depth = 0_usize;
+    for token in Lexer::new(condition) {
+        match token {
+            Token::Word(word)
+                if word.eq_ignore_ascii_case("SELECT") || word.eq_ignore_ascii_case("TABLE") =>
+            {
+                return Err(Reported::new(SUBQUERY));
+            }
+            Token::Symbol(b';') => return Err(Reported::new(Refusal::Several.to_string())),
+            Token::Symbol(b'(') => depth += 1,
+            Token::Symbol(b')') if depth == 0 => return Err(Reported::new(UNBALANCED)),
+            Token::Symbol(b')') => depth -= 1,
+            Token::Unclosed => return Err(Reported::new(UNCLOSED)),
+            _ => {}
+        }
+    }
+    if depth > 0 {
+        return Err(Reported::new(UNBALANCED));
+    }
+    Ok(())
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,194 @@
+use serde_json::{Value, json};
+use ziggurat_mcp::Tool as _;
+
+use super::CountRows;
+use crate::bench::{self, Bench};
+
+const SHOP: &str = r#"CREATE TABLE item (id int, name text, price numeric);
+    INSERT INTO item VALUES (1, 'nut', 1), (2, 'bolt', 2), (3, '(', 3), (4, NULL, 4);
+    CREATE SCHEMA "odd ""one"; CREATE TABLE "odd ""one"."a table" (); CREATE VIEW few AS
+    SELECT * FROM item WHERE price < 3; CREATE TABLE secret (a int)"#;
+
+async fn count(bench: &Bench, arguments: Value) -> (String, bool) {
+    bench.call(CountRows::new, arguments).await
+}
+
+#[tokio::test]
+async fn the_count_stands_below_the_statement_it_comes_from() {
+    let bench = Bench::with(SHOP).await;
+    let cases = [
+        (json!({"table": "item"}), r#"FROM "public"."item""#, 4),
+        (json!({"table": "few"}), r#"FROM "public"."few""#, 2),
+        (
+            json!({"table": "item", "where": "  price > 2 ; "}),
+            r#"FROM "public"."item" WHERE price > 2"#,
+            2,
+        ),
+        (
+            json!({"schema": "odd \"one", "table": "a table"}),
+            r#"FROM "odd ""one"."a table""#,
+            0,
+        ),
+        (
+            json!({"table": "item", "where": 7, "schema": null}),
+            r#"FROM "public"."item""#,
+            4,
+        ),
+        (
+            json!({"table": "item", "where": "id IN (VALUES (1), (2)) -- (of a few"}),
+            r#"FROM "public"."item" WHERE id IN (VALUES (1), (2)) -- (of a few"#,
+            2,
+        ),
+        (
+            json!({"table": "item", "where": "name = '(' OR name = 'SELECT; TABLE)'"}),
+            r#"FROM "public"."item" WHERE name = '(' OR name = 'SELECT; TABLE)'"#,
+            1,
+        ),
+    ];
+    for (arguments, from, rows) in cases {
+        let (text, failed) = count(&bench, arguments).await;
+        assert_eq!(
+            text,
+            format!("Database: main\n\nSQL Query:\nSELECT COUNT(*) {from}\n\nCount: {rows}")
+        );
+        assert!(!failed, "{from}");
+    }
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_told_below_the_statement() {
+    let bench = Bench::with(SHOP).await;
+    let cases = [
+        (json!({}), "Missing or invalid 'table' parameter"),
+        (json!({"table": ""}), "Missing or invalid 'table' parameter"),
+        (
+            json!({"table": ["item"]}),
+            "Missing or invalid 'table' parameter",
+        ),
+        (
+            json!({"table": "nope"}),
+            "SQL Query:\nSELECT COUNT(*) FROM \"public\".\"nope\"\n\nError: \
+             ERROR: relation \"public.nope\" does not exist (SQLSTATE 42P01)",
+        ),
+        (
+            json!({"table": "item", "where": "id = 'x'"}),
+            "SQL Query:\nSELECT COUNT(*) FROM \"public\".\"item\" WHERE id = 'x'\n\nError: \
+             ERROR: invalid input syntax for type integer: \"x\" (SQLSTATE 22P02)",
+        ),
+        (
+            json!({"table": "item", "where": "1 / (id - 1) > 0"}),
+            "SQL Query:\nSELECT COUNT(*) FROM \"public\".\"item\" WHERE 1 / (id - 1) > 0\n\n\
+             Error: ERROR: division by zero (SQLSTATE 22012)",
+        ),
+        (
+            json!({"table": "item", "where": "nam = 'nut'"}),
+            "SQL Query:\nSELECT COUNT(*) FROM \"public\".\"item\" WHERE nam = 'nut'\n\nError: \
+             ERROR: column \"nam\" does not exist (SQLSTATE 42703)\n\
+             HINT: Perhaps you meant to reference the column \"item.name\".",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let (text, failed) = count(&bench, arguments.clone()).await;
+        assert_eq!(text, expected, "{arguments}");
+        assert!(failed, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn a_condition_is_no_more_than_a_condition() {
+    let mut bench = Bench::with(SHOP).await;
+    // Also where statements of the caller's own may write.
+    bench.settings.allow_writes = true;
+    let cases = [
+        (
+            "id IN (SELECT a FROM secret)",
+            "subqueries are not permitted",
+        ),
+        ("EXISTS (sElEcT/**/1)", "subqueries are not permitted"),
+        ("EXISTS (TABLE secret)", "subqueries are not permitted"),
+        ("true); DELETE FROM item; --", "do not balance"),
+        ("true) OR (true", "do not balance"),
+        ("(true", "do not balance"),
+        ("true; DELETE FROM item", "only one statement"),
+        ("true /*", "has no end"),
+        ("name = 'nut", "has no end"),
+        ("name = $a$nut", "has no end"),
+        ("true GROUP BY id", "syntax error"),
+        ("true UNION ALL VALUES (7)", "syntax error"),
+        ("true LIMIT 0", "syntax error"),
+        ("true\0", "NUL"),
+        (
+            "set_config('a.b', 'c', false) = 'c'",
+            "set_config is not allowed",
+        ),
+        ("nextval('counter') > 0", "in a read-only transaction"),
+    ];
+    bench.fixture.given("CREATE SEQUENCE counter").await;
+    for (condition, expected) in cases {
+        let arguments = json!({"table": "item", "where": condition});
+        let (text, failed) = count(&bench, arguments).await;
+        assert!(text.contains(expected), "{condition}: {text}");
+        assert!(failed, "{condition}");
+    }
+    let rows = bench.fixture.count("SELECT count(*) FROM item").await;
+    assert_eq!(rows, 4);
+}
+
+#[tokio::test]
+async fn a_column_may_be_called_like_what_ends_a_transaction() {
+    let bench = Bench::with("CREATE TABLE span (start int); INSERT INTO span VALUES (5)").await;
+    let (text, _) = count(&bench, json!({"table": "span", "where": "start = 5"})).await;
+    assert!(text.ends_with("\n\nCount: 1"), "{text}");
+}
+
+#[tokio::test]
+async fn a_count_function_of_somebodys_own_is_not_believed() {
+    let bench = Bench::with(
+        "CREATE SCHEMA own; CREATE TABLE item ();
+        CREATE FUNCTION own.step(text) RETURNS text IMMUTABLE LANGUAGE sql AS $$SELECT 'many'$$;
+        CREATE AGGREGATE own.count(*) (sfunc = own.step, stype = text, initcond = 'none');
+        DO $$ BEGIN EXECUTE format(
+            'ALTER DATABASE %I SET search_path = own, pg_catalog', current_database()
+        ); END $$",
+    )
+    .await;
+    let (text, failed) = count(&bench, json!({"table": "item"})).await;
+    assert!(
+        text.contains("a count function that is not PostgreSQL's"),
+        "{text}"
+    );
+    assert!(failed);
+}
+
+#[tokio::test]
+async fn it_is_not_listed() {
+    let bench = Bench::with("SELECT").await;
+    let databases = ziggurat_databases::Databases::new(bench.fixture.pools.clone(), []);
+    assert!(!CountRows::new(databases).describe().is_advertised);
+}
+
+#[tokio::test]
+async fn a_program_reads_what_was_counted_and_how_much_it_is() {
+    let bench = Bench::with(SHOP).await;
+    for (arguments, expected) in [
+        (
+            json!({"table": "item"}),
+            json!({"database": "main", "schema": "public", "table": "item", "count": 4}),
+        ),
+        (
+            json!({"table": "item", "where": " price > 2;", "schema": ""}),
+            json!({
+                "database": "main", "schema": "public", "table": "item", "where": "price > 2",
+                "count": 2,
+            }),
+        ),
+    ] {
+        let tool = CountRows::new(bench.databases());
+        let (text, counted) = bench::structured(tool, arguments).await;
+        assert_eq!(counted, expected, "{text}");
+        assert!(
+            text.ends_with(&format!("\n\nCount: {}", expected["count"])),
+            "{text}"
+        );
+    }
+}

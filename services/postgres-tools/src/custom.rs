@@ -1,0 +1,169 @@
+//! Prompts and resources an operator has written into a file.
+//!
+//! The file is YAML, read once when the server starts. What is wrong with it is the operator's to
+//! mend, so it is an error that says where.
+//!
+//! ```
+//! use ziggurat_postgres::lease::Pools;
+//! use ziggurat_databases::Databases;
+//! use ziggurat_mcp::{Mcp, Resources, ServerInfo, Tools};
+//! use ziggurat_postgres_tools::{custom::Definitions, prompts};
+//!
+//! let definitions = Definitions::read(r#"
+//! prompts:
+//!   - name: analyze-table
+//!     description: Analyses one table
+//!     arguments:
+//!       - {name: table, description: The table to look at, required: true}
+//!     messages:
+//!       - role: user
+//!         content: {type: text, text: "Look at {{table}}"}
+//! resources:
+//!   - uri: custom://limits
+//!     name: Limits
+//!     type: static
+//!     data: {max: 100}
+//!   - uri: custom://tables
+//!     name: Tables
+//!     type: sql
+//!     sql: SELECT relname FROM pg_class
+//! "#)?;
+//! let (pools, _reaper) = Pools::new();
+//! let databases = Databases::new(pools, []);
+//! let resources = definitions.add_resources(Resources::new(), &databases);
+//! let prompts = definitions.add_prompts(prompts::built_in());
+//! let about = ServerInfo::new("example", "1.0.0");
+//! Mcp::new(&about, Tools::new(), resources, prompts)?;
+//!
+//! let error = Definitions::read("resources: [{name: Limits}]").expect_err("no URI");
+//! assert_eq!(error.to_string(), "validation failed: resource 0: uri is required");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What a file can cost
+//!
+//! It has up to 1 MiB. YAML lets a few lines stand for gigabytes by repeating one of them; a file
+//! that comes to more than 4 MiB when everything is written out is refused before it is read.
+
+mod data;
+mod file;
+mod prompt;
+mod resource;
+#[cfg(test)]
+mod tests;
+mod weight;
+
+use std::{
+    error::Error,
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use thiserror::Error;
+use ziggurat_databases::Databases;
+use ziggurat_mcp::{Prompts, Resources};
+
+use self::{prompt::CustomPrompt, resource::CustomResource};
+
+/// How large a file may be.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The definitions of a file.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Definitions {
+    prompts: Vec<CustomPrompt>,
+    resources: Vec<CustomResource>,
+}
+
+/// Why there are no definitions.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DefinitionsError {
+    /// The name of the file does not end in `.yaml` or `.yml`.
+    #[error("unsupported file format: {0}")]
+    Format(String),
+    /// The file cannot be read.
+    #[error("the file cannot be read")]
+    Read(#[source] io::Error),
+    /// The file is too large.
+    #[error("the file is larger than {MAX_BYTES} bytes")]
+    TooLarge,
+    /// The file is not what it should be as YAML.
+    #[error("the file cannot be parsed")]
+    Parse(#[source] Box<dyn Error + Send + Sync>),
+    /// A definition makes no sense.
+    #[error("validation failed: {0}")]
+    Invalid(String),
+}
+
+// === impl Definitions ===
+
+impl Definitions {
+    /// Reads a file.
+    ///
+    /// It blocks, and is meant for the start of a program.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no YAML, or says something that makes no sense.
+    pub fn load(path: &Path) -> Result<Self, DefinitionsError> {
+        let format = path.extension().unwrap_or_default();
+        if !["yaml", "yml"]
+            .iter()
+            .any(|known| format.eq_ignore_ascii_case(known))
+        {
+            let format = match format.to_string_lossy() {
+                none if none.is_empty() => "none (must be .yaml or .yml)".to_owned(),
+                other => format!(".{other} (must be .yaml or .yml)"),
+            };
+            return Err(DefinitionsError::Format(format));
+        }
+        let file = File::open(path).map_err(DefinitionsError::Read)?;
+        let mut yaml = Vec::new();
+        file.take(MAX_BYTES + 1)
+            .read_to_end(&mut yaml)
+            .map_err(DefinitionsError::Read)?;
+        let yaml = String::from_utf8(yaml).map_err(DefinitionsError::parse)?;
+        Self::read(&yaml)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// When it is too long, is no YAML, or says something that makes no sense.
+    pub fn read(yaml: &str) -> Result<Self, DefinitionsError> {
+        if yaml.len() as u64 > MAX_BYTES {
+            return Err(DefinitionsError::TooLarge);
+        }
+        weight::check(yaml).map_err(DefinitionsError::parse)?;
+        let file: Option<file::File> =
+            serde_yaml::from_str(yaml).map_err(DefinitionsError::parse)?;
+        let file = file.unwrap_or_default();
+        file.check().map_err(DefinitionsError::Invalid)
+    }
+
+    /// Adds the prompts to a list. One that has the name of another there is an error when the
+    /// list is used.
+    pub fn add_prompts(&self, prompts: Prompts) -> Prompts {
+        self.prompts.iter().cloned().fold(prompts, Prompts::with)
+    }
+
+    /// Adds the resources to a list. Those that are SQL read the database their caller is using.
+    /// One that has the URI of another there is an error when the list is used.
+    pub fn add_resources(&self, resources: Resources, databases: &Databases) -> Resources {
+        self.resources
+            .iter()
+            .fold(resources, |resources, resource| {
+                resource.add(resources, databases)
+            })
+    }
+}
+
+// === impl DefinitionsError ===
+
+impl DefinitionsError {
+    fn parse(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Parse(Box::new(error))
+    }
+}

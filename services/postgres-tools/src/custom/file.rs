@@ -1,0 +1,239 @@
+//! What a file says, and whether it makes sense.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use ziggurat_mcp::{PromptArgument, ResourceDescriptor, Role, Template};
+
+use super::{
+    Definitions,
+    data::Data,
+    prompt::{Content, CustomPrompt},
+    resource::{CustomResource, Source},
+};
+
+/// A file as it is written. Everything may be missing: what must not be is told in our words.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct File {
+    prompts: Option<Vec<RawPrompt>>,
+    resources: Option<Vec<RawResource>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawPrompt {
+    name: Option<String>,
+    description: Option<String>,
+    arguments: Option<Vec<RawArgument>>,
+    messages: Option<Vec<RawMessage>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawArgument {
+    name: Option<String>,
+    description: Option<String>,
+    required: Option<bool>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawMessage {
+    role: Option<String>,
+    content: Option<RawContent>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct RawContent {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    text: Option<String>,
+    data: Option<String>,
+    mime_type: Option<String>,
+    uri: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct RawResource {
+    uri: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    mime_type: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    sql: Option<String>,
+    data: Option<Data>,
+}
+
+// === impl File ===
+
+impl File {
+    /// Turns it into definitions, or says what makes no sense and where.
+    pub(super) fn check(self) -> Result<Definitions, String> {
+        let mut names = HashSet::new();
+        let mut prompts = Vec::new();
+        for (index, raw) in self.prompts.unwrap_or_default().into_iter().enumerate() {
+            let prompt = raw.check(&mut names);
+            prompts.push(prompt.map_err(|problem| format!("prompt {index}: {problem}"))?);
+        }
+        let mut uris = HashSet::new();
+        let mut resources = Vec::new();
+        for (index, raw) in self.resources.unwrap_or_default().into_iter().enumerate() {
+            let resource = raw.check(&mut uris);
+            resources.push(resource.map_err(|problem| format!("resource {index}: {problem}"))?);
+        }
+        Ok(Definitions { prompts, resources })
+    }
+}
+
+// === impl RawPrompt ===
+
+impl RawPrompt {
+    fn check(self, names: &mut HashSet<String>) -> Result<CustomPrompt, String> {
+        let name = said(self.name).ok_or("name is required")?;
+        if !names.insert(name.clone()) {
+            return Err(format!("duplicate prompt name: {name}"));
+        }
+        let arguments = self.arguments.unwrap_or_default().into_iter();
+        let arguments: Vec<_> = arguments
+            .map(RawArgument::check)
+            .collect::<Result<_, _>>()?;
+        let messages = self.messages.unwrap_or_default();
+        if messages.is_empty() {
+            return Err("at least one message is required".to_owned());
+        }
+        let messages = messages.into_iter().enumerate();
+        let messages: Vec<_> = messages
+            .map(|(index, message)| message.check(index))
+            .collect::<Result<_, _>>()?;
+        for template in messages.iter().flat_map(|(_, content)| content.templates()) {
+            let is_declared = |name: &&str| arguments.iter().any(|known| known.name == *name);
+            let mut names = template.names().filter(|name| is_name(name));
+            if let Some(name) = names.find(|name| !is_declared(name)) {
+                return Err(format!("template references undefined argument: {name}"));
+            }
+        }
+        Ok(CustomPrompt {
+            name,
+            description: self.description.unwrap_or_default(),
+            arguments,
+            messages,
+        })
+    }
+}
+
+/// Whether braces around it mean an argument. Other text in braces is text.
+fn is_name(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+// === impl RawArgument ===
+
+impl RawArgument {
+    fn check(self) -> Result<PromptArgument, String> {
+        let name = said(self.name).ok_or("argument name is required")?;
+        let description = self.description.unwrap_or_default();
+        let argument = if self.required.unwrap_or_default() {
+            PromptArgument::required(name, description)
+        } else {
+            PromptArgument::optional(name, description)
+        };
+        match self.kind.as_deref() {
+            None | Some("string") => Ok(argument),
+            Some("boolean") => Ok(argument.boolean()),
+            Some(kind) => Err(format!(
+                "argument {}: invalid type \"{kind}\" (must be string or boolean)",
+                argument.name
+            )),
+        }
+    }
+}
+
+// === impl RawMessage ===
+
+impl RawMessage {
+    fn check(self, index: usize) -> Result<(Role, Content), String> {
+        let role = match self.role.as_deref().unwrap_or_default() {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "system" => Role::System,
+            role => {
+                return Err(format!(
+                    "message {index}: invalid role \"{role}\" (must be user, assistant, or system)"
+                ));
+            }
+        };
+        let content = self.content.unwrap_or_default().check(index)?;
+        Ok((role, content))
+    }
+}
+
+// === impl RawContent ===
+
+impl RawContent {
+    fn check(self, index: usize) -> Result<Content, String> {
+        match self.kind.as_deref().unwrap_or_default() {
+            "text" => {
+                let text = said(self.text).ok_or("text content requires 'text' field")?;
+                Ok(Content::Text(Template::new(text)))
+            }
+            "image" => Ok(Content::Image {
+                data: said(self.data).ok_or("image content requires 'data' field")?,
+                mime_type: said(self.mime_type).ok_or("image content requires 'mimeType' field")?,
+            }),
+            "resource" => {
+                let uri = said(self.uri).ok_or("resource content requires 'uri' field")?;
+                Ok(Content::Resource {
+                    uri: Template::new(uri),
+                    mime_type: self.mime_type,
+                    text: Template::new(self.text.unwrap_or_default()),
+                })
+            }
+            kind => Err(format!(
+                "message {index}: invalid content type \"{kind}\" \
+                 (must be text, image, or resource)"
+            )),
+        }
+    }
+}
+
+// === impl RawResource ===
+
+impl RawResource {
+    fn check(self, uris: &mut HashSet<String>) -> Result<CustomResource, String> {
+        let uri = said(self.uri).ok_or("uri is required")?;
+        let name = said(self.name).ok_or("name is required")?;
+        let kind = said(self.kind).ok_or("type is required")?;
+        if !uris.insert(uri.clone()) {
+            return Err(format!("duplicate resource URI: {uri}"));
+        }
+        let (source, mime_type) = match kind.as_str() {
+            "sql" => {
+                let sql = said(self.sql).ok_or("sql type requires 'sql' field")?;
+                // Rows are what they are, whatever the file calls them.
+                (Source::Sql(sql), "text/tab-separated-values".to_owned())
+            }
+            "static" => {
+                let data = self.data.ok_or("static type requires 'data' field")?;
+                let mime_type = said(self.mime_type);
+                let mime_type = mime_type.unwrap_or_else(|| "application/json".to_owned());
+                (Source::Json(data.to_json()), mime_type)
+            }
+            kind => return Err(format!("invalid type \"{kind}\" (must be sql or static)")),
+        };
+        let description = self.description.unwrap_or_default();
+        let about = ResourceDescriptor::new(uri, name, description).with_mime_type(mime_type);
+        Ok(CustomResource { about, source })
+    }
+}
+
+/// A text that says something.
+fn said(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}

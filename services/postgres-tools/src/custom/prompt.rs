@@ -1,0 +1,74 @@
+//! A prompt of a file.
+
+use ziggurat_mcp::{
+    Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Role, Template,
+};
+
+/// Messages with places for arguments.
+#[derive(Clone, Debug)]
+pub(super) struct CustomPrompt {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) arguments: Vec<PromptArgument>,
+    pub(super) messages: Vec<(Role, Content)>,
+}
+
+/// What a message says.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Text(Template),
+    Image {
+        data: String,
+        mime_type: String,
+    },
+    Resource {
+        uri: Template,
+        mime_type: Option<String>,
+        text: Template,
+    },
+}
+
+// === impl CustomPrompt ===
+
+impl Prompt for CustomPrompt {
+    fn describe(&self) -> PromptDescriptor {
+        let about = PromptDescriptor::new(self.name.clone(), self.description.clone());
+        self.arguments
+            .iter()
+            .cloned()
+            .fold(about, PromptDescriptor::with_argument)
+    }
+
+    fn render(&self, arguments: &PromptArguments) -> Rendered {
+        let fill = |template: &Template| template.fill(|name| arguments.given(name));
+        let about = Rendered::new(self.description.clone());
+        self.messages
+            .iter()
+            .fold(about, |rendered, (role, content)| {
+                rendered.with_message(match content {
+                    Content::Text(text) => Message::text(*role, fill(text)),
+                    Content::Image { data, mime_type } => {
+                        Message::image(*role, data.clone(), mime_type.clone())
+                    }
+                    Content::Resource {
+                        uri,
+                        mime_type,
+                        text,
+                    } => Message::resource(*role, fill(uri), mime_type.clone(), fill(text)),
+                })
+            })
+    }
+}
+
+// === impl Content ===
+
+impl Content {
+    /// The templates in it.
+    pub(super) fn templates(&self) -> Vec<&Template> {
+        match self {
+            Self::Text(text) => vec![text],
+            Self::Image { .. } => Vec::new(),
+            Self::Resource { uri, text, .. } => vec![uri, text],
+        }
+    }
+}

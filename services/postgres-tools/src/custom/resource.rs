@@ -1,0 +1,132 @@
+//! A resource of a file.
+
+use futures_util::TryStreamExt as _;
+use ziggurat_accounts::Identity;
+use ziggurat_databases::Databases;
+use ziggurat_mcp::{
+    Caller, Failure, ReadError, Resource, ResourceDescriptor, Resources, Unavailable,
+};
+use ziggurat_postgres::{error::QueryError, statement::Statement};
+
+/// How many bytes of rows a resource holds: a file cannot know how many there will be.
+const MAX_BYTES: usize = 4 << 20;
+
+/// The code of what a resource says while its database is out of reach.
+const NOT_READY: &str = "DATABASE_NOT_READY";
+
+/// What a file says about a resource.
+#[derive(Clone, Debug)]
+pub(super) struct CustomResource {
+    pub(super) about: ResourceDescriptor,
+    pub(super) source: Source,
+}
+
+/// Where the text of a resource comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    Sql(String),
+    Json(String),
+}
+
+/// The rows of a query, as tab-separated text.
+struct Rows {
+    about: ResourceDescriptor,
+    sql: String,
+    databases: Databases,
+}
+
+/// A text that is always the same.
+struct Fixed {
+    about: ResourceDescriptor,
+    json: String,
+}
+
+// === impl CustomResource ===
+
+impl CustomResource {
+    pub(super) fn add(&self, resources: Resources, databases: &Databases) -> Resources {
+        let about = self.about.clone();
+        match self.source.clone() {
+            Source::Json(json) => resources.with(Fixed { about, json }),
+            Source::Sql(sql) => resources.with(Rows {
+                about,
+                sql,
+                databases: databases.clone(),
+            }),
+        }
+    }
+}
+
+// === impl Rows ===
+
+impl Rows {
+    async fn tsv(&self, caller: &Caller) -> Result<String, ReadError> {
+        let current = self
+            .databases
+            .current(caller.extension::<Identity>())
+            .map_err(|error| Unavailable::new(NOT_READY, error.to_string()))?;
+        let statement = Statement::read_only(current.database(), &self.sql).map_err(unreadable)?;
+        let lease = current.pool().lease().await;
+        let lease = lease.map_err(|error| unreadable(error.into()))?;
+        let mut rows = statement.run(lease).await.map_err(unreadable)?;
+        let mut tsv = String::new();
+        if rows.columns().is_empty() {
+            return Ok(tsv);
+        }
+        rows.write_header(&mut tsv);
+        tsv.push('\n');
+        while let Some(row) = rows.try_next().await.map_err(unreadable)? {
+            let before = tsv.len();
+            row.write_tsv(&mut tsv).map_err(unreadable)?;
+            tsv.push('\n');
+            if tsv.len() > MAX_BYTES {
+                tsv.truncate(before);
+                break;
+            }
+        }
+        Ok(tsv)
+    }
+}
+
+impl Resource for Rows {
+    fn describe(&self) -> ResourceDescriptor {
+        self.about.clone()
+    }
+
+    async fn read(&self, caller: Caller) -> Result<String, ReadError> {
+        self.tsv(&caller).await
+    }
+}
+
+/// The statement is the operator's: what is wrong with it goes to the log too.
+fn unreadable(error: QueryError) -> ReadError {
+    let told = match &error {
+        QueryError::Silent => "the database did not answer in time".to_owned(),
+        QueryError::Lease(cause) => return out_of_reach(cause.told()),
+        QueryError::Connection(_) => {
+            return out_of_reach("the connection to the database was lost".to_owned());
+        }
+        QueryError::Empty => "the query is empty".to_owned(),
+        QueryError::Refused(refusal) => refusal.to_string(),
+        QueryError::Failed { report, .. } => report.to_string(),
+        QueryError::Row(_) => "a value is not text".to_owned(),
+        QueryError::NoRoom => "there is no room for a large row".to_owned(),
+    };
+    Failure::new(told).with_source(error).into()
+}
+
+fn out_of_reach(cause: String) -> ReadError {
+    Unavailable::new(NOT_READY, cause).retryable().into()
+}
+
+// === impl Fixed ===
+
+impl Resource for Fixed {
+    fn describe(&self) -> ResourceDescriptor {
+        self.about.clone()
+    }
+
+    async fn read(&self, _: Caller) -> Result<String, ReadError> {
+        Ok(self.json.clone())
+    }
+}

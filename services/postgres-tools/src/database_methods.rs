@@ -1,0 +1,89 @@
+//! Two methods the protocol does not have: the list of databases, and the selection of one.
+
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use ziggurat_accounts::Identity;
+use ziggurat_databases::Databases;
+use ziggurat_layers::json_rpc::{Call, Error};
+use ziggurat_mcp::{Mcp, Method, MethodFuture};
+
+struct List(Databases);
+
+struct Select(Databases);
+
+#[derive(Serialize)]
+struct Selected<'a> {
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Adds `svc/listDatabases` and `svc/selectDatabase`, with which chat clients let their users
+/// choose a database, and tells which callers may write.
+#[must_use]
+pub fn with_databases(mcp: Mcp, databases: &Databases) -> Mcp {
+    let all = databases.clone();
+    mcp.with_write_access(move |extensions| all.may_write(extensions.get()))
+        .with_method("svc/listDatabases", List(databases.clone()))
+        .with_method("svc/selectDatabase", Select(databases.clone()))
+}
+
+impl Method for List {
+    fn call(&self, call: &Call) -> Result<MethodFuture, Error> {
+        let identity = call.head().extensions.get::<Identity>();
+        let listing = to_bytes(&self.0.listing(identity));
+        Ok(Box::pin(async move { listing }))
+    }
+}
+
+impl Method for Select {
+    fn call(&self, call: &Call) -> Result<MethodFuture, Error> {
+        let name = database(call)?;
+        let identity = call.head().extensions.get::<Identity>().cloned();
+        Ok(Box::pin(select(self.0.clone(), identity, name)))
+    }
+}
+
+/// Reads the name of a database from the params.
+fn database(call: &Call) -> Result<String, Error> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(default)]
+        name: Value,
+    }
+
+    let params: Params = call.params()?;
+    match params.name {
+        Value::String(name) if !name.is_empty() => Ok(name),
+        _ => Err(Error::invalid_params().with_data("database name is required")),
+    }
+}
+
+async fn select(databases: Databases, identity: Option<Identity>, name: String) -> Bytes {
+    to_bytes(&match databases.select(identity.as_ref(), &name).await {
+        Ok(()) => Selected {
+            success: true,
+            current: Some(&name),
+            message: Some("Database selected successfully"),
+            error: None,
+        },
+        Err(error) => Selected {
+            success: false,
+            current: None,
+            message: None,
+            error: Some(error.to_string()),
+        },
+    })
+}
+
+fn to_bytes(result: &impl Serialize) -> Bytes {
+    Bytes::from(serde_json::to_vec(result).expect("text is JSON"))
+}

@@ -1,0 +1,236 @@
+//! `execute_explain`: how PostgreSQL runs a SELECT, and what could make it faster.
+
+mod beside;
+mod findings;
+mod plan;
+mod select;
+#[cfg(test)]
+mod tests;
+
+use futures_util::TryStreamExt as _;
+use serde::Deserialize;
+use ziggurat_databases::{Current, Databases};
+use ziggurat_mcp::{
+    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    ToolResult,
+};
+use ziggurat_postgres::{
+    database::MAX_ROWS,
+    error::{Phase, QueryError},
+    statement::{Statement, Window},
+};
+
+use self::{beside::Explained, findings::Findings, select::is_select};
+use crate::client;
+
+const MISSING: &str = "Parameter 'query' is required and must be a non-empty string";
+
+const NOT_A_SELECT: &str = "Only SELECT queries are supported. EXPLAIN with ANALYZE runs the \
+    statement it explains, so a statement that changes something, or creates a table, is refused.";
+
+const RULE: &str =
+    "================================================================================";
+
+/// How many bytes of a plan one answer holds: that of a query over thousands of partitions is
+/// of use to nobody.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Explains a SELECT to its caller.
+///
+/// With ANALYZE the query runs: in a read-only transaction, whatever the database allows, which
+/// is undone, and no longer than any other statement may.
+#[derive(Clone, Debug)]
+pub struct ExecuteExplain {
+    databases: Databases,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    query: Given<String>,
+    analyze: Given<bool>,
+    buffers: Given<bool>,
+    format: Given<String>,
+}
+
+/// A query to be explained, and how.
+struct Question {
+    query: String,
+    analyze: bool,
+    buffers: bool,
+    is_json: bool,
+}
+
+// === impl ExecuteExplain ===
+
+impl ExecuteExplain {
+    /// Explains queries to the database the caller is using.
+    #[must_use]
+    pub fn new(databases: Databases) -> Self {
+        Self { databases }
+    }
+}
+
+impl Tool for ExecuteExplain {
+    fn describe(&self) -> ToolDescriptor {
+        let analyze = Property::boolean(
+            "Run the query and measure it. Without, PostgreSQL only says what it would do.",
+        );
+        let buffers = Property::boolean("Count the blocks that were read.");
+        let format = Property::string("How the plan is written; text is analysed too.");
+        ToolDescriptor::new(
+            "execute_explain",
+            "Shows the plan of a SELECT, measured by running it unless analyze is false, and \
+             points out what makes it slow: sequential scans, slow steps, hashes and sorts that \
+             do not fit into memory, blocks read from disk. Use it before proposing an index.",
+            Schema::new()
+                .with_required("query", Property::string("One SELECT statement."))
+                .with_optional("analyze", analyze.with_default(true))
+                .with_optional("buffers", buffers.with_default(true))
+                .with_optional(
+                    "format",
+                    format.with_choices(&["text", "json"]).with_default("text"),
+                ),
+        )
+        .with_title("Explain a query")
+        .with_output_on_demand(Explained::schema())
+        .with_annotations(Annotations::reading())
+        .listed_where_negotiated()
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = request.arguments()?;
+        let question = Question::read(arguments)?;
+        let current = client::current(&self.databases, request.caller()).await?;
+        let plan = question
+            .ask(&current)
+            .await
+            .map_err(|error| question.complaint(&error))?;
+        let findings = question.findings(&plan);
+        let explained = Explained {
+            database: current.label(),
+            query: &question.query,
+            plan: &plan,
+            findings: &findings,
+        };
+        let structure = request.wants_structure().then(|| explained.structure());
+        Ok(ToolResult::text(answer(&explained)).with_structure(structure))
+    }
+}
+
+// === impl Question ===
+
+impl Question {
+    fn read(arguments: Arguments) -> Result<Self, Reported> {
+        let query = arguments.query.0.unwrap_or_default();
+        let query = query.trim();
+        if query.is_empty() {
+            return Err(Reported::new(MISSING));
+        }
+        let query = query.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+        if !is_select(query) {
+            return Err(Reported::new(NOT_A_SELECT));
+        }
+        Ok(Self {
+            query: query.to_owned(),
+            analyze: arguments.analyze.0.unwrap_or(true),
+            buffers: arguments.buffers.0.unwrap_or(true),
+            is_json: arguments.format.0.as_deref() == Some("json"),
+        })
+    }
+
+    /// What stands before the query.
+    fn command(&self) -> String {
+        let mut options = Vec::new();
+        if self.analyze {
+            options.push("ANALYZE TRUE");
+        }
+        if self.buffers {
+            options.push("BUFFERS TRUE");
+        } else if self.analyze {
+            // From PostgreSQL 18 on, ANALYZE counts them unless told not to.
+            options.push("BUFFERS FALSE");
+        }
+        if self.is_json {
+            options.push("FORMAT JSON");
+        }
+        if options.is_empty() {
+            "EXPLAIN ".to_owned()
+        } else {
+            format!("EXPLAIN ({}) ", options.join(", "))
+        }
+    }
+
+    async fn ask(&self, current: &Current) -> Result<String, QueryError> {
+        let window = Window {
+            offset: 0,
+            rows: MAX_ROWS,
+        };
+        let command = self.command();
+        let statement = Statement::around(current.database(), &command, &self.query, "")?;
+        let lease = current.pool().lease().await?;
+        let mut rows = statement.with_window(window).run(lease).await?;
+        let mut plan = String::new();
+        let mut is_cut = false;
+        while let Some(row) = rows.try_next().await? {
+            let line = row.text(0)?.unwrap_or_default();
+            let room = MAX_BYTES.saturating_sub(plan.len());
+            let shown = &line[..line.floor_char_boundary(room)];
+            is_cut |= shown.len() < line.len();
+            plan.push_str(shown);
+            plan.push_str(if is_cut { "" } else { "\n" });
+        }
+        if is_cut || rows.summary().is_some_and(|summary| summary.has_more) {
+            plan.push_str("\n(the plan is longer; the rest is not shown)\n");
+        }
+        Ok(plan)
+    }
+
+    /// What there is to say about a plan that was run.
+    fn findings(&self, plan: &str) -> Findings {
+        if self.analyze && !self.is_json {
+            Findings::of(plan)
+        } else {
+            Findings::default()
+        }
+    }
+
+    fn complaint(&self, error: &QueryError) -> Reported {
+        Reported::new(match error {
+            QueryError::Refused(refusal) => refusal.to_string(),
+            QueryError::Lease(error) => return client::unavailable(error),
+            QueryError::Failed { phase, report } => match phase {
+                Phase::Begin => format!("Failed to begin transaction: {report}"),
+                Phase::Parse => format!(
+                    "Error executing EXPLAIN: {}\n\nQuery: {}{}",
+                    client::explained(report),
+                    self.command(),
+                    self.query
+                ),
+                _ => format!(
+                    "Error iterating EXPLAIN output: {}",
+                    client::explained(report)
+                ),
+            },
+            _ => {
+                "Error iterating EXPLAIN output: the connection to the database was lost".to_owned()
+            }
+        })
+    }
+}
+
+fn answer(explained: &Explained<'_>) -> String {
+    let Explained {
+        database,
+        query,
+        plan,
+        findings,
+    } = explained;
+    let mut text =
+        format!("Database: {database}\n\nQuery:\n{query}\n\nExecution Plan:\n{RULE}\n{plan}{RULE}");
+    if !findings.is_empty() {
+        text.push_str("\n\nAnalysis:\n");
+        text.push_str(&findings.to_string());
+    }
+    text
+}

@@ -1,0 +1,38 @@
+//! The answer once more, for programs.
+
+use serde::Serialize;
+use ziggurat_mcp::{Property, Schema, Structure};
+
+use super::findings::Findings;
+
+/// A plan, and what it has to say.
+#[derive(Serialize)]
+pub(super) struct Explained<'a> {
+    pub(super) database: &'a str,
+    pub(super) query: &'a str,
+    pub(super) plan: &'a str,
+    #[serde(flatten)]
+    pub(super) findings: &'a Findings,
+}
+
+// === impl Explained ===
+
+impl Explained<'_> {
+    pub(super) fn schema() -> Schema {
+        let plan = Property::string("The plan, as PostgreSQL writes it: as text or as JSON.");
+        let issues = Property::strings("What makes the query slow; nothing of a plan in JSON.");
+        Schema::new()
+            .with_required("database", Property::string("Where it was explained."))
+            .with_required("query", Property::string("The query."))
+            .with_required("plan", plan)
+            .with_required("issues", issues)
+            .with_required(
+                "recommendations",
+                Property::strings("What to do about each of them."),
+            )
+    }
+
+    pub(super) fn structure(&self) -> Structure {
+        Structure::new(self).expect("texts are JSON")
+    }
+}

@@ -1,0 +1,84 @@
+//! `generate_embedding`: the vector of a text.
+
+mod answer;
+#[cfg(test)]
+mod tests;
+
+use serde::Deserialize;
+use ziggurat_llm as llm;
+use ziggurat_mcp::{
+    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    ToolResult,
+};
+
+use crate::{Embedder, embedder::EmbedError};
+
+const DISABLED: &str = "Embedding generation is not enabled. Whoever runs the server can enable \
+    it: set ZIGGURAT_EMBEDDING_ENABLED to true and ZIGGURAT_EMBEDDING_PROVIDER to voyage, openai, \
+    gemini or ollama, or the same in the section `embedding` of the configuration, and start the \
+    server again.";
+
+/// Makes the vector of a text for its caller. It needs no database.
+#[derive(Clone, Debug)]
+pub struct GenerateEmbedding {
+    embedder: Embedder,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    text: Given<String>,
+}
+
+// === impl GenerateEmbedding ===
+
+impl GenerateEmbedding {
+    /// Has vectors made by this embedder.
+    #[must_use]
+    pub fn new(embedder: Embedder) -> Self {
+        Self { embedder }
+    }
+}
+
+impl Tool for GenerateEmbedding {
+    fn describe(&self) -> ToolDescriptor {
+        let text = Property::string("The text to make a vector of; not only white space.");
+        ToolDescriptor::new(
+            "generate_embedding",
+            "Makes the embedding vector of a text, with the provider and the model the server is \
+             configured with: for a vector search of your own in SQL, or to compare texts.",
+            Schema::new().with_required("text", text),
+        )
+        .with_title("Make an embedding")
+        .with_output(answer::schema())
+        .with_annotations(Annotations::asking())
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = request.arguments()?;
+        let text = &arguments
+            .text
+            .or_report("Missing or invalid 'text' parameter")?;
+        if text.trim().is_empty() {
+            return Err(
+                Reported::new("'text' parameter cannot be empty or whitespace-only").into(),
+            );
+        }
+        let embedder = self.embedder.ready().map_err(|error| match error {
+            EmbedError::Disabled => Reported::new(DISABLED),
+            error => Reported::new(format!("Failed to initialize embedding provider: {error}")),
+        })?;
+        let embedding = embedder.embed(text).await.map_err(|error| failed(&error))?;
+        let vector = &embedding.vector;
+        let structure = || answer::structure(embedder, vector);
+        let structure = request.wants_structure().then(structure);
+        Ok(ToolResult::text(answer::write(embedder, text, vector)).with_structure(structure))
+    }
+}
+
+fn failed(error: &llm::Error) -> Reported {
+    match error {
+        llm::Error::Empty => Reported::new("Received empty embedding vector from provider"),
+        error => Reported::new(format!("Failed to generate embedding: {error}")),
+    }
+}

@@ -1,0 +1,240 @@
+//! `get_schema_info`: what tables there are, and what they are made of.
+
+mod beside;
+mod columns;
+mod nothing;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use serde::Deserialize;
+use ziggurat_databases::{Current, Databases};
+use ziggurat_mcp::{
+    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    ToolResult,
+};
+use ziggurat_postgres::metadata::{Metadata, Table};
+
+use crate::{client, table};
+
+use self::columns::Listing;
+
+/// How many bytes of lines one answer holds unless it is told otherwise.
+const DEFAULT_MAX_BYTES: usize = 4 << 20;
+
+/// With more tables than these, a call that asks for nothing in particular gets a summary.
+const SUMMARY_ABOVE: usize = 10;
+
+/// Describes the tables of the database the caller is using.
+///
+/// What it says is as old as the database's `metadata_ttl` allows. An answer holds as many
+/// tables as [`with_max_bytes`](Self::with_max_bytes) allows, and says so when there are more.
+/// For programs there is a row in the structure of the result for each line of its text.
+#[derive(Clone, Debug)]
+pub struct GetSchemaInfo {
+    databases: Databases,
+    max_bytes: usize,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    schema_name: Given<String>,
+    table_name: Given<String>,
+    vector_tables_only: Given<bool>,
+    compact: Given<bool>,
+    include_partitions: Given<bool>,
+}
+
+/// What the caller wants to see.
+#[derive(Debug)]
+struct Wish {
+    schema: Option<String>,
+    table: Option<String>,
+    only_vectors: bool,
+    is_compact: bool,
+    with_partitions: bool,
+}
+
+/// Who asks for what.
+struct Asked {
+    wish: Wish,
+    /// Whether a program reads it as well.
+    is_structured: bool,
+}
+
+// === impl GetSchemaInfo ===
+
+impl GetSchemaInfo {
+    /// Describes the tables of these databases.
+    #[must_use]
+    pub fn new(databases: Databases) -> Self {
+        Self {
+            databases,
+            max_bytes: DEFAULT_MAX_BYTES,
+        }
+    }
+
+    /// Sets how many bytes of lines an answer may hold (4 MiB by default); it holds a table at
+    /// least.
+    #[must_use]
+    pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
+        self.max_bytes = max_bytes;
+        self
+    }
+
+    fn answer(&self, asked: &Asked, label: &str, metadata: &Metadata) -> Option<ToolResult> {
+        let wish = &asked.wish;
+        let tables = wish.tables(metadata);
+        if tables.is_empty() {
+            return None;
+        }
+        let mut text = format!("Database: {label}\n\n");
+        if metadata.is_cut() {
+            text.push_str(
+                "Note: this database has more tables than the server can keep track of. Those \
+                 behind the last one here are missing; find them with query_database in \
+                 pg_catalog.pg_class.\n\n",
+            );
+        }
+        if wish.is_open() && tables.len() > SUMMARY_ABOVE {
+            summary::write(&mut text, &tables);
+            let structure = || beside::schemas(&tables, self.max_bytes, metadata.is_cut());
+            let structure = asked.is_structured.then(structure);
+            return Some(ToolResult::text(text).with_structure(structure));
+        }
+        let mut listing = if wish.is_compact {
+            Listing::of_tables(self.max_bytes)
+        } else {
+            Listing::of_columns(self.max_bytes)
+        };
+        listing.extend(&tables);
+        listing.write(&mut text, tables.len());
+        let shown = &tables[..listing.tables()];
+        let has_more = shown.len() < tables.len() || metadata.is_cut();
+        let structure = asked.is_structured.then(|| {
+            if wish.is_compact {
+                beside::tables(shown, self.max_bytes, has_more)
+            } else {
+                beside::columns(shown, self.max_bytes, has_more)
+            }
+        });
+        Some(ToolResult::text(text).with_structure(structure))
+    }
+}
+
+impl Tool for GetSchemaInfo {
+    fn describe(&self) -> ToolDescriptor {
+        let schema = Property::string("Only the tables of this schema; the exact name.");
+        let table = Property::string("Only this table; needs schema_name. The exact name.");
+        let vectors = Property::boolean("Only tables that have a pgvector column.");
+        let compact = Property::boolean("One line for each table instead of one for each column.");
+        let partitions = Property::boolean("The partitions of partitioned tables, too.");
+        ToolDescriptor::new(
+            "get_schema_info",
+            "Describes the tables and views of the database as tab-separated text, a line for \
+             each column: type, whether it may be NULL, comments, keys, what it refers to, \
+             indexes, default, and whether it holds vectors. Without arguments, a database of \
+             more than ten tables is summed up by schema. Call it before writing SQL for tables \
+             that are not known; name a schema, or a schema and a table, to get no more than is \
+             needed.",
+            Schema::new()
+                .with_optional("schema_name", schema)
+                .with_optional("table_name", table)
+                .with_optional("vector_tables_only", vectors.with_default(false))
+                .with_optional("compact", compact.with_default(false))
+                .with_optional("include_partitions", partitions.with_default(false)),
+        )
+        .with_title("Look at the schema")
+        .with_output_on_demand(table::Table::schema())
+        .with_annotations(Annotations::reading())
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let asked = Asked {
+            wish: Wish::try_from(request.arguments::<Arguments>()?)?,
+            is_structured: request.wants_structure(),
+        };
+        let current = client::current(&self.databases, request.caller()).await?;
+        let metadata = client::metadata(&current).await?;
+        if let Some(answer) = self.answer(&asked, current.label(), &metadata) {
+            return Ok(answer);
+        }
+        self.answer_again(&asked, &current).await
+    }
+}
+
+impl GetSchemaInfo {
+    /// Makes sure before it says that there is nothing: it may have come, or been allowed, only
+    /// now.
+    async fn answer_again(
+        &self,
+        asked: &Asked,
+        current: &Current,
+    ) -> Result<ToolResult, ToolError> {
+        let metadata = client::recent_metadata(current).await?;
+        if let Some(answer) = self.answer(asked, current.label(), &metadata) {
+            return Ok(answer);
+        }
+        let wish = &asked.wish;
+        let schema = wish.schema.as_deref();
+        Err(match schema.filter(|schema| metadata.is_denied(schema)) {
+            // The words PostgreSQL has for it, which reading its catalogue does not bring forth.
+            Some(schema) => Reported::new(format!(
+                "ERROR: permission denied for schema {schema} (SQLSTATE 42501)"
+            )),
+            None => Reported::new(nothing::explain(wish, current.label(), &metadata)),
+        }
+        .into())
+    }
+}
+
+// === impl Wish ===
+
+impl TryFrom<Arguments> for Wish {
+    type Error = Reported;
+
+    fn try_from(arguments: Arguments) -> Result<Self, Reported> {
+        // Models give empty names for none.
+        let given = |name: Given<String>| name.0.filter(|name| !name.is_empty());
+        let schema = given(arguments.schema_name);
+        let table = given(arguments.table_name);
+        if table.is_some() && schema.is_none() {
+            return Err(Reported::new(
+                "table_name requires schema_name to be specified",
+            ));
+        }
+        Ok(Self {
+            // A single table is always shown whole.
+            is_compact: arguments.compact.0 == Some(true) && table.is_none(),
+            only_vectors: arguments.vector_tables_only.0 == Some(true),
+            with_partitions: arguments.include_partitions.0 == Some(true),
+            schema,
+            table,
+        })
+    }
+}
+
+impl Wish {
+    /// Whether nothing in particular was asked for.
+    fn is_open(&self) -> bool {
+        self.schema.is_none() && !self.only_vectors && !self.is_compact
+    }
+
+    fn tables<'a>(&self, metadata: &'a Metadata) -> Vec<Table<'a>> {
+        let fits = |table: &Table<'_>| {
+            // Who names a partition has asked for it.
+            let is_shown = self.with_partitions || self.table.is_some() || !table.is_partition();
+            is_shown && (table.has_vectors() || !self.only_vectors)
+        };
+        match (&self.schema, &self.table) {
+            (Some(schema), Some(table)) => metadata
+                .table(schema, table)
+                .into_iter()
+                .filter(fits)
+                .collect(),
+            (Some(schema), None) => metadata.schema(schema).filter(fits).collect(),
+            (None, _) => metadata.tables().filter(fits).collect(),
+        }
+    }
+}

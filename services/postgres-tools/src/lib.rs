@@ -1,0 +1,37 @@
+//! Tools, resources and prompts of the Model Context Protocol over PostgreSQL.
+//!
+//! Each tool is one file. A program adds those that it offers to [`Tools`](ziggurat_mcp::Tools).
+//! The protocol itself is in [`ziggurat_mcp`]; connections and statements are in
+//! [`ziggurat_postgres`].
+
+mod authenticate_user;
+#[cfg(test)]
+mod bench;
+mod client;
+mod count_rows;
+pub mod custom;
+pub mod database_methods;
+mod embedder;
+mod execute_explain;
+mod generate_embedding;
+mod get_schema_info;
+mod login;
+pub mod prompts;
+mod query_database;
+pub mod resources;
+mod search_knowledgebase;
+mod similarity_search;
+mod table;
+
+pub use self::{
+    authenticate_user::AuthenticateUser,
+    count_rows::CountRows,
+    embedder::Embedder,
+    execute_explain::ExecuteExplain,
+    generate_embedding::GenerateEmbedding,
+    get_schema_info::GetSchemaInfo,
+    login::{Login, LoginLayer, PeekedBody},
+    query_database::{ConnectionUrls, InvalidUrlHost, QueryDatabase, UrlHost},
+    search_knowledgebase::SearchKnowledgebase,
+    similarity_search::SimilaritySearch,
+};

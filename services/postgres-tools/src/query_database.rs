@@ -1,0 +1,267 @@
+//! `query_database`: one statement, its rows as tab-separated text.
+
+mod answer;
+mod confirm;
+mod elsewhere;
+mod phrases;
+#[cfg(test)]
+mod tests;
+mod url_hosts;
+
+use serde::Deserialize;
+use serde_json::Number;
+use tokio::time;
+use ziggurat_accounts::PasswordAttempts;
+use ziggurat_databases::{Configured, Databases};
+use ziggurat_mcp::{
+    Annotations, Given, Property, Reported, Schema, Text, Tool, ToolDescriptor, ToolError,
+    ToolRequest, ToolResult,
+};
+use ziggurat_postgres::{
+    database::{Database, MAX_ROWS},
+    large_rows::LargeRows,
+    statement::{Statement, Window},
+};
+
+pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
+use self::{
+    answer::{Asked, complaint},
+    elsewhere::{Elsewhere, PATIENCE, UrlRules},
+    phrases::Phrase,
+};
+use crate::{client, table::Table};
+
+/// How many bytes of rows one answer holds unless it is told otherwise.
+const DEFAULT_MAX_BYTES: usize = 4 << 20;
+
+/// Room for the large rows of all answers together, as a multiple of the bytes of one answer.
+const LARGE_ANSWERS: usize = 8;
+
+/// Runs a statement for its caller.
+///
+/// The statement runs in a read-only transaction unless the database allows writes, on a
+/// connection that belongs to the caller's token alone. An answer holds as many rows as the
+/// window and [`with_max_bytes`](Self::with_max_bytes) allow, and says how to ask for more.
+/// Where the operator allows more than 1,000 rows, more than that are not held but streamed.
+///
+/// For programs the rows may be in the structure of the result too, as many of them as fit into
+/// the same number of bytes. That of a statement without rows is an empty table whose row count
+/// says how many rows were changed.
+///
+/// A text may say where to run it, with the URL of a database that is not configured, at a host
+/// and port of one that is. API tokens, OAuth clients and users that are kept to certain
+/// databases cannot, and [`with_connection_urls`](Self::with_connection_urls) turns it off for
+/// all or lets it name other hosts.
+#[derive(Clone, Debug)]
+pub struct QueryDatabase {
+    databases: Databases,
+    max_bytes: usize,
+    large_rows: LargeRows,
+    url_rules: UrlRules,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    query: Given<String>,
+    limit: Given<Number>,
+    offset: Given<Number>,
+}
+
+/// The rows a caller asks for, and whether it reads them with a program as well.
+#[derive(Clone, Copy)]
+struct Wanted {
+    limit: Option<u32>,
+    offset: u64,
+    is_structured: bool,
+}
+
+// === impl QueryDatabase ===
+
+impl QueryDatabase {
+    /// Runs statements in the database the caller is using.
+    #[must_use]
+    pub fn new(databases: Databases) -> Self {
+        Self {
+            databases,
+            max_bytes: DEFAULT_MAX_BYTES,
+            large_rows: LargeRows::new(LARGE_ANSWERS * DEFAULT_MAX_BYTES),
+            url_rules: UrlRules::default(),
+        }
+    }
+
+    /// Sets how many bytes of rows an answer may hold (4 MiB by default); it holds a row at
+    /// least. An answer that is streamed is not held. Rows of more than 128 KiB, and what is made
+    /// of them, take eight times as much in all answers together; one that finds no room waits.
+    #[must_use]
+    pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
+        self.max_bytes = max_bytes;
+        self.large_rows = LargeRows::new(max_bytes.saturating_mul(LARGE_ANSWERS));
+        self
+    }
+
+    /// Sets which databases the URL in a text may name (by default those at a host and port of
+    /// one that is configured).
+    #[must_use]
+    pub fn with_connection_urls(mut self, connection_urls: ConnectionUrls) -> Self {
+        self.url_rules.urls = connection_urls;
+        self
+    }
+
+    /// Sets whether callers without an identity are on this machine (they are by default); others
+    /// may not bring URLs along.
+    #[must_use]
+    pub fn with_local_callers(mut self, is_local: bool) -> Self {
+        self.url_rules.is_local = is_local;
+        self
+    }
+
+    /// Counts wrong passwords of URLs together with those of logins.
+    #[must_use]
+    pub fn with_password_attempts(mut self, attempts: PasswordAttempts) -> Self {
+        self.url_rules.attempts = attempts;
+        self
+    }
+
+    async fn here(
+        &self,
+        query: &str,
+        wanted: Wanted,
+        request: &ToolRequest,
+    ) -> Result<ToolResult, ToolError> {
+        let current = client::current(&self.databases, request.caller()).await?;
+        let statement = Statement::new(current.database(), query)
+            .map_err(|error| complaint(&error))?
+            .with_window(wanted.window(current.database()))
+            .with_large_rows(self.large_rows.clone());
+        if let Some(question) = confirm::question(&current, query, request).await? {
+            return Ok(question);
+        }
+        let asked = Asked::here(current.label(), &statement, self.max_bytes)
+            .with_structure(wanted.is_structured);
+        let lease = current.pool().lease().await;
+        let lease = lease.map_err(|error| client::unavailable(&error))?;
+        let may_define = statement.may_define();
+        let answer = asked.run(statement, lease).await;
+        if may_define {
+            self.databases.changed(&current);
+        }
+        Ok(answer?)
+    }
+
+    async fn once(
+        &self,
+        url: &str,
+        query: &str,
+        wanted: Wanted,
+        elsewhere: Elsewhere<'_>,
+    ) -> Result<ToolResult, ToolError> {
+        let (database, visit) = elsewhere.connect(url).await?;
+        if query
+            .trim_matches(|c: char| c == ';' || c.is_whitespace())
+            .is_empty()
+        {
+            let said = "Connection command executed successfully. No query to run.";
+            return Ok(wanted.done(said));
+        }
+        let statement = Statement::read_only(&database, query)
+            .map_err(|error| complaint(&error))?
+            .with_window(wanted.window(&database))
+            .with_large_rows(self.large_rows.clone());
+        let asked = Asked::elsewhere(database.name(), &statement, self.max_bytes)
+            .with_structure(wanted.is_structured);
+        let (lease, _room) = visit.into_parts();
+        match time::timeout(PATIENCE, asked.run(statement, lease)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Reported::new(format!(
+                "Error iterating rows: no answer within {PATIENCE:?}"
+            ))
+            .into()),
+        }
+    }
+}
+
+impl Tool for QueryDatabase {
+    fn describe(&self) -> ToolDescriptor {
+        let limit = Property::integer("How many rows to return.")
+            .with_default(100)
+            .with_minimum(1)
+            .with_maximum(MAX_ROWS.into());
+        let offset = Property::integer("How many rows to pass over first, to page on.")
+            .with_default(0)
+            .with_minimum(0);
+        let can_write = |seen: &Configured| seen.database().allows_writes();
+        let writes = self.databases.visible(None).iter().any(can_write);
+        ToolDescriptor::new(
+            "query_database",
+            "Runs a SQL statement in PostgreSQL and returns its rows as tab-separated text: a line \
+             of column names, then a line for each row, NULL as an empty field. Statements run in \
+             a read-only transaction. Results are cut at the limit; when there are more rows the \
+             answer says which offset comes next. Ask for the columns you need, aggregate in SQL \
+             rather than fetching rows to add up, and look at the schema first if a name is not \
+             known.",
+            Schema::new()
+                .with_required("query", Property::string("One SQL statement."))
+                .with_optional("limit", limit)
+                .with_optional("offset", offset),
+        )
+        .with_title("Run a SQL statement")
+        .with_output_on_demand(Table::schema())
+        .with_annotations_by_access(Annotations::reading(), Annotations::writing())
+        .with_annotations(if writes {
+            Annotations::writing()
+        } else {
+            Annotations::reading()
+        })
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let arguments: Arguments = request.arguments()?;
+        let wanted = Wanted {
+            is_structured: request.wants_structure(),
+            ..Wanted::new(arguments.limit, arguments.offset)
+        };
+        let query = arguments
+            .query
+            .or_report("Missing or invalid 'query' parameter")?;
+        let elsewhere = Elsewhere::new(&self.databases, request.caller(), &self.url_rules);
+        match Phrase::read(&query) {
+            Phrase::Absent => self.here(&query, wanted, &request).await,
+            // Boxed: rare, and each is larger than the way of a query.
+            Phrase::Default(url) => {
+                let set = Box::pin(elsewhere.set_default(url));
+                Ok(wanted.done(set.await?))
+            }
+            Phrase::Once { url, rest } => Box::pin(self.once(url, &rest, wanted, elsewhere)).await,
+        }
+    }
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// A limit out of its range is no limit the caller meant; a negative offset is none.
+    fn new(limit: Given<Number>, offset: Given<Number>) -> Self {
+        let limit = limit.0.and_then(|limit| limit.as_u64());
+        Self {
+            limit: limit
+                .and_then(|limit| u32::try_from(limit).ok())
+                .filter(|rows| (1..=MAX_ROWS).contains(rows)),
+            offset: offset.0.and_then(|offset| offset.as_u64()).unwrap_or(0),
+            is_structured: false,
+        }
+    }
+
+    /// What is said where there are no rows.
+    fn done(self, said: impl Into<Text>) -> ToolResult {
+        let structure = self.is_structured.then(|| Table::changed(0));
+        ToolResult::text(said).with_structure(structure)
+    }
+
+    fn window(self, database: &Database) -> Window {
+        Window {
+            rows: self.limit.unwrap_or(database.row_limit()),
+            offset: self.offset,
+        }
+    }
+}

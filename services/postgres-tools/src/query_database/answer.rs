@@ -1,0 +1,422 @@
+//! The text of an answer.
+//!
+//! The number of rows stands above them, so a small answer is held until the last row is in. From
+//! [`STREAM_FROM`] on it goes out as it comes: where PostgreSQL has counted the rows, with their
+//! number above them, else with their number below.
+
+use std::{fmt::Write as _, mem, sync::Arc};
+
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use ziggurat_mcp::{Piece, Reported, Structure, Text, ToolResult};
+use ziggurat_postgres::{
+    error::{Phase, QueryError},
+    large_rows::Room,
+    lease::Lease,
+    rows::{Column, Row, Rows, Summary},
+    statement::{Statement, Window},
+};
+use ziggurat_runtime::line::Line;
+
+use crate::{client, table::Table};
+
+/// The size of a piece of a large answer.
+const PIECE: usize = 32 << 10;
+
+/// The size up to which a row is read, however little an answer may hold.
+const SMALLEST_ROW: usize = 1 << 10;
+
+/// The size from which on an answer goes out before its last row is in.
+const STREAM_FROM: usize = 64 << 10;
+
+/// What was asked, and where.
+pub(super) struct Asked {
+    /// The first line: the database, or the connection.
+    place: String,
+    /// What stands above a complaint about the text.
+    above: String,
+    sql: Arc<str>,
+    window: Window,
+    pages_itself: bool,
+    max_bytes: usize,
+    is_structured: bool,
+}
+
+/// The rows for programs, if they are wanted.
+// Boxed: mostly they are not.
+type Beside = Option<Box<Table>>;
+
+/// An answer on its way.
+struct Flow {
+    asked: Asked,
+    rows: Rows,
+    /// What has not been sent yet.
+    piece: Text,
+    /// Bytes of text of rows that have been sent.
+    sent: usize,
+    /// Number of rows so far.
+    count: u64,
+    /// What is sent behind all of it.
+    beside: Beside,
+    /// The room of a large row whose text has not been sent yet.
+    room: Option<Arc<Room>>,
+    end: End,
+}
+
+/// End of the rows of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Nothing so far.
+    Open,
+    /// PostgreSQL has counted them, and so many is what there will be.
+    Counted { has_more: bool },
+    /// There are no more, or no more that are wanted.
+    Done { has_more: bool },
+    /// The next row does not fit.
+    Cut,
+    /// The next row is larger than an answer may be.
+    Oversized { bytes: usize },
+}
+
+// === impl Asked ===
+
+impl Asked {
+    /// A statement in the database the caller is using.
+    pub(super) fn here(label: &str, statement: &Statement, max_bytes: usize) -> Self {
+        Self {
+            place: format!("Database: {label}"),
+            above: String::new(),
+            sql: Arc::clone(statement.text()),
+            window: statement.window(),
+            pages_itself: statement.pages_itself(),
+            max_bytes,
+            is_structured: false,
+        }
+    }
+
+    /// A statement for which the caller brought a URL, shown as `shown`.
+    pub(super) fn elsewhere(shown: &str, statement: &Statement, max_bytes: usize) -> Self {
+        let place = format!("Using connection: {shown}");
+        Self {
+            above: format!("{place}\n\n"),
+            place,
+            ..Self::here("", statement, max_bytes)
+        }
+    }
+
+    /// Sets whether the rows are wanted for programs too.
+    pub(super) fn with_structure(mut self, is_structured: bool) -> Self {
+        self.is_structured = is_structured;
+        self
+    }
+
+    /// Runs the statement.
+    pub(super) async fn run(
+        self,
+        statement: Statement,
+        lease: Lease,
+    ) -> Result<ToolResult, Reported> {
+        let is_setting = statement.is_setting();
+        let statement = statement.with_max_row_bytes(self.max_bytes.max(SMALLEST_ROW));
+        let run = statement.run(lease).await;
+        let rows = run.map_err(|error| self.complaint(&error))?;
+        let beside = self.beside(&rows);
+        let mut flow = Flow::new(self, rows, beside);
+        if !matches!(flow.end, End::Counted { .. }) {
+            let filled = flow.fill(STREAM_FROM).await;
+            filled.map_err(|error| flow.asked.complaint(&error))?;
+        }
+        if matches!(flow.end, End::Open | End::Counted { .. }) {
+            return Ok(ToolResult::stream(flow.stream()));
+        }
+        let room = flow.room.take();
+        let (text, structure) = flow.whole(is_setting);
+        Ok(match room {
+            Some(room) => ToolResult::stream(held(text, structure, room)),
+            None => ToolResult::text(text).with_structure(structure),
+        })
+    }
+
+    /// A table for the rows, if one is wanted.
+    fn beside(&self, rows: &Rows) -> Beside {
+        let columns = rows.columns().iter().map(Column::name);
+        let table = || Box::new(Table::new(columns, self.max_bytes));
+        self.is_structured.then(table)
+    }
+
+    fn opening(&self) -> String {
+        format!("{}\n\nSQL Query:\n{}\n\n", self.place, self.sql)
+    }
+
+    /// What the heading has no words for, in a paragraph before it: its own are fixed, and what
+    /// follows is rows.
+    fn write_notes(&self, text: &mut String, end: End) {
+        let max_bytes = self.max_bytes;
+        match end {
+            End::Cut => writeln!(
+                text,
+                "Note: the rows were cut at {max_bytes} bytes. Ask for fewer or shorter columns \
+                 to see more of them at once."
+            ),
+            End::Oversized { bytes } => writeln!(
+                text,
+                "Note: the result ends before a row of {bytes} bytes, more than the {max_bytes} \
+                 that an answer may have. Ask for fewer or shorter columns, for example \
+                 left(column, 1000)."
+            ),
+            End::Open | End::Counted { .. } | End::Done { .. } => Ok(()),
+        }
+        .expect("a string takes all that is written");
+        let has_more = end.has_more();
+        if has_more && self.pages_itself {
+            text.push_str(
+                "Note: the statement has a LIMIT or OFFSET of its own, and no other is added. \
+                 Change these for the next page.\n",
+            );
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+    }
+
+    /// What a model is told, so that it can do better.
+    fn complaint(&self, error: &QueryError) -> Reported {
+        let Self { above, sql, .. } = self;
+        match error {
+            QueryError::Failed {
+                phase: Phase::Parse,
+                report,
+            } => Reported::new(format!(
+                "{above}SQL Query:\n{sql}\n\nError executing query: {}",
+                client::explained(report)
+            )),
+            _ => complaint(error),
+        }
+    }
+}
+
+// === impl End ===
+
+impl End {
+    /// Tells whether there are more rows than those of the answer.
+    fn has_more(self) -> bool {
+        match self {
+            Self::Open => false,
+            Self::Counted { has_more } | Self::Done { has_more } => has_more,
+            Self::Cut | Self::Oversized { .. } => true,
+        }
+    }
+}
+
+// === impl Flow ===
+
+impl Flow {
+    fn new(asked: Asked, rows: Rows, beside: Beside) -> Self {
+        let mut piece = Text::new();
+        rows.write_header(&mut piece);
+        let has_more = rows.extent().map(|extent| extent.has_more);
+        Self {
+            asked,
+            rows,
+            piece,
+            sent: 0,
+            count: 0,
+            beside,
+            room: None,
+            end: has_more.map_or(End::Open, |has_more| End::Counted { has_more }),
+        }
+    }
+
+    /// Reads rows until there is so much text of them, or no more.
+    async fn fill(&mut self, bytes: usize) -> Result<(), QueryError> {
+        while self.piece.len() < bytes {
+            let Some(row) = self.rows.try_next().await? else {
+                let summary = self.rows.summary();
+                let oversized = summary.and_then(|summary| summary.oversized);
+                let has_more = summary.is_some_and(|summary| summary.has_more);
+                self.end = match oversized {
+                    Some(bytes) => End::Oversized { bytes },
+                    None => End::Done { has_more },
+                };
+                return Ok(());
+            };
+            let before = self.piece.mark();
+            write_line(&mut self.piece, &row)?;
+            let is_counted = matches!(self.end, End::Counted { .. });
+            let size = self.sent + self.piece.text_len();
+            if !is_counted && self.count > 0 && size > self.asked.max_bytes {
+                self.piece.cut(before);
+                self.end = End::Cut;
+                return Ok(());
+            }
+            self.count += 1;
+            self.room = row.room().cloned().or(self.room.take());
+            if let Some(table) = &mut self.beside {
+                table.add(|table| table.write_row(row.scalars()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer, of which all is there.
+    fn whole(self, is_setting: bool) -> (Text, Option<Structure>) {
+        let mut text = self.asked.opening();
+        if let Some(summary) = self.rows.summary()
+            && self.rows.is_command()
+        {
+            write_command(&mut text, summary);
+            if is_setting {
+                text.push_str(
+                    "\nNote: a setting holds for its own call only. Use SET LOCAL together with \
+                     what needs it.",
+                );
+            }
+            let structure = self.beside.map(|_| Table::changed(summary.affected));
+            return (text.into(), structure);
+        }
+        let mut notes = String::new();
+        self.asked.write_notes(&mut notes, self.end);
+        text.push_str(&notes);
+        let extent = extent(self.asked.window, self.count, self.end.has_more());
+        writeln!(text, "Results ({extent}):").expect("a string takes all that is written");
+        let mut text = Text::from(text);
+        text.append(&self.piece);
+        let has_more = self.end.has_more();
+        let structure = self.beside.map(|table| table.finish(has_more));
+        (text, structure)
+    }
+
+    /// The answer as it comes.
+    fn stream(mut self) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
+        let mut opening = self.asked.opening();
+        match self.rows.extent() {
+            Some(rows) => {
+                let mut notes = String::new();
+                self.asked.write_notes(&mut notes, self.end);
+                opening.push_str(&notes);
+                let extent = extent(self.asked.window, rows.rows.into(), rows.has_more);
+                writeln!(opening, "Results ({extent}):")
+            }
+            None => writeln!(opening, "Results (their number stands below):"),
+        }
+        .expect("a string takes all that is written");
+        let next = Text::with_capacity(PIECE + PIECE / 8);
+        let piece = mem::replace(&mut self.piece, next);
+        self.sent = piece.text_len();
+        let first = [Ok(Text::from(opening).into()), Ok(piece.into())];
+        let rest = stream::try_unfold((Some(self), None::<Structure>), |rest| async {
+            match rest {
+                (Some(flow), _) => {
+                    let (text, rest) = flow.next().await?;
+                    Ok(Some((text.into(), rest)))
+                }
+                (None, Some(structure)) => Ok(Some((structure.into(), (None, None)))),
+                (None, None) => Ok(None),
+            }
+        });
+        stream::iter(first).chain(rest)
+    }
+
+    /// Fills a piece, and says what is left. What was in it when a row fails is not sent: what
+    /// is sent then is why.
+    async fn next(mut self) -> Result<(Text, (Option<Self>, Option<Structure>)), Reported> {
+        // What was made of it has been taken.
+        self.room = None;
+        let is_counted = matches!(self.end, End::Counted { .. });
+        let filled = self.fill(PIECE).await;
+        filled.map_err(|error| self.asked.complaint(&error))?;
+        if matches!(self.end, End::Open | End::Counted { .. }) {
+            let next = Text::with_capacity(PIECE + PIECE / 8);
+            let piece = mem::replace(&mut self.piece, next);
+            self.sent += piece.text_len();
+            return Ok((piece, (Some(self), None)));
+        }
+        let mut below = String::new();
+        let is_short = matches!(self.end, End::Oversized { .. });
+        if !is_counted || is_short {
+            self.asked.write_notes(&mut below, self.end);
+            let has_more = self.end.has_more();
+            let extent = extent(self.asked.window, self.count, has_more);
+            below = format!("\n\n{below}({extent})");
+        }
+        self.piece.push_str(&below);
+        let has_more = self.end.has_more();
+        let structure = self.beside.map(|table| table.finish(has_more));
+        Ok((self.piece, (None, structure)))
+    }
+}
+
+/// An answer of which all is there, with the room that it takes until it is sent.
+fn held(
+    text: Text,
+    structure: Option<Structure>,
+    room: Arc<Room>,
+) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
+    let pieces = [Some(text.into()), structure.map(Into::into)];
+    let pieces = pieces.into_iter().flatten();
+    stream::unfold((pieces, room), async |(mut pieces, room)| {
+        Some((Ok(pieces.next()?), (pieces, room)))
+    })
+}
+
+/// What a model is told when its text was not the reason, or not shown.
+pub(super) fn complaint(error: &QueryError) -> Reported {
+    Reported::new(match error {
+        QueryError::Empty => "Query is empty".to_owned(),
+        QueryError::Refused(refusal) => refusal.to_string(),
+        QueryError::Failed { phase, report } => match phase {
+            Phase::Begin => format!("Failed to begin transaction: {report}"),
+            Phase::Commit => format!("Failed to commit transaction: {report}"),
+            _ => format!("Error iterating rows: {}", client::explained(report)),
+        },
+        QueryError::Row(_) => "Error reading row: the value is not text".to_owned(),
+        QueryError::Silent => {
+            "Error iterating rows: the database did not answer in time".to_owned()
+        }
+        QueryError::NoRoom => "Error iterating rows: other answers with large rows take all the \
+                               memory there is for them. Ask for fewer or shorter columns, or try \
+                               again later."
+            .to_owned(),
+        QueryError::Lease(error) => return client::unavailable(error),
+        QueryError::Connection(_) => {
+            "Error iterating rows: the connection to the database was lost".to_owned()
+        }
+    })
+}
+
+/// A row on a line of its own, behind what there is. Rows without columns leave no lines.
+fn write_line(tsv: &mut impl Line, row: &Row) -> Result<(), QueryError> {
+    if row.columns().is_empty() {
+        return Ok(());
+    }
+    tsv.push_str("\n");
+    row.write_tsv(tsv)
+}
+
+/// Describes which rows of the result the answer has.
+fn extent(window: Window, rows: u64, has_more: bool) -> String {
+    let Window { offset, .. } = window;
+    let (first, last) = (offset + 1, offset + rows);
+    match (offset, has_more) {
+        (0, false) => format!("{rows} rows"),
+        (0, true) => format!(
+            "{rows} rows shown, more available - use offset={last} for next page or count_rows \
+             for total"
+        ),
+        (_, false) => format!("rows {first}-{last}"),
+        (_, true) => {
+            format!("rows {first}-{last}, more available - use offset={last} for next page")
+        }
+    }
+}
+
+fn write_command(text: &mut String, summary: &Summary) {
+    let Summary {
+        command, affected, ..
+    } = summary;
+    write!(text, "Statement executed successfully.\nCommand: {command}")
+        .expect("a string takes all that is written");
+    let counts = ["INSERT", "UPDATE", "DELETE"];
+    if *affected > 0 || counts.iter().any(|verb| command.starts_with(verb)) {
+        write!(text, "\nRows affected: {affected}").expect("a string takes all that is written");
+    }
+}

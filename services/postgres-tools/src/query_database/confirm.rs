@@ -1,0 +1,130 @@
+//! Asking the user before a statement changes anything.
+
+use std::error::Error;
+
+use serde_json::json;
+use tracing::warn;
+use ziggurat_databases::Current;
+use ziggurat_mcp::{Ask, Question, Reported, ToolError, ToolRequest, ToolResult, era::Context};
+use ziggurat_sql::Sketch;
+
+const KEY: &str = "confirm";
+
+const DECLINED: &str = "The user did not confirm the statement, and it was not run.";
+
+/// How much of a statement a user is shown, in bytes.
+const LONGEST: usize = 2000;
+
+const UNKNOWN: &str = "It is not known whether this confirmation was used before, and the \
+    statement was not run. Try again later.";
+
+/// Asks the client's user, if the statement may write and there is a way to ask; nothing where
+/// the statement may run.
+///
+/// A client that cannot be asked is taken at its word, as every client of older revisions is.
+/// The answer is good for one run of this statement in this database and for nothing else:
+/// whoever sends it twice, because the first response was lost or on purpose, is asked again.
+pub(super) async fn question(
+    current: &Current,
+    query: &str,
+    request: &ToolRequest,
+) -> Result<Option<ToolResult>, ToolError> {
+    let context = request.caller().context();
+    let can_ask = context
+        .is_some_and(|it| it.revision().is_modern() && Context::capabilities(it).elicitation);
+    if !can_ask || !current.database().allows_writes() || only_reads(query) {
+        return Ok(None);
+    }
+    let state = format!("write to {}", current.label());
+    let inputs = request.inputs();
+    let mut was_confirmed = false;
+    if inputs.state() == Some(&state) {
+        if inputs.is_declined(KEY) {
+            return Err(Reported::new(DECLINED).into());
+        }
+        match inputs.form(KEY).and_then(|form| form.get(KEY)?.as_bool()) {
+            Some(true) if spend(request).await? => return Ok(None),
+            Some(true) => was_confirmed = true,
+            Some(false) => return Err(Reported::new(DECLINED).into()),
+            // No answer: it is asked for again.
+            None => {}
+        }
+    }
+    let ask = Ask::new().with(KEY, form(current.label(), query, was_confirmed));
+    request.ask(ask.with_state(state)).map(Some)
+}
+
+async fn spend(request: &ToolRequest) -> Result<bool, Reported> {
+    request.spend().await.map_err(|error| {
+        let error: &dyn Error = &error;
+        warn!(error, "a confirmation could not be used up");
+        Reported::new(UNKNOWN)
+    })
+}
+
+fn form(label: &str, query: &str, was_confirmed: bool) -> Question {
+    let shown = &query[..query.floor_char_boundary(LONGEST)];
+    let cut = if shown.len() < query.len() {
+        " …"
+    } else {
+        ""
+    };
+    let before = if was_confirmed {
+        "This confirmation is used up, and the statement may have been run with it already.\n\n"
+    } else {
+        ""
+    };
+    let message =
+        format!("{before}May this statement be run in the database {label}?\n\n{shown}{cut}");
+    let schema = json!({
+        "type": "object",
+        "properties": {KEY: {
+            "type": "boolean",
+            "title": "Run the statement",
+            "description": "It may change or remove data.",
+        }},
+        "required": [KEY],
+    });
+    Question::form(message, schema)
+}
+
+/// Whether a text looks like one that changes nothing. A function it calls may all the same.
+fn only_reads(query: &str) -> bool {
+    let sketch = Sketch::new(query);
+    let shows = sketch
+        .first_word()
+        .is_some_and(|word| word.eq_ignore_ascii_case("SHOW"));
+    (sketch.is_query() || sketch.explains() || shows)
+        && !sketch.mentions_a_write()
+        && !sketch.mentions_a_definition()
+        && !sketch.is_several()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_does_not_plainly_read_may_write() {
+        for (query, expected) in [
+            ("SELECT 1", true),
+            ("  (select 1);", true),
+            ("WITH a AS (SELECT 1) TABLE a", true),
+            ("VALUES (1)", true),
+            ("EXPLAIN ANALYZE SELECT 1", true),
+            ("SHOW search_path", true),
+            ("SELECT 'DELETE'", true),
+            ("EXPLAIN ANALYZE DELETE FROM t", false),
+            ("WITH a AS (DELETE FROM t RETURNING 1) SELECT 1", false),
+            ("SELECT 1 INTO t", false),
+            ("DELETE FROM t", false),
+            ("CREATE TABLE t ()", false),
+            ("CALL p()", false),
+            ("SET search_path = a", false),
+            ("SELECT 1; DROP TABLE t", false),
+            ("", false),
+        ] {
+            assert_eq!(only_reads(query), expected, "{query}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The rows once more, for programs.
+
+use ziggurat_mcp::era::Revision;
+
+use crate::bench;
+
+use super::*;
+
+impl Bench {
+    /// The text and the structure of an answer.
+    async fn both(&self, arguments: Value) -> (String, Value) {
+        bench::structured(self.tool(), arguments).await
+    }
+
+    async fn table(&self, query: &str) -> Value {
+        self.both(json!({"query": query})).await.1
+    }
+}
+
+#[tokio::test]
+async fn rows_are_values_beside_the_text_that_is_always_there() {
+    let bench = Bench::with(PEOPLE).await;
+    let query = "SELECT id, name, id > 1 AS id, id / 2.0 AS half FROM people ORDER BY 1";
+    let arguments = json!({"query": query});
+    let (text, table) = bench.both(arguments.clone()).await;
+    assert_eq!(bench.call(arguments).await, (text, false));
+    assert_eq!(
+        table,
+        json!({
+            "columns": ["id", "name", "id", "half"],
+            "rows": [
+                [1, "Ada", false, "0.50000000000000000000"],
+                [2, null, true, "1.00000000000000000000"],
+                [3, "tab\tline\n", true, "1.5000000000000000"],
+            ],
+            "row_count": 3,
+            "truncated": false,
+        })
+    );
+    let table = bench.table("SELECT * FROM people WHERE false").await;
+    let empty = json!({"columns": ["id", "name"], "rows": [], "row_count": 0, "truncated": false});
+    assert_eq!(table, empty);
+    let table = bench.table("SELECT FROM people").await;
+    assert_eq!(
+        (&table["rows"], &table["row_count"]),
+        (&json!([[], [], []]), &json!(3))
+    );
+    let table = bench.table("EXPLAIN SELECT 1").await;
+    assert_eq!(table["columns"], json!(["QUERY PLAN"]));
+}
+
+#[tokio::test]
+async fn digits_survive_as_far_as_json_carries_them() {
+    let bench = Bench::with("SELECT").await;
+    let query = "SELECT 9007199254740991, 9007199254740992, 1e400, 'NaN'::float8, 0.1::float4";
+    let arguments = json!({"query": query});
+    let body = bench::respond(bench.tool(), Revision::V2025_06_18, arguments).await;
+    let answer = body.collect().await.expect("whole").to_bytes();
+    let answer = str::from_utf8(&answer).expect("text");
+    let row = answer.split_once(r#""rows":[["#).expect("rows").1;
+    let zeros = "0".repeat(400);
+    let expected = format!(r#"9007199254740991,"9007199254740992","1{zeros}","NaN",0.1]]"#);
+    assert!(row.starts_with(&expected), "{row}");
+}
+
+#[tokio::test]
+async fn a_table_says_whether_it_is_all_there_is() {
+    let mut bench = Bench::with("SELECT").await;
+    let query = "SELECT repeat('x', 100) AS x FROM generate_series(1, 5)";
+    let counted = |table: &Value| {
+        let rows = table["rows"].as_array().expect("rows").len();
+        assert_eq!(table["row_count"], rows);
+        (rows, table["truncated"] == true)
+    };
+    for (limit, expected) in [(5, (5, false)), (4, (4, true))] {
+        let (_, table) = bench.both(json!({"query": query, "limit": limit})).await;
+        assert_eq!(counted(&table), expected, "{limit}");
+    }
+    let (_, table) = bench.both(json!({"query": query, "offset": 3})).await;
+    assert_eq!(counted(&table), (2, false));
+    // As many bytes as the text may have, and a row in any case.
+    for (max_bytes, rows) in [(250, 2), (10, 1)] {
+        bench.max_bytes = max_bytes;
+        let (text, table) = bench.both(json!({"query": query})).await;
+        assert!(text.contains(&format!("({rows} rows shown")), "{text}");
+        assert_eq!(counted(&table), (rows, true));
+    }
+    // JSON takes more room than the text does.
+    bench.max_bytes = 100;
+    let query = "SELECT NULL AS a, NULL AS b FROM generate_series(1, 30)";
+    let (text, table) = bench.both(json!({"query": query})).await;
+    assert!(text.contains("Results (30 rows):"), "{text}");
+    assert_eq!(counted(&table), (8, true));
+}
+
+#[tokio::test]
+async fn of_a_large_answer_the_table_holds_what_fits() {
+    let mut bench = Bench::with("SELECT").await;
+    bench.describe(|settings| settings.row_limit = 150_000);
+    bench.max_bytes = 1000;
+    let query = "SELECT i FROM generate_series(1, 150000) i";
+    let (text, table) = bench.both(json!({"query": query})).await;
+    assert!(text.ends_with("\n149999\n150000"), "{}", text.len());
+    let rows = table["rows"].as_array().expect("rows");
+    assert_eq!((rows[0][0].as_u64(), rows.len()), (Some(1), 184));
+    assert_eq!(
+        (&table["row_count"], &table["truncated"]),
+        (&json!(184), &json!(true))
+    );
+
+    bench.max_bytes = 10_000_000;
+    let (_, table) = bench.both(json!({"query": query})).await;
+    assert_eq!(
+        (&table["row_count"], &table["truncated"]),
+        (&json!(150_000), &json!(false))
+    );
+    let query = "SELECT i FROM generate_series(1, 150001) i";
+    let (_, table) = bench.both(json!({"query": query})).await;
+    assert_eq!(
+        (&table["row_count"], &table["truncated"]),
+        (&json!(150_000), &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn where_there_are_no_rows_it_is_said_how_many_were_changed() {
+    let bench = Bench::with(PEOPLE).await;
+    bench.describe(|settings| settings.allow_writes = true);
+    for (query, changed) in [
+        ("INSERT INTO people VALUES (4, 'Bo'), (5, 'Cy')", 2),
+        ("DELETE FROM people WHERE id = 9", 0),
+        ("CREATE TABLE more ()", 0),
+    ] {
+        let expected = json!({"columns": [], "rows": [], "row_count": changed, "truncated": false});
+        assert_eq!(bench.table(query).await, expected, "{query}");
+    }
+    let table = bench
+        .table("DELETE FROM people WHERE id > 3 RETURNING id")
+        .await;
+    assert_eq!(
+        (&table["rows"], &table["row_count"]),
+        (&json!([[4], [5]]), &json!(2))
+    );
+}
+
+#[tokio::test]
+async fn an_error_has_no_table_even_if_it_comes_late() {
+    let bench = Bench::with("SELECT").await;
+    bench.describe(|settings| settings.row_limit = 200_000);
+    let failing = async |query: &str, kill: Option<&str>| {
+        let arguments = json!({"query": query});
+        let mut body = bench::respond(bench.tool(), Revision::V2025_11_25, arguments).await;
+        let mut whole = Vec::new();
+        if let Some(kill) = kill {
+            while whole.len() < 100_000 {
+                let frame = body.frame().await.expect("a frame").expect("a piece");
+                whole.extend_from_slice(&frame.into_data().expect("data"));
+            }
+            let mut outside = bench.fixture.connect().await;
+            let killed = sqlx::raw_sql(sqlx::AssertSqlSafe(kill));
+            killed.execute(&mut outside).await.expect("killed");
+        }
+        let rest = body.collect().await.expect("an end").to_bytes();
+        whole.extend_from_slice(&rest);
+        let answer: Value = serde_json::from_slice(&whole).expect("JSON");
+        assert_eq!(answer["result"]["isError"], true, "{query}");
+        assert_eq!(answer["result"].get("structuredContent"), None, "{query}");
+    };
+    failing("SELECT nope", None).await;
+    failing("SELECT 1 / (i - 9) FROM generate_series(1, 9) i", None).await;
+    let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'ziggurat'";
+    let long = "SELECT repeat('x', 1000) FROM generate_series(1, 200000)";
+    failing(long, Some(kill)).await;
+}
+
+#[tokio::test]
+async fn only_revisions_with_a_place_for_it_have_a_table() {
+    let bench = Bench::with("SELECT").await;
+    for revision in Revision::ALL.into_iter().filter(|it| !it.is_modern()) {
+        for row_limit in [100, 2000] {
+            bench.describe(|settings| settings.row_limit = row_limit);
+            let arguments = json!({"query": "SELECT 1"});
+            let body = bench::respond(bench.tool(), revision, arguments).await;
+            let answer = body.collect().await.expect("whole").to_bytes();
+            let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+            let has_table = answer["result"].get("structuredContent").is_some();
+            assert_eq!(has_table, revision >= Revision::V2025_06_18, "{revision}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! `pg://{database}/{schema}/{table}`: the tables of the databases a caller may use, one by one.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde::Serialize;
+use ziggurat_accounts::Identity;
+use ziggurat_databases::{Databases, MetadataError};
+use ziggurat_mcp::{
+    Caller, Places, ReadError, ResourceTemplate, ResourceTemplateDescriptor, Unavailable,
+};
+use ziggurat_postgres::metadata::{Column, Metadata, Table};
+
+const DATABASE: &str = "database";
+const SCHEMA: &str = "schema";
+const TABLE: &str = "table";
+const COLUMN: &str = "column";
+
+/// How many names are proposed at most; a client is shown the first hundred.
+const MAX_NAMES: usize = 1000;
+
+/// Describes a table, or one of its columns.
+#[derive(Clone, Debug)]
+pub struct TableInfo {
+    databases: Databases,
+    is_column: bool,
+}
+
+#[derive(Serialize)]
+struct Described<'a> {
+    database: &'a str,
+    schema: &'a str,
+    table: &'a str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    comment: &'a str,
+    columns: Vec<DescribedColumn<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DescribedColumn<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    data_type: &'a str,
+    is_nullable: bool,
+    is_primary_key: bool,
+    is_indexed: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    references: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    default: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    comment: &'a str,
+}
+
+// === impl TableInfo ===
+
+impl TableInfo {
+    /// Describes whole tables.
+    #[must_use]
+    pub fn tables(databases: Databases) -> Self {
+        Self {
+            databases,
+            is_column: false,
+        }
+    }
+
+    /// Describes one column of a table.
+    #[must_use]
+    pub fn columns(databases: Databases) -> Self {
+        Self {
+            databases,
+            is_column: true,
+        }
+    }
+
+    /// The tables of a database the caller may use, if there is one of that name.
+    async fn metadata(
+        &self,
+        places: &Places,
+        caller: &Caller,
+    ) -> Option<Result<Arc<Metadata>, Unavailable>> {
+        let identity = caller.extension::<Identity>();
+        let metadata = self.databases.metadata(identity, places.at(DATABASE)?);
+        let unavailable =
+            |error: MetadataError| Unavailable::new("DATABASE_NOT_READY", error.told()).retryable();
+        Some(metadata.await?.map_err(unavailable))
+    }
+}
+
+impl ResourceTemplate for TableInfo {
+    fn describe(&self) -> ResourceTemplateDescriptor {
+        if self.is_column {
+            ResourceTemplateDescriptor::new(
+                "pg://{database}/{schema}/{table}/{column}",
+                "postgresql_column",
+                "One column of a table: its type, keys, default and comment.",
+            )
+            .with_title("A column of a table")
+        } else {
+            ResourceTemplateDescriptor::new(
+                "pg://{database}/{schema}/{table}",
+                "postgresql_table",
+                "A table or view and its columns: types, keys, defaults and comments.",
+            )
+            .with_title("A table")
+        }
+    }
+
+    async fn read(&self, places: Places, caller: Caller) -> Result<Option<String>, ReadError> {
+        let Some(metadata) = self.metadata(&places, &caller).await else {
+            return Ok(None);
+        };
+        let metadata = metadata?;
+        let [database, schema, table] =
+            [DATABASE, SCHEMA, TABLE].map(|place| places.at(place).unwrap_or_default());
+        let column = places.at(COLUMN);
+        Ok(metadata.table(schema, table).and_then(|table| {
+            let described = Described::of(database, table, column);
+            let is_there = column.is_none() || !described.columns.is_empty();
+            is_there.then(|| {
+                serde_json::to_string_pretty(&described).expect("texts and truth values are JSON")
+            })
+        }))
+    }
+
+    async fn complete(&self, place: String, places: Places, caller: Caller) -> Vec<String> {
+        let written = places.at(&place).unwrap_or_default();
+        if place == DATABASE {
+            let seen = self.databases.visible(caller.extension::<Identity>());
+            let names = seen.iter().map(|it| it.database().name().to_owned());
+            return names.filter(|name| name.starts_with(written)).collect();
+        }
+        let Some(Ok(metadata)) = self.metadata(&places, &caller).await else {
+            return Vec::new();
+        };
+        let schema = places.at(SCHEMA);
+        let names: Vec<&str> = match (&*place, schema, places.at(TABLE)) {
+            (SCHEMA, ..) => {
+                let schemas: BTreeSet<_> = metadata.tables().map(Table::schema).collect();
+                schemas.into_iter().collect()
+            }
+            (TABLE, Some(schema), _) => metadata.schema(schema).map(Table::name).collect(),
+            (COLUMN, Some(schema), Some(table)) => {
+                let table = metadata.table(schema, table);
+                table.map_or_else(Vec::new, |it| it.columns().map(Column::name).collect())
+            }
+            _ => Vec::new(),
+        };
+        let fitting = names.into_iter().filter(|name| name.starts_with(written));
+        fitting.take(MAX_NAMES).map(str::to_owned).collect()
+    }
+}
+
+// === impl Described ===
+
+impl<'a> Described<'a> {
+    fn of(database: &'a str, table: Table<'a>, column: Option<&str>) -> Self {
+        let columns = table.columns();
+        let wanted = columns.filter(|found| column.is_none_or(|wanted| found.name() == wanted));
+        Self {
+            database,
+            schema: table.schema(),
+            table: table.name(),
+            kind: table.kind().as_str(),
+            comment: table.comment(),
+            columns: wanted.map(DescribedColumn::of).collect(),
+        }
+    }
+}
+
+impl<'a> DescribedColumn<'a> {
+    fn of(column: Column<'a>) -> Self {
+        Self {
+            name: column.name(),
+            data_type: column.data_type(),
+            is_nullable: column.is_nullable(),
+            is_primary_key: column.is_primary_key(),
+            is_indexed: column.is_indexed(),
+            references: column.references(),
+            default: column.default(),
+            comment: column.comment(),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+use serde_json::{Value, json};
+use ziggurat_databases::Configured;
+use ziggurat_postgres::fixture::Fixture;
+
+use super::*;
+
+async fn databases(fixture: &mut Fixture) -> Databases {
+    fixture
+        .given(
+            "CREATE TABLE ware (id int PRIMARY KEY, name text DEFAULT 'x', \"Größe\" int);
+             CREATE SCHEMA warden; CREATE TABLE warden.ward (n int);",
+        )
+        .await;
+    let configured = Configured::new(fixture.describe(|settings| settings.name = "main".into()));
+    Databases::new(fixture.pools.clone(), [configured])
+}
+
+fn places(places: &[(&str, &str)]) -> Places {
+    places.iter().copied().collect()
+}
+
+#[tokio::test]
+async fn a_table_is_described_and_one_column_of_it_if_that_is_asked_for() {
+    let mut fixture = Fixture::new().await;
+    let databases = databases(&mut fixture).await;
+    let ware = [
+        ("database", "main"),
+        ("schema", "public"),
+        ("table", "ware"),
+    ];
+    let read = async |template: TableInfo, more: &[(&str, &str)]| {
+        let places = places(&[&ware[..], more].concat());
+        let text = template
+            .read(places, Caller::default())
+            .await
+            .expect("read");
+        text.map(|text| serde_json::from_str::<Value>(&text).expect("JSON"))
+    };
+    let table = read(TableInfo::tables(databases.clone()), &[]).await;
+    let table = table.expect("a table");
+    assert_eq!(table["kind"], "TABLE");
+    assert_eq!(table["columns"].as_array().map(Vec::len), Some(3));
+    assert_eq!(table["columns"][0]["isPrimaryKey"], true);
+    let columns = TableInfo::columns(databases.clone());
+    let column = read(columns.clone(), &[("column", "Größe")]).await;
+    let column = column.expect("a column");
+    assert_eq!(column["columns"][0]["name"], "Größe");
+    assert_eq!(column["columns"].as_array().map(Vec::len), Some(1));
+    assert_eq!(read(columns, &[("column", "nothing")]).await, None);
+    let nothing = [("table", "nothing")];
+    assert_eq!(
+        read(TableInfo::tables(databases.clone()), &nothing).await,
+        None
+    );
+    let elsewhere = [("database", "other")];
+    assert_eq!(read(TableInfo::tables(databases), &elsewhere).await, None);
+}
+
+/// A place, what is written there and elsewhere, and what is proposed.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], Value);
+
+#[tokio::test]
+async fn names_are_proposed_that_begin_with_what_is_written() {
+    let mut fixture = Fixture::new().await;
+    let template = TableInfo::columns(databases(&mut fixture).await);
+    let cases: [Case<'_>; 8] = [
+        ("database", &[("database", "")], json!(["main"])),
+        ("database", &[("database", "x")], json!([])),
+        (
+            "schema",
+            &[("schema", "w"), ("database", "main")],
+            json!(["warden"]),
+        ),
+        ("schema", &[("schema", "w")], json!([])),
+        (
+            "table",
+            &[("table", "wa"), ("database", "main"), ("schema", "public")],
+            json!(["ware"]),
+        ),
+        ("table", &[("table", ""), ("database", "main")], json!([])),
+        (
+            "column",
+            &[
+                ("column", "n"),
+                ("database", "main"),
+                ("schema", "public"),
+                ("table", "ware"),
+            ],
+            json!(["name"]),
+        ),
+        (
+            "column",
+            &[
+                ("column", ""),
+                ("database", "other"),
+                ("schema", "public"),
+                ("table", "ware"),
+            ],
+            json!([]),
+        ),
+    ];
+    for (place, written, expected) in cases {
+        let proposed = template.complete(place.to_owned(), places(written), Caller::default());
+        assert_eq!(json!(proposed.await), expected, "{place} {written:?}");
+    }
+}

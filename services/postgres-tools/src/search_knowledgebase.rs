@@ -1,0 +1,186 @@
+//! `search_knowledgebase`: what the documentation at hand says.
+
+mod answer;
+mod beside;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error as StdError;
+
+use serde::Deserialize;
+use tracing::warn;
+use ziggurat_knowledge::{Embed, Error, Filter, KnowledgeBase};
+use ziggurat_llm::Embedder;
+use ziggurat_mcp::{
+    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    ToolResult,
+};
+
+/// How many passages one answer holds unless it is told otherwise, and at most.
+const DEFAULT_TOP_N: i64 = 5;
+const MAX_TOP_N: i64 = 20;
+
+/// Searches the documentation at hand for its caller, if there is any.
+#[derive(Clone, Debug)]
+pub struct SearchKnowledgebase<E = Embedder> {
+    source: Source<E>,
+}
+
+#[derive(Clone, Debug)]
+enum Source<E> {
+    /// There is nothing, in these words.
+    None(&'static str),
+    Base {
+        base: KnowledgeBase,
+        embedder: E,
+    },
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    query: Given<String>,
+    project_names: Given<Names>,
+    project_versions: Given<Names>,
+    top_n: Given<i64>,
+    list_products: Given<bool>,
+}
+
+/// Models give a name where a list of one is asked for.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Names {
+    One(String),
+    Many(Vec<String>),
+}
+
+// === impl SearchKnowledgebase ===
+
+impl<E: Embed> SearchKnowledgebase<E> {
+    /// Says that there is no documentation.
+    #[must_use]
+    pub fn unconfigured() -> Self {
+        Self {
+            source: Source::None("Knowledgebase search is not configured"),
+        }
+    }
+
+    /// Says that the operator has enabled it, and not said where it is.
+    #[must_use]
+    pub fn unplaced() -> Self {
+        Self {
+            source: Source::None(
+                "Knowledgebase search is not configured: it is enabled, but no file is named",
+            ),
+        }
+    }
+
+    /// Searches this documentation, with vectors this embedder makes of the questions.
+    #[must_use]
+    pub fn new(base: KnowledgeBase, embedder: E) -> Self {
+        Self {
+            source: Source::Base { base, embedder },
+        }
+    }
+}
+
+impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
+    fn describe(&self) -> ToolDescriptor {
+        let query = Property::string("What to look for, in words; needed unless list_products.");
+        let names = Property::strings("Only passages about these products.");
+        let versions = Property::strings("Only passages about these versions.");
+        let top_n = Property::integer("How many passages to return.")
+            .with_default(DEFAULT_TOP_N)
+            .with_minimum(1)
+            .with_maximum(MAX_TOP_N);
+        let list = Property::boolean("List the products and versions there are instead.");
+        let about = ToolDescriptor::new(
+            "search_knowledgebase",
+            "Searches the documentation the server has at hand by meaning, and returns the \
+             passages that come closest. List the products first to know what can be asked about.",
+            Schema::new()
+                .with_optional("query", query)
+                .with_optional("project_names", names)
+                .with_optional("project_versions", versions)
+                .with_optional("top_n", top_n)
+                .with_optional("list_products", list.with_default(false)),
+        )
+        .with_title("Search the documentation")
+        .with_output_on_demand(beside::schema())
+        .with_annotations(Annotations::asking());
+        match self.source {
+            Source::None(_) => about.unlisted(),
+            Source::Base { .. } => about.listed_where_negotiated(),
+        }
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let (base, embedder) = match &self.source {
+            Source::None(absence) => return Err(Reported::new(*absence).into()),
+            Source::Base { base, embedder } => (base, embedder),
+        };
+        let arguments: Arguments = request.arguments()?;
+        if arguments.list_products.0 == Some(true) {
+            let products = base.products().await;
+            let products = products.map_err(|error| refusal("Failed to list products", &error))?;
+            let structure = || beside::products(&products);
+            let structure = request.wants_structure().then(structure);
+            return Ok(ToolResult::text(answer::products(&products)).with_structure(structure));
+        }
+        let query = question(arguments.query)?;
+        let filter = Filter {
+            projects: names(arguments.project_names),
+            versions: names(arguments.project_versions),
+        };
+        let top_n = arguments.top_n.0.unwrap_or(DEFAULT_TOP_N);
+        let top_n = usize::try_from(top_n.clamp(1, MAX_TOP_N)).unwrap_or(1);
+
+        let failed = |error: Error| refusal("Knowledgebase search failed", &error);
+        // Before the vector: a provider may charge for that.
+        let search = base.search(&filter).await.map_err(failed)?;
+        let vector = embedder.vector(&query).await.map_err(|error| {
+            Reported::new(format!("Failed to generate query embedding: {error}"))
+        })?;
+        let found = search.nearest(&vector, top_n).await.map_err(failed)?;
+        let structure = || beside::passages(&found);
+        let structure = request.wants_structure().then(structure);
+        Ok(ToolResult::text(answer::passages(&query, &filter, &found)).with_structure(structure))
+    }
+}
+
+/// What is looked for; it takes a text with something in it.
+fn question(query: Given<String>) -> Result<String, Reported> {
+    let query = query.or_report("Missing or invalid 'query' argument")?;
+    if query.trim().is_empty() {
+        return Err(Reported::new(
+            "query parameter is required when not using list_products",
+        ));
+    }
+    Ok(query)
+}
+
+/// Models give empty names for none.
+fn names(given: Given<Names>) -> Vec<String> {
+    let names = match given.0 {
+        None => Vec::new(),
+        Some(Names::One(name)) => vec![name],
+        Some(Names::Many(names)) => names,
+    };
+    names
+        .into_iter()
+        .filter(|name| !name.trim().is_empty())
+        .collect()
+}
+
+/// Says why there is no answer. Causes within the server are for its log.
+fn refusal(what: &'static str, error: &Error) -> Reported {
+    if let Error::UnknownProject(_) = error {
+        return Reported::new(format!(
+            "{error}\nThe products there are can be listed with list_products."
+        ));
+    }
+    if error.source().is_some() {
+        warn!(error = error as &dyn StdError, "{what}");
+    }
+    Reported::new(format!("{what}: {error}"))
+}

@@ -1,0 +1,92 @@
+//! Answers as texts.
+
+use std::fmt::{self, Write as _};
+
+use ziggurat_knowledge::{Filter, Passage, Product};
+use ziggurat_mcp::Text;
+
+/// The products there are, with how much there is about each.
+pub(super) fn products(products: &[Product]) -> Text {
+    let mut text = Text::new();
+    write_products(&mut text, products).expect("a text takes all that is written");
+    text
+}
+
+/// The passages that were found.
+pub(super) fn passages(query: &str, filter: &Filter, found: &[Passage]) -> Text {
+    let mut text = Text::new();
+    let written = if found.is_empty() {
+        write_nothing(&mut text, query, filter)
+    } else {
+        write_passages(&mut text, query, filter, found)
+    };
+    written.expect("a text takes all that is written");
+    text
+}
+
+fn write_products(text: &mut Text, products: &[Product]) -> fmt::Result {
+    let rule = "=".repeat(50);
+    writeln!(text, "Available Products in Knowledgebase\n{rule}")?;
+    let mut name = None;
+    for product in products {
+        if name != Some(&product.name) {
+            name = Some(&product.name);
+            writeln!(text, "\nProduct: {}", product.name)?;
+        }
+        let chunks = product.chunks;
+        if product.version.is_empty() {
+            writeln!(text, "  - (no version) ({chunks} chunks)")?;
+        } else {
+            writeln!(text, "  - Version {} ({chunks} chunks)", product.version)?;
+        }
+    }
+    let total: u64 = products.iter().map(|product| product.chunks).sum();
+    write!(text, "\n{rule}\nTotal: {total} chunks across all products")
+}
+
+fn write_nothing(text: &mut Text, query: &str, filter: &Filter) -> fmt::Result {
+    write!(text, "No results found for query: \"{query}\"")?;
+    let filters = filters(filter, ["projects", "versions"]);
+    if filters.is_empty() {
+        return Ok(());
+    }
+    write!(text, " ({filters})")
+}
+
+fn write_passages(text: &mut Text, query: &str, filter: &Filter, found: &[Passage]) -> fmt::Result {
+    let (thick, thin) = ("=".repeat(80), "-".repeat(80));
+    let count = found.len();
+    writeln!(text, "Knowledgebase Search Results: \"{query}\"")?;
+    let filters = filters(filter, ["Projects", "Versions"]);
+    if !filters.is_empty() {
+        writeln!(text, "Filter - {filters}")?;
+    }
+    writeln!(text, "{thick}\n\nFound {count} relevant chunks:\n")?;
+    for (place, passage) in (1..).zip(found) {
+        if place > 1 {
+            writeln!(text, "{thin}\n")?;
+        }
+        writeln!(text, "Result {place}/{count}")?;
+        let project = format!("{} {}", passage.project, passage.version);
+        writeln!(text, "Project: {}", project.trim_end())?;
+        for (label, value) in [("Title", &passage.title), ("Section", &passage.section)] {
+            if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+                writeln!(text, "{label}: {value}")?;
+            }
+        }
+        writeln!(text, "Similarity: {:.3}\n", passage.similarity)?;
+        writeln!(text, "{}\n", passage.text)?;
+    }
+    write!(text, "{thick}\nTotal: {count} results")
+}
+
+/// What was asked for by name, if anything was.
+fn filters(filter: &Filter, labels: [&str; 2]) -> String {
+    let parts: Vec<_> = labels
+        .into_iter()
+        .zip([&filter.projects, &filter.versions])
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(label, names)| format!("{label}: {}", names.join(", ")))
+        .collect();
+    parts.join("; ")
+}

@@ -1,0 +1,100 @@
+//! Answers once more, for programs.
+
+use serde::Serialize;
+use ziggurat_knowledge::{Passage, Product};
+use ziggurat_mcp::{Property, Schema, Structure};
+
+/// One of the two there can be.
+#[derive(Default, Serialize)]
+struct Found<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    products: Option<Vec<Listed<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passages: Option<Vec<Shown<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    version: &'a str,
+    chunks: u64,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    project: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    version: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section: Option<&'a str>,
+    similarity: f64,
+    text: &'a str,
+}
+
+pub(super) fn schema() -> Schema {
+    let version = || Property::string("Of which version, if it has one.");
+    let chunks = Property::integer("How many passages there are about it.").with_minimum(0);
+    let product = Schema::new()
+        .with_required("name", Property::string("What it is called."))
+        .with_optional("version", version())
+        .with_required("chunks", chunks);
+    let passage = Schema::new()
+        .with_required("project", Property::string("The product it is about."))
+        .with_optional("version", version())
+        .with_optional("title", Property::string("The title of the document."))
+        .with_optional("section", Property::string("The headings it stands under."))
+        .with_required(
+            "similarity",
+            Property::number("How close it comes to the question; 1 is closest."),
+        )
+        .with_required("text", Property::string("The passage."));
+    Schema::new()
+        .with_optional(
+            "products",
+            Property::objects("The products there are, if those were asked for.", product),
+        )
+        .with_optional(
+            "passages",
+            Property::objects("The passages that were found, closest first.", passage),
+        )
+}
+
+/// The products there are.
+pub(super) fn products(products: &[Product]) -> Structure {
+    let products = products.iter().map(|product| Listed {
+        name: &product.name,
+        version: &product.version,
+        chunks: product.chunks,
+    });
+    write(&Found {
+        products: Some(products.collect()),
+        ..Found::default()
+    })
+}
+
+/// The passages that were found.
+pub(super) fn passages(found: &[Passage]) -> Structure {
+    fn some(text: Option<&String>) -> Option<&str> {
+        text.map(String::as_str).filter(|text| !text.is_empty())
+    }
+
+    let passages = found.iter().map(|passage| Shown {
+        project: &passage.project,
+        version: &passage.version,
+        title: some(passage.title.as_ref()),
+        section: some(passage.section.as_ref()),
+        similarity: passage.similarity,
+        text: &passage.text,
+    });
+    write(&Found {
+        passages: Some(passages.collect()),
+        ..Found::default()
+    })
+}
+
+fn write(found: &Found<'_>) -> Structure {
+    Structure::new(found).expect("texts and numbers are JSON")
+}

@@ -1,0 +1,208 @@
+//! `similarity_search`: the passages of a table that come closest to a question.
+//!
+//! An index finds the rows whose vectors are close, their texts are cut into passages, and the
+//! words of the question rank those. So a row needs to be close in meaning, and its words decide
+//! what of it is shown first.
+
+mod advice;
+mod answer;
+mod beside;
+mod columns;
+mod passages;
+mod place;
+#[cfg(test)]
+mod tests;
+mod wanted;
+mod weights;
+
+use tokio::join;
+use ziggurat_databases::{Current, Databases};
+use ziggurat_mcp::{
+    Annotations, Reported, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
+};
+use ziggurat_postgres::nearest::{Metric, Nearest, Neighbour};
+
+use crate::{Embedder, client, embedder::EmbedError};
+
+use self::{
+    answer::Answer,
+    place::Place,
+    wanted::{Arguments, Format, Wanted},
+    weights::{Part, Sample},
+};
+
+/// How many characters of a text are read at most.
+const MAX_CHARACTERS: u32 = 65_536;
+
+/// How many characters of all texts together are held at most.
+const MAX_CHARACTERS_HELD: u32 = 1 << 20;
+
+/// Searches a table that has vectors of its texts, for its caller.
+///
+/// It finds out by itself which columns hold vectors and which texts those are of. Of long texts
+/// it reads the beginning: 65,536 characters, or less if many rows are asked for.
+#[derive(Clone, Debug)]
+pub struct SimilaritySearch {
+    databases: Databases,
+    embedder: Embedder,
+}
+
+/// The vector of a question, and who made it.
+struct Asked {
+    vector: Vec<f32>,
+    is_local: bool,
+}
+
+// === impl SimilaritySearch ===
+
+impl SimilaritySearch {
+    /// Searches the database the caller is using, with vectors made by this embedder.
+    #[must_use]
+    pub fn new(databases: Databases, embedder: Embedder) -> Self {
+        Self {
+            databases,
+            embedder,
+        }
+    }
+
+    async fn search(
+        &self,
+        wanted: &Wanted,
+        current: &Current,
+        place: &Place<'_>,
+        is_structured: bool,
+    ) -> Result<ToolResult, Reported> {
+        // PostgreSQL has a look at the texts while the vector is made.
+        let (asked, sample) = join!(self.ask(&wanted.question), sample(current, place));
+        let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
+        let parts = parts(place, asked.vector.len(), &sample?);
+        if parts.is_empty() {
+            return Err(advice::misfit(asked.vector.len(), place));
+        }
+        let rows = find(wanted, current, place, &parts, &asked.vector).await?;
+        let answer = Answer {
+            label: current.label(),
+            place,
+            wanted,
+            parts: &parts,
+            is_local: asked.is_local,
+        };
+        if wanted.format == Format::Ids {
+            let text = if rows.is_empty() {
+                answer.nothing()
+            } else {
+                answer.rows(&rows)
+            };
+            let structure = is_structured.then(|| beside::rows(&answer, &rows));
+            return Ok(ToolResult::text(text).with_structure(structure));
+        }
+        let passages = passages::take(&rows, wanted);
+        let text = if rows.is_empty() {
+            answer.nothing()
+        } else if passages.is_empty() {
+            answer.nothing_fits(rows.len())
+        } else {
+            answer.passages(&passages)
+        };
+        let structure = is_structured.then(|| beside::passages(&answer, &passages));
+        Ok(ToolResult::text(text).with_structure(structure))
+    }
+
+    async fn ask(&self, question: &str) -> Result<Asked, EmbedError> {
+        let embedder = self.embedder.ready()?;
+        let embedding = embedder.embed(question).await?;
+        Ok(Asked {
+            vector: embedding.vector,
+            is_local: embedder.is_local(),
+        })
+    }
+}
+
+impl Tool for SimilaritySearch {
+    fn describe(&self) -> ToolDescriptor {
+        ToolDescriptor::new(
+            "similarity_search",
+            "Searches a table by meaning: finds the rows whose pgvector columns come closest to \
+             a question, cuts their texts into passages, ranks those by their words too, and \
+             returns the best ones without repeating itself. The table needs a vector column and \
+             the text it was made of; get_schema_info with vector_tables_only lists such tables. \
+             For exact conditions use query_database.",
+            wanted::schema(),
+        )
+        .with_title("Search by meaning")
+        .with_output_on_demand(beside::schema())
+        .with_annotations(Annotations::asking())
+    }
+
+    async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
+        let wanted = Wanted::read(request.arguments::<Arguments>()?)?;
+        let table = wanted.table.as_deref();
+        let current = client::current(&self.databases, request.caller()).await?;
+        let mut metadata = client::metadata(&current).await?;
+        if Place::find(&metadata, table).is_err() {
+            // What is missing may have come only now.
+            metadata = client::recent_metadata(&current).await?;
+        }
+        let place = Place::find(&metadata, table)
+            .map_err(|problem| advice::explain(&problem, current.label(), &metadata))?;
+        let is_structured = request.wants_structure();
+        let found = self.search(&wanted, &current, &place, is_structured);
+        Ok(found.await?)
+    }
+}
+
+/// The texts of a few rows, if they decide anything.
+async fn sample(current: &Current, place: &Place<'_>) -> Result<Sample, Reported> {
+    if place.pairs.len() < 2 {
+        return Ok(Sample::new());
+    }
+    let sample = nearest(place, &[], 0).sample(current.pool()).await;
+    sample.map_err(|error| advice::failed(&error, place))
+}
+
+/// The vectors that can be compared with one of so many dimensions, and what they count.
+fn parts<'a>(place: &Place<'a>, dimensions: usize, sample: &Sample) -> Vec<Part<'a>> {
+    let fits = |dims: u32| dims == 0 || usize::try_from(dims) == Ok(dimensions);
+    if place.pairs.is_empty() {
+        let vectors = place.vectors.iter().copied();
+        let vectors: Vec<_> = vectors
+            .filter(|vector| fits(vector.vector_dims()))
+            .collect();
+        return weights::of_vectors(&vectors);
+    }
+    let pairs = place.pairs.iter().copied();
+    let pairs: Vec<_> = pairs
+        .filter(|pair| fits(pair.vector.vector_dims()))
+        .collect();
+    weights::of_pairs(&pairs, &place.texts, sample)
+}
+
+async fn find(
+    wanted: &Wanted,
+    current: &Current,
+    place: &Place<'_>,
+    parts: &[Part<'_>],
+    asked: &[f32],
+) -> Result<Vec<Neighbour>, Reported> {
+    let mut nearest = nearest(place, parts, wanted.rows);
+    nearest.metric = wanted.metric;
+    if wanted.format == Format::Ids {
+        nearest.texts.clear();
+    }
+    let found = nearest.find(asked, current.pool()).await;
+    found.map_err(|error| advice::failed(&error, place))
+}
+
+fn nearest<'a>(place: &Place<'a>, parts: &[Part<'a>], rows: u32) -> Nearest<'a> {
+    let texts = u32::try_from(place.texts.len()).unwrap_or(u32::MAX);
+    let held = MAX_CHARACTERS_HELD / rows.saturating_mul(texts).max(1);
+    Nearest {
+        table: place.table,
+        vectors: parts.iter().map(Part::weighted).collect(),
+        texts: place.texts.clone(),
+        id: place.id(),
+        metric: Metric::default(),
+        rows,
+        characters: held.clamp(1, MAX_CHARACTERS),
+    }
+}

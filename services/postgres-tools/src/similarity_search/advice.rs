@@ -1,0 +1,187 @@
+//! What a caller is told when a search comes to nothing: why, and what to try next.
+
+use std::fmt::Write as _;
+
+use ziggurat_mcp::Reported;
+use ziggurat_postgres::{
+    error::QueryError,
+    metadata::{Column, Metadata},
+};
+
+use super::place::{self, Place, Problem};
+use crate::{client, embedder::EmbedError};
+
+/// How many names a list in an answer holds.
+const SHOWN: usize = 10;
+
+const LIST_TABLES: &str =
+    "get_schema_info(vector_tables_only=true) shows the tables that can be searched.";
+
+/// Says why there is nowhere to look.
+pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -> Reported {
+    match problem {
+        Problem::Unnamed => compose(
+            "Missing or invalid 'table_name' argument",
+            &[&candidates(metadata, label)],
+            &["Name one of the tables that have vectors.", LIST_TABLES],
+        ),
+        Problem::NoTable { name } => compose(
+            &format!("Table '{name}' not found."),
+            &[
+                &absence(name, label, metadata),
+                "Names are compared exactly: PostgreSQL makes names small that were not quoted \
+                 when they were created.",
+            ],
+            &[
+                LIST_TABLES,
+                "A table outside of the schema public is named schema.table.",
+            ],
+        ),
+        Problem::NoVectors { name } => compose(
+            &format!("No vector columns found in table '{name}'."),
+            &[
+                "The table exists, but none of its columns is of a pgvector type.",
+                &candidates(metadata, label),
+            ],
+            &[
+                LIST_TABLES,
+                "query_database can search this table by its words, with ILIKE or to_tsvector.",
+            ],
+        ),
+        Problem::NoTexts { name, vectors } => compose(
+            &format!("No text columns found corresponding to vector columns in table '{name}'."),
+            &[&format!(
+                "The table has vectors in {}, but no column of a text type to show passages of.",
+                names(vectors)
+            )],
+            &[
+                "query_database can order its rows by distance, and join the table that has the \
+                 texts.",
+                "A view with the vector and its text side by side can be searched.",
+            ],
+        ),
+    }
+}
+
+/// Says that a table could be searched, were there a vector of the question.
+pub(super) fn no_vector(error: &EmbedError, place: &Place<'_>) -> Reported {
+    compose(
+        &format!("Failed to generate query embedding: {error}"),
+        &[&format!(
+            "Table {} was found. Its vectors are in {}, its texts in {}; what is missing is the \
+             vector of the question.",
+            place::full_name(place.table),
+            names(&place.vectors),
+            names(&place.texts),
+        )],
+        &[
+            "Whoever runs the server has to configure an embedding provider, the one the vectors \
+             of the table were made with.",
+            "Until then, query_database can search the texts by their words, with ILIKE or \
+             to_tsvector.",
+        ],
+    )
+}
+
+/// Says that the vector of the question is comparable with none of the table.
+pub(super) fn misfit(dimensions: usize, place: &Place<'_>) -> Reported {
+    compose(
+        &format!(
+            "Vector search failed: the query embedding has {dimensions} dimensions, and no vector \
+             column of table '{}' has as many.",
+            place.name()
+        ),
+        &[
+            &format!("Its vectors are in {}.", names(&place.vectors)),
+            "Vectors can be compared only if one model has made them.",
+        ],
+        &[
+            "Whoever runs the server has to configure the embedding provider and model the \
+             vectors of the table were made with, or have the vectors made again.",
+            "generate_embedding shows the model that is configured.",
+        ],
+    )
+}
+
+/// Says why PostgreSQL has no answer.
+pub(super) fn failed(error: &QueryError, place: &Place<'_>) -> Reported {
+    let problem = match error {
+        QueryError::Lease(error) => return client::unavailable(error),
+        QueryError::Failed { report, .. } => client::explained(report),
+        _ => "the connection to the database was lost".to_owned(),
+    };
+    compose(
+        &format!("Vector search failed: {problem}"),
+        &[&format!(
+            "The search was of table {}, with its vectors in {}.",
+            place::full_name(place.table),
+            names(&place.vectors)
+        )],
+        &[
+            "If it took too long, an HNSW index on the vectors for the metric that is asked for \
+             makes it fast.",
+            "get_schema_info shows what the table is like now.",
+        ],
+    )
+}
+
+/// Which tables there are to choose from.
+fn candidates(metadata: &Metadata, label: &str) -> String {
+    let tables: Vec<_> = place::searchable(metadata).map(place::full_name).collect();
+    let mut text = match tables.len() {
+        0 => format!("No table of the database '{label}' has a vector column."),
+        _ => format!("Tables with vector columns: {}.", listed(&tables)),
+    };
+    if metadata.is_cut() {
+        text.push_str(
+            " There may be others: the database has more than the server keeps track of.",
+        );
+    }
+    text
+}
+
+fn absence(name: &str, label: &str, metadata: &Metadata) -> String {
+    match name.split_once('.') {
+        Some((schema, _)) if metadata.is_denied(schema) => {
+            format!("The role of the server may not use the schema '{schema}'.")
+        }
+        Some((schema, _)) if metadata.schema(schema).len() == 0 => {
+            format!("The database '{label}' has no schema '{schema}', or nothing in it.")
+        }
+        Some((schema, _)) => format!("The schema '{schema}' has no table or view of that name."),
+        None => format!("The schema 'public' of the database '{label}' has none of that name."),
+    }
+}
+
+fn names(columns: &[Column<'_>]) -> String {
+    let names: Vec<_> = columns
+        .iter()
+        .map(|column| format!("{} ({})", column.name(), column.data_type()))
+        .collect();
+    listed(&names)
+}
+
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(SHOWN);
+    let mut text = names[..names.len() - more].join(", ");
+    if more > 0 {
+        write!(text, " and {more} more").expect("a string takes all that is written");
+    }
+    text
+}
+
+fn compose(first_line: &str, causes: &[&str], steps: &[&str]) -> Reported {
+    Reported::new(format!(
+        "{first_line}\n\n<diagnosis>\n{}</diagnosis>\n\n<next_steps>\n{}</next_steps>",
+        lines(causes),
+        lines(steps),
+    ))
+}
+
+fn lines(items: &[&str]) -> String {
+    let mut lines = String::new();
+    for item in items {
+        writeln!(lines, "- {item}").expect("a string takes all that is written");
+    }
+    lines
+}

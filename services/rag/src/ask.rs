@@ -1,0 +1,373 @@
+//! What a client asks.
+
+use std::{error::Error as StdError, future::poll_fn, pin::pin};
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use http::{HeaderValue, StatusCode, header};
+use http_body::Body;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use ziggurat_http::{Payload, serve};
+use ziggurat_layers::{
+    body_limit::BodyError,
+    reject::{ErrorString, Rejection},
+};
+use ziggurat_llm as llm;
+
+use super::{
+    filter::{CheckedFilter, Filter},
+    reply::{Refused, invalid},
+};
+
+/// A question to a pipeline.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = QueryRequest)]
+pub(super) struct QueryRequest {
+    /// The question.
+    #[schema(required, nullable = false, min_length = 1)]
+    query: Option<String>,
+    /// Whether the answer comes bit by bit, as server-sent events.
+    #[schema(default = false)]
+    stream: Option<bool>,
+    /// How many results are used; zero and less say nothing, and there is an upper limit.
+    top_n: Option<i64>,
+    /// Which rows are searched.
+    #[schema(value_type = Option<FilterShape>)]
+    filter: Option<Filter>,
+    /// Whether the answer lists what was found. The pipeline has to allow it, and a stream never
+    /// does.
+    #[schema(default = false)]
+    include_sources: Option<bool>,
+    /// Whether only vectors are searched, and not words.
+    #[schema(default = false)]
+    disable_hybrid: Option<bool>,
+    /// What was said before, for the model; it is not searched for.
+    messages: Option<Vec<Message>>,
+}
+
+/// Something that was said before.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct Message {
+    #[schema(value_type = Role, inline)]
+    role: Option<String>,
+    /// What was said.
+    content: String,
+}
+
+/// Who said it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "it describes a text that is checked by hand")]
+enum Role {
+    User,
+    Assistant,
+}
+
+/// Which rows are searched. It narrows what the pipeline allows.
+#[derive(Debug, ToSchema)]
+#[schema(as = Filter)]
+#[expect(dead_code, reason = "it describes a filter, which checks itself")]
+struct FilterShape {
+    /// What has to be so.
+    #[schema(max_items = 50)]
+    conditions: Vec<ConditionShape>,
+    #[schema(required = false, inline)]
+    logic: Logic,
+}
+
+/// Something that has to be so.
+#[derive(Debug, ToSchema)]
+#[schema(as = FilterCondition)]
+#[expect(dead_code, reason = "it describes a filter, which checks itself")]
+struct ConditionShape {
+    /// The name of one column, as it is written in the database.
+    #[schema(min_length = 1)]
+    column: String,
+    #[schema(inline)]
+    operator: Operator,
+    /// What it is compared with: a list for IN and NOT IN, nothing for IS NULL and IS NOT NULL.
+    value: Option<serde_json::Value>,
+}
+
+/// Whether all of it has to be so, or any of it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(dead_code, reason = "it describes a filter, which checks itself")]
+enum Logic {
+    And,
+    Or,
+}
+
+/// How it is compared.
+#[derive(Debug, Serialize, ToSchema)]
+#[expect(dead_code, reason = "it describes a filter, which checks itself")]
+enum Operator {
+    #[serde(rename = "=")]
+    Equal,
+    #[serde(rename = "!=")]
+    Unequal,
+    #[serde(rename = "<")]
+    Less,
+    #[serde(rename = ">")]
+    Greater,
+    #[serde(rename = "<=")]
+    LessOrEqual,
+    #[serde(rename = ">=")]
+    GreaterOrEqual,
+    #[serde(rename = "LIKE")]
+    Like,
+    #[serde(rename = "ILIKE")]
+    Ilike,
+    #[serde(rename = "IN")]
+    In,
+    #[serde(rename = "NOT IN")]
+    NotIn,
+    #[serde(rename = "IS NULL")]
+    IsNull,
+    #[serde(rename = "IS NOT NULL")]
+    IsNotNull,
+}
+
+/// A question that makes sense.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) query: String,
+    pub(super) stream: bool,
+    pub(super) top_n: Option<usize>,
+    pub(super) filter: Option<CheckedFilter>,
+    pub(super) include_sources: bool,
+    pub(super) disable_hybrid: bool,
+    /// What was said before, in our own words.
+    pub(super) history: Vec<llm::Message>,
+}
+
+// === impl Ask ===
+
+impl Ask {
+    /// Reads the body of a request, and checks it in the order the specification gives. The
+    /// question has at most `max_query` bytes.
+    pub(super) fn read(body: Bytes, max_query: usize) -> Result<Self, Refused> {
+        if body.is_empty() {
+            return Err(unreadable("EOF"));
+        }
+        let payload = Payload::<ErrorString>::from(body);
+        let request: QueryRequest = payload
+            .object()
+            .map_err(|malformed| unreadable(&malformed.to_string()))?;
+        request.check(max_query)
+    }
+}
+
+// === impl QueryRequest ===
+
+impl QueryRequest {
+    fn check(self, max_query: usize) -> Result<Ask, Refused> {
+        let query = self.query.filter(|query| !query.trim().is_empty());
+        let query = query.ok_or_else(|| invalid("query is required".to_owned()))?;
+        if query.len() > max_query {
+            let length = query.len();
+            let reason = format!("query has {length} bytes, and may have {max_query} at most");
+            return Err(unreadable(&reason));
+        }
+        let messages = self.messages.unwrap_or_default().into_iter().enumerate();
+        let history = messages.map(|(index, message)| message.check(index));
+        let history = history.collect::<Result<_, _>>()?;
+        let filter = match self.filter.map(Filter::check).transpose() {
+            Ok(filter) => filter.flatten(),
+            Err(error) => return Err(invalid(format!("invalid filter: {error}"))),
+        };
+        let top_n = self.top_n.filter(|&top_n| top_n > 0);
+        Ok(Ask {
+            query,
+            stream: self.stream.unwrap_or(false),
+            top_n: top_n.map(|top_n| usize::try_from(top_n).unwrap_or(usize::MAX)),
+            filter,
+            include_sources: self.include_sources.unwrap_or(false),
+            disable_hybrid: self.disable_hybrid.unwrap_or(false),
+            history,
+        })
+    }
+}
+
+// === impl Message ===
+
+impl Message {
+    fn check(self, index: usize) -> Result<llm::Message, Refused> {
+        match self.role.as_deref() {
+            Some("user") => Ok(llm::Message::user(self.content)),
+            Some("assistant") => Ok(llm::Message::assistant(self.content)),
+            // A role of ours, such as `system`, would let a client instruct the model.
+            _ => Err(invalid(format!(
+                "messages[{index}].role must be user or assistant"
+            ))),
+        }
+    }
+}
+
+/// The body of a request, whole. How large it may be is settled further out.
+pub(super) async fn whole<B>(body: B) -> Result<Bytes, Refused>
+where
+    B: Body<Error = BodyError>,
+{
+    let mut body = pin!(body);
+    let mut first = Bytes::new();
+    let mut more = BytesMut::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let frame = frame.map_err(|error| broken(&error))?;
+        let Ok(mut data) = frame.into_data() else {
+            continue;
+        };
+        let data = data.copy_to_bytes(data.remaining());
+        if first.is_empty() && more.is_empty() {
+            // Mostly there is no other.
+            first = data;
+            continue;
+        }
+        more.extend_from_slice(&std::mem::take(&mut first));
+        more.extend_from_slice(&data);
+    }
+    Ok(if more.is_empty() {
+        first
+    } else {
+        more.freeze()
+    })
+}
+
+/// A body that ends before its end. Of the connection nothing can be known behind it.
+fn broken(error: &BodyError) -> Refused {
+    let slow = error.source().and_then(|error| error.downcast_ref());
+    let rejection = match slow {
+        Some(serve::BodyError::TooSlow(_)) => Rejection::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "request_timeout",
+            "the request body did not come in in time",
+        ),
+        _ => *unreadable("it broke off"),
+    };
+    let close = HeaderValue::from_static("close");
+    rejection.with_header(header::CONNECTION, close).into()
+}
+
+fn unreadable(reason: &str) -> Refused {
+    invalid(format!("invalid request body: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MAX_QUERY;
+
+    fn refused(body: &str) -> String {
+        let body_bytes = Bytes::copy_from_slice(body.as_bytes());
+        let rejection = Ask::read(body_bytes, MAX_QUERY).expect_err(body);
+        assert_eq!(rejection.status(), 400, "{body}");
+        assert_eq!(rejection.code(), "invalid_request", "{body}");
+        rejection.message().to_owned()
+    }
+
+    fn read(body: &str) -> Ask {
+        Ask::read(Bytes::copy_from_slice(body.as_bytes()), MAX_QUERY).expect(body)
+    }
+
+    #[test]
+    fn a_question_that_is_too_long_is_refused_with_both_lengths() {
+        let body = |length: usize| format!(r#"{{"query":"{}"}}"#, "x".repeat(length));
+        assert_eq!(read(&body(MAX_QUERY)).query.len(), MAX_QUERY);
+        let expected = "invalid request body: query has 65537 bytes, and may have 65536 at most";
+        assert_eq!(refused(&body(MAX_QUERY + 1)), expected);
+    }
+
+    #[test]
+    fn a_body_is_one_json_object_whose_members_have_their_types() {
+        assert_eq!(refused(""), "invalid request body: EOF");
+        for body in [
+            " ",
+            "{",
+            "null",
+            "[]",
+            r#"["why?"]"#,
+            r#""why?""#,
+            r#"{"query":5}"#,
+            r#"{"query":"why?","stream":"yes"}"#,
+            r#"{"query":"why?","top_n":1.5}"#,
+            r#"{"query":"why?","top_n":"3"}"#,
+            r#"{"query":"why?","messages":{}}"#,
+            r#"{"query":"why?","messages":[null]}"#,
+            r#"{"query":"why?","messages":[{"role":"user","content":5}]}"#,
+            r#"{"query":"why?","messages":[{"role":"user"}]}"#,
+            r#"{"query":"why?","filter":"1=1"}"#,
+            r#"{"query":"why?","filter":[]}"#,
+            r#"{"query":"why?"} {}"#,
+            r#"{"query":"why?"}x"#,
+        ] {
+            let message = refused(body);
+            assert!(
+                message.starts_with("invalid request body: "),
+                "{body}: {message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_question_is_needed() {
+        for body in [
+            "{}",
+            r#"{"query":null}"#,
+            r#"{"query":""}"#,
+            r#"{"query":" \t\n"}"#,
+        ] {
+            assert_eq!(refused(body), "query is required", "{body}");
+        }
+        assert_eq!(read(" {\"query\":\" why? \"}\n").query, " why? ");
+    }
+
+    #[test]
+    fn what_is_null_or_unknown_says_nothing() {
+        let ask = read(
+            r#"{"query":"why?","stream":null,"top_n":null,"filter":null,"include_sources":null,
+                "disable_hybrid":null,"messages":null,"temperature":2,"Stream":true}"#,
+        );
+        assert!(!ask.stream && !ask.include_sources && !ask.disable_hybrid);
+        assert_eq!(ask.top_n, None);
+        assert!(ask.filter.is_none() && ask.history.is_empty());
+    }
+
+    #[test]
+    fn no_results_and_fewer_are_not_asked_for() {
+        for (top_n, expected) in [("0", None), ("-3", None), ("7", Some(7))] {
+            let ask = read(&format!(r#"{{"query":"why?","top_n":{top_n}}}"#));
+            assert_eq!(ask.top_n, expected, "{top_n}");
+        }
+    }
+
+    #[test]
+    fn only_users_and_assistants_have_said_something() {
+        let messages = [r#""system""#, r#""User""#, r#""tool""#, r#""""#, "null"];
+        for role in messages {
+            let body = format!(
+                r#"{{"query":"why?","messages":[{{"role":"user","content":"a"}},
+                    {{"role":{role},"content":"b"}}]}}"#
+            );
+            let expected = "messages[1].role must be user or assistant";
+            assert_eq!(refused(&body), expected, "{role}");
+        }
+        let ask = read(
+            r#"{"query":"why?","messages":[{"role":"assistant","content":"a"},
+                {"role":"user","content":""}]}"#,
+        );
+        let expected = [llm::Message::assistant("a"), llm::Message::user("")];
+        assert_eq!(ask.history, expected);
+    }
+
+    #[test]
+    fn messages_are_looked_at_before_the_filter() {
+        let body = r#"{"query":"why?","messages":[{"role":"system","content":"x"}],
+            "filter":{"conditions":[{"column":"a","operator":"==","value":1}]}}"#;
+        assert_eq!(refused(body), "messages[0].role must be user or assistant");
+        let body = r#"{"query":"why?",
+            "filter":{"conditions":[{"column":"a","operator":"==","value":1}]}}"#;
+        assert!(refused(body).starts_with("invalid filter: unsupported operator: =="));
+        let body = r#"{"query":" ","filter":{"logic":"XOR"}}"#;
+        assert_eq!(refused(body), "query is required");
+    }
+}

@@ -1,0 +1,65 @@
+//! Conditions in SQL, which only an operator writes.
+
+use ziggurat_sql::{Lexer, Token};
+
+use super::InvalidFilter;
+
+/// A condition in SQL that cannot swallow what follows it.
+///
+/// What it means is the operator's affair. It is not empty, unless it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawFilter {
+    sql: String,
+}
+
+// === impl RawFilter ===
+
+impl RawFilter {
+    /// Checks what an operator wrote; nothing is no filter.
+    ///
+    /// # Errors
+    /// When parentheses are not balanced outside of strings and quoted names, or there is a
+    /// semicolon, a comment, a parameter, or something that has no end.
+    pub fn new(sql: String) -> Result<Self, InvalidFilter> {
+        let mut lexer = Lexer::new(&sql);
+        let mut depth = 0_usize;
+        loop {
+            let before = lexer.position();
+            let token = lexer.next();
+            let piece = sql[before..lexer.position()].trim_start();
+            if piece.starts_with("--") || piece.starts_with("/*") {
+                return Err(InvalidFilter::Unsafe("comments"));
+            }
+            match token {
+                None => break,
+                Some(Token::Symbol(b'(')) => depth += 1,
+                Some(Token::Symbol(b')')) if depth == 0 => {
+                    return Err(InvalidFilter::Unsafe("unbalanced parentheses"));
+                }
+                Some(Token::Symbol(b')')) => depth -= 1,
+                Some(Token::Symbol(b';')) => return Err(InvalidFilter::Unsafe("';'")),
+                Some(Token::Number) if piece.starts_with('$') => {
+                    return Err(InvalidFilter::Unsafe("parameters"));
+                }
+                Some(Token::Unclosed) => {
+                    return Err(InvalidFilter::Unsafe("a string or name without an end"));
+                }
+                Some(_) => {}
+            }
+        }
+        // PostgreSQL takes none, wherever it is.
+        if sql.contains('\0') {
+            return Err(InvalidFilter::Unsafe("NUL"));
+        }
+        if depth > 0 {
+            return Err(InvalidFilter::Unsafe("unbalanced parentheses"));
+        }
+        Ok(Self { sql })
+    }
+
+    /// The condition, if there is one.
+    pub(crate) fn sql(&self) -> Option<&str> {
+        let sql = self.sql.trim();
+        (!sql.is_empty()).then_some(sql)
+    }
+}

@@ -1,0 +1,245 @@
+use std::net::TcpListener;
+
+use tokio::time::{self, Instant};
+use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
+use ziggurat_llm::Retry;
+
+use super::*;
+use crate::{
+    pipeline::{Parts, Pipeline},
+    tests::{access, bare, completer, embedder, http},
+};
+
+const SPEAKERS: [Face; 4] = [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama];
+const EMBEDDERS: [Face; 4] = [Face::Voyage, Face::OpenAi, Face::Gemini, Face::Ollama];
+
+fn pulse(parts: Vec<Parts>) -> Pulse {
+    let pipelines = parts.into_iter().map(Pipeline::new).collect();
+    Pulse::new(Pipelines::new(pipelines), Duration::from_secs(3))
+}
+
+fn with_completer(played: &Fake, face: Face) -> Parts {
+    bare("docs", Embedder::local(), completer(played, face))
+}
+
+fn with_embedder(played: &Fake, face: Face) -> Parts {
+    bare("docs", embedder(played, face), Completer::local())
+}
+
+fn written(report: &Report) -> String {
+    serde_json::to_string(report).expect("JSON")
+}
+
+#[tokio::test]
+async fn it_is_said_who_is_there_and_why_who_is_not() {
+    let fake = Fake::start();
+    let parts = bare(
+        "docs",
+        embedder(&fake, Face::OpenAi),
+        completer(&fake, Face::Gemini),
+    );
+    fake.next_of(Face::Gemini, Turn::refusal(401));
+    let report = pulse(vec![parts]).report().await;
+    let expected = "{\"status\":\"degraded\",\"pipelines\":[{\"name\":\"docs\",\
+        \"embedding\":{\"reachable\":true},\"completion\":{\"reachable\":false,\
+        \"error\":\"the configured provider rejected the server's credentials\"}}]}";
+    assert_eq!(written(&report), expected);
+    assert_eq!(
+        written(&*pulse(Vec::new()).report().await),
+        "{\"status\":\"healthy\"}"
+    );
+}
+
+#[tokio::test]
+async fn every_fault_of_every_provider_has_its_sentence_at_the_first_attempt() {
+    let fake = Fake::start();
+    let both = SPEAKERS.map(|face| (face, with_completer(&fake, face)));
+    let both = both
+        .into_iter()
+        .chain(EMBEDDERS.map(|face| (face, with_embedder(&fake, face))));
+    for (face, parts) in both {
+        let is_voyage = face == Face::Voyage;
+        for (turn, class) in [
+            (
+                Turn::refusal_with(401, "bad key {key}"),
+                Some(Class::Credentials),
+            ),
+            (
+                Turn::refusal_with(403, "bad key {stars}"),
+                Some(Class::Credentials),
+            ),
+            (Turn::refusal(429), Some(Class::RateLimit)),
+            // What else Voyage has against so small a request says nothing about its health.
+            (Turn::refusal(400), (!is_voyage).then_some(Class::Invalid)),
+            (Turn::refusal(404), (!is_voyage).then_some(Class::Provider)),
+            (Turn::refusal(500), Some(Class::Provider)),
+            (Turn::refusal(529), Some(Class::Provider)),
+            (Turn::reset(), Some(Class::Unreachable)),
+        ] {
+            let before = fake.requests().len();
+            fake.next(turn.clone());
+            let report = pulse(vec![parts.clone()]).report().await;
+            let PipelineHealth {
+                embedding,
+                completion,
+                ..
+            } = report.pipelines[0];
+            let health = if embedding.reachable {
+                completion
+            } else {
+                embedding
+            };
+            let sentence = class.map(Class::sentence);
+            assert_eq!(health.error, sentence, "{face:?} {turn:?}");
+            assert_eq!(health.reachable, class.is_none());
+            assert_eq!(fake.requests().len(), before + 1, "{face:?} {turn:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_refused_is_not_tried_again() {
+    let fake = Fake::start();
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut access = access(&fake, Face::OpenAi);
+    access.base_url = closed
+        .local_addr()
+        .ok()
+        .map(|address| format!("http://{address}"));
+    access.retry = Retry::times(9);
+    drop(closed);
+    let completer = Completer::new(http(Face::OpenAi, &access), "model-1");
+    let parts = bare("docs", Embedder::local(), completer.expect("a completer"));
+    let report = pulse(vec![parts]).report().await;
+    let error = report.pipelines[0].completion.error;
+    assert_eq!(error, Some("the provider could not be reached"));
+}
+
+#[tokio::test]
+async fn whoever_hangs_keeps_nobody_else_waiting_for_longer_than_that() {
+    let fake = Fake::start();
+    fake.always_of(Face::Gemini, Turn::answer().held(&Gate::new()));
+    let parts = SPEAKERS.map(|face| with_completer(&fake, face));
+    let pipelines = parts.into_iter().map(Pipeline::new).collect();
+    let patience = Duration::from_millis(300);
+    let pulse = Pulse::new(Pipelines::new(pipelines), patience);
+    let began = Instant::now();
+    let report = pulse.report().await;
+    assert!(began.elapsed() >= patience);
+    for (face, health) in SPEAKERS.iter().zip(&report.pipelines) {
+        let error = (*face == Face::Gemini).then_some("the request took too long to process");
+        assert_eq!(health.completion.error, error, "{face:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_target_is_asked_once_for_all_pipelines_that_share_it() {
+    let fake = Fake::start();
+    let mut parts = vec![
+        bare(
+            "a",
+            embedder(&fake, Face::OpenAi),
+            completer(&fake, Face::OpenAi),
+        ),
+        bare(
+            "b",
+            embedder(&fake, Face::OpenAi),
+            completer(&fake, Face::Ollama),
+        ),
+        bare(
+            "c",
+            embedder(&fake, Face::Ollama),
+            completer(&fake, Face::OpenAi),
+        ),
+    ];
+    let mut access = access(&fake, Face::OpenAi);
+    access.key = Some("sk-another-key-than-that".to_owned().into());
+    let other = Completer::new(http(Face::OpenAi, &access), "model-1");
+    parts.push(bare("d", Embedder::local(), other.expect("a completer")));
+    fake.next_of(Face::Ollama, Turn::refusal(500));
+    let report = pulse(parts).report().await;
+    let faces: Vec<_> = fake.requests().iter().map(|seen| seen.face).collect();
+    let count = |face: Face| faces.iter().filter(|other| **other == face).count();
+    assert_eq!(
+        (count(Face::OpenAi), count(Face::Ollama)),
+        (2, 1),
+        "{faces:?}"
+    );
+    let broken = Some("the provider returned an error");
+    assert_eq!(report.pipelines[1].completion.error, broken);
+    assert_eq!(report.pipelines[2].embedding.error, broken);
+    assert!(report.pipelines[0].completion.reachable);
+}
+
+#[tokio::test]
+async fn all_who_ask_at_a_time_wait_for_one_round() {
+    let fake = Fake::start();
+    let gate = Gate::new();
+    fake.always(Turn::answer().held(&gate));
+    let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
+    let asking = join_all((0..50).map(|_| pulse.report()));
+    let opening = async {
+        fake.asked(1).await;
+        gate.open();
+    };
+    let (reports, ()) = tokio::join!(asking, opening);
+    assert!(
+        reports
+            .iter()
+            .all(|report| Arc::ptr_eq(report, &reports[0]))
+    );
+    assert_eq!(fake.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn every_call_finds_what_is_so_now() {
+    let fake = Fake::start();
+    let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
+    for (turn, is_there) in [
+        (Turn::answer(), true),
+        (Turn::refusal(500), false),
+        (Turn::answer(), true),
+    ] {
+        fake.next(turn);
+        let report = pulse.report().await;
+        assert_eq!(report.pipelines[0].completion.reachable, is_there);
+    }
+    assert_eq!(fake.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn another_set_of_pipelines_is_another_round() {
+    let fake = Fake::start();
+    let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
+    pulse.report().await;
+    let parts = with_completer(&fake, Face::Gemini);
+    let before = Arc::downgrade(&pulse.inner.pipelines.now());
+    pulse.inner.pipelines.replace(vec![Pipeline::new(parts)]);
+    assert!(
+        before.upgrade().is_none(),
+        "nobody keeps what is not served any more"
+    );
+    pulse.report().await;
+    assert_eq!(fake.requests()[1].face, Face::Gemini);
+}
+
+#[tokio::test]
+async fn a_round_ends_with_the_last_who_waits_for_it() {
+    let fake = Fake::start();
+    fake.always(Turn::answer().held(&Gate::new()));
+    let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
+    let mut first = Box::pin(pulse.report());
+    let mut second = Box::pin(pulse.report());
+    tokio::select! {
+        _ = &mut first => panic!("it hangs"),
+        _ = &mut second => panic!("it hangs"),
+        () = fake.asked(1) => {}
+    }
+    drop(first);
+    // The other one goes on where the first has left off.
+    let waited = time::timeout(Duration::from_millis(20), &mut second);
+    assert!(waited.await.is_err());
+    drop(second);
+    fake.left(1).await;
+    assert_eq!(fake.requests().len(), 1);
+}

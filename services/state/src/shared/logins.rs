@@ -1,0 +1,223 @@
+//! Logins that failed: by the address they came from, and by the account they were for.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ziggurat_layers::rate_limit::{Key, Quota};
+pub(super) use ziggurat_postgres::driver::query;
+
+use super::Shared;
+use crate::{StoreError, conversation::storable, postgres::within};
+
+/// How many ended windows are dropped whenever somebody fails, so that nobody waits for a sweep.
+const DROPPED: i64 = 4;
+
+/// A login that is under way, and counts as a failure until it has succeeded.
+#[derive(Debug)]
+#[must_use]
+pub struct Attempt {
+    address: String,
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// How long an address has to wait, if it has failed too often.
+    ///
+    /// # Errors
+    /// When the database did not say.
+    pub async fn wait_of(&self, key: Key, quota: Quota) -> Result<Option<Duration>, StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query = query(
+            "SELECT pg_catalog.date_part('epoch', ends_at - clock_timestamp())::float8 \
+             FROM ziggurat.failed_logins \
+             WHERE address = $1 AND ends_at > clock_timestamp() AND failures >= $2",
+        )
+        .bind(key.to_string())
+        .bind(i64::from(quota.count()));
+        let row = within(query.fetch_optional(lease.begin())).await?;
+        let wait: Option<f64> = row.map(|row| row.get(0)).transpose()?;
+        lease.settle();
+        Ok(wait.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))
+    }
+
+    /// Admits an attempt and counts it as a failure, in one step; or says how long the address
+    /// has to wait. So no more are under way at a time, over all replicas, than may fail.
+    ///
+    /// # Errors
+    /// When the database did not say.
+    pub async fn admit(
+        &self,
+        key: Key,
+        quota: Quota,
+    ) -> Result<Result<Attempt, Duration>, StoreError> {
+        let address = key.to_string();
+        let mut lease = self.state.front_lease().await?;
+        let query = query(
+            "INSERT INTO ziggurat.failed_logins AS f (address, failures, ends_at) \
+             VALUES ($1, 1, clock_timestamp() + pg_catalog.make_interval(secs => $2)) \
+             ON CONFLICT (address) DO UPDATE SET \
+             failures = CASE WHEN f.ends_at > clock_timestamp() THEN f.failures + 1 ELSE 1 END, \
+             ends_at = CASE WHEN f.ends_at > clock_timestamp() THEN f.ends_at \
+             ELSE excluded.ends_at END \
+             WHERE f.ends_at <= clock_timestamp() OR f.failures < $3 RETURNING failures",
+        )
+        .bind(&address)
+        .bind(quota.period().as_secs_f64())
+        .bind(i64::from(quota.count()));
+        let counted = within(query.fetch_optional(lease.begin())).await?;
+        lease.settle();
+        drop(lease);
+        if counted.is_some() {
+            return Ok(Ok(Attempt { address }));
+        }
+        // If its window has ended since, the next one is admitted.
+        let wait = self.wait_of(key, quota).await?;
+        Ok(Err(wait.unwrap_or(Duration::from_secs(1))))
+    }
+
+    /// Writes down that an attempt has failed, as it was counted, and forgets windows that have
+    /// ended.
+    ///
+    /// # Errors
+    /// When the database did not do it.
+    pub async fn attempt_failed(&self, _: Attempt) -> Result<(), StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query = query(
+            "DELETE FROM ziggurat.failed_logins WHERE address IN ( \
+             SELECT address FROM ziggurat.failed_logins WHERE ends_at <= clock_timestamp() \
+             ORDER BY ends_at LIMIT $1 FOR UPDATE SKIP LOCKED)",
+        )
+        .bind(DROPPED);
+        within(query.execute(lease.begin())).await?;
+        lease.settle();
+        Ok(())
+    }
+
+    /// Forgets the failures of an address, one of which has just logged in.
+    ///
+    /// # Errors
+    /// When the database did not do it.
+    pub async fn attempt_succeeded(&self, attempt: Attempt) -> Result<(), StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query =
+            query("DELETE FROM ziggurat.failed_logins WHERE address = $1").bind(attempt.address);
+        within(query.execute(lease.begin())).await?;
+        lease.settle();
+        Ok(())
+    }
+
+    /// Takes back the count of an attempt that came to nothing for which its sender is not to
+    /// blame.
+    ///
+    /// # Errors
+    /// When the database did not do it.
+    pub async fn attempt_withdrawn(&self, attempt: Attempt) -> Result<(), StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query = query(
+            "UPDATE ziggurat.failed_logins SET failures = failures - 1 \
+             WHERE address = $1 AND failures > 0",
+        )
+        .bind(attempt.address);
+        within(query.execute(lease.begin())).await?;
+        lease.settle();
+        Ok(())
+    }
+
+    /// Counts a login to an account that failed, and locks the account at the limit. Says
+    /// whether that happened now.
+    ///
+    /// # Errors
+    /// When the database did not do it.
+    pub async fn account_failed(
+        &self,
+        user: &str,
+        account_made: Option<Timestamp>,
+        limit: u32,
+    ) -> Result<bool, StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query = query(
+            "INSERT INTO ziggurat.failed_accounts AS f (username, account_made, failures, \
+             is_locked) VALUES ($1, $2, 1, 1 >= $3) ON CONFLICT (username) DO UPDATE SET \
+             failures = CASE WHEN f.account_made IS NOT DISTINCT FROM $2 \
+             THEN f.failures + 1 ELSE 1 END, \
+             is_locked = CASE WHEN f.account_made IS NOT DISTINCT FROM $2 \
+             THEN f.failures + 1 >= $3 ELSE 1 >= $3 END, \
+             account_made = $2 \
+             WHERE NOT (f.is_locked AND f.account_made IS NOT DISTINCT FROM $2) \
+             RETURNING is_locked",
+        )
+        .bind(storable(user.to_owned()))
+        .bind(account_made.map(Timestamp::as_second))
+        .bind(i64::from(limit));
+        let row = within(query.fetch_optional(lease.begin())).await?;
+        let is_locked: Option<bool> = row.map(|row| row.get(0)).transpose()?;
+        lease.settle();
+        Ok(is_locked.unwrap_or(false))
+    }
+
+    /// Whether an account is locked.
+    ///
+    /// # Errors
+    /// When the database did not say.
+    pub async fn is_locked(
+        &self,
+        user: &str,
+        account_made: Option<Timestamp>,
+    ) -> Result<bool, StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query = query(
+            "SELECT is_locked FROM ziggurat.failed_accounts \
+             WHERE username = $1 AND account_made IS NOT DISTINCT FROM $2",
+        )
+        .bind(storable(user.to_owned()))
+        .bind(account_made.map(Timestamp::as_second));
+        let row = within(query.fetch_optional(lease.begin())).await?;
+        let is_locked: Option<bool> = row.map(|row| row.get(0)).transpose()?;
+        lease.settle();
+        Ok(is_locked.unwrap_or(false))
+    }
+
+    /// Forgets the failures of an account whose user has logged in. One that is locked stays so.
+    ///
+    /// # Errors
+    /// When the database did not do it.
+    pub async fn account_succeeded(&self, user: &str) -> Result<(), StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query =
+            query("DELETE FROM ziggurat.failed_accounts WHERE username = $1 AND NOT is_locked")
+                .bind(storable(user.to_owned()));
+        within(query.execute(lease.begin())).await?;
+        lease.settle();
+        Ok(())
+    }
+
+    /// Unlocks an account, whatever has failed before.
+    ///
+    /// # Errors
+    /// When the database did not do it.
+    pub async fn unlock(&self, user: &str) -> Result<(), StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query = query("DELETE FROM ziggurat.failed_accounts WHERE username = $1")
+            .bind(storable(user.to_owned()));
+        within(query.execute(lease.begin())).await?;
+        lease.settle();
+        Ok(())
+    }
+
+    /// The accounts that are locked: their names, and when they were made.
+    ///
+    /// # Errors
+    /// When the database did not say.
+    pub async fn locked(&self) -> Result<Vec<(String, Option<Timestamp>)>, StoreError> {
+        let mut lease = self.state.front_lease().await?;
+        let query =
+            query("SELECT username, account_made FROM ziggurat.failed_accounts WHERE is_locked");
+        let rows = within(query.fetch_all(lease.begin())).await?;
+        lease.settle();
+        let made = |seconds: Option<i64>| Timestamp::from_second(seconds?).ok();
+        rows.iter()
+            .map(|row| Ok((row.get(0)?, made(row.get(1)?))))
+            .collect()
+    }
+}

@@ -1,0 +1,209 @@
+//! Takes over the conversations of the reference implementation, whose file has the same name.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeSet, path::Path};
+
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use serde_json::value::RawValue;
+use sqlx::{
+    ConnectOptions as _, Connection as _, Row as _, SqliteConnection,
+    sqlite::{SqliteConnectOptions, SqliteRow},
+};
+
+use crate::{
+    StoreError,
+    conversation::{Message, preview, storable, written},
+};
+
+/// The columns of its table.
+const COLUMNS: [&str; 9] = [
+    "connection",
+    "created_at",
+    "id",
+    "messages",
+    "model",
+    "provider",
+    "title",
+    "updated_at",
+    "username",
+];
+
+/// Conversations that are written at a time; they may be large.
+const AT_A_TIME: i64 = 64;
+
+/// The table of conversations in a file.
+enum Table {
+    Reference,
+    OursOrNone,
+    Foreign,
+}
+
+/// The code of SQLite for a file that is none of its own.
+const SQLITE_NOTADB: &str = "26";
+
+/// Says whether a file is one of the reference that can be taken over. Changes nothing.
+///
+/// # Errors
+/// If the file is something else that is not ours.
+pub(super) async fn is_in(options: &SqliteConnectOptions, path: &Path) -> Result<bool, StoreError> {
+    let mut connection = options.connect().await?;
+    let is_known = is_known(&mut connection).await;
+    connection.close().await.ok();
+    match is_known {
+        Ok(Table::Reference) => Ok(true),
+        Ok(Table::OursOrNone) => Ok(false),
+        Err(error) if !is_no_database(&error) => Err(error.into()),
+        Ok(Table::Foreign) | Err(_) => Err(StoreError::Foreign {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+fn is_no_database(error: &sqlx::Error) -> bool {
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
+    code.as_deref() == Some(SQLITE_NOTADB)
+}
+
+async fn is_known(connection: &mut SqliteConnection) -> sqlx::Result<Table> {
+    let has_ours = has_table(connection, "_sqlx_migrations").await?;
+    if has_ours || !has_table(connection, "conversations").await? {
+        return Ok(Table::OursOrNone);
+    }
+    let columns = sqlx::query_scalar("SELECT name FROM pragma_table_info('conversations')");
+    let columns: Vec<String> = columns.fetch_all(&mut *connection).await?;
+    if !BTreeSet::from_iter(columns).iter().eq(COLUMNS) {
+        return Ok(Table::Foreign);
+    }
+    let unreadable = sqlx::query_scalar(
+        "SELECT count(*) FROM conversations WHERE messages <> '' AND CASE json_valid(messages) \
+         WHEN 1 THEN json_type(messages) NOT IN ('array', 'null') ELSE 1 END",
+    );
+    let unreadable: i64 = unreadable.fetch_one(connection).await?;
+    Ok(if unreadable == 0 {
+        Table::Reference
+    } else {
+        Table::Foreign
+    })
+}
+
+/// Moves the table of the reference out of the way of ours.
+pub(super) async fn set_aside(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    // A copy and not another name: the indexes go with the table, whatever they are called.
+    for statement in [
+        "CREATE TABLE conversations_of_reference AS SELECT * FROM conversations",
+        "DROP TABLE conversations",
+    ] {
+        sqlx::query(statement).execute(&mut *transaction).await?;
+    }
+    transaction.commit().await
+}
+
+/// Copies what was set aside into our table, all or nothing, and says how many conversations
+/// that was.
+///
+/// # Errors
+/// If one of them is not understood; then they stay set aside.
+pub(super) async fn take_over(
+    connection: &mut SqliteConnection,
+    now: Timestamp,
+) -> Result<Option<u64>, StoreError> {
+    if !has_table(connection, "conversations_of_reference").await? {
+        return Ok(None);
+    }
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let (mut last, mut count) = (0_i64, 0);
+    loop {
+        let rows = sqlx::query(
+            "SELECT rowid, id, CAST(username AS TEXT), CAST(title AS TEXT), \
+             CAST(provider AS TEXT), CAST(model AS TEXT), CAST(connection AS TEXT), \
+             CAST(created_at AS TEXT), CAST(updated_at AS TEXT), CAST(messages AS TEXT) \
+             FROM conversations_of_reference WHERE rowid > ? AND id IS NOT NULL \
+             ORDER BY rowid LIMIT ?",
+        )
+        .bind(last)
+        .bind(AT_A_TIME)
+        .fetch_all(&mut *transaction)
+        .await?;
+        let Some(row) = rows.last() else { break };
+        last = row.try_get(0)?;
+        for row in &rows {
+            count += insert(&mut transaction, row, now).await?;
+        }
+    }
+    sqlx::query("DROP TABLE conversations_of_reference")
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(Some(count))
+}
+
+async fn insert(
+    connection: &mut SqliteConnection,
+    row: &SqliteRow,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
+    let text = |column: usize| -> sqlx::Result<String> {
+        let text: Option<String> = row.try_get(column)?;
+        Ok(text.unwrap_or_default())
+    };
+    let moment =
+        |column| -> sqlx::Result<String> { Ok(written(moment(&text(column)?).unwrap_or(now))) };
+    // Where nothing was said there may be no list either.
+    let messages: Option<Vec<Box<RawValue>>> = match text(9)?.as_str() {
+        "" => None,
+        messages => serde_json::from_str(messages)?,
+    };
+    let messages = messages.unwrap_or_default();
+    let known = messages
+        .iter()
+        .map(|message| serde_json::from_str::<Message>(message.get()));
+    let known: Vec<_> = known.filter_map(Result::ok).collect();
+    let done = sqlx::query(
+        "INSERT INTO conversations (id, username, title, provider, model, connection, preview, \
+         created_at, updated_at, messages) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(text(1)?)
+    .bind(text(2)?)
+    .bind(storable(text(3)?))
+    .bind(text(4)?)
+    .bind(text(5)?)
+    .bind(text(6)?)
+    .bind(preview(&known))
+    .bind(moment(7)?)
+    .bind(moment(8)?)
+    .bind(serde_json::to_string(&messages)?)
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Reads a moment in one of the forms in which programs leave them in SQLite: RFC 3339 with a
+/// blank or a `T`, without a zone (which is UTC then), with the name of the zone and more behind
+/// it, or in seconds since 1970.
+fn moment(text: &str) -> Option<Timestamp> {
+    if let Ok(moment) = text.parse() {
+        return Some(moment);
+    }
+    if let Ok(seconds) = text.parse() {
+        return Timestamp::from_second(seconds).ok();
+    }
+    let mut words = text.split(' ');
+    let (date, time) = (words.next()?, words.next()?);
+    if let Some(offset) = words.next() {
+        return format!("{date}T{time}{offset}").parse().ok();
+    }
+    let moment: DateTime = text.parse().ok()?;
+    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+async fn has_table(connection: &mut SqliteConnection, name: &str) -> sqlx::Result<bool> {
+    let count =
+        sqlx::query_scalar("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?");
+    let count: i64 = count.bind(name).fetch_one(connection).await?;
+    Ok(count > 0)
+}
