@@ -2,7 +2,7 @@
 //! it is. The times of the sizes tell whether any of them grows faster than its text.
 
 use divan::{AllocProfiler, Bencher, counter::BytesCount};
-use ziggurat_sql::{Sketch, guard};
+use ziggurat_sql::{StatementShape, guard};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
@@ -31,7 +31,7 @@ const TEXTS: [(&str, &str); 7] = [
 #[divan::bench(args = cases())]
 fn reading(bencher: Bencher<'_, '_>, case: &Case) {
     bencher.counter(BytesCount::of_str(&case.text)).bench(|| {
-        let sketch = Sketch::new(divan::black_box(&case.text));
+        let sketch = StatementShape::new(divan::black_box(&case.text));
         (sketch.is_several(), guard(&case.text))
     });
 }

@@ -11,9 +11,11 @@ use tokio::runtime::Runtime;
 use ziggurat_benches::tools::{Postgres, Report, median};
 use ziggurat_postgres::{
     database::{Database, Settings},
-    lease::{Pool, Pools},
+    pool::{Pool, Pools},
 };
-use ziggurat_rag_service::library::{Backend, FilterColumns, Library, Manner, Question, Table};
+use ziggurat_rag_service::retrieval::{
+    Backend, FilterColumns, Library, Question, SearchOptions, Table,
+};
 
 /// Rows of each table, and how many milliseconds a search by words may take.
 const SIZES: [(u32, f64); 3] = [(10_000, 10.0), (100_000, 20.0), (1_000_000, 40.0)];
@@ -123,7 +125,7 @@ fn library(pool: &Pool, table: &str, vector: &str) -> Library {
         filter_columns: FilterColumns::Shown,
         keyword: Backend::Tsvector,
     };
-    Library::new(pool.clone(), "bench", vec![table], Manner::default())
+    Library::new(pool.clone(), "bench", vec![table], SearchOptions::default())
 }
 
 /// The median of all questions, after a turn for nothing.

@@ -24,7 +24,7 @@ use ziggurat_mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, dialect};
 use ziggurat_postgres::{
     database::{Database, Settings},
     error::QueryError,
-    lease::Pools,
+    pool::Pools,
     statement::Statement,
 };
 use ziggurat_postgres_tools::QueryDatabase;

@@ -16,7 +16,7 @@ use self::secrets::{Destination, shown};
 use crate::{
     arguments::{Arguments, Flags, Task},
     configuration::Configuration,
-    rooms::Rooms,
+    services::Services,
 };
 
 /// The longest file with the token of an invite.
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     arguments: &Arguments,
     configuration: &Configuration,
 ) -> anyhow::Result<String> {
-    let rooms = Rooms::open(configuration).await?;
+    let rooms = Services::open(configuration).await?;
     let outcome = act(arguments, configuration, &rooms).await;
     rooms.close().await;
     outcome
@@ -39,7 +39,7 @@ pub(crate) async fn run(
 async fn act(
     arguments: &Arguments,
     configuration: &Configuration,
-    rooms: &Rooms,
+    rooms: &Services,
 ) -> anyhow::Result<String> {
     let (flags, store) = (arguments.flags(), &rooms.store);
     match arguments.task {
@@ -69,7 +69,7 @@ async fn act_for(
     tenant: Id,
     arguments: &Arguments,
     configuration: &Configuration,
-    rooms: &Rooms,
+    rooms: &Services,
 ) -> anyhow::Result<String> {
     let (flags, store) = (arguments.flags(), &rooms.store);
     match arguments.task {
@@ -199,7 +199,7 @@ async fn user_token(
     tenant: Id,
     flags: &Flags,
     configuration: &Configuration,
-    rooms: &Rooms,
+    rooms: &Services,
 ) -> anyhow::Result<String> {
     let destination = Destination::of(flags)?;
     let Some(issuer) = configuration.server.public_url.clone() else {

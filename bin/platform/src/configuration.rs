@@ -2,7 +2,7 @@
 //!
 //! What is written is raw: a struct per section in which everything may be missing. What comes
 //! out is checked, and complete. All that is wrong is found in one go, each with its place. The
-//! environment comes in as [`Surroundings`].
+//! environment comes in as [`ConfigSources`].
 
 mod raw;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use ziggurat_accounts::WallClock;
 use ziggurat_http::{Hosts, InvalidHost};
 use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 use ziggurat_runtime::{
-    Secret, Surroundings,
+    ConfigSources, Secret,
     file::{self, FileError, Read},
     logs::RawLog,
 };
@@ -125,7 +125,7 @@ impl Configuration {
     /// # Errors
     /// Fails on a file that is not understood, and on settings that will not do: with all of
     /// them.
-    pub(crate) fn load(flags: &Flags, around: &Surroundings) -> Result<Loaded, LoadError> {
+    pub(crate) fn load(flags: &Flags, around: &ConfigSources) -> Result<Loaded, LoadError> {
         let Read {
             raw,
             unknown: mut problems,
@@ -183,7 +183,7 @@ impl ServerSettings {
 
 /// The file that is named, or the first of the usual ones that is there. Without any the defaults
 /// will do.
-fn read(flags: &Flags, around: &Surroundings) -> Result<Read<Raw>, LoadError> {
+fn read(flags: &Flags, around: &ConfigSources) -> Result<Read<Raw>, LoadError> {
     let read = |path: &Path| {
         file::read(path, &[]).map_err(|source| LoadError::File {
             path: path.to_owned(),

@@ -8,7 +8,7 @@ mod admin;
 mod arguments;
 mod configuration;
 mod logs;
-mod rooms;
+mod services;
 mod serving;
 mod stack;
 
@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use ziggurat_runtime::Surroundings;
+use ziggurat_runtime::ConfigSources;
 
 use crate::{
     arguments::{Arguments, Task},
@@ -63,7 +63,7 @@ pub fn run(
 }
 
 fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
-    let around = Surroundings::of_process();
+    let around = ConfigSources::of_process();
     let Loaded {
         configuration,
         warnings,
@@ -87,7 +87,7 @@ fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Res
 
 /// Says what is wrong with the configuration.
 fn check(arguments: &Arguments) -> anyhow::Result<()> {
-    let loaded = Configuration::load(arguments.flags(), &Surroundings::of_process())?;
+    let loaded = Configuration::load(arguments.flags(), &ConfigSources::of_process())?;
     for warning in &loaded.warnings {
         say(&format!("warning: {warning}\n"));
     }

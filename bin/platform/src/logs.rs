@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use tracing::{Metadata, metadata::LevelFilter, warn};
 use ziggurat_runtime::{
     Environment,
-    logs::{Format, Log, Options, RawLog, Said, json_line},
+    logs::{Format, Log, LogEvent, Options, RawLog, json_line},
 };
 
 struct Lines {
@@ -63,7 +63,7 @@ impl Format for Lines {
                 .level(target, self.level, LevelFilter::INFO, of)
     }
 
-    fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+    fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String {
         if self.options.is_json() {
             return json_line(metadata, &said);
         }

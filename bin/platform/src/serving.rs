@@ -9,7 +9,7 @@ use ziggurat_account_service::Tokens;
 use ziggurat_http::serve::{Limits, Readiness, Server, Tls};
 use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals, watch::Folders};
 
-use crate::{configuration::Configuration, rooms::Rooms, stack};
+use crate::{configuration::Configuration, services::Services, stack};
 
 /// Connections of clients.
 const MAX_CONNECTIONS: usize = 4096;
@@ -30,7 +30,7 @@ pub(crate) async fn serve(
         info!("shutting down");
         stopping.stop();
     };
-    let rooms = Rooms::open(configuration).await?;
+    let rooms = Services::open(configuration).await?;
     if let Err(error) = rooms.store.check().await {
         let error: &dyn std::error::Error = &error;
         warn!(error, "the store cannot be reached yet");
@@ -52,7 +52,7 @@ pub(crate) async fn serve(
 
 async fn serve_on(
     configuration: &Configuration,
-    rooms: &Rooms,
+    rooms: &Services,
     readiness: Readiness,
     (listener, address): (TcpListener, SocketAddr),
     stop: impl Future<Output = ()>,

@@ -11,7 +11,7 @@ use ziggurat_llm::{
 use ziggurat_rag_service::Rerank;
 
 use crate::{
-    configuration::{self, Maker, Model, Pipeline, Surroundings},
+    configuration::{self, ConfigSources, Maker, Model, Pipeline},
     secrets::Secrets,
 };
 
@@ -21,15 +21,15 @@ const SECRET_HEADER: usize = 8;
 /// Reaches providers, all through one client, which is made when the first is asked for:
 /// reading the certificates of the machine takes a while.
 #[derive(Debug, Default)]
-pub(crate) struct Outside {
+pub(crate) struct HttpClients {
     client: OnceLock<reqwest::Client>,
 }
 
 /// What clients are made with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Means<'a> {
-    pub(crate) outside: &'a Outside,
-    pub(crate) around: &'a Surroundings,
+pub(crate) struct BuildContext<'a> {
+    pub(crate) outside: &'a HttpClients,
+    pub(crate) around: &'a ConfigSources,
     pub(crate) secrets: &'a Secrets,
     /// How long a stream of an answer may be silent.
     pub(crate) idle: Duration,
@@ -53,9 +53,9 @@ struct Made<O, T> {
     client: T,
 }
 
-// === impl Outside ===
+// === impl HttpClients ===
 
-impl Outside {
+impl HttpClients {
     /// Gets ready to talk to a provider; connects to nothing.
     fn reach(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
         if let Some(client) = self.client.get() {
@@ -77,7 +77,7 @@ impl Clients {
     /// Fails if a key is missing, or a provider cannot be used as configured.
     pub(crate) fn of(
         pipeline: &Pipeline,
-        means: Means<'_>,
+        means: BuildContext<'_>,
         before: Option<&Self>,
     ) -> anyhow::Result<Self> {
         let mut keys = Keys {
@@ -160,9 +160,9 @@ impl<O: Clone + PartialEq, T: Clone> Made<O, T> {
     }
 }
 
-// === impl Means ===
+// === impl BuildContext ===
 
-impl Means<'_> {
+impl BuildContext<'_> {
     fn embedder(self, model: &Model, key: Option<SecretString>) -> anyhow::Result<Embedder> {
         let Maker::Provider(provider) = model.maker else {
             return Ok(Embedder::local());
@@ -229,7 +229,7 @@ impl Means<'_> {
 /// Finds the keys of a pipeline, and notes the files they are in.
 struct Keys<'a> {
     pipeline: &'a Pipeline,
-    means: Means<'a>,
+    means: BuildContext<'a>,
     files: Vec<PathBuf>,
 }
 

@@ -3,7 +3,7 @@
 //! What is written is raw: a struct per section in which everything may be missing, and every
 //! value is a text. What comes out is checked, and complete. All that is wrong is found in one
 //! go, each with its place. Neither the process environment nor the place of the program is
-//! looked at on the way: both come in as [`Surroundings`].
+//! looked at on the way: both come in as [`ConfigSources`].
 
 mod database;
 mod defaults;
@@ -35,7 +35,7 @@ use self::{
     defaults::RawDefaults, findings::Place, key_files::RawKeyFiles, pipelines::RawPipeline,
     server::RawServer, written::Reader,
 };
-pub(crate) use ziggurat_runtime::Surroundings;
+pub(crate) use ziggurat_runtime::ConfigSources;
 
 pub(crate) use self::{
     findings::Problem,
@@ -105,7 +105,7 @@ struct Listed<'a>(&'a [PathBuf]);
 ///
 /// # Errors
 /// Fails if there is none.
-pub(crate) fn locate(named: Option<&Path>, around: &Surroundings) -> Result<PathBuf, LocateError> {
+pub(crate) fn locate(named: Option<&Path>, around: &ConfigSources) -> Result<PathBuf, LocateError> {
     if let Some(path) = named {
         let is_there = path.exists();
         let path = path.to_owned();
@@ -128,7 +128,7 @@ impl Configuration {
     /// # Errors
     /// Fails on a file that is not understood, and on settings that will not do: with all of
     /// them.
-    pub(crate) fn load(path: &Path, around: &Surroundings) -> Result<Loaded, LoadError> {
+    pub(crate) fn load(path: &Path, around: &ConfigSources) -> Result<Loaded, LoadError> {
         let Read {
             raw,
             unknown,

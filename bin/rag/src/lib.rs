@@ -5,10 +5,10 @@
 //! what pipelines are made of (`clients`, `house`), how a request gets to them (`stack`), and how
 //! all that is kept to a configuration that changes (`reload`).
 
+mod app;
 mod arguments;
 mod clients;
 mod configuration;
-mod house;
 mod logs;
 mod reload;
 mod secrets;
@@ -27,12 +27,12 @@ use std::{
 
 use anyhow::Context as _;
 use tracing::{error, info};
-use ziggurat_postgres::lease::Pools;
+use ziggurat_postgres::pool::Pools;
 
 use crate::{
+    app::PipelineBuilder,
     arguments::{Arguments, Command},
-    configuration::{Configuration, LoadError, Loaded, Surroundings, locate},
-    house::Workshop,
+    configuration::{ConfigSources, Configuration, LoadError, Loaded, locate},
     secrets::Secrets,
 };
 
@@ -77,7 +77,7 @@ pub fn run(
 }
 
 fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
-    let (around, secrets) = (Surroundings::of_process(), Secrets::default());
+    let (around, secrets) = (ConfigSources::of_process(), Secrets::default());
     let path = find(config, &around);
     let loaded = path.and_then(|path| {
         Configuration::load(&path, &around).context("failed to load configuration")
@@ -97,13 +97,13 @@ fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::R
     outcome
 }
 
-fn find(config: Option<&Path>, around: &Surroundings) -> anyhow::Result<PathBuf> {
+fn find(config: Option<&Path>, around: &ConfigSources) -> anyhow::Result<PathBuf> {
     locate(config, around).context("failed to locate configuration file")
 }
 
 /// Says what is wrong with the configuration, a line each.
 fn check(config: Option<&Path>) -> ExitCode {
-    let around = Surroundings::of_process();
+    let around = ConfigSources::of_process();
     match find(config, &around).map(|path| Configuration::load(&path, &around)) {
         Err(error) => complain([format!("{error:#}")]),
         Ok(Err(LoadError::Invalid(problems))) => complain(problems.iter().map(ToString::to_string)),
@@ -122,8 +122,8 @@ fn check(config: Option<&Path>) -> ExitCode {
 }
 
 /// Why pipelines could not be served, though all is well with what the file says.
-fn without_clients(configuration: &Configuration, around: Surroundings) -> Vec<String> {
-    let workshop = Workshop::new(Pools::new().0, around, Secrets::default());
+fn without_clients(configuration: &Configuration, around: ConfigSources) -> Vec<String> {
+    let workshop = PipelineBuilder::new(Pools::new().0, around, Secrets::default());
     let pipelines = configuration.pipelines.iter();
     pipelines
         .filter_map(|pipeline| workshop.clients(pipeline, configuration, None).err())

@@ -15,14 +15,14 @@ use tracing::{debug, error, info, warn};
 use ziggurat_runtime::watch::{Folders, Stamp, settled};
 
 use crate::{
+    app::{App, PipelineBuilder, Reusable, Set},
     configuration::{Configuration, Loaded, Server},
-    house::{House, Kept, Set, Workshop},
 };
 
 /// Keeps a house to its configuration.
 pub(crate) struct Reload {
     path: PathBuf,
-    workshop: Arc<Workshop>,
+    workshop: Arc<PipelineBuilder>,
     /// How the server is configured, which stays until it is started again.
     server: Server,
     folders: Folders,
@@ -47,7 +47,7 @@ enum Failure {
 impl Reload {
     /// Begins to watch: what changes from now on is seen when it runs. From this call on SIGHUP
     /// does not end the process any more.
-    pub(crate) fn new(loaded: Loaded, workshop: Arc<Workshop>) -> Self {
+    pub(crate) fn new(loaded: Loaded, workshop: Arc<PipelineBuilder>) -> Self {
         let hangups = signal(SignalKind::hangup())
             .inspect_err(|error| warn!(%error, "SIGHUP is not listened to"));
         Self {
@@ -62,7 +62,7 @@ impl Reload {
     }
 
     /// Never ends; drop it to stop.
-    pub(crate) async fn run(&mut self, house: &mut House) -> Infallible {
+    pub(crate) async fn run(&mut self, house: &mut App) -> Infallible {
         self.seen = self.look(house);
         self.folders.follow(self.seen.keys());
         info!("watching for configuration changes");
@@ -90,7 +90,7 @@ impl Reload {
     }
 
     /// Waits until the files stay as they are, and says whether they are others than before.
-    async fn has_settled(&self, house: &House) -> bool {
+    async fn has_settled(&self, house: &App) -> bool {
         if self.look(house) == self.seen {
             debug!("another file has changed");
             return false;
@@ -100,7 +100,7 @@ impl Reload {
     }
 
     /// What all files look like.
-    fn look(&self, house: &House) -> Stamps {
+    fn look(&self, house: &App) -> Stamps {
         let files: BTreeSet<_> = [self.path.clone()]
             .into_iter()
             .chain(house.key_files())
@@ -112,7 +112,7 @@ impl Reload {
             .collect()
     }
 
-    async fn reload(&mut self, house: &mut House) {
+    async fn reload(&mut self, house: &mut App) {
         // First, so that what changes while the files are read is seen.
         let seen = self.look(house);
         let (path, workshop) = (self.path.clone(), Arc::clone(&self.workshop));
@@ -167,7 +167,11 @@ impl Reload {
 }
 
 /// Loads the configuration, and makes a set of it.
-fn make(path: &Path, workshop: &Workshop, kept: &Kept) -> Result<(Configuration, Set), Failure> {
+fn make(
+    path: &Path,
+    workshop: &PipelineBuilder,
+    kept: &Reusable,
+) -> Result<(Configuration, Set), Failure> {
     let loaded = Configuration::load(path, workshop.around())
         .map_err(|error| Failure::Configuration(error.to_string()))?;
     crate::warn(&loaded);

@@ -9,12 +9,12 @@ use anyhow::{Context as _, bail};
 use tokio::net::TcpListener;
 use tracing::{info, warn};
 use ziggurat_http::serve::{Limits, Server as Web, Tls};
-use ziggurat_postgres::lease::Pools;
+use ziggurat_postgres::pool::Pools;
 use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals};
 
 use crate::{
-    configuration::{self, Loaded, Surroundings},
-    house::{House, Kept, Workshop},
+    app::{App, PipelineBuilder, Reusable},
+    configuration::{self, ConfigSources, Loaded},
     reload::Reload,
     secrets::Secrets,
     stack,
@@ -29,7 +29,7 @@ const MAX_CONNECTIONS: usize = 4096;
 /// Fails if the server cannot start, or loses what it listens to.
 pub(crate) async fn serve(
     loaded: Loaded,
-    around: Surroundings,
+    around: ConfigSources,
     secrets: Secrets,
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
@@ -37,13 +37,13 @@ pub(crate) async fn serve(
     let configuration = &loaded.configuration;
     let server = configuration.server.clone();
     let (pools, reaper) = Pools::new();
-    let workshop = Arc::new(Workshop::new(pools.clone(), around, secrets));
+    let workshop = Arc::new(PipelineBuilder::new(pools.clone(), around, secrets));
     let set = workshop
-        .make(configuration, &Kept::default())
+        .make(configuration, &Reusable::default())
         .context("failed to create pipeline manager")?;
     let tls = server.tls.as_ref().map(read_tls).transpose()?;
     let listeners = listen(&server)?;
-    let mut house = House::new(set, pools, reaper, server.ping_timeout);
+    let mut house = App::new(set, pools, reaper, server.ping_timeout);
     let bound = bound(&listeners)?;
     let first = bound.first().context("listening nowhere")?;
     let cut_off = CutOff::default();

@@ -14,7 +14,7 @@ use ziggurat_layers::{
     link::{Link, LinkLayer},
     sanitize::SanitizeLayer,
 };
-use ziggurat_rag_service::{self as rag, ErrorLine, Options, Patience, Pipelines};
+use ziggurat_rag_service::{self as rag, ErrorLine, Options, Pipelines, Timeouts};
 use ziggurat_runtime::cut_off::CutOff;
 
 use crate::{configuration::Server, logs::RequestsLayer};
@@ -44,7 +44,7 @@ pub(crate) fn build(
     + 'static,
 > {
     let options = Options {
-        patience: Patience {
+        patience: Timeouts {
             request: server.request_timeout,
             stream_idle: server.stream_idle_timeout,
             stream_max: server.stream_max_duration,
@@ -73,7 +73,7 @@ pub(crate) fn build(
     Ok(ServiceBuilder::new()
         // Every request, and as the client sees it end: also one that a browser only asks about.
         .layer(RequestsLayer)
-        // Outside of the rest, so that pages may read refusals and faults too.
+        // HttpClients of the rest, so that pages may read refusals and faults too.
         .layer(option_layer(origins.map(CorsLayer::new)))
         // Where to read what is offered: on all JSON, faults included.
         .layer(LinkLayer::new([description]))

@@ -8,7 +8,7 @@ use tracing::warn;
 use ziggurat_accounts::{Accounts, Identity};
 use ziggurat_databases::Databases;
 use ziggurat_layers::sanitize::Sanitizer;
-use ziggurat_mcp::{Mcp, Prompts, ReadResource, Resources, Seal, ServerInfo, Tools};
+use ziggurat_mcp::{Mcp, Prompts, ReadResource, Resources, ServerInfo, StateSigner, Tools};
 use ziggurat_postgres_tools::{
     AuthenticateUser, CountRows, ExecuteExplain, GenerateEmbedding, GetSchemaInfo, QueryDatabase,
     SimilaritySearch,
@@ -86,7 +86,7 @@ pub(crate) fn offer(
         .with_instructions(INSTRUCTIONS);
     let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
     let seal = seal(configuration, shared).with_principal(principal);
-    let mcp = mcp.with_sanitizer(sanitizer).with_seal(seal);
+    let mcp = mcp.with_sanitizer(sanitizer).with_state_signer(seal);
     Ok(vendor::with_databases(mcp, databases))
 }
 
@@ -98,17 +98,17 @@ fn principal(extensions: &Extensions) -> String {
 
 /// Replicas with the same secret take each other's answers, and if they share a state one of them
 /// acts on each.
-fn seal(configuration: &Configuration, shared: Option<&Shared>) -> Seal {
+fn seal(configuration: &Configuration, shared: Option<&Shared>) -> StateSigner {
     let secret = configuration
         .secret_file
         .as_ref()
         .map(|path| (path, fs::read(path)));
     let seal = match secret {
-        None => Seal::random(),
-        Some((_, Ok(secret))) if !secret.is_empty() => Seal::of(&secret),
+        None => StateSigner::random(),
+        Some((_, Ok(secret))) if !secret.is_empty() => StateSigner::of(&secret),
         Some((path, _)) => {
             warn!(path = %path.display(), "secret_file cannot be used; questions to clients are answered here only");
-            Seal::random()
+            StateSigner::random()
         }
     };
     match shared {

@@ -3,7 +3,7 @@
 //! Each setting is looked for in that order, one by one, and has a default. What is written is
 //! raw: a struct per section in which everything may be missing. What comes out is checked, and
 //! complete. Neither the process environment nor the place of the program is looked at on the
-//! way: both come in as [`Surroundings`].
+//! way: both come in as [`ConfigSources`].
 
 mod address;
 mod api_key;
@@ -38,7 +38,7 @@ use ziggurat_runtime::{
     logs::RawLog,
 };
 
-pub(crate) use ziggurat_runtime::{Secret, Surroundings, file::FileError};
+pub(crate) use ziggurat_runtime::{ConfigSources, Secret, file::FileError};
 
 pub(crate) use self::{
     address::Address,
@@ -180,7 +180,7 @@ impl Configuration {
     /// # Errors
     /// Fails on a file that was asked for and is not there, on one that is not understood, and
     /// on settings that will not do.
-    pub(crate) fn load(overrides: &Overrides, around: &Surroundings) -> Result<Loaded, LoadError> {
+    pub(crate) fn load(overrides: &Overrides, around: &ConfigSources) -> Result<Loaded, LoadError> {
         let mut reader = Reader::new(&around.environment);
         let (path, read) = find(overrides.config.as_deref(), around)?;
         let (mut raw, mut problems, mut warnings) = read
@@ -256,7 +256,7 @@ impl Raw {
         self,
         reader: &mut Reader<'_>,
         overrides: &Overrides,
-        around: &Surroundings,
+        around: &ConfigSources,
     ) -> Result<Configuration, Vec<Invalid>> {
         let mut raw_http = self.http.unwrap_or_default();
         let data_folder = around.path_or(self.data_dir, "data");
@@ -309,7 +309,7 @@ impl Raw {
 /// Reads the file that was asked for, or the first of the usual ones that is there.
 fn find(
     asked: Option<&Path>,
-    around: &Surroundings,
+    around: &ConfigSources,
 ) -> Result<(PathBuf, Option<Read<Raw>>), LoadError> {
     if let Some(path) = asked {
         let read = file::read(path, FOREIGN).map_err(|error| LoadError::about(path, error))?;

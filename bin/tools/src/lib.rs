@@ -6,18 +6,18 @@
 //! request gets there (`stack`).
 
 mod admin;
+mod app;
 mod arguments;
 mod catalogue;
 mod configuration;
-mod house;
 mod knowledge;
 mod logs;
-mod memory;
 mod providers;
 mod proxy;
 mod reload;
 mod serving;
 mod stack;
+mod state;
 
 use std::{
     ffi::OsString,
@@ -32,7 +32,7 @@ use anyhow::{Context as _, anyhow};
 use crate::{
     admin::{Console, Site},
     arguments::{Arguments, Command, Overrides},
-    configuration::{Configuration, FileError, LoadError, Loaded, Surroundings},
+    configuration::{ConfigSources, Configuration, FileError, LoadError, Loaded},
 };
 
 /// Time for files that are being written when a server ends.
@@ -87,7 +87,7 @@ fn problems(error: &anyhow::Error) -> Vec<String> {
 
 /// Prints everything that is wrong with the configuration, a line each.
 fn check(overrides: &Overrides) -> ExitCode {
-    let problems = match Configuration::load(overrides, &Surroundings::of_process()) {
+    let problems = match Configuration::load(overrides, &ConfigSources::of_process()) {
         Err(LoadError::Invalid(problems)) => problems,
         Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
         Ok(loaded) => {
@@ -112,7 +112,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 }
 
 fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
-    let around = Surroundings::of_process();
+    let around = ConfigSources::of_process();
     let loaded = Configuration::load(&arguments.overrides, &around)?;
     logs::start(&loaded.configuration);
     warn(&loaded);
@@ -133,7 +133,7 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
 }
 
 fn administer(command: Command, overrides: &Overrides) -> anyhow::Result<()> {
-    let around = Surroundings::of_process();
+    let around = ConfigSources::of_process();
     let loaded = Configuration::load(overrides, &around).map_err(|error| match error {
         LoadError::File {
             path,

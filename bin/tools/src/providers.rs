@@ -3,7 +3,7 @@
 use std::{sync::OnceLock, time::Duration};
 
 use anyhow::Context as _;
-use ziggurat_llm::{self as llm, Access, Http, Patience, Provider};
+use ziggurat_llm::{self as llm, Access, Http, Provider, Timeouts};
 use ziggurat_postgres_tools as tools;
 
 use crate::configuration::{Embedding, EmbeddingProvider, Knowledgebase, Secret};
@@ -102,7 +102,7 @@ impl Providers {
         let access = Access {
             base_url: base_url.map(str::to_owned),
             key: key.cloned().map(Into::into),
-            patience: Patience { call, attempt },
+            patience: Timeouts { call, attempt },
             ..Access::default()
         };
         let http = self.reach(provider, &access)?;

@@ -1,7 +1,7 @@
 //! The language models behind `/api/llm`, as they are configured.
 
 use ziggurat_chat_api::llm::Proxy;
-use ziggurat_llm::{Access, Completer, Patience, Provider};
+use ziggurat_llm::{Access, Completer, Provider, Timeouts};
 
 use crate::{
     configuration::{Llm, LlmProvider, Secret},
@@ -42,9 +42,9 @@ fn reachable(llm: &Llm) -> Vec<(Provider, Access)> {
     let access = |key: Option<&Secret>, base_url: Option<String>| Access {
         base_url,
         key: key.cloned().map(Into::into),
-        patience: Patience {
+        patience: Timeouts {
             attempt: Some(llm.per_attempt_timeout),
-            ..Patience::default()
+            ..Timeouts::default()
         },
         ..Access::default()
     };

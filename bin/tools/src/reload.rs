@@ -6,16 +6,16 @@ use tracing::{error, info, warn};
 use ziggurat_databases::Databases;
 
 use crate::{
+    app,
     arguments::Overrides,
-    configuration::{Configuration, Surroundings, changes::Changes},
-    house,
+    configuration::{ConfigSources, Configuration, changes::Changes},
 };
 
 /// Where the configuration came from.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) overrides: Overrides,
-    pub(crate) around: Surroundings,
+    pub(crate) around: ConfigSources,
 }
 
 /// Reads the configuration again at every SIGHUP, for ever.
@@ -57,7 +57,7 @@ async fn reload_at(
             warn!("{section} has changed; that takes a restart");
         }
         if changes.databases {
-            databases.replace(house::configured(&loaded.configuration));
+            databases.replace(app::configured(&loaded.configuration));
             running.databases = loaded.configuration.databases;
         }
         info!("configuration reloaded from {}", loaded.path.display());

@@ -8,14 +8,14 @@ use tower_layer::Layer as _;
 use tracing::{info, warn};
 use ziggurat_http::serve::{Limits, Server, Tls};
 use ziggurat_mcp::{
-    era::EraLayer,
+    protocol::ProtocolLayer,
     stdio::{self, Stdio},
 };
 use ziggurat_runtime::{listen, open_files, signals};
 
 use crate::{
+    app::App,
     configuration::{Configuration, Http, Loaded},
-    house::House,
     logs,
     reload::{Source, on_hangup},
     stack,
@@ -32,7 +32,7 @@ pub(crate) async fn serve(
 ) -> anyhow::Result<()> {
     let configuration = loaded.configuration;
     let stop = stopped()?;
-    let mut house = House::build(&configuration).await?;
+    let mut house = App::build(&configuration).await?;
     let readiness = house.readiness.clone();
     let stop = async move {
         stop.await;
@@ -54,7 +54,7 @@ pub(crate) async fn serve(
 async fn serve_http(
     http: &Http,
     configuration: &Configuration,
-    house: &House,
+    house: &App,
     stop: impl Future<Output = ()>,
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
@@ -103,7 +103,7 @@ fn listen(http: &Http) -> anyhow::Result<TcpListener> {
 
 async fn serve_stdio(
     configuration: &Configuration,
-    house: &House,
+    house: &App,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     info!("Mode: STDIO");
@@ -117,7 +117,7 @@ async fn serve_stdio(
         .with_limits(limits)
         .with_cut_off(house.cut_off.clone())
         .serve(
-            EraLayer::stdio()
+            ProtocolLayer::stdio()
                 .with_negotiation(configuration.protocol.stdio_negotiate)
                 .layer(house.mcp.clone()),
             tokio::io::stdin(),

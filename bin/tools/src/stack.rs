@@ -24,17 +24,17 @@ use ziggurat_layers::{
 };
 use ziggurat_mcp::{
     dialect,
-    era::{self, EraLayer},
+    protocol::{self, ProtocolLayer},
     streamable::StreamableLayer,
 };
 use ziggurat_postgres_tools::LoginLayer;
 
 use crate::{
+    app::App,
     catalogue::{NAME, VERSION},
     configuration::{Configuration, Http, TrustedIssuer},
-    house::House,
     logs::TrafficLayer,
-    memory::Conversations,
+    state::Conversations,
 };
 
 /// What describes the server: the document under two names, and the page that shows it.
@@ -68,7 +68,7 @@ pub(crate) fn build(
     http: &Http,
     configuration: &Configuration,
     address: IpAddr,
-    house: &House,
+    house: &App,
 ) -> anyhow::Result<
     impl Service<
         Request<RequestBody>,
@@ -123,9 +123,9 @@ pub(crate) fn build(
         .layer(StreamableLayer::new())
         // After the method and the type of the content, before a byte is read.
         .layer(limit.clone())
-        .layer(framing.with_dialect_of(era::dialect_of))
+        .layer(framing.with_dialect_of(protocol::dialect_of))
         // Which revision it is, and whether headers and message agree.
-        .layer(EraLayer::http())
+        .layer(ProtocolLayer::http())
         .service(house.mcp.clone());
     // Refusals here have a format of their own, that of a missing token included.
     let databases = ServiceBuilder::new()

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 use ziggurat_accounts::WallClock;
 use ziggurat_layers::client_ip::ClientIp;
-use ziggurat_postgres::{fixture::Fixture, lease::Pools};
+use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 use ziggurat_state::StateDatabase;
 
 use super::{

@@ -30,12 +30,12 @@
 mod claims;
 mod endpoints;
 mod fetch;
-mod guard;
 mod keys;
 mod known;
 mod revoked;
 #[cfg(test)]
 mod tests;
+mod token_verifier;
 
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -61,7 +61,7 @@ use self::{
 };
 use super::{Identity, WallClock};
 
-pub use self::guard::{Guard, GuardVerdict};
+pub use self::token_verifier::{TokenVerifier, TokenVerifyFuture};
 
 /// How often keys are fetched that nobody misses.
 const KEYS: Duration = Duration::from_mins(10);

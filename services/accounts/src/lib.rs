@@ -46,22 +46,22 @@ mod attempts;
 mod clock;
 mod expiry;
 mod file;
-mod gate;
 mod identity;
 pub mod issuer;
-mod known;
 mod login;
+mod login_limiter;
 mod password;
+mod replicated;
 pub mod secret;
 mod sessions;
-mod source;
 #[cfg(test)]
 mod tests;
-mod together;
+mod token_index;
 mod tokens;
 mod users;
-mod verdict;
+mod verify_future;
 mod watch;
+mod watched_file;
 mod yaml;
 
 use std::{
@@ -83,8 +83,9 @@ use ziggurat_layers::{
 use ziggurat_state as store;
 
 use self::{
-    file::Change, gate::Gate, known::Known, password::Passwords, sessions::Sessions,
-    source::Source, together::Together, tokens::Tokens, users::Users,
+    file::Change, login_limiter::LoginLimiter, password::Passwords, replicated::Replicated,
+    sessions::Sessions, token_index::TokenIndex, tokens::Tokens, users::Users,
+    watched_file::WatchedFile,
 };
 
 pub use self::identity::Selection;
@@ -98,7 +99,7 @@ pub use self::{
     password::PasswordError,
     tokens::{CreatedToken, NewToken, TokenError, TokenFile, TokenRecord},
     users::{UserError, UserFile, UserRecord},
-    verdict::Verdict,
+    verify_future::VerifyFuture,
     watch::Watch,
 };
 
@@ -159,7 +160,7 @@ pub enum OpenError {
 }
 
 struct Shared {
-    known: ArcSwap<Known>,
+    known: ArcSwap<TokenIndex>,
     /// Held while files are read and written, so by blocking threads only.
     state: Mutex<State>,
     paths: [PathBuf; 2],
@@ -169,8 +170,8 @@ struct Shared {
     max_sessions: usize,
     failures: Failures<WallClock>,
     quota: Quota,
-    together: Option<Together>,
-    gate: Gate,
+    together: Option<Replicated>,
+    gate: LoginLimiter,
     clock: WallClock,
     /// Told of every change of what is known.
     changes: tokio::sync::watch::Sender<()>,
@@ -180,8 +181,8 @@ struct Shared {
 type Gone = Box<dyn Fn(&str) + Send + Sync>;
 
 struct State {
-    tokens: Source<Tokens>,
-    users: Source<Users>,
+    tokens: WatchedFile<Tokens>,
+    users: WatchedFile<Users>,
     sessions: Sessions,
 }
 
@@ -223,13 +224,13 @@ impl Accounts {
         gone: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
         let paths = [settings.token_file.clone(), settings.user_file.clone()];
-        let tokens = Source::open(settings.token_file.clone())?;
+        let tokens = WatchedFile::open(settings.token_file.clone())?;
         if settings.requires_tokens && !tokens.is_there() {
             return Err(OpenError::NoTokenFile(settings.token_file));
         }
         let state = State {
             tokens,
-            users: Source::open(settings.user_file)?,
+            users: WatchedFile::open(settings.user_file)?,
             sessions: Sessions::default(),
         };
         let failures = Failures::new(settings.failed_logins).with_forgiveness();
@@ -243,8 +244,8 @@ impl Accounts {
             max_sessions: settings.max_sessions.max(1),
             failures: failures.with_clock(settings.clock.clone()),
             quota: settings.failed_logins,
-            together: settings.shared.map(Together::new),
-            gate: Gate::new(
+            together: settings.shared.map(Replicated::new),
+            gate: LoginLimiter::new(
                 settings.concurrent_logins,
                 settings.waiting_logins,
                 login::PATIENCE,
@@ -281,15 +282,15 @@ impl Accounts {
 
 impl Verify for Accounts {
     type Identity = Identity;
-    type Future = Verdict;
+    type Future = VerifyFuture;
 
-    fn verify(&self, token: &str) -> Verdict {
+    fn verify(&self, token: &str) -> VerifyFuture {
         match (self.find(token), &self.shared.together) {
             (Err(Denied::Invalid), Some(together)) => {
                 let token = TokenHash::of(token);
-                Verdict::asking(together.look_up(token), token, Arc::clone(&self.shared))
+                VerifyFuture::asking(together.look_up(token), token, Arc::clone(&self.shared))
             }
-            (verdict, _) => Verdict::known(verdict),
+            (verdict, _) => VerifyFuture::known(verdict),
         }
     }
 
@@ -371,7 +372,12 @@ impl Shared {
             sessions,
         } = &mut *state;
         let now = self.clock.now();
-        let known = Arc::new(Known::new(now, tokens.table(), users.table(), sessions));
+        let known = Arc::new(TokenIndex::new(
+            now,
+            tokens.table(),
+            users.table(),
+            sessions,
+        ));
         let before = self.known.swap(Arc::clone(&known));
         // Whoever is told may take its time, and a lock.
         drop(state);

@@ -17,7 +17,7 @@ use ziggurat_state::StoreError;
 use super::{Accounts, Shared};
 use crate::{
     file::Change,
-    gate::Turn,
+    login_limiter::Turn,
     secret,
     tokens::whole_seconds,
     users::{UserRecord, Users},

@@ -20,7 +20,7 @@ use futures_util::{
 use thiserror::Error;
 use tokio::time::{self, Instant};
 use tracing::warn;
-use ziggurat_postgres::{database::Database, error::QueryError, lease::Pools, metadata::Metadata};
+use ziggurat_postgres::{database::Database, error::QueryError, metadata::Metadata, pool::Pools};
 
 /// Longest wait of a call for a connection to read by. With a connection the call waits until the
 /// tables are read, which `query_timeout` limits.
@@ -202,8 +202,8 @@ impl Cache {
     }
 
     async fn read(&self, pools: &Pools) -> Result<Metadata, QueryError> {
-        let visit = Visit::new(pools);
-        let pool = pools.pool(&visit.key, &self.database);
+        let connect_once = Visit::new(pools);
+        let pool = pools.pool(&connect_once.key, &self.database);
         let read = async {
             let lease = pool.lease().await?;
             self.state().is_connected = true;
@@ -280,9 +280,9 @@ impl State {
 impl<'a> Visit<'a> {
     fn new(pools: &'a Pools) -> Self {
         static VISITS: AtomicU64 = AtomicU64::new(0);
-        let visit = VISITS.fetch_add(1, Ordering::Relaxed);
+        let connect_once = VISITS.fetch_add(1, Ordering::Relaxed);
         // No session key has a space.
-        let key = format!("metadata {visit}");
+        let key = format!("metadata {connect_once}");
         Self { pools, key }
     }
 }

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use ziggurat_postgres::{
     database::Database,
-    lease::{Pool, Pools},
     metadata::Metadata,
+    pool::{Pool, Pools},
 };
 
 use super::{MetadataError, cache::Cache};

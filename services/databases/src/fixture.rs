@@ -2,7 +2,7 @@
 
 use ziggurat_postgres::{
     database::{Database, Settings},
-    lease::Pools,
+    pool::Pools,
 };
 
 use super::{Configured, Databases};

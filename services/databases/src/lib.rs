@@ -7,7 +7,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use ziggurat_postgres::{database::{Database, Settings}, lease::Pools};
+//! use ziggurat_postgres::{database::{Database, Settings}, pool::Pools};
 //! use ziggurat_accounts::{Holder, Identity};
 //! use ziggurat_databases::{Configured, Databases};
 //! use ziggurat_layers::bearer::TokenHash;
@@ -50,8 +50,8 @@ use tracing::error;
 use ziggurat_accounts::{Holder, Identity, Selection::Everywhere};
 use ziggurat_postgres::{
     database::Database,
-    lease::{Lease, LeaseError, Pools},
     metadata::Metadata,
+    pool::{Lease, LeaseError, Pools},
 };
 use ziggurat_state as store;
 
@@ -269,10 +269,10 @@ impl Databases {
     ///
     /// # Errors
     /// When PostgreSQL lets nobody in.
-    pub async fn visit(&self, database: &Arc<Database>) -> Result<Visit, LeaseError> {
+    pub async fn connect_once(&self, database: &Arc<Database>) -> Result<Visit, LeaseError> {
         let room = Arc::clone(&self.shared.visits).acquire_owned().await;
         let room = room.map_err(|_| LeaseError::Closed)?;
-        let lease = self.shared.pools.visit(database).await?;
+        let lease = self.shared.pools.connect_once(database).await?;
         Ok(Visit { lease, room })
     }
 

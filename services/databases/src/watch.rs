@@ -2,7 +2,7 @@
 
 use futures_util::future;
 use ziggurat_http::serve::Readiness;
-use ziggurat_postgres::lease::{Cause, LeaseError};
+use ziggurat_postgres::pool::{Cause, LeaseError};
 
 use super::{Configured, Databases};
 
@@ -38,7 +38,7 @@ impl Databases {
     async fn look(&self, configured: &Configured, readiness: &Readiness) {
         let database = &configured.database;
         let pool = self.shared.pools.pool(LOOKING, database);
-        match pool.aside().await.map(drop) {
+        match pool.side_connection().await.map(drop) {
             Err(error) if !is_full(&error) => readiness.note(database.name(), Err(&error)),
             _ => readiness.note(database.name(), Ok(())),
         }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ziggurat_sql::{Lexer, Sketch, Token};
+use ziggurat_sql::{Lexer, StatementShape, Token};
 
 fuzz_target!(|text: &str| {
     let tokens: Vec<Token<'_>> = Lexer::new(text).collect();
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
     let ends = tokens.iter().position(|token| *token == Token::Unclosed);
     assert!(ends.is_none_or(|at| at + 1 == tokens.len()), "{tokens:?}");
 
-    let sketch = Sketch::new(text);
+    let sketch = StatementShape::new(text);
     let ended = tokens.iter().position(|token| *token == Token::Symbol(b';'));
     let goes_on = ended.is_some_and(|at| {
         let mut rest = tokens[at..].iter();

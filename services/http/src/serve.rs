@@ -27,10 +27,10 @@
 //! of HTTP/2 ends after the rest of its request was read, if that is not too long. One that has
 //! been idle is told so where the protocol has words for it.
 
-mod activity;
 mod body;
 mod connection;
-mod crowd;
+mod connections;
+mod idle;
 mod listeners;
 mod ready;
 mod socket;
@@ -64,9 +64,9 @@ use ziggurat_layers::client_ip::ClientIp;
 use ziggurat_runtime::cut_off::{CutOff, LAST_WORDS};
 
 use self::{
-    activity::Activity,
     connection::{Watched, drive},
-    crowd::Crowd,
+    connections::Crowd,
+    idle::Activity,
     socket::Socket,
     stream::Stream,
     tls::Unsafe,

@@ -25,7 +25,7 @@ use super::{
 };
 
 pub use self::{
-    access::{Access, InvalidAccess, Patience},
+    access::{Access, InvalidAccess, Timeouts},
     body::Streaming,
     request::Request,
 };
@@ -84,7 +84,7 @@ struct Inner {
     base: Url,
     headers: HeaderMap,
     redactor: Redactor,
-    patience: Patience,
+    patience: Timeouts,
     retry: Retry,
 }
 

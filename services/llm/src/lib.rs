@@ -39,7 +39,7 @@ pub use self::{
     deadline::{Deadline, Passed},
     embedding::{Embedder, Embedding},
     error::{Class, Error, Refusal},
-    http::{Access, Http, InvalidAccess, Patience, Request, Streaming, client},
+    http::{Access, Http, InvalidAccess, Request, Streaming, Timeouts, client},
     local::DIMENSIONS as LOCAL_DIMENSIONS,
     models::Model,
     provider::Provider,

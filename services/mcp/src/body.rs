@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::{Piece, Reported, Structure, Text, era::Revision};
+use crate::{Piece, Reported, Structure, Text, protocol::Revision};
 
 const OPENING: &str = r#"{"content":[{"type":"text","text":""#;
 const CLOSING: &str = r#""}]"#;

@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use http::Extensions;
 use ziggurat_layers::client_ip::ClientIp;
 
-use crate::era::Context;
+use crate::protocol::Context;
 
 /// What the layers further out found out about the caller.
 ///

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::era::Revision;
+use crate::protocol::Revision;
 
 /// A part of what a tool shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -16,13 +16,13 @@ use ziggurat_layers::{
 use ziggurat_runtime::cut_off::AtCutOff;
 
 use crate::{
-    Failure, ResultBody, ToolError, Unattended,
+    DetachedCalls, Failure, ResultBody, ToolError,
     body::Ending,
-    era::Revision,
-    face::{Face, Faces},
+    encode::{Encoder, Encoders},
+    heartbeat::Heartbeat,
     method::MethodFuture,
     negotiated,
-    pulse::Pulse,
+    protocol::Revision,
     record::Record,
     resource::{Contents, ReadFuture},
     template::{CompleteFuture, ReadFuture as TemplatedFuture},
@@ -35,7 +35,7 @@ pub struct ResponseFuture {
     pub(super) state: State,
     pub(super) sanitizer: Sanitizer,
     /// None where revision 2024-11-05 is spoken to the letter.
-    pub(super) negotiated: Option<(Arc<Faces>, Revision)>,
+    pub(super) negotiated: Option<(Arc<Encoders>, Revision)>,
     /// End of the time that the server has for the call.
     pub(super) cut_off: AtCutOff,
 }
@@ -48,9 +48,9 @@ pub(super) enum State {
         record: Option<Record>,
         result: ToolFuture,
         /// If the client wants to know.
-        pulse: Option<Pulse>,
+        pulse: Option<Heartbeat>,
         /// Who finishes the call if the client is gone; nobody, where that cancels it.
-        unattended: Option<Unattended>,
+        unattended: Option<DetachedCalls>,
     },
     Reading {
         uri: String,
@@ -183,7 +183,7 @@ impl State {
 fn read(
     uri: &mut String,
     contents: Result<Option<Contents>, Failure>,
-    face: Option<&Face>,
+    face: Option<&Encoder>,
 ) -> Result<Reply<ResultBody>, Fault> {
     match contents {
         Ok(Some(contents)) => {

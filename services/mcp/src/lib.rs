@@ -72,22 +72,22 @@
 //! The lists and the answer to `initialize` are rendered once; answering them copies nothing. A
 //! tool call allocates one future. The text of a stream is copied once, into [`Text`].
 
-mod ask;
 mod body;
 mod caller;
 mod changes;
 mod content;
-pub mod era;
-mod exact;
-mod face;
+mod detached_calls;
+mod elicit;
+mod encode;
 mod failure;
 mod future;
+mod heartbeat;
 mod method;
 mod negotiated;
 mod notify;
 mod params;
 mod prompt;
-mod pulse;
+pub mod protocol;
 mod read_resource;
 mod record;
 mod register;
@@ -100,7 +100,7 @@ mod template;
 mod tests;
 mod text;
 mod tool;
-mod unattended;
+mod v2024_11_05;
 mod wire;
 
 use std::{
@@ -120,19 +120,20 @@ use ziggurat_layers::{
 use ziggurat_runtime::cut_off::CutOff;
 
 use crate::{
-    era::Context as Way,
-    exact::Room,
-    face::Faces,
+    encode::Encoders,
     future::State,
     method::{Methods, WriteAccess},
+    protocol::Context as CallContext,
+    v2024_11_05::Catalogue,
 };
 
 pub use self::{
-    ask::{Ask, Inputs, Question, Seal},
     body::ResultBody,
     caller::Caller,
     changes::{Change, Changes},
     content::{Block, EmbeddedResource},
+    detached_calls::{DetachedCalls, DetachedCallsRunner},
+    elicit::{Elicitation, Inputs, Question, StateSigner},
     failure::Failure,
     future::ResponseFuture,
     method::{Method, MethodFuture},
@@ -148,10 +149,9 @@ pub use self::{
     template::{Places, ResourceTemplate, ResourceTemplateDescriptor},
     text::Text,
     tool::{
-        Annotations, Given, Piece, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
+        Annotations, Lenient, Piece, Property, Reported, Schema, Tool, ToolDescriptor, ToolError,
         ToolRequest, ToolResult, Tools,
     },
-    unattended::{Attendant, Unattended},
 };
 
 /// What a server calls itself.
@@ -197,14 +197,14 @@ pub struct Mcp {
 
 #[derive(Clone, Debug)]
 struct Shared {
-    room: Arc<Room>,
-    faces: Arc<Faces>,
+    room: Arc<Catalogue>,
+    faces: Arc<Encoders>,
     methods: Methods,
     write_access: WriteAccess,
     sanitizer: Sanitizer,
-    seal: Seal,
+    seal: StateSigner,
     changes: Option<Changes>,
-    unattended: Option<Unattended>,
+    unattended: Option<DetachedCalls>,
     cut_off: CutOff,
 }
 
@@ -262,8 +262,8 @@ impl Mcp {
         tools.check()?;
         resources.check()?;
         prompts.check()?;
-        let faces = Faces::new(server, &tools, &resources, &prompts, false);
-        let room = Room::new(server, tools, resources, prompts);
+        let faces = Encoders::new(server, &tools, &resources, &prompts, false);
+        let room = Catalogue::new(server, tools, resources, prompts);
         let sanitizer = Sanitizer::production();
         Ok(Self {
             shared: Arc::new(Shared {
@@ -272,7 +272,7 @@ impl Mcp {
                 methods: Methods::default(),
                 write_access: WriteAccess::new(|_| false),
                 sanitizer,
-                seal: Seal::random(),
+                seal: StateSigner::random(),
                 changes: None,
                 unattended: None,
                 cut_off: CutOff::default(),
@@ -280,7 +280,7 @@ impl Mcp {
         })
     }
 
-    /// Adds a method that the protocol does not have.
+    /// Adds a method that the protocol does not have, for clients that negotiate no revision.
     #[must_use]
     pub fn with_method(mut self, name: &'static str, method: impl Method) -> Self {
         self.shared_mut().methods.add(name, method);
@@ -300,7 +300,7 @@ impl Mcp {
 
     /// Sets what proves that a state came from here; replicas of a server share it.
     #[must_use]
-    pub fn with_seal(mut self, seal: Seal) -> Self {
+    pub fn with_state_signer(mut self, seal: StateSigner) -> Self {
         self.shared_mut().seal = seal;
         self
     }
@@ -309,13 +309,13 @@ impl Mcp {
     #[must_use]
     pub fn with_changes(mut self, server: &ServerInfo, changes: Changes) -> Self {
         let shared = self.shared_mut();
-        let Room {
+        let Catalogue {
             tools,
             resources,
             prompts,
             ..
         } = &*shared.room;
-        shared.faces = Arc::new(Faces::new(server, tools, resources, prompts, true));
+        shared.faces = Arc::new(Encoders::new(server, tools, resources, prompts, true));
         shared.changes = Some(changes);
         self
     }
@@ -323,7 +323,7 @@ impl Mcp {
     /// Has calls finished whose client is gone, in the revisions in which that is no
     /// cancellation and where one is negotiated over HTTP.
     #[must_use]
-    pub fn with_unattended(mut self, unattended: Unattended) -> Self {
+    pub fn with_unattended(mut self, unattended: DetachedCalls) -> Self {
         self.shared_mut().unattended = Some(unattended);
         self
     }
@@ -360,7 +360,7 @@ impl Service<Call> for Mcp {
     fn call(&mut self, call: Call) -> ResponseFuture {
         record::announce(&call);
         let shared = &*self.shared;
-        let revision = call.head().extensions.get().map(Way::revision);
+        let revision = call.head().extensions.get().map(CallContext::revision);
         let negotiated = revision.map(|revision| (Arc::clone(&shared.faces), revision));
         let answer = match revision {
             Some(revision) => shared.negotiated(revision, call),

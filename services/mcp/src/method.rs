@@ -12,7 +12,7 @@ use crate::{State, wire::Fault};
 // Boxed: methods of a program are rare beside calls of tools.
 pub type MethodFuture = Pin<Box<dyn Future<Output = Bytes> + Send>>;
 
-/// Answers a method that the protocol does not have, in every revision.
+/// Answers a method that the protocol does not have, for clients that negotiate no revision.
 pub trait Method: Send + Sync + 'static {
     /// Answers a request; notifications are never passed on.
     ///

@@ -7,11 +7,11 @@ use ziggurat_layers::json_rpc::{Call, Reply};
 
 use crate::{
     Caller, Inputs, Notifier, PromptArguments, ResultBody, Shared, State, ToolRequest,
-    ask::Sealed,
-    era::{Carrier, Context, Revision},
-    face::{Face, Pages},
+    elicit::StateScope,
+    encode::{Encoder, Pages},
+    heartbeat::Heartbeat,
     params::{self, Named, Subject, Unfinished, invalid},
-    pulse::Pulse,
+    protocol::{Carrier, Context, Revision},
     record::{Outcome, Record},
     template::Places,
     tool::{Found, headers},
@@ -48,11 +48,11 @@ impl Shared {
             "prompts/list" => page(&face.prompts, &call),
             "prompts/get" => self.get_prompt_in(face, &call),
             "completion/complete" if revision >= Revision::V2025_03_26 => self.complete(face, call),
-            _ => self.methods.answer(&call),
+            _ => Err(Fault::UnknownMethod),
         }
     }
 
-    fn call_tool_in(&self, face: &Face, mut call: Call) -> Result<State, Fault> {
+    fn call_tool_in(&self, face: &Encoder, mut call: Call) -> Result<State, Fault> {
         let mut named = Named::of(&call)?;
         let name = mem::take(&mut named.name);
         let tools = &self.room.tools;
@@ -71,7 +71,7 @@ impl Shared {
                 // hanging up on one call.
                 let outlives = is_on(&call, Carrier::Http) && !is_modern(&call, None);
                 let unattended = self.unattended.clone().filter(|_| outlives);
-                let pulse = call.head().extensions.get().and_then(Pulse::of);
+                let pulse = call.head().extensions.get().and_then(Heartbeat::of);
                 let caller = Caller::new(mem::take(&mut call.head_mut().extensions));
                 let request = ToolRequest::new(caller, call, named.arguments);
                 let request = request.with_structure(wants_structure);
@@ -131,7 +131,7 @@ impl Shared {
         }
     }
 
-    fn get_prompt_in(&self, face: &Face, call: &Call) -> Result<State, Fault> {
+    fn get_prompt_in(&self, face: &Encoder, call: &Call) -> Result<State, Fault> {
         let named = Named::of(call)?;
         let prompts = &self.room.prompts;
         let Some((descriptor, prompt)) = prompts.find(&named.name) else {
@@ -160,7 +160,7 @@ impl Shared {
         Ok(State::ready(face.asked(asked)))
     }
 
-    fn complete(&self, face: &Face, mut call: Call) -> Result<State, Fault> {
+    fn complete(&self, face: &Encoder, mut call: Call) -> Result<State, Fault> {
         let Unfinished {
             subject,
             place,
@@ -219,8 +219,8 @@ fn is_on(call: &Call, carrier: Carrier) -> bool {
 }
 
 /// What a state is good for that comes with a call, or goes.
-pub(super) fn sealed<'a>(principal: &'a str, call: &'a Call) -> Sealed<'a> {
-    Sealed {
+pub(super) fn sealed<'a>(principal: &'a str, call: &'a Call) -> StateScope<'a> {
+    StateScope {
         principal: principal.as_bytes(),
         method: call.method(),
         params: params::digest(call),
@@ -228,7 +228,7 @@ pub(super) fn sealed<'a>(principal: &'a str, call: &'a Call) -> Sealed<'a> {
 }
 
 /// The result of `completion/complete`.
-pub(super) fn completed(face: &Face, mut proposed: Vec<String>) -> Reply<ResultBody> {
+pub(super) fn completed(face: &Encoder, mut proposed: Vec<String>) -> Reply<ResultBody> {
     #[derive(Serialize)]
     struct Completed {
         completion: Completion,

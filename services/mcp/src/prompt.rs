@@ -5,7 +5,7 @@ mod template;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use crate::{Ask, Inputs, SetupError, register::Register};
+use crate::{Elicitation, Inputs, SetupError, register::Register};
 
 pub use self::{arguments::PromptArguments, template::Template};
 
@@ -45,7 +45,7 @@ pub trait Prompt: Send + Sync + 'static {
 
     /// What to ask the client first, if anything; with its answers the prompt is rendered by
     /// [`render_with`](Self::render_with).
-    fn ask(&self, _: &PromptArguments, _: &Inputs) -> Option<Ask> {
+    fn ask(&self, _: &PromptArguments, _: &Inputs) -> Option<Elicitation> {
         None
     }
 

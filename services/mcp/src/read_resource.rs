@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use serde::Deserialize;
 
 use crate::{
-    Annotations, Caller, Given, Property, Reported, Resources, Schema, Tool, ToolDescriptor,
+    Annotations, Caller, Lenient, Property, Reported, Resources, Schema, Tool, ToolDescriptor,
     ToolError, ToolRequest, ToolResult,
 };
 
@@ -21,8 +21,8 @@ pub struct ReadResource {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
-    uri: Given<String>,
-    list: Given<bool>,
+    uri: Lenient<String>,
+    list: Lenient<bool>,
 }
 
 // === impl ReadResource ===

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{Text, era::Revision};
+use crate::{Text, protocol::Revision};
 
 /// The result of a tool as JSON, for whoever reads it with a program.
 ///

@@ -14,11 +14,14 @@ use serde::Deserialize;
 use ziggurat_layers::json_rpc::Call;
 use ziggurat_state::StoreError;
 
-use crate::{Ask, Caller, Failure, Inputs, Seal, ask::Unable, era::Context, negotiated::sealed};
+use crate::{
+    Caller, Elicitation, Failure, Inputs, StateSigner, elicit::Unable, negotiated::sealed,
+    protocol::Context,
+};
 
 pub use self::{
     annotations::Annotations,
-    arguments::Given,
+    arguments::Lenient,
     list::Tools,
     result::{Piece, ToolResult},
     schema::{Property, Schema},
@@ -34,7 +37,7 @@ pub(super) use self::{list::Found, result::Content};
 /// ```
 /// use serde::Deserialize;
 /// use ziggurat_mcp::{
-///     Given, Property, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
+///     Lenient, Property, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
 /// };
 ///
 /// struct Shout;
@@ -42,7 +45,7 @@ pub(super) use self::{list::Found, result::Content};
 /// #[derive(Deserialize)]
 /// struct Arguments {
 ///     #[serde(default)]
-///     words: Given<String>,
+///     words: Lenient<String>,
 /// }
 ///
 /// impl Tool for Shout {
@@ -114,7 +117,7 @@ pub struct ToolRequest {
     /// Where the arguments are in the params of the call.
     arguments: Option<Range<usize>>,
     inputs: Inputs,
-    seal: Option<Seal>,
+    seal: Option<StateSigner>,
     wants_structure: bool,
 }
 
@@ -289,7 +292,7 @@ impl ToolRequest {
     }
 
     /// Lets the tool ask the client something, and hands it the answers it has.
-    pub(super) fn with_inputs(mut self, inputs: Inputs, seal: Seal) -> Self {
+    pub(super) fn with_inputs(mut self, inputs: Inputs, seal: StateSigner) -> Self {
         self.inputs = inputs;
         self.seal = Some(seal);
         self
@@ -315,7 +318,7 @@ impl ToolRequest {
     ///
     /// [`ToolError::Unable`], if the client does not say that it can be asked all of it; one
     /// that speaks an older revision cannot be asked anything.
-    pub fn ask(&self, ask: Ask) -> Result<ToolResult, ToolError> {
+    pub fn ask(&self, ask: Elicitation) -> Result<ToolResult, ToolError> {
         let able = self.caller.context().map(Context::capabilities);
         ask.check(able.unwrap_or_default())
             .map_err(ToolError::Unable)?;
@@ -371,7 +374,7 @@ impl ToolRequest {
 
     /// Reads the arguments.
     ///
-    /// A struct whose members are all [`Given`], with `#[serde(default)]`, can always be read:
+    /// A struct whose members are all [`Lenient`], with `#[serde(default)]`, can always be read:
     /// what it makes of the missing ones is up to the tool.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use ziggurat_layers::{
 
 use crate::{
     Failure, Prompts, Resources, ServerInfo, ToolError, ToolResult, Tools,
-    ask::Unable,
     body::{self, Ending, ResultBody},
+    elicit::Unable,
     prompt::{MessageContent, PromptArgument, Rendered},
     resource::Contents,
     tool::{Content, Schema},

@@ -12,7 +12,7 @@ use ziggurat_databases::{Configured, Databases};
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{
     Mcp, Prompts, Resources, ServerInfo, Tool, Tools, dialect,
-    era::{self, EraLayer, Revision},
+    protocol::{self, ProtocolLayer, Revision},
 };
 use ziggurat_postgres::{database::Settings, fixture::Fixture};
 
@@ -58,8 +58,8 @@ pub(super) async fn respond(
     let about = ServerInfo::new("test", "0");
     let mcp = Mcp::new(&about, tools, Resources::new(), Prompts::new()).expect("one tool");
     let server = ServiceBuilder::new()
-        .layer(JsonRpcLayer::new().with_dialect_of(era::dialect_of))
-        .layer(EraLayer::http())
+        .layer(JsonRpcLayer::new().with_dialect_of(protocol::dialect_of))
+        .layer(ProtocolLayer::http())
         .service(mcp);
     let params = json!({"name": name, "arguments": arguments});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});

@@ -11,8 +11,8 @@ use ziggurat_databases::{Current, Databases, MetadataError};
 use ziggurat_mcp::{Caller, Reported, ToolError};
 use ziggurat_postgres::{
     error::{QueryError, Report},
-    lease::LeaseError,
     metadata::Metadata,
+    pool::LeaseError,
 };
 
 /// The database the caller is using, once the server has started with it.

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Given, Property, Reported, Schema, Structure, Tool, ToolDescriptor, ToolError,
+    Annotations, Lenient, Property, Reported, Schema, Structure, Tool, ToolDescriptor, ToolError,
     ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
@@ -41,10 +41,10 @@ pub struct CountRows {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
-    table: Given<String>,
-    schema: Given<String>,
+    table: Lenient<String>,
+    schema: Lenient<String>,
     #[serde(rename = "where")]
-    condition: Given<String>,
+    condition: Lenient<String>,
 }
 
 /// A count: what is counted, and the condition if there is one.
@@ -124,7 +124,7 @@ impl Tool for CountRows {
 impl Count {
     fn read(arguments: Arguments) -> Result<Self, Reported> {
         let table = arguments.table.0.filter(|table| !table.is_empty());
-        let table = Given(table).or_report("Missing or invalid 'table' parameter")?;
+        let table = Lenient(table).or_report("Missing or invalid 'table' parameter")?;
         let schema = arguments.schema.0.filter(|schema| !schema.is_empty());
         let schema = schema.as_deref().unwrap_or("public");
         let condition = arguments.condition.0.unwrap_or_default();

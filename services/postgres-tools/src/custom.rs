@@ -4,7 +4,7 @@
 //! mend, so it is an error that says where.
 //!
 //! ```
-//! use ziggurat_postgres::lease::Pools;
+//! use ziggurat_postgres::pool::Pools;
 //! use ziggurat_databases::Databases;
 //! use ziggurat_mcp::{Mcp, Resources, ServerInfo, Tools};
 //! use ziggurat_postgres_tools::{custom::Definitions, prompts};

@@ -1,9 +1,9 @@
 //! `execute_explain`: how PostgreSQL runs a SELECT, and what could make it faster.
 
-mod beside;
 mod findings;
 mod plan;
 mod select;
+mod structured;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +11,7 @@ use futures_util::TryStreamExt as _;
 use serde::Deserialize;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    Annotations, Lenient, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
     ToolResult,
 };
 use ziggurat_postgres::{
@@ -20,7 +20,7 @@ use ziggurat_postgres::{
     statement::{Statement, Window},
 };
 
-use self::{beside::Explained, findings::Findings, select::is_select};
+use self::{findings::Findings, select::is_select, structured::Explained};
 use crate::client;
 
 const MISSING: &str = "Parameter 'query' is required and must be a non-empty string";
@@ -47,10 +47,10 @@ pub struct ExecuteExplain {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
-    query: Given<String>,
-    analyze: Given<bool>,
-    buffers: Given<bool>,
-    format: Given<String>,
+    query: Lenient<String>,
+    analyze: Lenient<bool>,
+    buffers: Lenient<bool>,
+    format: Lenient<String>,
 }
 
 /// A query to be explained, and how.

@@ -7,7 +7,7 @@ mod tests;
 use serde::Deserialize;
 use ziggurat_llm as llm;
 use ziggurat_mcp::{
-    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    Annotations, Lenient, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
     ToolResult,
 };
 
@@ -27,7 +27,7 @@ pub struct GenerateEmbedding {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
-    text: Given<String>,
+    text: Lenient<String>,
 }
 
 // === impl GenerateEmbedding ===

@@ -1,8 +1,8 @@
 //! `get_schema_info`: what tables there are, and what they are made of.
 
-mod beside;
 mod columns;
-mod nothing;
+mod no_match;
+mod structured;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ mod tests;
 use serde::Deserialize;
 use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
-    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    Annotations, Lenient, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
     ToolResult,
 };
 use ziggurat_postgres::metadata::{Metadata, Table};
@@ -39,11 +39,11 @@ pub struct GetSchemaInfo {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
-    schema_name: Given<String>,
-    table_name: Given<String>,
-    vector_tables_only: Given<bool>,
-    compact: Given<bool>,
-    include_partitions: Given<bool>,
+    schema_name: Lenient<String>,
+    table_name: Lenient<String>,
+    vector_tables_only: Lenient<bool>,
+    compact: Lenient<bool>,
+    include_partitions: Lenient<bool>,
 }
 
 /// What the caller wants to see.
@@ -57,7 +57,7 @@ struct Wish {
 }
 
 /// Who asks for what.
-struct Asked {
+struct Request {
     wish: Wish,
     /// Whether a program reads it as well.
     is_structured: bool,
@@ -83,7 +83,7 @@ impl GetSchemaInfo {
         self
     }
 
-    fn answer(&self, asked: &Asked, label: &str, metadata: &Metadata) -> Option<ToolResult> {
+    fn answer(&self, asked: &Request, label: &str, metadata: &Metadata) -> Option<ToolResult> {
         let wish = &asked.wish;
         let tables = wish.tables(metadata);
         if tables.is_empty() {
@@ -99,7 +99,7 @@ impl GetSchemaInfo {
         }
         if wish.is_open() && tables.len() > SUMMARY_ABOVE {
             summary::write(&mut text, &tables);
-            let structure = || beside::schemas(&tables, self.max_bytes, metadata.is_cut());
+            let structure = || structured::schemas(&tables, self.max_bytes, metadata.is_cut());
             let structure = asked.is_structured.then(structure);
             return Some(ToolResult::text(text).with_structure(structure));
         }
@@ -114,9 +114,9 @@ impl GetSchemaInfo {
         let has_more = shown.len() < tables.len() || metadata.is_cut();
         let structure = asked.is_structured.then(|| {
             if wish.is_compact {
-                beside::tables(shown, self.max_bytes, has_more)
+                structured::tables(shown, self.max_bytes, has_more)
             } else {
-                beside::columns(shown, self.max_bytes, has_more)
+                structured::columns(shown, self.max_bytes, has_more)
             }
         });
         Some(ToolResult::text(text).with_structure(structure))
@@ -151,7 +151,7 @@ impl Tool for GetSchemaInfo {
     }
 
     async fn call(&self, request: ToolRequest) -> Result<ToolResult, ToolError> {
-        let asked = Asked {
+        let asked = Request {
             wish: Wish::try_from(request.arguments::<Arguments>()?)?,
             is_structured: request.wants_structure(),
         };
@@ -169,7 +169,7 @@ impl GetSchemaInfo {
     /// now.
     async fn answer_again(
         &self,
-        asked: &Asked,
+        asked: &Request,
         current: &Current,
     ) -> Result<ToolResult, ToolError> {
         let metadata = client::recent_metadata(current).await?;
@@ -183,7 +183,7 @@ impl GetSchemaInfo {
             Some(schema) => Reported::new(format!(
                 "ERROR: permission denied for schema {schema} (SQLSTATE 42501)"
             )),
-            None => Reported::new(nothing::explain(wish, current.label(), &metadata)),
+            None => Reported::new(no_match::explain(wish, current.label(), &metadata)),
         }
         .into())
     }
@@ -196,7 +196,7 @@ impl TryFrom<Arguments> for Wish {
 
     fn try_from(arguments: Arguments) -> Result<Self, Reported> {
         // Models give empty names for none.
-        let given = |name: Given<String>| name.0.filter(|name| !name.is_empty());
+        let given = |name: Lenient<String>| name.0.filter(|name| !name.is_empty());
         let schema = given(arguments.schema_name);
         let table = given(arguments.table_name);
         if table.is_some() && schema.is_none() {

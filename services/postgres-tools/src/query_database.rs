@@ -1,9 +1,9 @@
 //! `query_database`: one statement, its rows as tab-separated text.
 
+mod ad_hoc_connection;
 mod answer;
 mod confirm;
-mod elsewhere;
-mod phrases;
+mod connection_directive;
 #[cfg(test)]
 mod tests;
 mod url_hosts;
@@ -14,7 +14,7 @@ use tokio::time;
 use ziggurat_accounts::PasswordAttempts;
 use ziggurat_databases::{Configured, Databases};
 use ziggurat_mcp::{
-    Annotations, Given, Property, Reported, Schema, Text, Tool, ToolDescriptor, ToolError,
+    Annotations, Lenient, Property, Reported, Schema, Text, Tool, ToolDescriptor, ToolError,
     ToolRequest, ToolResult,
 };
 use ziggurat_postgres::{
@@ -25,9 +25,9 @@ use ziggurat_postgres::{
 
 pub use self::url_hosts::{ConnectionUrls, InvalidUrlHost, UrlHost};
 use self::{
-    answer::{Asked, complaint},
-    elsewhere::{Elsewhere, PATIENCE, UrlRules},
-    phrases::Phrase,
+    ad_hoc_connection::{Elsewhere, PATIENCE, UrlRules},
+    answer::{Request, complaint},
+    connection_directive::Phrase,
 };
 use crate::{client, table::Table};
 
@@ -63,9 +63,9 @@ pub struct QueryDatabase {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
-    query: Given<String>,
-    limit: Given<Number>,
-    offset: Given<Number>,
+    query: Lenient<String>,
+    limit: Lenient<Number>,
+    offset: Lenient<Number>,
 }
 
 /// The rows a caller asks for, and whether it reads them with a program as well.
@@ -137,7 +137,7 @@ impl QueryDatabase {
         if let Some(question) = confirm::question(&current, query, request).await? {
             return Ok(question);
         }
-        let asked = Asked::here(current.label(), &statement, self.max_bytes)
+        let asked = Request::here(current.label(), &statement, self.max_bytes)
             .with_structure(wanted.is_structured);
         let lease = current.pool().lease().await;
         let lease = lease.map_err(|error| client::unavailable(&error))?;
@@ -168,7 +168,7 @@ impl QueryDatabase {
             .map_err(|error| complaint(&error))?
             .with_window(wanted.window(&database))
             .with_large_rows(self.large_rows.clone());
-        let asked = Asked::elsewhere(database.name(), &statement, self.max_bytes)
+        let asked = Request::elsewhere(database.name(), &statement, self.max_bytes)
             .with_structure(wanted.is_structured);
         let (lease, _room) = visit.into_parts();
         match time::timeout(PATIENCE, asked.run(statement, lease)).await {
@@ -197,7 +197,7 @@ impl Tool for QueryDatabase {
             "Runs a SQL statement in PostgreSQL and returns its rows as tab-separated text: a line \
              of column names, then a line for each row, NULL as an empty field. Statements run in \
              a read-only transaction. Results are cut at the limit; when there are more rows the \
-             answer says which offset comes next. Ask for the columns you need, aggregate in SQL \
+             answer says which offset comes next. Elicitation for the columns you need, aggregate in SQL \
              rather than fetching rows to add up, and look at the schema first if a name is not \
              known.",
             Schema::new()
@@ -241,7 +241,7 @@ impl Tool for QueryDatabase {
 
 impl Wanted {
     /// A limit out of its range is no limit the caller meant; a negative offset is none.
-    fn new(limit: Given<Number>, offset: Given<Number>) -> Self {
+    fn new(limit: Lenient<Number>, offset: Lenient<Number>) -> Self {
         let limit = limit.0.and_then(|limit| limit.as_u64());
         Self {
             limit: limit

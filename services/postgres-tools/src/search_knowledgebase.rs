@@ -1,7 +1,7 @@
 //! `search_knowledgebase`: what the documentation at hand says.
 
 mod answer;
-mod beside;
+mod structured;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +12,7 @@ use tracing::warn;
 use ziggurat_knowledge::{Embed, Error, Filter, KnowledgeBase};
 use ziggurat_llm::Embedder;
 use ziggurat_mcp::{
-    Annotations, Given, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
+    Annotations, Lenient, Property, Reported, Schema, Tool, ToolDescriptor, ToolError, ToolRequest,
     ToolResult,
 };
 
@@ -39,11 +39,11 @@ enum Source<E> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
-    query: Given<String>,
-    project_names: Given<Names>,
-    project_versions: Given<Names>,
-    top_n: Given<i64>,
-    list_products: Given<bool>,
+    query: Lenient<String>,
+    project_names: Lenient<Names>,
+    project_versions: Lenient<Names>,
+    top_n: Lenient<i64>,
+    list_products: Lenient<bool>,
 }
 
 /// Models give a name where a list of one is asked for.
@@ -106,7 +106,7 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
                 .with_optional("list_products", list.with_default(false)),
         )
         .with_title("Search the documentation")
-        .with_output_on_demand(beside::schema())
+        .with_output_on_demand(structured::schema())
         .with_annotations(Annotations::asking());
         match self.source {
             Source::None(_) => about.unlisted(),
@@ -123,7 +123,7 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
         if arguments.list_products.0 == Some(true) {
             let products = base.products().await;
             let products = products.map_err(|error| refusal("Failed to list products", &error))?;
-            let structure = || beside::products(&products);
+            let structure = || structured::products(&products);
             let structure = request.wants_structure().then(structure);
             return Ok(ToolResult::text(answer::products(&products)).with_structure(structure));
         }
@@ -142,14 +142,14 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
             Reported::new(format!("Failed to generate query embedding: {error}"))
         })?;
         let found = search.nearest(&vector, top_n).await.map_err(failed)?;
-        let structure = || beside::passages(&found);
+        let structure = || structured::passages(&found);
         let structure = request.wants_structure().then(structure);
         Ok(ToolResult::text(answer::passages(&query, &filter, &found)).with_structure(structure))
     }
 }
 
 /// What is looked for; it takes a text with something in it.
-fn question(query: Given<String>) -> Result<String, Reported> {
+fn question(query: Lenient<String>) -> Result<String, Reported> {
     let query = query.or_report("Missing or invalid 'query' argument")?;
     if query.trim().is_empty() {
         return Err(Reported::new(
@@ -160,7 +160,7 @@ fn question(query: Given<String>) -> Result<String, Reported> {
 }
 
 /// Models give empty names for none.
-fn names(given: Given<Names>) -> Vec<String> {
+fn names(given: Lenient<Names>) -> Vec<String> {
     let names = match given.0 {
         None => Vec::new(),
         Some(Names::One(name)) => vec![name],

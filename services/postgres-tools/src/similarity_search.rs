@@ -6,13 +6,13 @@
 
 mod advice;
 mod answer;
-mod beside;
+mod arguments;
 mod columns;
 mod passages;
-mod place;
+mod structured;
+mod target_table;
 #[cfg(test)]
 mod tests;
-mod wanted;
 mod weights;
 
 use tokio::join;
@@ -20,14 +20,14 @@ use ziggurat_databases::{Current, Databases};
 use ziggurat_mcp::{
     Annotations, Reported, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult,
 };
-use ziggurat_postgres::nearest::{Metric, Nearest, Neighbour};
+use ziggurat_vector_search::{Metric, Nearest, Neighbour};
 
 use crate::{Embedder, client, embedder::EmbedError};
 
 use self::{
     answer::Answer,
-    place::Place,
-    wanted::{Arguments, Format, Wanted},
+    arguments::{Arguments, Format, Wanted},
+    target_table::TargetTable,
     weights::{Part, Sample},
 };
 
@@ -48,7 +48,7 @@ pub struct SimilaritySearch {
 }
 
 /// The vector of a question, and who made it.
-struct Asked {
+struct Request {
     vector: Vec<f32>,
     is_local: bool,
 }
@@ -69,7 +69,7 @@ impl SimilaritySearch {
         &self,
         wanted: &Wanted,
         current: &Current,
-        place: &Place<'_>,
+        place: &TargetTable<'_>,
         is_structured: bool,
     ) -> Result<ToolResult, Reported> {
         // PostgreSQL has a look at the texts while the vector is made.
@@ -93,7 +93,7 @@ impl SimilaritySearch {
             } else {
                 answer.rows(&rows)
             };
-            let structure = is_structured.then(|| beside::rows(&answer, &rows));
+            let structure = is_structured.then(|| structured::rows(&answer, &rows));
             return Ok(ToolResult::text(text).with_structure(structure));
         }
         let passages = passages::take(&rows, wanted);
@@ -104,14 +104,14 @@ impl SimilaritySearch {
         } else {
             answer.passages(&passages)
         };
-        let structure = is_structured.then(|| beside::passages(&answer, &passages));
+        let structure = is_structured.then(|| structured::passages(&answer, &passages));
         Ok(ToolResult::text(text).with_structure(structure))
     }
 
-    async fn ask(&self, question: &str) -> Result<Asked, EmbedError> {
+    async fn ask(&self, question: &str) -> Result<Request, EmbedError> {
         let embedder = self.embedder.ready()?;
         let embedding = embedder.embed(question).await?;
-        Ok(Asked {
+        Ok(Request {
             vector: embedding.vector,
             is_local: embedder.is_local(),
         })
@@ -127,10 +127,10 @@ impl Tool for SimilaritySearch {
              returns the best ones without repeating itself. The table needs a vector column and \
              the text it was made of; get_schema_info with vector_tables_only lists such tables. \
              For exact conditions use query_database.",
-            wanted::schema(),
+            arguments::schema(),
         )
         .with_title("Search by meaning")
-        .with_output_on_demand(beside::schema())
+        .with_output_on_demand(structured::schema())
         .with_annotations(Annotations::asking())
     }
 
@@ -139,11 +139,11 @@ impl Tool for SimilaritySearch {
         let table = wanted.table.as_deref();
         let current = client::current(&self.databases, request.caller()).await?;
         let mut metadata = client::metadata(&current).await?;
-        if Place::find(&metadata, table).is_err() {
+        if TargetTable::find(&metadata, table).is_err() {
             // What is missing may have come only now.
             metadata = client::recent_metadata(&current).await?;
         }
-        let place = Place::find(&metadata, table)
+        let place = TargetTable::find(&metadata, table)
             .map_err(|problem| advice::explain(&problem, current.label(), &metadata))?;
         let is_structured = request.wants_structure();
         let found = self.search(&wanted, &current, &place, is_structured);
@@ -152,7 +152,7 @@ impl Tool for SimilaritySearch {
 }
 
 /// The texts of a few rows, if they decide anything.
-async fn sample(current: &Current, place: &Place<'_>) -> Result<Sample, Reported> {
+async fn sample(current: &Current, place: &TargetTable<'_>) -> Result<Sample, Reported> {
     if place.pairs.len() < 2 {
         return Ok(Sample::new());
     }
@@ -161,7 +161,7 @@ async fn sample(current: &Current, place: &Place<'_>) -> Result<Sample, Reported
 }
 
 /// The vectors that can be compared with one of so many dimensions, and what they count.
-fn parts<'a>(place: &Place<'a>, dimensions: usize, sample: &Sample) -> Vec<Part<'a>> {
+fn parts<'a>(place: &TargetTable<'a>, dimensions: usize, sample: &Sample) -> Vec<Part<'a>> {
     let fits = |dims: u32| dims == 0 || usize::try_from(dims) == Ok(dimensions);
     if place.pairs.is_empty() {
         let vectors = place.vectors.iter().copied();
@@ -180,7 +180,7 @@ fn parts<'a>(place: &Place<'a>, dimensions: usize, sample: &Sample) -> Vec<Part<
 async fn find(
     wanted: &Wanted,
     current: &Current,
-    place: &Place<'_>,
+    place: &TargetTable<'_>,
     parts: &[Part<'_>],
     asked: &[f32],
 ) -> Result<Vec<Neighbour>, Reported> {
@@ -193,7 +193,7 @@ async fn find(
     found.map_err(|error| advice::failed(&error, place))
 }
 
-fn nearest<'a>(place: &Place<'a>, parts: &[Part<'a>], rows: u32) -> Nearest<'a> {
+fn nearest<'a>(place: &TargetTable<'a>, parts: &[Part<'a>], rows: u32) -> Nearest<'a> {
     let texts = u32::try_from(place.texts.len()).unwrap_or(u32::MAX);
     let held = MAX_CHARACTERS_HELD / rows.saturating_mul(texts).max(1);
     Nearest {

@@ -16,6 +16,7 @@
 //! # Ok::<(), ziggurat_postgres::database::InvalidDatabase>(())
 //! ```
 
+mod connection_limit;
 mod host;
 mod password;
 mod session;
@@ -29,17 +30,17 @@ use secrecy::SecretString;
 use thiserror::Error;
 
 pub use super::driver::{SslMode, UnknownSslMode};
-use super::lease::Seats;
 
 use self::target::Certificates;
+pub(crate) use self::{
+    connection_limit::{ConnectionLimit, Permits},
+    session::{Fit, Standing},
+    target::Target,
+};
 pub use self::{
     host::Host,
     password::Password,
     session::{TargetSessionAttrs, UnknownSessionAttrs},
-};
-pub(crate) use self::{
-    session::{Fit, Standing},
-    target::Target,
 };
 
 /// The most rows a call may ask for.
@@ -150,7 +151,7 @@ pub struct Database {
     settings: Settings,
     certificates: Certificates,
     targets: Arc<[Target]>,
-    seats: Arc<Seats>,
+    limit: Arc<ConnectionLimit>,
 }
 
 /// Why a description is no good.
@@ -340,7 +341,7 @@ impl TryFrom<Settings> for Database {
             .map(|host| Target::new(&settings, host, &certificates))
             .collect::<Result<_, _>>()?;
         Ok(Self {
-            seats: Arc::new(Seats::of_all(
+            limit: Arc::new(ConnectionLimit::of_all(
                 settings.max_total_connections,
                 settings.max_connections,
             )),
@@ -418,8 +419,8 @@ impl Database {
         &self.targets
     }
 
-    pub(crate) fn seats(&self) -> &Seats {
-        &self.seats
+    pub(crate) fn connection_limit(&self) -> &ConnectionLimit {
+        &self.limit
     }
 }
 

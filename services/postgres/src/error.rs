@@ -6,7 +6,7 @@ use thiserror::Error;
 use ziggurat_sql::Refusal;
 
 pub use super::driver::{DriverError, ServerError};
-use super::lease::LeaseError;
+use super::pool::LeaseError;
 
 /// Why a statement has no result, or not all of it.
 ///
@@ -164,7 +164,7 @@ impl QueryError {
     }
 
     /// A value that is not what it should be.
-    pub(crate) fn value(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn value(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Row(DriverError::value(error))
     }
 }

@@ -15,7 +15,7 @@ use ziggurat_local_pg::{LocalPg, TestDatabase};
 use super::{
     database::{Database, Settings},
     error::QueryError,
-    lease::{Pool, Pools},
+    pool::{Pool, Pools},
     rows::Summary,
     statement::{Statement, Window},
 };

@@ -1,14 +1,14 @@
 //! The room that speaks SQL to a user's database.
 //!
 //! A [`Database`](database::Database) is what an operator has configured. Each caller leases
-//! connections to it from a [`Pool`](lease::Pool) of its own, and a
+//! connections to it from a [`Pool`](pool::Pool) of its own, and a
 //! [`Statement`](statement::Statement) runs the caller's text on one:
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //!
 //! use futures_util::TryStreamExt as _;
-//! use ziggurat_postgres::{database::{Database, Settings}, lease::Pools, statement::Statement};
+//! use ziggurat_postgres::{database::{Database, Settings}, pool::Pools, statement::Statement};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let database = Arc::new(Database::try_from(Settings {
@@ -37,16 +37,14 @@
 pub mod database;
 pub mod driver;
 pub mod error;
-mod flight;
 pub mod kind;
 pub mod large_rows;
-pub mod lease;
 pub mod metadata;
-pub mod nearest;
-pub mod passages;
+pub mod pool;
 pub mod rows;
 pub mod scalar;
 pub mod server;
+pub mod single_round_trip;
 pub mod statement;
 pub mod tsv;
 pub mod url;

@@ -4,7 +4,7 @@
 //! schemas, in the order of schema, table and column, from one snapshot of the catalogue.
 //!
 //! ```no_run
-//! use ziggurat_postgres::{error::QueryError, lease::Pool, metadata::Metadata};
+//! use ziggurat_postgres::{error::QueryError, pool::Pool, metadata::Metadata};
 //!
 //! # async fn example(pool: Pool) -> Result<(), QueryError> {
 //! let metadata = Metadata::load(pool.lease().await?).await?;
@@ -24,15 +24,15 @@
 //! or 64 MiB of text nothing is read any more, and [`is_cut`](Metadata::is_cut) says so; a table
 //! is known whole or not at all.
 
+mod interner;
 mod load;
 mod query;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::{fmt, ops::Range};
 
-use self::words::{Word, Words};
+use self::interner::{Word, Words};
 
 /// The tables of a database and their columns, at one moment.
 #[derive(Default)]

@@ -38,7 +38,7 @@ pub struct Rows {
     columns: Arc<[Column]>,
     is_command: bool,
     extent: Option<Extent>,
-    desk: Desk,
+    desk: Handoff,
     /// `None` when it has come to its end.
     driver: Option<Driver>,
     summary: Option<Summary>,
@@ -78,7 +78,7 @@ pub struct Summary {
     pub affected: u64,
 }
 
-/// Runs the statement to its end, and leaves what it finds on a [`Desk`].
+/// Runs the statement to its end, and leaves what it finds on a [`Handoff`].
 ///
 /// Boxed: one per statement, and its stream borrows the connection it holds.
 pub(super) type Driver = Pin<Box<dyn Future<Output = Result<Summary, QueryError>> + Send>>;
@@ -87,7 +87,7 @@ pub(super) type Driver = Pin<Box<dyn Future<Output = Result<Summary, QueryError>
 ///
 /// The driver is polled by whoever takes it, so neither needs to be woken.
 #[derive(Clone, Default)]
-pub(super) struct Desk {
+pub(super) struct Handoff {
     found: Arc<Mutex<Option<Found>>>,
 }
 
@@ -148,7 +148,7 @@ impl Column {
 
 impl Rows {
     /// Runs until it is known what the result looks like.
-    pub(super) async fn start(mut driver: Driver, desk: Desk) -> Result<Self, QueryError> {
+    pub(super) async fn start(mut driver: Driver, desk: Handoff) -> Result<Self, QueryError> {
         let head = poll_fn(|cx| match driver.as_mut().poll(cx) {
             Poll::Ready(end) => Poll::Ready(end.map(|_| None)),
             Poll::Pending => match desk.take() {
@@ -308,9 +308,9 @@ fn text(bytes: &[u8]) -> Result<&str, QueryError> {
     text.map_err(QueryError::value)
 }
 
-// === impl Desk ===
+// === impl Handoff ===
 
-impl Desk {
+impl Handoff {
     /// Leaves something, and waits until it is taken.
     pub(super) async fn leave(&self, found: Found) {
         *self.lock() = Some(found);

@@ -1,7 +1,7 @@
 //! What PostgreSQL says about itself.
 //!
 //! ```no_run
-//! use ziggurat_postgres::{error::QueryError, lease::Pool, server::Server};
+//! use ziggurat_postgres::{error::QueryError, pool::Pool, server::Server};
 //!
 //! # async fn example(pool: Pool) -> Result<(), QueryError> {
 //! let server = Server::ask(pool.lease().await?).await?;
@@ -12,7 +12,7 @@
 
 use super::{
     error::{Phase, QueryError},
-    lease::Lease,
+    pool::Lease,
 };
 
 const QUESTION: &str = "SELECT pg_catalog.version(),

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use futures_util::TryStreamExt as _;
-//! use ziggurat_postgres::{error::QueryError, lease::Pool, statement::Statement};
+//! use ziggurat_postgres::{error::QueryError, pool::Pool, statement::Statement};
 //!
 //! # async fn example(pool: Pool) -> Result<(), QueryError> {
 //! let statement = Statement::new(pool.database(), "SELECT id, name FROM book;")?;
@@ -65,20 +65,20 @@
 //! A read-only EXPLAIN is rolled back. `EXPLAIN ANALYZE CREATE TABLE … AS` runs what it explains,
 //! and PostgreSQL does not ask there whether the transaction may write.
 
-mod drive;
+mod executor;
 #[cfg(test)]
 mod tests;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use ziggurat_sql::{Bounds, Policy, Refusal, Sketch};
+use ziggurat_sql::{Bounds, Policy, Refusal, StatementShape};
 
 use super::{
     database::{Database, MAX_ROWS},
     error::QueryError,
     large_rows::LargeRows,
-    lease::Lease,
-    rows::{Desk, Rows},
+    pool::Lease,
+    rows::{Handoff, Rows},
 };
 
 /// The size of the largest row that is read where nothing else is said.
@@ -193,7 +193,7 @@ impl Statement {
         let text = text
             .trim()
             .trim_end_matches(|c: char| c == ';' || c.is_whitespace());
-        let sketch = Sketch::new(text);
+        let sketch = StatementShape::new(text);
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
@@ -306,8 +306,8 @@ impl Statement {
     /// after the rows before it. The connection is good for another statement then, unless it
     /// broke.
     pub async fn run(self, lease: Lease) -> Result<Rows, QueryError> {
-        let desk = Desk::default();
-        let driver = Box::pin(drive::drive(lease, self, desk.clone()));
+        let desk = Handoff::default();
+        let driver = Box::pin(executor::drive(lease, self, desk.clone()));
         Rows::start(driver, desk).await
     }
 }
@@ -315,7 +315,7 @@ impl Statement {
 // === impl Route ===
 
 impl Route {
-    fn of(text: &str, sketch: &Sketch<'_>, access: Access) -> Self {
+    fn of(text: &str, sketch: &StatementShape<'_>, access: Access) -> Self {
         // A write cannot be in a cursor, and one that sounds like it would be tried in vain.
         let takes_a_cursor =
             sketch.is_query() && (access == Access::ReadOnly || !sketch.mentions_a_write());

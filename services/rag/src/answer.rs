@@ -7,8 +7,8 @@ use ziggurat_llm::Deadline;
 use super::{
     ask::Ask,
     failure::Failure,
-    library::Passage,
     pipeline::{NOTHING, Pipeline},
+    retrieval::Passage,
 };
 
 /// The longest text of a source, in characters: a row may be a book.

@@ -8,7 +8,7 @@ use thiserror::Error;
 use ziggurat_layers::{reject::Rejection, sanitize::ErrorDetail};
 use ziggurat_llm::{self as llm, Class, Passed};
 
-use super::library::{self, Trouble};
+use super::retrieval::{self, Trouble};
 
 /// What is said when our own time is over; what takes a provider too long is said otherwise.
 const TOO_LATE: &str = "request took too long to process";
@@ -32,10 +32,10 @@ pub(super) enum Failure {
     Provider(#[source] llm::Error),
     /// The filter of the request asks for what the tables do not have.
     #[error("the filter of the request does not fit")]
-    Filter(#[source] library::Failure),
+    Filter(#[source] retrieval::Failure),
     /// The tables could not be searched.
     #[error("the tables could not be searched")]
-    Retrieval(Trouble, #[source] library::Failure),
+    Retrieval(Trouble, #[source] retrieval::Failure),
     /// The system gave no random bytes.
     #[error("there is no randomness")]
     Random(#[from] SysError),
@@ -106,12 +106,12 @@ impl From<llm::Error> for Failure {
     }
 }
 
-impl From<library::Failure> for Failure {
-    fn from(failure: library::Failure) -> Self {
+impl From<retrieval::Failure> for Failure {
+    fn from(failure: retrieval::Failure) -> Self {
         match failure {
-            library::Failure::Embedding(error) => error.into(),
-            library::Failure::Database(trouble, _) => Self::Retrieval(trouble, failure),
-            library::Failure::Filter => Self::Filter(failure),
+            retrieval::Failure::Embedding(error) => error.into(),
+            retrieval::Failure::Database(trouble, _) => Self::Retrieval(trouble, failure),
+            retrieval::Failure::Filter => Self::Filter(failure),
         }
     }
 }

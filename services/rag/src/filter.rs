@@ -32,7 +32,9 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 use thiserror::Error;
-use ziggurat_postgres::passages::{Comparison, Condition as Tested, Conditions, Test};
+use ziggurat_vector_search::retrieval_queries::{
+    Comparison, Condition as Tested, Conditions, Test,
+};
 
 pub use self::raw::RawFilter;
 use self::value::Value;

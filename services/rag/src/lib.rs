@@ -36,7 +36,6 @@ mod failure;
 pub mod filter;
 mod handler;
 mod health;
-pub mod library;
 mod page;
 mod pipeline;
 mod pipelines;
@@ -44,6 +43,7 @@ mod prompt;
 mod query;
 mod reply;
 mod rerank;
+pub mod retrieval;
 mod stats;
 mod stream;
 #[cfg(test)]
@@ -84,7 +84,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 
 /// How long things may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// An answer, and a stream until its first words.
     pub request: Duration,
     /// The silence between two things a provider says in a stream.
@@ -99,7 +99,7 @@ pub struct Patience {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How long things may take.
-    pub patience: Patience,
+    pub patience: Timeouts,
     /// Whether a database that fails has codes of its own in errors.
     pub retrieval_error_codes: bool,
     /// After how long a silence a stream says that it is still there; never if not said.
@@ -206,7 +206,7 @@ fn compact(document: &str) -> String {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            patience: Patience::default(),
+            patience: Timeouts::default(),
             retrieval_error_codes: false,
             keep_alive: None,
             max_query: MAX_QUERY,
@@ -216,11 +216,11 @@ impl Default for Options {
     }
 }
 
-// === impl Patience ===
+// === impl Timeouts ===
 
 /// Fifty seconds for an answer, a minute of silence, a quarter of an hour for a stream, and three
 /// seconds for a provider to say that it is there.
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             request: Duration::from_secs(50),

@@ -12,10 +12,10 @@ use ziggurat_llm::{Completer, Deadline, Embedder, Message, Prompt, Stop};
 use super::{
     ask::Ask,
     failure::Failure,
-    library::{Library, Obstacle, Passage, Question},
     prompt::Nonce,
     reply::{Refused, invalid},
     rerank::Rerank,
+    retrieval::{Library, Obstacle, Passage, Question},
 };
 
 /// How many results a request may ask for, unless the pipeline is configured for more.

@@ -16,7 +16,7 @@ use rand::{
 };
 use ziggurat_search::budget;
 
-use super::library::Passage;
+use super::retrieval::Passage;
 
 /// What a model is, unless the operator says otherwise.
 const PERSONA: &str = "You answer questions from the documents you are given with them, and from \

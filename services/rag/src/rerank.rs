@@ -5,7 +5,7 @@ use std::mem;
 use tracing::warn;
 use ziggurat_llm::{Deadline, Error, Ranked, Reranker};
 
-use super::{failure::Failure, library::Passage};
+use super::{failure::Failure, retrieval::Passage};
 
 /// Puts results in another order, and keeps the best.
 #[derive(Clone, Debug)]

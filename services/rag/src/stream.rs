@@ -42,7 +42,7 @@ pub(super) enum StreamEvent<'a> {
 
 /// A stream on its way.
 #[derive(Debug)]
-struct Telling {
+struct AnswerStream {
     pipeline: Arc<Pipeline>,
     has_retrieval_codes: bool,
     cut_off: CutOff,
@@ -87,7 +87,7 @@ pub(super) fn events(
         begin: Deadline::after(patience.request),
         idle: patience.stream_idle,
     };
-    let telling = Telling {
+    let telling = AnswerStream {
         pipeline,
         has_retrieval_codes: options.retrieval_error_codes,
         cut_off: options.cut_off.clone(),
@@ -100,9 +100,9 @@ pub(super) fn events(
     })
 }
 
-// === impl Telling ===
+// === impl AnswerStream ===
 
-impl Telling {
+impl AnswerStream {
     /// The next event, or nothing behind the last.
     async fn next(&mut self) -> Option<Event> {
         if matches!(self.stage, Stage::Over) {
@@ -180,7 +180,7 @@ impl Telling {
     }
 }
 
-impl Drop for Telling {
+impl Drop for AnswerStream {
     fn drop(&mut self) {
         if !matches!(self.stage, Stage::Over) {
             let pipeline = self.pipeline.name();

@@ -21,11 +21,11 @@ use ziggurat_llm::{self as llm, Access, Completer, Embedder, Http, Provider, Rer
 use ziggurat_postgres::{
     database::{Database, Settings},
     fixture::Fixture,
-    lease::{Pool, Pools},
+    pool::{Pool, Pools},
 };
 
 use super::{
-    library::{Backend, FilterColumns, Library, Manner, Table},
+    retrieval::{Backend, FilterColumns, Library, SearchOptions, Table},
     *,
 };
 
@@ -82,7 +82,7 @@ fn nowhere() -> Pool {
 }
 
 fn library(pool: Pool, tables: Vec<Table>) -> Library {
-    let manner = Manner {
+    let manner = SearchOptions {
         hybrid: false,
         vector_weight: 0.5,
         min_similarity: None,

@@ -2,7 +2,7 @@
 //! are watched, lines that are written, and signals.
 //!
 //! Nothing here knows what a program serves. Nothing looks at the environment, standard input or
-//! the command line by itself, but for [`Surroundings::of_process`]: a program hands in what it
+//! the command line by itself, but for [`ConfigSources::of_process`]: a program hands in what it
 //! has.
 //!
 //! ```
@@ -13,6 +13,7 @@
 //! assert!(duration::parse("90").is_err());
 //! ```
 
+mod config_sources;
 pub mod cut_off;
 pub mod duration;
 mod environment;
@@ -28,7 +29,6 @@ pub mod redact;
 pub mod scan;
 mod secret;
 pub mod signals;
-mod surroundings;
 pub mod watch;
 
-pub use self::{environment::Environment, secret::Secret, surroundings::Surroundings};
+pub use self::{config_sources::ConfigSources, environment::Environment, secret::Secret};

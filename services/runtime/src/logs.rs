@@ -7,7 +7,7 @@
 //! ```
 //! use std::sync::Mutex;
 //! use tracing::{Metadata, metadata::LevelFilter};
-//! use ziggurat_runtime::logs::{Format, Log, Said};
+//! use ziggurat_runtime::logs::{Format, Log, LogEvent};
 //!
 //! struct Plain;
 //!
@@ -20,7 +20,7 @@
 //!         *metadata.level() <= LevelFilter::INFO
 //!     }
 //!
-//!     fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+//!     fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String {
 //!         let mut line = format!("{} ", metadata.level());
 //!         said.push_message(&mut line);
 //!         said.push_fields(&mut line);
@@ -39,14 +39,14 @@
 
 #[cfg(any(test, feature = "test-support"))]
 pub mod captured;
+mod event;
 mod json;
 mod options;
-mod said;
 mod subscriber;
 
 pub use self::{
+    event::{Field, LogEvent, push_value},
     json::json_line,
     options::{Options, RawLog},
-    said::{Field, Said, push_value},
     subscriber::{Format, Log},
 };

@@ -8,8 +8,8 @@ use super::{
     Token,
     policy::{Danger, Policy},
     settings::Setting,
-    sketch::is,
     spelling,
+    statement_shape::is,
 };
 
 /// Why a text was not sent to PostgreSQL. What it says is meant for the caller.

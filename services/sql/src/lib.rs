@@ -3,12 +3,12 @@
 //! [`Lexer`] splits a text into words, symbols and quoted things the way PostgreSQL does, and
 //! knows no grammar. PostgreSQL stays the judge: nothing is safe because this module says so.
 //! What it decides is which texts are not even sent ([`guard()`], [`Policy`]), whether the text
-//! bounds its own result and what it is called in a report ([`Sketch`]).
+//! bounds its own result and what it is called in a report ([`StatementShape`]).
 //!
 //! ```
-//! use ziggurat_sql::{Sketch, guard};
+//! use ziggurat_sql::{StatementShape, guard};
 //!
-//! let sketch = Sketch::new("/* top ten */ SELECT ';' AS c FROM t FETCH FIRST 10 ROWS ONLY");
+//! let sketch = StatementShape::new("/* top ten */ SELECT ';' AS c FROM t FETCH FIRST 10 ROWS ONLY");
 //! assert_eq!(sketch.first_word(), Some("SELECT"));
 //! assert!(sketch.limits_itself());
 //! assert!(!sketch.is_several());
@@ -21,16 +21,16 @@ mod guard;
 mod pairs;
 mod policy;
 mod settings;
-mod sketch;
 mod spelling;
+mod statement_shape;
 #[cfg(test)]
 mod tests;
 
-pub use self::sketch::Bounds;
+pub use self::statement_shape::Bounds;
 pub use self::{
     guard::{Refusal, guard},
     policy::{Danger, Policy},
-    sketch::Sketch,
+    statement_shape::StatementShape,
 };
 
 /// Splits SQL into [`Token`]s, without comments and white space.

@@ -5,7 +5,7 @@
 //! takes it seconds, one of ten thousands minutes, in which it looks neither at a cancellation
 //! nor at `statement_timeout`.
 
-use super::{Token, sketch::is};
+use super::{Token, statement_shape::is};
 
 /// The most that the comparisons of one statement may cost: about a second of PostgreSQL's time.
 /// A list of 2,000 tables or sort keys is as much, or one of 700 joins.

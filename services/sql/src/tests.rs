@@ -141,7 +141,7 @@ fn a_sketch_sees_what_stands_outside_of_parentheses() {
         ("  -- nothing", None, false, false, false),
     ];
     for (text, first, is_query, limits, offsets) in cases {
-        let sketch = Sketch::new(text);
+        let sketch = StatementShape::new(text);
         assert_eq!(sketch.first_word(), first, "{text}");
         assert_eq!(sketch.is_query(), is_query, "{text}");
         assert_eq!(sketch.limits_itself(), limits, "{text}");
@@ -166,7 +166,7 @@ fn a_limit_is_for_a_query_in_one_piece_that_has_none() {
         ("", false),
     ];
     for (text, takes) in cases {
-        assert_eq!(Sketch::new(text).takes_a_limit(), takes, "{text}");
+        assert_eq!(StatementShape::new(text).takes_a_limit(), takes, "{text}");
     }
 }
 
@@ -182,7 +182,11 @@ fn a_query_with_bounds_of_its_own_takes_another_limit_around_it() {
         ("SHOW all LIMIT 1", false),
     ];
     for (text, takes) in cases {
-        assert_eq!(Sketch::new(text).takes_another_limit(), takes, "{text}");
+        assert_eq!(
+            StatementShape::new(text).takes_another_limit(),
+            takes,
+            "{text}"
+        );
     }
 }
 
@@ -205,7 +209,7 @@ fn a_sketch_names_the_command() {
         ("", ""),
     ];
     for (text, command) in cases {
-        assert_eq!(Sketch::new(text).command(), command, "{text}");
+        assert_eq!(StatementShape::new(text).command(), command, "{text}");
     }
 }
 
@@ -544,13 +548,13 @@ proptest! {
     #[test]
     fn any_text_is_read_to_its_end(text in ".*") {
         prop_assert!(Lexer::new(&text).count() <= text.len());
-        let _ = (Sketch::new(&text).command(), guard(&text));
+        let _ = (StatementShape::new(&text).command(), guard(&text));
     }
 
     #[test]
     fn any_soup_of_quotes_is_read_to_its_end(text in "[EeUu&xa1é$'\"/*;\\\\ \n-]*") {
         prop_assert!(Lexer::new(&text).count() <= text.len());
-        let _ = (Sketch::new(&text), guard(&text));
+        let _ = (StatementShape::new(&text), guard(&text));
     }
 
     #[test]
@@ -558,7 +562,7 @@ proptest! {
         let text = format!("SELECT {quoted} , 1");
         let found = tokens(&text);
         prop_assert_eq!(found.len(), 4, "{}: {:?}", text, found);
-        prop_assert!(!Sketch::new(&text).is_several());
+        prop_assert!(!StatementShape::new(&text).is_several());
     }
 
     #[test]
@@ -567,7 +571,7 @@ proptest! {
     ) {
         let text: Vec<String> = quoted.iter().map(|quoted| format!("SELECT {quoted}")).collect();
         let text = text.join(" ;-- ;\n");
-        prop_assert_eq!(Sketch::new(&text).is_several(), quoted.len() > 1);
+        prop_assert_eq!(StatementShape::new(&text).is_several(), quoted.len() > 1);
         prop_assert_eq!(guard(&text).is_err(), quoted.len() > 1);
     }
 

@@ -47,12 +47,12 @@ use std::{io, path::PathBuf, sync::Arc};
 use jiff::Timestamp;
 use sqlx::migrate::MigrateError;
 use thiserror::Error;
-pub use ziggurat_postgres::{driver::DriverError, lease::LeaseError};
+pub use ziggurat_postgres::{driver::DriverError, pool::LeaseError};
 
 pub use self::{
     conversation::{Conversation, Draft, Listed, Message, Revision},
     postgres::{InvalidState, Postgres, StateDatabase},
-    shared::{Answer, Attempt, Clerk, LookUp, NewSession, Shared, SharedSession},
+    shared::{Answer, Attempt, LookUp, NewSession, SessionBatcher, Shared, SharedSession},
     sqlite::{Sqlite, Writer},
 };
 pub use self::{postgres::within, sqlite::prepare};

@@ -2,12 +2,12 @@
 //! what must not happen twice.
 //!
 //! Every request of a session asks for it, so that what one replica was told holds for the next
-//! request at any other. Many requests ask in one statement (see [`Clerk`]); the rest is rare
+//! request at any other. Many requests ask in one statement (see [`SessionBatcher`]); the rest is rare
 //! enough to go its own way. When a session or a window of failed logins ends is decided by the
 //! clock of PostgreSQL, which all replicas have in common.
 
-mod clerk;
 mod logins;
+mod session_batcher;
 mod spent;
 #[cfg(test)]
 mod tests;
@@ -21,10 +21,10 @@ pub(super) use ziggurat_postgres::driver::{DriverError, query};
 
 use super::{StateDatabase, StoreError, conversation::storable, postgres::within};
 
-use self::clerk::Ask;
+use self::session_batcher::Ask;
 pub use self::{
-    clerk::{Answer, Clerk, LookUp},
     logins::Attempt,
+    session_batcher::{Answer, LookUp, SessionBatcher},
 };
 
 /// How many may ask for a session at a time; one more is told that it cannot be known.
@@ -69,10 +69,10 @@ pub struct NewSession<'a> {
 
 impl Shared {
     /// Shares what is in this database, and makes the one who looks things up.
-    pub fn new(state: StateDatabase) -> (Self, Clerk) {
+    pub fn new(state: StateDatabase) -> (Self, SessionBatcher) {
         let (asks, inbox) = mpsc::channel(WAITING);
         let (ended, users) = mpsc::unbounded_channel();
-        let clerk = Clerk::new(state.clone(), inbox, users);
+        let clerk = SessionBatcher::new(state.clone(), inbox, users);
         (Self { state, asks, ended }, clerk)
     }
 

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
-use ziggurat_postgres::{fixture::Fixture, lease::Pools};
+use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 
 use super::*;
 

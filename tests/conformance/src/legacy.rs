@@ -10,7 +10,7 @@ use futures_util::future::Either;
 use tower_layer::Layer;
 use tower_service::Service;
 use ziggurat_layers::json_rpc::{Call, Error, Json, Reply};
-use ziggurat_mcp::era::Context;
+use ziggurat_mcp::protocol::Context;
 
 const METHODS: [&str; 3] = [
     "logging/setLevel",

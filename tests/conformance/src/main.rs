@@ -27,7 +27,7 @@ use ziggurat_http::{
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{
     Changes, Mcp, ServerInfo,
-    era::{self, EraLayer},
+    protocol::{self, ProtocolLayer},
     streamable::StreamableLayer,
 };
 use ziggurat_runtime::signals;
@@ -48,8 +48,8 @@ async fn main() -> Result<(), Error> {
     let mcp = Mcp::new(&about, tools, resources::all(), prompts::all())?;
     let calls = ServiceBuilder::new()
         .layer(StreamableLayer::new())
-        .layer(JsonRpcLayer::new().with_dialect_of(era::dialect_of))
-        .layer(EraLayer::http())
+        .layer(JsonRpcLayer::new().with_dialect_of(protocol::dialect_of))
+        .layer(ProtocolLayer::http())
         .layer(LegacyLayer)
         .service(mcp.with_changes(&about, changes));
     let front = service_fn(move |request: Request<RequestBody>| {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use ziggurat_mcp::{
-    Ask, Inputs, Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Prompts,
-    Question, Rendered, Role,
+    Elicitation, Inputs, Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor,
+    Prompts, Question, Rendered, Role,
 };
 
 use crate::resources::PNG;
@@ -76,7 +76,7 @@ impl Prompt for Asking {
         Rendered::new("Without a context").with_user_text("There is no context.")
     }
 
-    fn ask(&self, _: &PromptArguments, inputs: &Inputs) -> Option<Ask> {
+    fn ask(&self, _: &PromptArguments, inputs: &Inputs) -> Option<Elicitation> {
         if inputs.form("user_context").is_some() {
             return None;
         }
@@ -86,7 +86,7 @@ impl Prompt for Asking {
             "required": ["context"],
         });
         let question = Question::form("What context should the prompt use?", schema);
-        Some(Ask::new().with("user_context", question))
+        Some(Elicitation::new().with("user_context", question))
     }
 
     fn render_with(&self, _: &PromptArguments, inputs: &Inputs) -> Rendered {

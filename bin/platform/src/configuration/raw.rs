@@ -10,7 +10,7 @@ use ziggurat_layers::{
     client_ip::{HopHeader, TrustedProxies},
     rate_limit::Quota,
 };
-use ziggurat_runtime::{Secret, Surroundings, duration, file, logs::RawLog};
+use ziggurat_runtime::{ConfigSources, Secret, duration, file, logs::RawLog};
 use ziggurat_state::StateDatabase;
 
 use super::{Configuration, ServerSettings, TestSettings, TlsFiles, TokenRules};
@@ -89,7 +89,7 @@ impl Raw {
     pub(super) fn check(
         self,
         flags: &Flags,
-        around: &Surroundings,
+        around: &ConfigSources,
     ) -> Result<Configuration, Vec<String>> {
         let mut problems = Problems(Vec::new());
         let server = self.server.unwrap_or_default();
@@ -126,7 +126,7 @@ impl RawServer {
     fn check(
         self,
         flags: &Flags,
-        around: &Surroundings,
+        around: &ConfigSources,
         problems: &mut Problems,
     ) -> ServerSettings {
         let address = flags.owned("addr").or(self.address);
@@ -205,7 +205,7 @@ fn header(name: Option<String>, problems: &mut Problems) -> HopHeader {
 // === impl RawTls ===
 
 impl RawTls {
-    fn check(self, around: &Surroundings, problems: &mut Problems) -> Option<TlsFiles> {
+    fn check(self, around: &ConfigSources, problems: &mut Problems) -> Option<TlsFiles> {
         let mut path = |place, path| {
             let path = around.path(path);
             match &path {
@@ -230,7 +230,7 @@ impl RawTls {
 
 impl RawState {
     /// The environment comes before a file, and a file before the configuration.
-    fn check(self, around: &Surroundings, problems: &mut Problems) -> Option<Secret> {
+    fn check(self, around: &ConfigSources, problems: &mut Problems) -> Option<Secret> {
         const LONGEST: u64 = 4096;
         let named = around.environment.get("ZIGGURAT_PLATFORM_STATE_URL");
         let url = match (named, around.path(self.url_file)) {

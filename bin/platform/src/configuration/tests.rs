@@ -10,7 +10,7 @@ fn load(yaml: &str, flags: &[&str]) -> Result<Loaded, LoadError> {
     std::fs::write(&path, yaml).expect("written");
     let words = flags.iter().map(std::ffi::OsString::from);
     let arguments = crate::arguments::Arguments::parse(words).expect("good words");
-    let around = Surroundings {
+    let around = ConfigSources {
         environment: Environment::default(),
         system_folder: folder.path().to_owned(),
         binary_folder: "/opt/ziggurat".into(),

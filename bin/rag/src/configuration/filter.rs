@@ -9,7 +9,7 @@ use serde::{
 use serde_yaml::Value;
 use ziggurat_rag_service::{
     filter::{Filter, RawFilter},
-    library::TableFilter,
+    retrieval::TableFilter,
 };
 
 use super::{

@@ -8,9 +8,9 @@ use std::{
 
 use http::HeaderMap;
 use serde::Deserialize;
-use ziggurat_llm::{self as llm, Patience, Retry, headers};
+use ziggurat_llm::{self as llm, Retry, Timeouts, headers};
 use ziggurat_postgres::database::Database;
-use ziggurat_rag_service::library::{Manner, Table};
+use ziggurat_rag_service::retrieval::{SearchOptions, Table};
 
 use super::{
     database::RawDatabase,
@@ -52,7 +52,7 @@ pub(crate) struct Pipeline {
     pub(crate) description: String,
     pub(crate) database: Arc<Database>,
     pub(crate) tables: Vec<Table>,
-    pub(crate) manner: Manner,
+    pub(crate) manner: SearchOptions,
     pub(crate) embedding: Model,
     pub(crate) completion: Model,
     pub(crate) rerank: Option<Rerank>,
@@ -74,7 +74,7 @@ pub(crate) struct Model {
     pub(crate) name: String,
     pub(crate) base_url: Option<String>,
     pub(crate) headers: HeaderMap,
-    pub(crate) patience: Patience,
+    pub(crate) patience: Timeouts,
     pub(crate) retry: Retry,
     /// What Voyage is told the texts are.
     pub(crate) input_type: Option<String>,
@@ -251,10 +251,10 @@ impl Model {
 }
 
 /// How long a provider is given: what is nothing is not said.
-pub(super) fn patience(call: Option<Duration>, attempt: Option<Duration>) -> Patience {
+pub(super) fn patience(call: Option<Duration>, attempt: Option<Duration>) -> Timeouts {
     let said = |time: Option<Duration>| time.filter(|time| !time.is_zero());
-    let default = Patience::default();
-    Patience {
+    let default = Timeouts::default();
+    Timeouts {
         call: said(call).unwrap_or(default.call),
         attempt: said(attempt),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::HeaderMap;
 use serde::Deserialize;
-use ziggurat_llm::Patience;
+use ziggurat_llm::Timeouts;
 
 use super::{
     findings::Place,
@@ -31,7 +31,7 @@ pub(crate) struct Rerank {
     pub(crate) model: String,
     pub(crate) base_url: Option<String>,
     pub(crate) headers: HeaderMap,
-    pub(crate) patience: Patience,
+    pub(crate) patience: Timeouts,
     /// How many are kept; zero for all.
     pub(crate) top_k: usize,
 }

@@ -1,7 +1,7 @@
 //! The tables of a pipeline, and how they are searched.
 
 use serde::Deserialize;
-use ziggurat_rag_service::library::{Backend, FilterColumns, Manner, Table};
+use ziggurat_rag_service::retrieval::{Backend, FilterColumns, SearchOptions, Table};
 
 use super::{
     filter::RawTableFilter,
@@ -89,7 +89,7 @@ fn backend(reader: &mut Reader<'_>, place: &Place, written: Option<Written>) -> 
 // === impl RawSearch ===
 
 impl RawSearch {
-    pub(super) fn check(self, reader: &mut Reader<'_>, place: &Place) -> Manner {
+    pub(super) fn check(self, reader: &mut Reader<'_>, place: &Place) -> SearchOptions {
         let scanned_at = place.key("bm25_max_documents");
         let scanned = reader.integer(&scanned_at, self.bm25_max_documents);
         let is_some = scanned.is_none_or(|number| number >= 1);
@@ -97,7 +97,7 @@ impl RawSearch {
             .findings
             .check(is_some, &scanned_at, "must be at least 1");
         let hybrid = reader.boolean(&place.key("hybrid_enabled"), self.hybrid_enabled);
-        Manner {
+        SearchOptions {
             hybrid: hybrid.unwrap_or(true),
             vector_weight: share(reader, &place.key("vector_weight"), self.vector_weight)
                 .unwrap_or(0.5),

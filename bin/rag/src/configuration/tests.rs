@@ -11,7 +11,7 @@ use std::fs;
 use tempfile::TempDir;
 use ziggurat_runtime::Environment;
 
-use super::{Configuration, LoadError, Loaded, Pipeline, Surroundings};
+use super::{ConfigSources, Configuration, LoadError, Loaded, Pipeline};
 
 /// A pipeline that lacks nothing, on one line for each of its keys.
 const PIPELINE: &str = "
@@ -25,14 +25,14 @@ const PIPELINE: &str = "
 /// A file and an environment, for one test.
 struct Case {
     folder: TempDir,
-    around: Surroundings,
+    around: ConfigSources,
 }
 
 impl Case {
     fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("test.yaml"), text).expect("written");
-        let around = Surroundings {
+        let around = ConfigSources {
             environment: Environment::default(),
             system_folder: folder.path().join("system"),
             binary_folder: folder.path().join("binary"),

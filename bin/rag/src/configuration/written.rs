@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use ziggurat_runtime::{Environment, Secret, duration};
 
 use super::{
-    Surroundings,
+    ConfigSources,
     findings::{Findings, Place},
 };
 
@@ -21,7 +21,7 @@ pub(super) struct Written(String);
 /// Understands values, and notes those that are none.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
-    pub(super) around: &'a Surroundings,
+    pub(super) around: &'a ConfigSources,
     pub(super) findings: Findings,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Debug for Written {
 // === impl Reader ===
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(around: &'a Surroundings) -> Self {
+    pub(super) fn new(around: &'a ConfigSources) -> Self {
         Self {
             around,
             findings: Findings::default(),

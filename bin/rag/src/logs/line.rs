@@ -7,7 +7,7 @@ use ziggurat_llm as llm;
 use ziggurat_postgres as pg;
 use ziggurat_runtime::{
     Environment,
-    logs::{Format, Options, RawLog, Said, json_line, push_value},
+    logs::{Format, LogEvent, Options, RawLog, json_line, push_value},
 };
 
 use crate::secrets::Secrets;
@@ -48,7 +48,7 @@ impl Lines {
     }
 
     /// Keeps secrets out of it.
-    fn clean(&self, metadata: &Metadata<'_>, said: &mut Said) {
+    fn clean(&self, metadata: &Metadata<'_>, said: &mut LogEvent) {
         let is_ours = metadata.target().starts_with("ziggurat");
         let message = if is_ours {
             self.secrets.hide(said.message())
@@ -67,7 +67,7 @@ impl Lines {
         }
     }
 
-    fn render(level: Level, said: &Said, now: Timestamp) -> String {
+    fn render(level: Level, said: &LogEvent, now: Timestamp) -> String {
         let mut line = format!("time={now:.3} level={level} msg=");
         push_value(&mut line, said.message());
         said.push_fields(&mut line);
@@ -97,7 +97,7 @@ impl Format for Lines {
                 .level(target, self.level, LevelFilter::INFO, of)
     }
 
-    fn line(&self, metadata: &Metadata<'_>, mut said: Said) -> String {
+    fn line(&self, metadata: &Metadata<'_>, mut said: LogEvent) -> String {
         self.clean(metadata, &mut said);
         if self.options.is_json() {
             return json_line(metadata, &said);

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 use ziggurat_accounts::UserRecord;
-use ziggurat_postgres::lease::Pools;
+use ziggurat_postgres::pool::Pools;
 use ziggurat_state::{Shared, StateDatabase, StoreError};
 
 use crate::configuration::State;

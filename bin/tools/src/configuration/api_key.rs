@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ziggurat_runtime::file;
 
-use super::{Secret, Surroundings, environment::Reader};
+use super::{ConfigSources, Secret, environment::Reader};
 
 /// No key is as long as this.
 const MAX_BYTES: u64 = 64 << 10;
@@ -18,7 +18,7 @@ pub(super) fn find(
     key_file: Option<PathBuf>,
     direct: Option<Secret>,
     key: &str,
-    (reader, around): (&mut Reader<'_>, &Surroundings),
+    (reader, around): (&mut Reader<'_>, &ConfigSources),
 ) -> Option<Secret> {
     // All are asked for, so that none counts as unknown.
     let values: Vec<_> = names.iter().map(|name| reader.secret(name)).collect();

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use self::issuer::RawIssuer;
 pub(crate) use self::issuer::TrustedIssuer;
 use super::{
-    Invalid, Surroundings,
+    ConfigSources, Invalid,
     environment::{Reader, set},
 };
 use crate::arguments::{AuthFlags, NoAuth};
@@ -88,7 +88,7 @@ impl RawAuth {
     pub(super) fn check(
         self,
         reader: &mut Reader<'_>,
-        around: &Surroundings,
+        around: &ConfigSources,
         data_folder: &Path,
     ) -> Result<Auth, Invalid> {
         const WINDOW: &str = "http.auth.rate_limit_window_minutes";
@@ -156,7 +156,7 @@ impl Auth {
 
 /// A file of accounts that is not named: the usual one, or one next to the program, where it was
 /// by default before.
-fn in_use(usual: PathBuf, key: &str, reader: &mut Reader<'_>, around: &Surroundings) -> PathBuf {
+fn in_use(usual: PathBuf, key: &str, reader: &mut Reader<'_>, around: &ConfigSources) -> PathBuf {
     let name = usual.file_name().unwrap_or_default();
     let older = around.binary_folder.join(name);
     if older == usual || !older.exists() {

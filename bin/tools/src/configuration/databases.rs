@@ -15,7 +15,7 @@ use ziggurat_runtime::password_file;
 
 pub(super) use self::raw::RawDatabase;
 pub(crate) use self::url::{InvalidUrl, is_url};
-use super::{Invalid, Surroundings, environment::Reader};
+use super::{ConfigSources, Invalid, environment::Reader};
 use crate::arguments::Overrides;
 
 /// What the variables of databases start with.
@@ -134,7 +134,7 @@ fn numbered(list: &mut Vec<RawDatabase>, reader: &mut Reader<'_>) {
 /// Fails with everything that is wrong.
 pub(super) fn check(
     list: Vec<RawDatabase>,
-    around: &Surroundings,
+    around: &ConfigSources,
     reader: &mut Reader<'_>,
     is_debug: bool,
 ) -> Result<Vec<Entry>, Vec<Invalid>> {

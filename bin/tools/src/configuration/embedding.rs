@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::Deserialize;
 
 use super::{
-    Invalid, Secret, Surroundings, api_key,
+    ConfigSources, Invalid, Secret, api_key,
     environment::{Reader, set},
     limits::time,
     provider::{self, OLLAMA},
@@ -103,7 +103,7 @@ impl RawEmbedding {
     pub(super) fn check(
         self,
         reader: &mut Reader<'_>,
-        around: &Surroundings,
+        around: &ConfigSources,
     ) -> Result<Embedding, Invalid> {
         let default = Embedding::default();
         let provider = EmbeddingProvider::find(self.provider, "embedding.provider")?;

@@ -8,7 +8,7 @@ use std::{
 use tempfile::TempDir;
 use ziggurat_runtime::{Environment, Secret};
 
-use super::{Configuration, LoadError, Loaded, Surroundings};
+use super::{ConfigSources, Configuration, LoadError, Loaded};
 use crate::arguments::Arguments;
 
 /// A file, an environment and a command line, for one test.
@@ -16,7 +16,7 @@ use crate::arguments::Arguments;
 pub(super) struct Case {
     folder: TempDir,
     file: Option<PathBuf>,
-    around: Surroundings,
+    around: ConfigSources,
     words: Vec<OsString>,
 }
 
@@ -26,7 +26,7 @@ impl Case {
     /// Nothing at all: no file, no variables, no arguments.
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let around = Surroundings {
+        let around = ConfigSources {
             environment: Environment::default(),
             system_folder: folder.path().join("system"),
             binary_folder: folder.path().join("binary"),
@@ -107,9 +107,9 @@ impl Case {
     }
 }
 
-/// Surroundings with these variables, and no files.
-pub(super) fn around(variables: &[(&str, &str)]) -> Surroundings {
-    Surroundings {
+/// `ConfigSources` with these variables, and no files.
+pub(super) fn around(variables: &[(&str, &str)]) -> ConfigSources {
+    ConfigSources {
         environment: Environment::new(variables.iter().copied()),
         system_folder: "/nonexistent/system".into(),
         binary_folder: "/nonexistent/binary".into(),

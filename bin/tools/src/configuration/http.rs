@@ -9,7 +9,7 @@ use serde::Deserialize;
 use ziggurat_http::{Hosts, InvalidHost, InvalidOrigin, Origins};
 
 use super::{
-    Address, Invalid, Surroundings,
+    Address, ConfigSources, Invalid,
     auth::RawAuth,
     client_ip::{ClientIp, RawClientIp},
     environment::{Reader, set},
@@ -99,7 +99,7 @@ impl RawHttp {
     /// address is one of this machine.
     pub(super) fn check(
         self,
-        around: &Surroundings,
+        around: &ConfigSources,
         has_auth: bool,
     ) -> Result<Option<Http>, Invalid> {
         let is_enabled = self.enabled.unwrap_or(false);
@@ -153,7 +153,7 @@ impl Http {
 // === impl RawTls ===
 
 impl RawTls {
-    fn check(self, around: &Surroundings) -> Option<Tls> {
+    fn check(self, around: &ConfigSources) -> Option<Tls> {
         let default = Tls::default();
         self.enabled.unwrap_or(false).then(|| Tls {
             cert: around.path(self.cert_file).unwrap_or(default.cert),

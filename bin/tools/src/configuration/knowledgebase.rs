@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::{
-    Invalid, Secret, Surroundings, api_key,
+    ConfigSources, Invalid, Secret, api_key,
     embedding::EmbeddingProvider,
     environment::{Reader, set},
     provider::{self, OLLAMA},
@@ -77,7 +77,7 @@ impl RawKnowledgebase {
     pub(super) fn check(
         self,
         reader: &mut Reader<'_>,
-        around: &Surroundings,
+        around: &ConfigSources,
     ) -> Result<Knowledgebase, Invalid> {
         const PROVIDER: &str = "knowledgebase.embedding_provider";
         const OLLAMA_URL: &str = "knowledgebase.embedding_ollama_url";

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::Deserialize;
 
 use super::{
-    Invalid, Secret, Surroundings, api_key,
+    ConfigSources, Invalid, Secret, api_key,
     environment::{Reader, set},
     limits::time,
     provider::{self, OLLAMA},
@@ -113,7 +113,7 @@ impl RawLlm {
     pub(super) fn check(
         mut self,
         reader: &mut Reader<'_>,
-        around: &Surroundings,
+        around: &ConfigSources,
     ) -> Result<Llm, Invalid> {
         let default = Llm::default();
         let provider = provider::find(
@@ -150,7 +150,7 @@ impl RawLlm {
         Ok(llm)
     }
 
-    fn access(self, reader: &mut Reader<'_>, around: &Surroundings) -> Result<Access, Invalid> {
+    fn access(self, reader: &mut Reader<'_>, around: &ConfigSources) -> Result<Access, Invalid> {
         let mut key = |names: &[&str], file, direct, key| {
             api_key::find(names, file, direct, key, (&mut *reader, around))
         };

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use ziggurat_postgres::database::Database;
 use ziggurat_state::{InvalidState, StateDatabase};
 
-use super::{Invalid, Secret, Surroundings, api_key, environment::Reader};
+use super::{ConfigSources, Invalid, Secret, api_key, environment::Reader};
 
 /// The section as written.
 #[derive(Debug, Default, Deserialize)]
@@ -37,7 +37,7 @@ impl RawState {
     pub(super) fn check(
         self,
         reader: &mut Reader<'_>,
-        around: &Surroundings,
+        around: &ConfigSources,
     ) -> Result<Option<State>, Invalid> {
         const KEY: &str = "state.url";
         let names = ["ZIGGURAT_STATE_URL"];

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use tracing::{Level, Metadata, metadata::LevelFilter};
-use ziggurat_runtime::logs::{Format, Said, json_line};
+use ziggurat_runtime::logs::{Format, LogEvent, json_line};
 
 use super::levels::{Levels, Subject};
 
@@ -16,7 +16,7 @@ struct Object<'a> {
     timestamp: String,
     level: &'static str,
     message: &'a str,
-    fields: &'a Said,
+    fields: &'a LogEvent,
 }
 
 impl Format for Levels {
@@ -28,7 +28,7 @@ impl Format for Levels {
         self.allow(metadata)
     }
 
-    fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+    fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String {
         if self.are_json() {
             return json_line(metadata, &said);
         }
@@ -42,7 +42,7 @@ impl Format for Levels {
     }
 }
 
-fn json(said: &Said, level: Level, now: Timestamp) -> String {
+fn json(said: &LogEvent, level: Level, now: Timestamp) -> String {
     let object = Object {
         timestamp: format!("{now:.6}"),
         level: match level {
@@ -58,7 +58,7 @@ fn json(said: &Said, level: Level, now: Timestamp) -> String {
 }
 
 /// The line that begins so.
-fn plain(said: &Said, mut line: String) -> String {
+fn plain(said: &LogEvent, mut line: String) -> String {
     said.push_message(&mut line);
     said.push_fields(&mut line);
     line

@@ -6,7 +6,7 @@
 use sqlx::{Decode, Row as _, Sqlite, SqlitePool, Transaction, Type, sqlite::SqliteRow};
 use ziggurat_postgres::{
     driver::{self, FromText, query},
-    lease::Lease,
+    pool::Lease,
 };
 
 pub(super) use ziggurat_state::{StateDatabase, StoreError, within};

@@ -1,5 +1,5 @@
 use tokio::task::JoinSet;
-use ziggurat_postgres::{fixture::Fixture, lease::Pools};
+use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 use ziggurat_state::StateDatabase;
 
 use super::*;

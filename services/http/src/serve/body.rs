@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{
     Limits,
-    activity::{Activity, FAR, InFlight},
+    idle::{Activity, FAR, InFlight},
     unread::Unread,
 };
 

@@ -21,8 +21,8 @@ use ziggurat_layers::client_ip::ClientIp;
 
 use super::{
     Limits,
-    activity::{Activity, InFlight, WornOut},
     body::{RequestBody, ResponseBody},
+    idle::{Activity, InFlight, TimeoutReason},
     unread::Unread,
 };
 
@@ -74,7 +74,7 @@ where
                 return Ok(());
             }
             why = activity.worn_out() => {
-                if was_told || why == WornOut::Slow {
+                if was_told || why == TimeoutReason::Slow {
                     debug!(?why, "connection closed");
                     return Ok(());
                 }

@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, Sleep, sleep, sleep_until},
 };
 
-use super::{Limits, activity::Activity};
+use super::{Limits, idle::Activity};
 
 /// What an HTTP/2 client says first (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -239,7 +239,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
     use super::*;
-    use crate::serve::activity::WornOut;
+    use crate::serve::idle::TimeoutReason;
 
     fn guarded(limits: &Limits) -> (Socket<DuplexStream>, DuplexStream) {
         let (server, client) = duplex(1 << 20);
@@ -267,7 +267,11 @@ mod tests {
             client.write_all(beginning).await.expect("open");
             let mut read = vec![0; beginning.len()];
             socket.read_exact(&mut read).await.expect("there");
-            assert_eq!(activity.worn_out().await, WornOut::Slow, "{beginning:?}");
+            assert_eq!(
+                activity.worn_out().await,
+                TimeoutReason::Slow,
+                "{beginning:?}"
+            );
             assert_eq!(begun.elapsed(), limits().header_timeout, "{beginning:?}");
         }
     }
@@ -284,7 +288,11 @@ mod tests {
                 socket.read_exact(&mut read).await.expect("there");
             }
             assert_eq!(socket.phase, Phase::Http2, "{piece}");
-            assert_eq!(socket.activity.worn_out().await, WornOut::Idle, "{piece}");
+            assert_eq!(
+                socket.activity.worn_out().await,
+                TimeoutReason::Idle,
+                "{piece}"
+            );
         }
     }
 

@@ -13,7 +13,7 @@ use tower::service_fn;
 use tower_layer::Layer as _;
 
 use super::{
-    activity::{FIRST_WORDS, WornOut},
+    idle::{FIRST_WORDS, TimeoutReason},
     *,
 };
 use crate::CutOffLayer;
@@ -153,14 +153,14 @@ async fn an_idle_connection_gets_more_patience_than_one_that_has_begun_a_request
     let activity = activity(&limits);
     drop(activity.begin());
     let begun = Instant::now();
-    assert_eq!(activity.worn_out().await, WornOut::Idle);
+    assert_eq!(activity.worn_out().await, TimeoutReason::Idle);
     assert_eq!(begun.elapsed(), limits.idle_timeout);
 
     activity.was_told();
     time::advance(limits.idle_timeout / 2).await;
     activity.heard();
     let begun = Instant::now();
-    assert_eq!(activity.worn_out().await, WornOut::Slow);
+    assert_eq!(activity.worn_out().await, TimeoutReason::Slow);
     assert_eq!(begun.elapsed(), limits.header_timeout);
 }
 
@@ -173,7 +173,7 @@ async fn patience_does_not_run_out_while_the_server_works() {
     waiting.await.expect_err("still patient");
     drop(request);
     let begun = Instant::now();
-    assert_eq!(activity.worn_out().await, WornOut::Idle);
+    assert_eq!(activity.worn_out().await, TimeoutReason::Idle);
     assert_eq!(begun.elapsed(), limits.idle_timeout);
 }
 
@@ -194,7 +194,7 @@ async fn patience_that_was_begun_early_sees_what_happens_later() {
         why = activity.worn_out() => why,
         () = later => unreachable!("it never ends"),
     };
-    assert_eq!(why, WornOut::Slow);
+    assert_eq!(why, TimeoutReason::Slow);
     let expected = Duration::from_secs(21) + limits.header_timeout;
     assert_eq!(begun.elapsed(), expected);
 }

@@ -23,7 +23,7 @@ use tokio::{
 
 use super::{
     Limits,
-    activity::{Activity, FAR},
+    idle::{Activity, FAR},
     socket::LONGEST_PAUSE,
 };
 

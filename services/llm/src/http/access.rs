@@ -28,14 +28,14 @@ pub struct Access {
     /// Headers for every request; they replace none of the client's own.
     pub headers: HeaderMap,
     /// How long it is given.
-    pub patience: Patience,
+    pub patience: Timeouts,
     /// How often it is asked again.
     pub retry: Retry,
 }
 
 /// How long a provider is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// For one call, with all its attempts.
     pub call: Duration,
     /// For one attempt.
@@ -128,10 +128,10 @@ impl Access {
     }
 }
 
-// === impl Patience ===
+// === impl Timeouts ===
 
 /// Two minutes for a call.
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             call: Duration::from_mins(2),

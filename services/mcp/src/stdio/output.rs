@@ -15,7 +15,7 @@ pub(super) struct Turn<T> {
     pub(super) body: RpcBody<T>,
     /// There is one: it is passed on when the line is complete.
     pub(super) _pen: OwnedSemaphorePermit,
-    /// Given back then too: a call takes its place until it is answered.
+    /// Lenient back then too: a call takes its place until it is answered.
     /// A notification takes none.
     pub(super) _place: Option<OwnedSemaphorePermit>,
 }

@@ -143,7 +143,7 @@ fn answer(id: u32, result: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"{result}\"}}\n")
 }
 
-/// Room for so many bytes in each pipe.
+/// Catalogue for so many bytes in each pipe.
 const PIPE: usize = 1 << 10;
 
 /// When a test that hangs is over; the others do not wait for it.

@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 
 use crate::{
-    Caller, Failure, Given, Property, ReadError, Reported, Resource, ResourceDescriptor, Schema,
+    Caller, Failure, Lenient, Property, ReadError, Reported, Resource, ResourceDescriptor, Schema,
     Text, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Unavailable,
 };
 
@@ -109,8 +109,8 @@ impl Tool for Pieces {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Arguments {
-            pieces: Given<Vec<String>>,
-            problem: Given<String>,
+            pieces: Lenient<Vec<String>>,
+            problem: Lenient<String>,
             stuck: bool,
         }
 

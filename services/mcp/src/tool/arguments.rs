@@ -13,13 +13,13 @@ use crate::Reported;
 ///
 /// ```
 /// use serde::Deserialize;
-/// use ziggurat_mcp::Given;
+/// use ziggurat_mcp::Lenient;
 ///
 /// #[derive(Default, Deserialize)]
 /// #[serde(default)]
 /// struct Arguments {
-///     query: Given<String>,
-///     limit: Given<u32>,
+///     query: Lenient<String>,
+///     limit: Lenient<u32>,
 /// }
 ///
 /// let given: Arguments = serde_json::from_str(r#"{"query":"SELECT 1","limit":"ten"}"#)?;
@@ -28,11 +28,11 @@ use crate::Reported;
 /// # Ok::<_, serde_json::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Given<T>(pub Option<T>);
+pub struct Lenient<T>(pub Option<T>);
 
-// === impl Given ===
+// === impl Lenient ===
 
-impl<T> Given<T> {
+impl<T> Lenient<T> {
     /// The argument, or the words that tell the model that it is missing.
     ///
     /// # Errors
@@ -43,14 +43,14 @@ impl<T> Given<T> {
     }
 }
 
-impl<T> Default for Given<T> {
+impl<T> Default for Lenient<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
 /// Works with `serde_json` only, which can step over a value of another type.
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         Ok(Self(serde_json::from_str(raw.get()).ok()))
@@ -64,9 +64,9 @@ mod tests {
     #[derive(Debug, Default, PartialEq, Deserialize)]
     #[serde(default)]
     struct Arguments {
-        text: Given<String>,
-        flag: Given<bool>,
-        names: Given<Vec<String>>,
+        text: Lenient<String>,
+        flag: Lenient<bool>,
+        names: Lenient<Vec<String>>,
     }
 
     #[test]
@@ -85,9 +85,9 @@ mod tests {
         for (json, (text, flag, names)) in cases {
             let read: Arguments = serde_json::from_str(json).expect(json);
             let expected = Arguments {
-                text: Given(text.map(str::to_owned)),
-                flag: Given(flag),
-                names: Given(names),
+                text: Lenient(text.map(str::to_owned)),
+                flag: Lenient(flag),
+                names: Lenient(names),
             };
             assert_eq!(read, expected, "{json}");
         }

@@ -8,7 +8,7 @@ use ziggurat_layers::json_rpc::{Call, Error};
 
 use crate::{
     Schema,
-    era::{error::mismatch, routing},
+    protocol::{error::mismatch, routing},
 };
 
 /// Checks that headers say what the arguments say, where both are to say it.

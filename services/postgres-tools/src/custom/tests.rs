@@ -10,7 +10,7 @@ use tower::{Layer as _, ServiceExt as _};
 use ziggurat_databases::Configured;
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{Mcp, ReadResource, ServerInfo, SetupError, Tools, dialect};
-use ziggurat_postgres::{database::Settings, fixture::Fixture, lease::Pools};
+use ziggurat_postgres::{database::Settings, fixture::Fixture, pool::Pools};
 
 use super::*;
 use crate::prompts;

@@ -11,7 +11,7 @@ use ziggurat_mcp::{Piece, Reported, Structure, Text, ToolResult};
 use ziggurat_postgres::{
     error::{Phase, QueryError},
     large_rows::Room,
-    lease::Lease,
+    pool::Lease,
     rows::{Column, Row, Rows, Summary},
     statement::{Statement, Window},
 };
@@ -29,7 +29,7 @@ const SMALLEST_ROW: usize = 1 << 10;
 const STREAM_FROM: usize = 64 << 10;
 
 /// What was asked, and where.
-pub(super) struct Asked {
+pub(super) struct Request {
     /// The first line: the database, or the connection.
     place: String,
     /// What stands above a complaint about the text.
@@ -47,7 +47,7 @@ type Beside = Option<Box<Table>>;
 
 /// An answer on its way.
 struct Flow {
-    asked: Asked,
+    asked: Request,
     rows: Rows,
     /// What has not been sent yet.
     piece: Text,
@@ -77,9 +77,9 @@ enum End {
     Oversized { bytes: usize },
 }
 
-// === impl Asked ===
+// === impl Request ===
 
-impl Asked {
+impl Request {
     /// A statement in the database the caller is using.
     pub(super) fn here(label: &str, statement: &Statement, max_bytes: usize) -> Self {
         Self {
@@ -154,13 +154,13 @@ impl Asked {
         match end {
             End::Cut => writeln!(
                 text,
-                "Note: the rows were cut at {max_bytes} bytes. Ask for fewer or shorter columns \
+                "Note: the rows were cut at {max_bytes} bytes. Elicitation for fewer or shorter columns \
                  to see more of them at once."
             ),
             End::Oversized { bytes } => writeln!(
                 text,
                 "Note: the result ends before a row of {bytes} bytes, more than the {max_bytes} \
-                 that an answer may have. Ask for fewer or shorter columns, for example \
+                 that an answer may have. Elicitation for fewer or shorter columns, for example \
                  left(column, 1000)."
             ),
             End::Open | End::Counted { .. } | End::Done { .. } => Ok(()),
@@ -210,7 +210,7 @@ impl End {
 // === impl Flow ===
 
 impl Flow {
-    fn new(asked: Asked, rows: Rows, beside: Beside) -> Self {
+    fn new(asked: Request, rows: Rows, beside: Beside) -> Self {
         let mut piece = Text::new();
         rows.write_header(&mut piece);
         let has_more = rows.extent().map(|extent| extent.has_more);
@@ -373,7 +373,7 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
             "Error iterating rows: the database did not answer in time".to_owned()
         }
         QueryError::NoRoom => "Error iterating rows: other answers with large rows take all the \
-                               memory there is for them. Ask for fewer or shorter columns, or try \
+                               memory there is for them. Elicitation for fewer or shorter columns, or try \
                                again later."
             .to_owned(),
         QueryError::Lease(error) => return client::unavailable(error),

@@ -5,8 +5,10 @@ use std::error::Error;
 use serde_json::json;
 use tracing::warn;
 use ziggurat_databases::Current;
-use ziggurat_mcp::{Ask, Question, Reported, ToolError, ToolRequest, ToolResult, era::Context};
-use ziggurat_sql::Sketch;
+use ziggurat_mcp::{
+    Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult, protocol::Context,
+};
+use ziggurat_sql::StatementShape;
 
 const KEY: &str = "confirm";
 
@@ -50,7 +52,7 @@ pub(super) async fn question(
             None => {}
         }
     }
-    let ask = Ask::new().with(KEY, form(current.label(), query, was_confirmed));
+    let ask = Elicitation::new().with(KEY, form(current.label(), query, was_confirmed));
     request.ask(ask.with_state(state)).map(Some)
 }
 
@@ -90,7 +92,7 @@ fn form(label: &str, query: &str, was_confirmed: bool) -> Question {
 
 /// Whether a text looks like one that changes nothing. A function it calls may all the same.
 fn only_reads(query: &str) -> bool {
-    let sketch = Sketch::new(query);
+    let sketch = StatementShape::new(query);
     let shows = sketch
         .first_word()
         .is_some_and(|word| word.eq_ignore_ascii_case("SHOW"));

@@ -8,7 +8,7 @@ use ziggurat_postgres::{
     metadata::{Column, Metadata},
 };
 
-use super::place::{self, Place, Problem};
+use super::target_table::{self, Problem, TargetTable};
 use crate::{client, embedder::EmbedError};
 
 /// How many names a list in an answer holds.
@@ -64,13 +64,13 @@ pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -
 }
 
 /// Says that a table could be searched, were there a vector of the question.
-pub(super) fn no_vector(error: &EmbedError, place: &Place<'_>) -> Reported {
+pub(super) fn no_vector(error: &EmbedError, place: &TargetTable<'_>) -> Reported {
     compose(
         &format!("Failed to generate query embedding: {error}"),
         &[&format!(
             "Table {} was found. Its vectors are in {}, its texts in {}; what is missing is the \
              vector of the question.",
-            place::full_name(place.table),
+            target_table::full_name(place.table),
             names(&place.vectors),
             names(&place.texts),
         )],
@@ -84,7 +84,7 @@ pub(super) fn no_vector(error: &EmbedError, place: &Place<'_>) -> Reported {
 }
 
 /// Says that the vector of the question is comparable with none of the table.
-pub(super) fn misfit(dimensions: usize, place: &Place<'_>) -> Reported {
+pub(super) fn misfit(dimensions: usize, place: &TargetTable<'_>) -> Reported {
     compose(
         &format!(
             "Vector search failed: the query embedding has {dimensions} dimensions, and no vector \
@@ -104,7 +104,7 @@ pub(super) fn misfit(dimensions: usize, place: &Place<'_>) -> Reported {
 }
 
 /// Says why PostgreSQL has no answer.
-pub(super) fn failed(error: &QueryError, place: &Place<'_>) -> Reported {
+pub(super) fn failed(error: &QueryError, place: &TargetTable<'_>) -> Reported {
     let problem = match error {
         QueryError::Lease(error) => return client::unavailable(error),
         QueryError::Failed { report, .. } => client::explained(report),
@@ -114,7 +114,7 @@ pub(super) fn failed(error: &QueryError, place: &Place<'_>) -> Reported {
         &format!("Vector search failed: {problem}"),
         &[&format!(
             "The search was of table {}, with its vectors in {}.",
-            place::full_name(place.table),
+            target_table::full_name(place.table),
             names(&place.vectors)
         )],
         &[
@@ -127,7 +127,9 @@ pub(super) fn failed(error: &QueryError, place: &Place<'_>) -> Reported {
 
 /// Which tables there are to choose from.
 fn candidates(metadata: &Metadata, label: &str) -> String {
-    let tables: Vec<_> = place::searchable(metadata).map(place::full_name).collect();
+    let tables: Vec<_> = target_table::searchable(metadata)
+        .map(target_table::full_name)
+        .collect();
     let mut text = match tables.len() {
         0 => format!("No table of the database '{label}' has a vector column."),
         _ => format!("Tables with vector columns: {}.", listed(&tables)),

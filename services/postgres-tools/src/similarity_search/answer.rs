@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use ziggurat_postgres::nearest::{Metric, Neighbour};
+use ziggurat_vector_search::{Metric, Neighbour};
 
 use super::{
+    arguments::{Format, Wanted},
     passages::Passage,
-    place::Place,
-    wanted::{Format, Wanted},
+    target_table::TargetTable,
     weights::Part,
 };
 
@@ -23,7 +23,7 @@ const WIDTH: usize = 80;
 pub(super) struct Answer<'a> {
     /// What the database is called.
     pub(super) label: &'a str,
-    pub(super) place: &'a Place<'a>,
+    pub(super) place: &'a TargetTable<'a>,
     pub(super) wanted: &'a Wanted,
     pub(super) parts: &'a [Part<'a>],
     /// Whether the vector of the question was made without a model.
@@ -56,7 +56,7 @@ impl Answer<'_> {
         }
         line(&mut text, format_args!("\n{}", "=".repeat(WIDTH)));
         line(&mut text, format_args!("Total: {} results", rows.len()));
-        text.push_str("Ask again with output_format=\"full\" to read what the rows say.");
+        text.push_str("Elicitation again with output_format=\"full\" to read what the rows say.");
         text
     }
 
@@ -204,7 +204,7 @@ impl Answer<'_> {
             &mut text,
             format_args!("Total: {} results shown in summary mode", passages.len()),
         );
-        text.push_str("Ask again with output_format=\"full\" to read the whole passages.");
+        text.push_str("Elicitation again with output_format=\"full\" to read the whole passages.");
         text
     }
 

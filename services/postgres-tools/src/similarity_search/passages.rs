@@ -1,14 +1,14 @@
 //! Passages of the rows that were found: the best first, without repetition, as many as fit.
 
-use ziggurat_postgres::nearest::Neighbour;
 use ziggurat_search::{
     bm25::{Bm25, Question},
     budget,
     mmr::{self, WordSet},
     tokens,
 };
+use ziggurat_vector_search::Neighbour;
 
-use super::wanted::Wanted;
+use super::arguments::Wanted;
 
 /// How many passages are ranked at most, so that very short ones do not add up.
 const MAX_PASSAGES: usize = 4096;

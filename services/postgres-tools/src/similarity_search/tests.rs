@@ -5,7 +5,7 @@ use tokio::time;
 use ziggurat_databases::Configured;
 use ziggurat_llm as llm;
 
-use super::{wanted::schema, *};
+use super::{arguments::schema, *};
 use crate::bench::{self, Bench};
 
 const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;

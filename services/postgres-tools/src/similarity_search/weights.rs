@@ -2,7 +2,8 @@
 //!
 //! A title counts less than what stands below it: it is short, and much comes close to it.
 
-use ziggurat_postgres::{metadata::Column, nearest::Weighted};
+use ziggurat_postgres::metadata::Column;
+use ziggurat_vector_search::Weighted;
 
 use super::columns::Pair;
 

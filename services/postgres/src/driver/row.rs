@@ -11,7 +11,7 @@ use crate::large_rows::Room;
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
+pub struct Field {
     pub(crate) name: String,
     /// The number of its type in `pg_type`; of a domain, of what it is made of.
     pub(crate) type_oid: u32,
@@ -73,7 +73,7 @@ impl Row {
     }
 
     /// The columns.
-    pub(crate) fn fields(&self) -> &Arc<[Field]> {
+    pub fn fields(&self) -> &Arc<[Field]> {
         &self.fields
     }
 
@@ -83,7 +83,7 @@ impl Row {
     }
 
     /// One value, `None` for NULL.
-    pub(crate) fn value(&self, index: usize) -> Result<Option<&[u8]>, RowError> {
+    pub fn value(&self, index: usize) -> Result<Option<&[u8]>, RowError> {
         let value = self.values().nth(index);
         value.ok_or(DriverError::Protocol("a row has too few values"))
     }
@@ -95,7 +95,7 @@ impl Row {
     }
 
     /// The text of a value that is not NULL.
-    pub(crate) fn text(&self, index: usize) -> Result<&str, RowError> {
+    pub fn text(&self, index: usize) -> Result<&str, RowError> {
         let bytes = self.value(index)?.unwrap_or_default();
         str::from_utf8(bytes).map_err(DriverError::value)
     }

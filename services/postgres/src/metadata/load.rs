@@ -5,14 +5,15 @@ use std::{borrow::Cow, time::Instant};
 use tracing::debug;
 
 use super::{
-    ColumnEntry, Identity, Metadata, TableEntry, TableKind, query,
-    words::{Gathering, Word},
+    ColumnEntry, Identity, Metadata, TableEntry, TableKind,
+    interner::{Gathering, Word},
+    query,
 };
 use crate::{
     LOG_TARGET,
     driver::{DriverError, Event, Row},
     error::{Phase, QueryError},
-    lease::{Lease, milliseconds},
+    pool::{Lease, milliseconds},
 };
 
 /// How much is kept at most.

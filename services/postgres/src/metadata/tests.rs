@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{load::Limits, *};
-use crate::{error::QueryError, fixture::Fixture, lease::Pool};
+use crate::{error::QueryError, fixture::Fixture, pool::Pool};
 
 async fn load(pool: &Pool) -> Metadata {
     let lease = pool.lease().await.expect("a connection");

@@ -13,7 +13,7 @@ use crate::{
         Report,
     },
     fixture::{Fixture, ask, ask_for},
-    lease::Pool,
+    pool::Pool,
 };
 
 /// What a statement failed with, and how far it came.
@@ -479,7 +479,7 @@ async fn what_an_explain_has_created_is_gone_when_it_ends() {
         "EXPLAIN (ANALYZE) CREATE MATERIALIZED VIEW hole AS SELECT 1",
     ];
     for sql in texts {
-        let route = Route::of(sql, &Sketch::new(sql), Access::ReadOnly);
+        let route = Route::of(sql, &StatementShape::new(sql), Access::ReadOnly);
         let statement = unguarded(pool.database(), sql, route);
         let lease = pool.lease().await.expect("a lease");
         let result = async { statement.run(lease).await?.try_collect::<Vec<_>>().await };
@@ -780,7 +780,7 @@ async fn the_lexer_and_the_server_count_the_same_statements() {
             .prepare(AssertSqlSafe(text).into_sql_str())
             .await;
         assert_eq!(proof.is_err(), expected, "{text}: {proof:?}");
-        assert_eq!(Sketch::new(text).is_several(), expected, "{text}");
+        assert_eq!(StatementShape::new(text).is_several(), expected, "{text}");
     }
 }
 

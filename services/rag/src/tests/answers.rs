@@ -301,9 +301,9 @@ async fn our_own_time_and_that_of_a_provider_are_two_things() {
     let slow = error("EXECUTION_ERROR", "the request took too long to process");
     let soon = Duration::from_millis(50);
     let options = || Options {
-        patience: Patience {
+        patience: Timeouts {
             request: Duration::from_millis(300),
-            ..Patience::default()
+            ..Timeouts::default()
         },
         ..Options::default()
     };
@@ -429,9 +429,9 @@ async fn a_filter_narrows_what_is_found_and_one_that_does_not_fit_is_refused() {
 #[tokio::test]
 async fn words_are_searched_for_too_unless_the_request_says_no() {
     let house = House::new().await;
-    let manner = Manner {
+    let manner = SearchOptions {
         hybrid: true,
-        ..Manner::default()
+        ..SearchOptions::default()
     };
     let scanned = Table {
         keyword: Backend::Scan,

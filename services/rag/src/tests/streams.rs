@@ -157,7 +157,7 @@ async fn a_provider_may_be_silent_for_so_long_and_an_answer_last_for_so_long() {
         (soon, hour, "the request took too long to process"),
         (hour, soon * 5, "request took too long to process"),
     ] {
-        let patience = Patience {
+        let patience = Timeouts {
             request: hour,
             stream_idle,
             stream_max,

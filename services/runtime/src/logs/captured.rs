@@ -11,7 +11,7 @@ use tracing::{
     subscriber::{self, DefaultGuard, NoSubscriber},
 };
 
-use super::{Format, Log, Said};
+use super::{Format, Log, LogEvent};
 
 /// The warnings and errors since the last look.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ impl Format for UpTo {
         *metadata.level() <= self.0 && metadata.target().starts_with("ziggurat")
     }
 
-    fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+    fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String {
         let mut line = format!("{} ", metadata.level());
         said.push_message(&mut line);
         said.push_fields(&mut line);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use tracing::{Level, Metadata};
 
-use super::Said;
+use super::LogEvent;
 
 /// The members that come before the fields of an event; a field of the same name gets a `_`.
 const OWN: [&str; 4] = ["timestamp", "level", "target", "message"];
@@ -17,7 +17,7 @@ const FIRST: [&str; 3] = ["request_id", "caller", "trace_id"];
 /// # Panics
 /// Never: the names of members are texts.
 #[must_use]
-pub fn json_line(metadata: &Metadata<'_>, said: &Said) -> String {
+pub fn json_line(metadata: &Metadata<'_>, said: &LogEvent) -> String {
     let line = Line {
         level: *metadata.level(),
         target: metadata.target(),
@@ -30,7 +30,7 @@ pub fn json_line(metadata: &Metadata<'_>, said: &Said) -> String {
 struct Line<'a> {
     level: Level,
     target: &'a str,
-    said: &'a Said,
+    said: &'a LogEvent,
     now: Timestamp,
 }
 
@@ -86,7 +86,7 @@ mod tests {
             true
         }
 
-        fn line(&self, metadata: &Metadata<'_>, said: Said) -> String {
+        fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String {
             json_line(metadata, &said)
         }
     }

@@ -8,7 +8,7 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-use super::Said;
+use super::LogEvent;
 
 /// Which events are written, and how.
 pub trait Format: 'static {
@@ -19,7 +19,7 @@ pub trait Format: 'static {
     fn allows(&self, metadata: &Metadata<'_>) -> bool;
 
     /// The line of an event, without its line break.
-    fn line(&self, metadata: &Metadata<'_>, said: Said) -> String;
+    fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String;
 }
 
 /// Writes what its format allows.
@@ -56,7 +56,7 @@ where
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = self.format.line(event.metadata(), Said::of(event));
+        let mut line = self.format.line(event.metadata(), LogEvent::of(event));
         line.push('\n');
         (self.write)(&line);
     }

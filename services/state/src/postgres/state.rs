@@ -11,7 +11,7 @@ use tokio::{sync::OnceCell, time};
 use ziggurat_postgres::{
     database::{Database, InvalidDatabase, Password, Settings},
     driver::{Client, DriverError, query},
-    lease::{Lease, Pool, Pools},
+    pool::{Lease, Pool, Pools},
     url::InvalidUrl,
 };
 

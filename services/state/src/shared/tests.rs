@@ -307,7 +307,7 @@ async fn a_database_that_is_not_there_is_no_answer_and_keeps_nobody_waiting() {
     let mut settings = fixture.settings.clone();
     silence.stand_in(&mut settings);
     settings.connect_timeout = Duration::from_secs(30);
-    let (pools, reaper) = ziggurat_postgres::lease::Pools::new();
+    let (pools, reaper) = ziggurat_postgres::pool::Pools::new();
     let database = settings.try_into().expect("a valid description");
     let (shared, clerk) = Shared::new(StateDatabase::new(&pools, database));
     let _tasks = JoinSet::from_iter([reaper.run()]);

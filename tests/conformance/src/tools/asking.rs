@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use ziggurat_mcp::{
-    Ask, Question, Reported, ToolError, ToolRequest, ToolResult, Tools, era::Context,
+    Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult, Tools, protocol::Context,
 };
 
 use super::add;
@@ -32,14 +32,14 @@ async fn elicitation(request: ToolRequest) -> Outcome {
     let form = request.inputs().form("user_name");
     match form.and_then(|form| form.get("name")?.as_str()) {
         Some(name) => Ok(ToolResult::text(format!("Hello, {name}!"))),
-        None => request.ask(Ask::new().with("user_name", name())),
+        None => request.ask(Elicitation::new().with("user_name", name())),
     }
 }
 
 async fn sampling(request: ToolRequest) -> Outcome {
     let Some(answer) = request.inputs().response("capital_question") else {
         let question = sample("What is the capital of France?", 100);
-        return request.ask(Ask::new().with("capital_question", question));
+        return request.ask(Elicitation::new().with("capital_question", question));
     };
     let content = answer.get("content").cloned().unwrap_or_default();
     let text = format!("The model says: {}", content["text"]);
@@ -52,7 +52,7 @@ async fn roots(request: ToolRequest) -> Outcome {
             let roots = answer.get("roots").cloned().unwrap_or_default();
             Ok(ToolResult::text(format!("The roots are {roots}")))
         }
-        None => request.ask(Ask::new().with("client_roots", Question::Roots)),
+        None => request.ask(Elicitation::new().with("client_roots", Question::Roots)),
     }
 }
 
@@ -64,7 +64,7 @@ async fn state(request: ToolRequest) -> Outcome {
     }
     let question = form("Please confirm", "ok", "boolean");
     request.ask(
-        Ask::new()
+        Elicitation::new()
             .with("confirm", question)
             .with_state("confirming"),
     )
@@ -76,7 +76,7 @@ async fn several(request: ToolRequest) -> Outcome {
     if keys.iter().all(|key| inputs.response(key).is_some()) {
         return Ok(ToolResult::text("All questions are answered."));
     }
-    let ask = Ask::new()
+    let ask = Elicitation::new()
         .with("user_name", name())
         .with("greeting", sample("Generate a greeting", 50))
         .with("client_roots", Question::Roots);
@@ -91,11 +91,15 @@ async fn rounds(request: ToolRequest) -> Outcome {
         }
         Some("first") if inputs.form("step1").is_some() => {
             let question = form("Step 2: What is your favorite color?", "color", "string");
-            Ask::new().with("step2", question).with_state("second")
+            Elicitation::new()
+                .with("step2", question)
+                .with_state("second")
         }
         _ => {
             let question = form("Step 1: What is your name?", "name", "string");
-            Ask::new().with("step1", question).with_state("first")
+            Elicitation::new()
+                .with("step1", question)
+                .with_state("first")
         }
     };
     request.ask(ask)
@@ -105,7 +109,7 @@ async fn rounds(request: ToolRequest) -> Outcome {
 async fn capabilities(request: ToolRequest) -> Outcome {
     let able = request.caller().context().map(Context::capabilities);
     let able = able.unwrap_or_default();
-    let mut ask = Ask::new();
+    let mut ask = Elicitation::new();
     if able.elicitation {
         ask = ask.with("user_name", name());
     }
@@ -121,7 +125,7 @@ async fn capabilities(request: ToolRequest) -> Outcome {
 async fn missing(request: ToolRequest) -> Outcome {
     match request.inputs().response("greeting") {
         Some(_) => Ok(ToolResult::text("Nothing was missing.")),
-        None => request.ask(Ask::new().with("greeting", sample("Say hello", 10))),
+        None => request.ask(Elicitation::new().with("greeting", sample("Say hello", 10))),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use ziggurat_postgres::database::Password;
-use ziggurat_rag_service::library::{FilterColumns, TableFilter};
+use ziggurat_rag_service::retrieval::{FilterColumns, TableFilter};
 
 use super::{Case, PIPELINE};
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use ziggurat_accounts::issuer::{Settings, WhenStale};
 use ziggurat_runtime::duration;
 
-use crate::configuration::{Invalid, Surroundings};
+use crate::configuration::{ConfigSources, Invalid};
 
 /// The section as written.
 #[derive(Debug, Default, Deserialize)]
@@ -50,7 +50,7 @@ pub(crate) struct TrustedIssuer {
 
 impl RawIssuer {
     /// Nothing if no issuer is named.
-    pub(super) fn check(self, around: &Surroundings) -> Result<Option<TrustedIssuer>, Invalid> {
+    pub(super) fn check(self, around: &ConfigSources) -> Result<Option<TrustedIssuer>, Invalid> {
         const AFTER: &str = "http.auth.issuer.unreachable_after";
         const WHEN: &str = "http.auth.issuer.when_unreachable";
         const POLL: &str = "http.auth.issuer.poll_interval";

@@ -12,11 +12,11 @@ use super::{
     Entry,
     raw::{RawDatabase, RawHost},
 };
-use crate::configuration::{Invalid, Surroundings};
+use crate::configuration::{ConfigSources, Invalid};
 
 impl RawDatabase {
     /// Checks it, and settles what was left open. Reads the files it names.
-    pub(super) fn check(self, around: &Surroundings, is_debug: bool) -> Result<Entry, Invalid> {
+    pub(super) fn check(self, around: &ConfigSources, is_debug: bool) -> Result<Entry, Invalid> {
         let users = self.available_to_users.clone().unwrap_or_default();
         let clients = self.available_to_clients.clone().unwrap_or_default();
         let mut settings = self.settings(around)?;
@@ -29,7 +29,7 @@ impl RawDatabase {
         })
     }
 
-    fn settings(self, around: &Surroundings) -> Result<Settings, Invalid> {
+    fn settings(self, around: &ConfigSources) -> Result<Settings, Invalid> {
         let default = Settings::default();
         let name = self.name.clone().unwrap_or_default();
         let name = name.as_str();

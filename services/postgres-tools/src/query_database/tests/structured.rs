@@ -1,6 +1,6 @@
 //! The rows once more, for programs.
 
-use ziggurat_mcp::era::Revision;
+use ziggurat_mcp::protocol::Revision;
 
 use crate::bench;
 

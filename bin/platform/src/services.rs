@@ -1,0 +1,64 @@
+//! What is kept, opened for a server or for a command.
+
+use anyhow::Context as _;
+use tokio::task::JoinSet;
+use ziggurat_account_service::{Keys, Store};
+use ziggurat_postgres::pool::Pools;
+use ziggurat_state::StateDatabase;
+
+use crate::configuration::Configuration;
+
+/// What is kept, and what looks after it.
+pub(crate) struct Services {
+    pub(crate) store: Store,
+    pub(crate) keys: Keys,
+    pools: Option<Pools>,
+    tasks: JoinSet<()>,
+}
+
+// === impl Services ===
+
+impl Services {
+    /// Opens what is configured. Connects to no database yet.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be used.
+    pub(crate) async fn open(configuration: &Configuration) -> anyhow::Result<Self> {
+        let folder = &configuration.data_folder;
+        let keys = Keys::open(folder).context("the signing keys cannot be used")?;
+        let mut tasks = JoinSet::new();
+        let (store, pools) = match &configuration.state {
+            None => {
+                let store = Store::open(folder).await.with_context(|| {
+                    let folder = folder.display();
+                    format!("the accounts in {folder} cannot be used")
+                })?;
+                (store, None)
+            }
+            Some(url) => {
+                let database = StateDatabase::describe(url.expose(), |_| {})?;
+                let (pools, reaper) = Pools::new();
+                tasks.spawn(reaper.run());
+                let state = StateDatabase::new(&pools, database);
+                (Store::shared(state), Some(pools))
+            }
+        };
+        Ok(Self {
+            store: store
+                .with_limits(configuration.limits)
+                .with_clock(configuration.tests.clock.clone()),
+            keys,
+            pools,
+            tasks,
+        })
+    }
+
+    /// Lets go of everything in good order.
+    pub(crate) async fn close(mut self) {
+        self.store.close().await;
+        if let Some(pools) = self.pools.take() {
+            pools.close_all();
+        }
+        self.tasks.shutdown().await;
+    }
+}

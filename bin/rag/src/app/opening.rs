@@ -1,0 +1,57 @@
+//! Connecting to a database for the first time, and looking whether it is as it should be.
+
+use std::{error::Error, time::Duration};
+
+use tokio::time;
+use tracing::{debug, error, info};
+use ziggurat_postgres::pool::Pool;
+use ziggurat_rag_service::retrieval::Library;
+
+/// How long it is waited before a database is tried once more, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// A database, and the libraries in it.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) pool: Pool,
+    pub(super) libraries: Vec<(String, Library)>,
+}
+
+// === impl Opening ===
+
+impl Opening {
+    /// Connects, and goes on trying until it succeeds. Meanwhile whatever needs the database
+    /// fails, and nothing else.
+    pub(super) async fn run(self) {
+        let pipelines: Vec<_> = self.libraries.iter().map(|(name, _)| &**name).collect();
+        let pipelines = pipelines.join(",");
+        let mut pause = FIRST_PAUSE;
+        let mut was_away = false;
+        while let Err(failure) = self.pool.lease().await {
+            let hosts = self.pool.database().settings().all_hosts();
+            let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+            report(&failure, &pipelines, &hosts.join(","), was_away);
+            was_away = true;
+            time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        if was_away {
+            info!(pipelines, "connected to database");
+        }
+        for (_, library) in &self.libraries {
+            library.check().await;
+        }
+    }
+}
+
+fn report(failure: &(dyn Error + 'static), pipelines: &str, hosts: &str, is_known: bool) {
+    if is_known {
+        debug!(error = failure, pipelines, hosts, "still not connected");
+    } else {
+        error!(
+            error = failure,
+            pipelines, hosts, "failed to connect to database"
+        );
+    }
+}

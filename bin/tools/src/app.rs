@@ -1,0 +1,244 @@
+//! What a running server is made of, and how it is taken down again.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::{sync::oneshot, task::JoinSet, time};
+use tracing::{info, warn};
+use ziggurat_accounts::{
+    self as accounts, Accounts,
+    issuer::{Issuer, TokenVerifier},
+};
+use ziggurat_chat_api::llm::Proxy;
+use ziggurat_databases::{Configured, Databases};
+use ziggurat_http::serve::Readiness;
+use ziggurat_mcp::{DetachedCalls, Mcp};
+use ziggurat_postgres::pool::Pools;
+use ziggurat_runtime::cut_off::CutOff;
+use ziggurat_state::Shared;
+
+use crate::{
+    catalogue,
+    configuration::{Auth, Configuration, Entry},
+    knowledge::Knowledge,
+    providers::Providers,
+    proxy,
+    state::{Conversations, Memory},
+};
+
+/// Time for connections to PostgreSQL to close in good order.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Time for databases to be connected and read before clients are let in.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
+/// The services, and the tasks that look after them.
+pub(crate) struct App {
+    pub(crate) databases: Databases,
+    pub(crate) accounts: Option<Accounts>,
+    /// Who is let in, where somebody has to sign in.
+    pub(crate) guard: Option<TokenVerifier>,
+    pub(crate) mcp: Mcp,
+    pub(crate) conversations: Option<Conversations>,
+    pub(crate) proxy: Option<Proxy>,
+    /// State of the databases, for `/ready`.
+    pub(crate) readiness: Readiness,
+    /// End of the time for requests in flight.
+    pub(crate) cut_off: CutOff,
+    pools: Pools,
+    reaper: JoinSet<()>,
+    keepers: JoinSet<()>,
+    tasks: JoinSet<()>,
+}
+
+impl App {
+    /// Puts the services together, and connects to the databases, all at once. One that takes longer
+    /// than a second is connected in the background.
+    ///
+    /// # Errors
+    /// Fails if a file that is needed cannot be used.
+    pub(crate) async fn build(configuration: &Configuration) -> anyhow::Result<Self> {
+        let (pools, reaper) = Pools::new();
+        let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
+        let readiness = Readiness::new("database");
+        // Over standard input and output nobody signs in, and nothing has to be remembered.
+        let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
+        let mut memory = Memory::default();
+        if has_accounts {
+            memory = Memory::open(configuration, &readiness, &mut tasks, &mut keepers).await?;
+        } else if configuration.state.is_some() {
+            warn!("state.url has no effect where nobody signs in");
+        }
+        let shared = memory.shared;
+        let list = configured(configuration);
+        let databases = Databases::sharing(pools.clone(), list, shared.clone());
+        let are_warm = warm(&databases, &mut tasks);
+        let accounts = has_accounts
+            .then(|| open(configuration, &databases, shared.clone()))
+            .transpose()?;
+        let providers = Providers::default();
+        let knowledge = Knowledge::of(&configuration.knowledgebase, &providers);
+        let mcp = catalogue::offer(
+            configuration,
+            &databases,
+            accounts.as_ref(),
+            &knowledge,
+            &providers,
+            shared.as_ref(),
+        )?;
+        let (unattended, attendant) = DetachedCalls::new();
+        let cut_off = CutOff::default();
+        let mcp = mcp.with_unattended(unattended);
+        let mcp = mcp.with_cut_off(cut_off.clone());
+        tasks.spawn(attendant.run());
+        tasks.spawn(knowledge.warm());
+        let guard = accounts
+            .as_ref()
+            .map(|accounts| guarding(configuration, accounts, &databases, &mut tasks))
+            .transpose()?;
+        let http = configuration.http.as_ref();
+        let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
+        // What became of it is in the log.
+        time::timeout(FIRST_LOOK, are_warm).await.ok();
+        // Not before: the first look would take the time that reading the tables needs.
+        if configuration.http.is_some() {
+            tasks.spawn(databases.clone().watch(readiness.clone()));
+        }
+        Ok(Self {
+            databases,
+            accounts,
+            guard,
+            mcp,
+            conversations: memory.conversations,
+            proxy,
+            readiness,
+            cut_off,
+            pools,
+            reaper: JoinSet::from_iter([reaper.run()]),
+            keepers,
+            tasks,
+        })
+    }
+
+    /// Runs something until the house is taken down.
+    pub(crate) fn run(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// Lets go of everything, connections last.
+    pub(crate) async fn take_down(self) {
+        let Self {
+            databases,
+            accounts,
+            guard,
+            mcp,
+            conversations,
+            proxy,
+            readiness: _,
+            cut_off: _,
+            pools,
+            mut reaper,
+            mut keepers,
+            mut tasks,
+        } = self;
+        tasks.shutdown().await;
+        pools.close_all();
+        drop((databases, accounts, guard, mcp, conversations, proxy, pools));
+        let farewell = async { while reaper.join_next().await.is_some() {} };
+        if time::timeout(FAREWELL, farewell).await.is_err() {
+            warn!("connections to PostgreSQL were cut off");
+        }
+        let closed = async { while keepers.join_next().await.is_some() {} };
+        if time::timeout(FAREWELL, closed).await.is_err() {
+            warn!("conversations were left in two files; the next start makes one of them");
+        }
+    }
+}
+
+/// The databases as the services know them.
+pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = Configured> {
+    configuration.databases.iter().map(Entry::configured)
+}
+
+/// Connects to the databases and reads their tables, and tells when that is done.
+fn warm(databases: &Databases, tasks: &mut JoinSet<()>) -> oneshot::Receiver<()> {
+    let (warmed, are_warm) = oneshot::channel();
+    let warming = databases.warm();
+    tasks.spawn(async move {
+        warming.await;
+        warmed.send(()).ok();
+    });
+    are_warm
+}
+
+/// Makes what checks tokens, and runs what keeps it up to date.
+fn guarding(
+    configuration: &Configuration,
+    accounts: &Accounts,
+    databases: &Databases,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<TokenVerifier> {
+    tasks.spawn(accounts.watch().run());
+    let issuer = trust(configuration, databases)?;
+    if let Some(issuer) = &issuer {
+        tasks.spawn(issuer.clone().run());
+    }
+    Ok(TokenVerifier::new(accounts.clone(), issuer))
+}
+
+/// Gets ready to believe tokens of another issuer, if that is configured.
+fn trust(configuration: &Configuration, databases: &Databases) -> anyhow::Result<Option<Issuer>> {
+    let Some(trusted) = &configuration.auth.issuer else {
+        return Ok(None);
+    };
+    let databases = databases.clone();
+    let settings = trusted.settings()?;
+    let issuer = Issuer::new(settings, move |session| databases.forget(session))
+        .context("http.auth.issuer")?;
+    info!(
+        "tokens of {} are believed, for {}",
+        trusted.url,
+        trusted.resource()
+    );
+    Ok(Some(issuer))
+}
+
+fn open(
+    configuration: &Configuration,
+    databases: &Databases,
+    shared: Option<Shared>,
+) -> anyhow::Result<Accounts> {
+    let Auth {
+        token_file,
+        user_file,
+        lockout,
+        window,
+        max_attempts,
+        issuer,
+        ..
+    } = &configuration.auth;
+    let settings = accounts::Settings {
+        token_file: token_file.clone(),
+        requires_tokens: issuer.is_none(),
+        user_file: user_file.clone(),
+        max_failed_attempts: lockout.map_or(0, Into::into),
+        failed_logins: ziggurat_layers::rate_limit::Quota::new(*max_attempts, *window)
+            .context("invalid configuration: http.auth.rate_limit_window_minutes")?,
+        concurrent_logins: configuration.limits.max_login_workers,
+        max_sessions: configuration.limits.max_sessions_per_user,
+        shared,
+        ..accounts::Settings::default()
+    };
+    let databases = databases.clone();
+    let accounts = Accounts::open(settings, move |session| databases.forget(session))?;
+    info!(
+        "login rate limit: {max_attempts} failures per {} minutes from one address",
+        window.as_secs() / 60
+    );
+    let (tokens, users) = accounts.counts();
+    for (count, kind, path) in [(tokens, "token", token_file), (users, "user", user_file)] {
+        info!("Loaded {count} {kind}(s) from {}", path.display());
+        info!("Watching {} for changes", path.display());
+    }
+    Ok(accounts)
+}

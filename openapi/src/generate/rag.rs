@@ -1,0 +1,190 @@
+//! The document of the retrieval server.
+
+use serde_json::{Value, json};
+use utoipa::OpenApi as _;
+use ziggurat_rag_service::Description;
+
+use super::{
+    itself, members,
+    v3_0::{self, Unknown},
+};
+
+/// Puts the document together.
+///
+/// # Errors
+/// If a handler says something OpenAPI 3.0 has no words for.
+///
+/// # Panics
+/// If utoipa writes what is no document.
+pub(super) fn document() -> Result<Value, Unknown> {
+    let mut described = json!(Description::openapi());
+    let mut paths = members(described["paths"].take());
+    let itself = itself("getOpenAPI", "System");
+    paths.insert("/openapi.json".to_owned(), json!({"get": itself}));
+    for methods in paths.values_mut() {
+        for operation in methods.as_object_mut().expect("methods").values_mut() {
+            complete(operation);
+        }
+    }
+    let mut schemas = described["components"]["schemas"].take();
+    // There is no way to say this beside an enumeration.
+    schemas["Filter"]["properties"]["logic"]["default"] = "AND".into();
+    v3_0::lower(json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ziggurat-rag API",
+            "description": "Answers to questions, from the tables of a PostgreSQL database and \
+                the words of a language model. Nobody has to sign in: that is for a proxy in front.",
+            "version": "1.0.0",
+            "license": {"name": "Apache-2.0 OR MIT"},
+        },
+        "servers": [{"url": "/v1", "description": "The server this comes from"}],
+        "tags": [
+            {"name": "Pipelines", "description": "What can be asked"},
+            {"name": "System", "description": "How the server is, and what it costs"},
+        ],
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }))
+}
+
+/// Adds what is true of every response: where the description is.
+fn complete(operation: &mut Value) {
+    let link = json!({
+        "description": "Where the description of this interface is (RFC 8631). Event streams do \
+            not have it.",
+        "schema": {"type": "string"},
+        "example": "</v1/openapi.json>; rel=\"service-desc\"",
+    });
+    let responses = operation["responses"].as_object_mut().expect("responses");
+    for (status, response) in responses {
+        response["headers"]["Link"] = link.clone();
+        if status == "405" {
+            response["headers"]["Allow"] = json!({
+                "description": "The methods there are",
+                "schema": {"type": "string"},
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operations_have_the_names_clients_know() {
+        let document = document().expect("nothing unknown");
+        let names: Vec<_> = document["paths"]
+            .as_object()
+            .expect("paths")
+            .iter()
+            .flat_map(|(path, methods)| {
+                let methods = methods.as_object().expect("methods").iter();
+                methods.map(move |(method, operation)| {
+                    let name = operation["operationId"].as_str().expect("a name");
+                    let tag = operation["tags"][0].as_str().expect("a tag");
+                    (path.as_str(), method.as_str(), name, tag)
+                })
+            })
+            .collect();
+        let expected = [
+            ("/health", "get", "getHealth", "System"),
+            ("/live", "get", "getLive", "System"),
+            ("/openapi.json", "get", "getOpenAPI", "System"),
+            ("/pipelines", "get", "listPipelines", "Pipelines"),
+            ("/pipelines/{name}", "post", "queryPipeline", "Pipelines"),
+            ("/stats", "get", "getStats", "System"),
+        ];
+        assert_eq!(names, expected);
+        let query = &document["paths"]["/pipelines/{name}"]["post"];
+        let statuses: Vec<_> = query["responses"]
+            .as_object()
+            .expect("them")
+            .keys()
+            .collect();
+        assert_eq!(
+            statuses,
+            [
+                "200", "400", "404", "405", "413", "415", "500", "503", "504"
+            ]
+        );
+        assert_eq!(query["requestBody"]["required"], true);
+        let content = &query["responses"]["200"]["content"];
+        let answer = &content["application/json"]["schema"]["$ref"];
+        assert_eq!(answer, "#/components/schemas/QueryResponse");
+        assert_eq!(content["text/event-stream"]["schema"]["type"], "string");
+    }
+
+    #[test]
+    fn the_schemas_have_the_names_and_members_clients_know() {
+        let document = document().expect("nothing unknown");
+        let schemas = &document["components"]["schemas"];
+        for (name, required, optional) in [
+            ("LiveResponse", "status", ""),
+            ("HealthResponse", "status", "pipelines"),
+            ("PipelineHealth", "completion embedding name", "search"),
+            ("SearchHealth", "by_meaning error", ""),
+            ("ProviderHealth", "reachable", "error"),
+            ("PipelinesResponse", "pipelines", ""),
+            ("PipelineInfo", "name", "description"),
+            ("StatsResponse", "pipelines", ""),
+            ("PipelineUsage", "completion embedding name", "description"),
+            (
+                "TokenUsage",
+                "completion_tokens prompt_tokens total_tokens",
+                "cache_creation_input_tokens cache_read_input_tokens",
+            ),
+            ("Message", "content role", ""),
+            (
+                "QueryRequest",
+                "query",
+                "disable_hybrid filter include_sources messages stream top_n",
+            ),
+            ("QueryResponse", "answer tokens_used", "notice sources"),
+            ("Source", "content score", "id"),
+            ("Filter", "conditions", "logic"),
+            ("FilterCondition", "column operator", "value"),
+            ("ErrorResponse", "error", ""),
+            ("ErrorDetail", "code message", ""),
+        ] {
+            let schema = &schemas[name];
+            let mut named: Vec<_> = schema["required"]
+                .as_array()
+                .expect(name)
+                .iter()
+                .map(|member| member.as_str().expect("a name"))
+                .collect();
+            named.sort_unstable();
+            assert_eq!(named.join(" "), required, "{name}");
+            let members = schema["properties"].as_object().expect(name).keys();
+            let others: Vec<_> = members
+                .map(String::as_str)
+                .filter(|member| !named.contains(member))
+                .collect();
+            assert_eq!(others.join(" "), optional, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_schemas_say_what_may_stand_in_them() {
+        let document = document().expect("nothing unknown");
+        let schemas = &document["components"]["schemas"];
+        assert!(schemas["StreamEvent"]["oneOf"].is_array(), "{schemas}");
+        let condition = &schemas["FilterCondition"]["properties"];
+        assert_eq!(
+            condition["operator"]["enum"].as_array().map(Vec::len),
+            Some(12)
+        );
+        assert_eq!(condition["value"].get("type"), None);
+        assert_eq!(
+            schemas["Filter"]["properties"]["conditions"]["maxItems"],
+            50
+        );
+        // A client may say that it says nothing; the server leaves out what is not there.
+        let schemas = schemas.as_object().expect("schemas").iter();
+        for (name, schema) in schemas.filter(|(name, _)| *name != "QueryRequest") {
+            assert!(!schema.to_string().contains("nullable"), "{name}: {schema}");
+        }
+    }
+}

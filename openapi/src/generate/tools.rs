@@ -1,0 +1,210 @@
+//! The document of the tool server.
+
+mod mcp;
+
+use serde_json::{Map, Value, json};
+use utoipa::OpenApi as _;
+use ziggurat_chat_api::{compact, conversations, databases, llm, user};
+
+use super::{
+    members,
+    v3_0::{self, Unknown},
+};
+
+/// What every request can run into before it gets to a handler, with and without a body.
+const ALWAYS: [(&str, &str); 5] = [
+    ("401", "There is no token, or it is no good"),
+    (
+        "403",
+        "The request comes from a page or to a name that is not allowed here, or the caller may \
+         not do this",
+    ),
+    ("413", "The body is larger than the server reads"),
+    ("500", "Something went wrong that is not the client's fault"),
+    (
+        "503",
+        "Tokens cannot be checked now; it is worth another try",
+    ),
+];
+
+/// Puts the document together.
+///
+/// # Errors
+/// If a handler says something OpenAPI 3.0 has no words for.
+///
+/// # Panics
+/// If utoipa writes what is no document.
+pub(super) fn document() -> Result<Value, Unknown> {
+    let mut paths = Map::from_iter([health(), ready()]);
+    paths.extend(mcp::paths());
+    let mut schemas = Map::from_iter(refusals());
+    schemas.extend(mcp::schemas());
+    let areas = [
+        databases::Description::openapi(),
+        user::Description::openapi(),
+        conversations::Description::openapi(),
+        compact::Description::openapi(),
+        llm::Description::openapi(),
+    ];
+    for mut area in areas.map(|area| json!(area)) {
+        paths.append(&mut members(area["paths"].take()));
+        schemas.append(&mut members(area["components"]["schemas"].take()));
+    }
+    complete(&mut paths);
+    v3_0::lower(json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ziggurat-tools",
+            "description": "An MCP server for PostgreSQL, and what it offers beside MCP.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "Apache-2.0 OR MIT"},
+        },
+        "servers": [{"url": "/", "description": "The server this comes from"}],
+        "tags": [
+            {"name": "MCP", "description": "The Model Context Protocol"},
+            {"name": "Databases", "description": "Which databases there are, and which is in use"},
+            {"name": "User", "description": "Who is asking"},
+            {"name": "Conversations", "description": "What users keep of their conversations. \
+                Programs with an API token have none, nor has a server without authentication."},
+            {"name": "Chat", "description": "What is said to a model"},
+            {"name": "LLM", "description": "Models of providers, where the server passes questions on"},
+            {"name": "Health", "description": "What probes ask, by any host and without a token"},
+        ],
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"bearer": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "An API token, or the session token of a login. Servers without \
+                    authentication ask for none.",
+            }},
+        },
+    }))
+}
+
+fn health() -> (String, Value) {
+    let schema = json!({
+        "type": "object",
+        "required": ["status", "server", "version"],
+        "properties": {
+            "status": {"type": "string", "enum": ["ok"]},
+            "server": {"type": "string"},
+            "version": {"type": "string"},
+        },
+    });
+    let operation = json!({
+        "operationId": "health",
+        "tags": ["Health"],
+        "summary": "Whether the server is there",
+        "security": [],
+        "responses": {"200": {
+            "description": "It is, whatever its databases do",
+            "content": {"application/json": {"schema": schema}},
+        }},
+    });
+    ("/health".to_owned(), json!({"get": operation}))
+}
+
+fn ready() -> (String, Value) {
+    let report = |statuses: &[&str], description: &str| {
+        let schema = json!({
+            "type": "object",
+            "required": ["status", "unavailable"],
+            "properties": {
+                "status": {"type": "string", "enum": statuses},
+                "unavailable": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "The number of databases that cannot serve; the log names them",
+                },
+            },
+        });
+        json!({
+            "description": description,
+            "content": {"application/json": {"schema": schema}},
+        })
+    };
+    let others = ["starting", "stopping", "state unreachable", "unavailable"];
+    let operation = json!({
+        "operationId": "ready",
+        "tags": ["Health"],
+        "summary": "Tells if at least one database can serve",
+        "security": [],
+        "responses": {
+            "200": report(&["ready"], "It can"),
+            "503": report(&others, "None can, or not now"),
+        },
+    });
+    ("/ready".to_owned(), json!({"get": operation}))
+}
+
+/// How requests are turned down.
+fn refusals() -> [(String, Value); 2] {
+    let refusal = json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {"error": {"type": "string", "description": "The reason, for people"}},
+    });
+    let of_databases = json!({
+        "type": "object",
+        "required": ["success", "error"],
+        "properties": {
+            "success": {"type": "boolean", "enum": [false]},
+            "error": {"type": "string", "description": "The reason, for people"},
+        },
+    });
+    [
+        ("Refusal".to_owned(), refusal),
+        ("DatabaseRefusal".to_owned(), of_databases),
+    ]
+}
+
+/// Adds what is true of every operation: what it can run into before its handler, and the
+/// bodies of refusals.
+fn complete(paths: &mut Map<String, Value>) {
+    for (path, methods) in paths {
+        let of_databases = path.starts_with("/api/databases");
+        for operation in methods.as_object_mut().expect("methods").values_mut() {
+            let is_open = operation.get("security") == Some(&json!([]));
+            let has_body = operation.get("requestBody").is_some();
+            let responses = operation["responses"].as_object_mut().expect("responses");
+            for (status, description) in ALWAYS {
+                let is_possible = match status {
+                    "401" | "503" => !is_open,
+                    "413" => has_body,
+                    _ => true,
+                };
+                if is_possible && !responses.contains_key(status) {
+                    responses.insert(status.to_owned(), json!({"description": description}));
+                }
+            }
+            for (status, response) in responses {
+                let is_bare = response.get("content").is_none();
+                if is_bare && status.as_str() >= "400" {
+                    // What comes from further out knows nothing of areas.
+                    let is_inner = of_databases && !["413", "500"].contains(&&**status);
+                    response["content"] =
+                        json!({"application/json": {"schema": refusal(is_inner)}});
+                }
+                if status == "401" {
+                    response["headers"]["WWW-Authenticate"] = json!({
+                        "description": "`Bearer`, and where tokens come from if somebody issues \
+                            them",
+                        "schema": {"type": "string"},
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn refusal(of_databases: bool) -> Value {
+    let plain = json!({"$ref": "#/components/schemas/Refusal"});
+    if of_databases {
+        let own = json!({"$ref": "#/components/schemas/DatabaseRefusal"});
+        return json!({"anyOf": [own, plain]});
+    }
+    plain
+}

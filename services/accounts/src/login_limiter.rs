@@ -1,0 +1,250 @@
+//! Limits how many passwords are checked at a time, and decides which login is next.
+//!
+//! Logins that find no free place wait for a few seconds at most, in one of two bounded queues:
+//! accounts that have logged in before in the first, all other names in the second. The first is
+//! served first, but for every fourth turn. So a flood of invented names delays no account that
+//! is in use, and a first login has its turn as well. An account has only a few places in the
+//! first queue: more logins to it at a time, most of them guesses, wait in the second.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{sync::oneshot, time};
+
+/// Logins to one account that wait in the first queue.
+const PER_ACCOUNT: usize = 4;
+
+/// Each turn of this number goes to the second queue first.
+const OTHERS_TURN: usize = 4;
+
+/// Lets a number of logins in, and a number of others wait. Clones share the places.
+#[derive(Clone, Debug)]
+pub(super) struct LoginLimiter {
+    queues: Arc<Mutex<Queues>>,
+    patience: Duration,
+}
+
+#[derive(Debug)]
+struct Queues {
+    /// Places that are free. There are none while a login waits.
+    free: usize,
+    /// Most logins that wait in each queue.
+    room: usize,
+    known: VecDeque<Waiting>,
+    others: VecDeque<Waiting>,
+    turns: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    account: Option<Arc<str>>,
+    turn: oneshot::Sender<Turn>,
+}
+
+/// A place inside, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// `None` for a turn that was given to a login that had left.
+    gate: Option<LoginLimiter>,
+}
+
+/// There is no room to wait in, or the wait was too long.
+#[derive(Debug)]
+pub(super) struct Full;
+
+// === impl LoginLimiter ===
+
+impl LoginLimiter {
+    pub(super) fn new(inside: usize, waiting: usize, patience: Duration) -> Self {
+        let queues = Queues {
+            free: inside.max(1),
+            room: waiting,
+            known: VecDeque::new(),
+            others: VecDeque::new(),
+            turns: 0,
+        };
+        Self {
+            queues: Arc::new(Mutex::new(queues)),
+            patience,
+        }
+    }
+
+    /// Waits for a place, for a login to this account if it has logged in before.
+    pub(super) async fn enter(&self, account: Option<Arc<str>>) -> Result<Turn, Full> {
+        let entered = self.queues().enter(account);
+        let Some(turn) = entered? else {
+            return Ok(self.turn());
+        };
+        // The place in the queue is given up with the receiver.
+        let turn = time::timeout(self.patience, turn).await;
+        turn.map_err(|_| Full)?.map_err(|_| Full)
+    }
+
+    fn turn(&self) -> Turn {
+        let gate = Some(self.clone());
+        Turn { gate }
+    }
+
+    /// Gives a place that has become free to the login that is next.
+    fn pass_on(&self) {
+        loop {
+            let next = self.queues().next();
+            let Some(next) = next else {
+                return;
+            };
+            match next.turn.send(self.turn()) {
+                Ok(()) => return,
+                // That login has left. Dropped as it is, the turn would come here again.
+                Err(mut turn) => turn.gate = None,
+            }
+        }
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        // Nothing panics while holding it that leaves a queue half changed.
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Queues ===
+
+impl Queues {
+    /// Takes a free place (none), or one in a queue.
+    fn enter(
+        &mut self,
+        account: Option<Arc<str>>,
+    ) -> Result<Option<oneshot::Receiver<Turn>>, Full> {
+        if let Some(left) = self.free.checked_sub(1) {
+            self.free = left;
+            return Ok(None);
+        }
+        let own = self.known.iter().filter(|other| other.account == account);
+        let is_known = account.is_some() && own.count() < PER_ACCOUNT;
+        let queue = if is_known {
+            &mut self.known
+        } else {
+            &mut self.others
+        };
+        if queue.len() >= self.room {
+            queue.retain(|other| !other.turn.is_closed());
+        }
+        if queue.len() >= self.room {
+            return Err(Full);
+        }
+        let (turn, receiver) = oneshot::channel();
+        queue.push_back(Waiting { account, turn });
+        Ok(Some(receiver))
+    }
+
+    /// Takes the login that is next out of its queue, or counts the place as free.
+    fn next(&mut self) -> Option<Waiting> {
+        self.turns = self.turns.wrapping_add(1);
+        let (first, second) = if self.turns.is_multiple_of(OTHERS_TURN) {
+            (&mut self.others, &mut self.known)
+        } else {
+            (&mut self.known, &mut self.others)
+        };
+        let next = first.pop_front().or_else(|| second.pop_front());
+        if next.is_none() {
+            self.free += 1;
+        }
+        next
+    }
+}
+
+// === impl Turn ===
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate.take() {
+            gate.pass_on();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_test::{assert_pending, assert_ready, task};
+
+    use super::*;
+
+    const SECONDS: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn one_is_inside_one_waits_and_one_is_sent_away() {
+        let gate = LoginLimiter::new(1, 1, SECONDS);
+        let first = assert_ready!(task::spawn(gate.enter(None)).poll()).expect("empty");
+        let mut second = task::spawn(gate.enter(None));
+        assert_pending!(second.poll());
+        assert!(assert_ready!(task::spawn(gate.enter(None)).poll()).is_err());
+
+        drop(first);
+        assert!(second.is_woken());
+        let second = assert_ready!(second.poll()).expect("its turn");
+        let mut third = task::spawn(gate.enter(None));
+        assert_pending!(third.poll());
+        // A login that gives up leaves the queue.
+        drop(third);
+        let mut fourth = task::spawn(gate.enter(None));
+        assert_pending!(fourth.poll());
+        drop(second);
+        assert!(assert_ready!(fourth.poll()).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_ends_after_some_seconds_and_costs_no_place() {
+        let gate = LoginLimiter::new(1, 4, SECONDS);
+        let inside = gate.enter(None).await.expect("empty");
+        assert!(gate.enter(None).await.is_err());
+        assert!(gate.enter(Some("alice".into())).await.is_err());
+        drop(inside);
+        let _inside = gate.enter(None).await.expect("free again");
+        assert_eq!(gate.queues().free, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn accounts_that_have_logged_in_go_first_and_others_are_not_forgotten() {
+        let gate = LoginLimiter::new(1, 16, SECONDS);
+        let mut inside = gate.enter(None).await.expect("empty");
+        let name = |at: usize| Some(Arc::from(format!("user {at}")));
+        let mut others: Vec<_> = (0..8).map(|_| task::spawn(gate.enter(None))).collect();
+        for other in &mut others {
+            assert_pending!(other.poll());
+        }
+        let mut known: Vec<_> = (0..6).map(|at| task::spawn(gate.enter(name(at)))).collect();
+        for one in &mut known {
+            assert_pending!(one.poll());
+        }
+        let (mut known, mut others) = (known.into_iter(), others.into_iter());
+        for turn in 1..=8 {
+            drop(inside);
+            let next = if turn % OTHERS_TURN == 0 {
+                others.next()
+            } else {
+                known.next()
+            };
+            let mut next = next.expect("waiting");
+            inside = assert_ready!(next.poll()).expect("its turn");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guesses_at_one_account_do_not_fill_the_queue_of_the_others() {
+        let gate = LoginLimiter::new(1, 8, SECONDS);
+        let inside = gate.enter(None).await.expect("empty");
+        let alice = || Some(Arc::from("alice"));
+        let mut guesses: Vec<_> = (0..12).map(|_| task::spawn(gate.enter(alice()))).collect();
+        for guess in &mut guesses {
+            assert_pending!(guess.poll());
+        }
+        assert!(assert_ready!(task::spawn(gate.enter(alice())).poll()).is_err());
+        let mut bob = task::spawn(gate.enter(Some("bob".into())));
+        assert_pending!(bob.poll());
+        drop(inside);
+        drop(guesses);
+        assert!(assert_ready!(bob.poll()).is_ok());
+    }
+}

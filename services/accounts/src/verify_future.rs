@@ -1,0 +1,69 @@
+//! Whether a token is good, now or soon.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use ziggurat_layers::bearer::{Denied, TokenHash};
+use ziggurat_state::LookUp;
+
+use super::{Identity, Shared};
+
+/// Future returned by the check of a token.
+pub struct VerifyFuture {
+    state: State,
+}
+
+enum State {
+    Known(Option<Result<Identity, Denied>>),
+    Asking {
+        look_up: LookUp,
+        token: TokenHash,
+        shared: Arc<Shared>,
+    },
+}
+
+// === impl VerifyFuture ===
+
+impl VerifyFuture {
+    pub(super) fn known(verdict: Result<Identity, Denied>) -> Self {
+        let state = State::Known(Some(verdict));
+        Self { state }
+    }
+
+    pub(super) fn asking(look_up: LookUp, token: TokenHash, shared: Arc<Shared>) -> Self {
+        let state = State::Asking {
+            look_up,
+            token,
+            shared,
+        };
+        Self { state }
+    }
+}
+
+impl Future for VerifyFuture {
+    type Output = Result<Identity, Denied>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.state {
+            State::Known(verdict) => Poll::Ready(verdict.take().expect("it is asked for once")),
+            State::Asking {
+                look_up,
+                token,
+                shared,
+            } => {
+                let answer = ready!(Pin::new(look_up).poll(cx));
+                Poll::Ready(shared.conclude(*token, answer))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for VerifyFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VerifyFuture").finish_non_exhaustive()
+    }
+}

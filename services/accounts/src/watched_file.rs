@@ -1,0 +1,115 @@
+//! What a running server knows of an account file.
+
+use std::path::PathBuf;
+
+use tracing::{error, info, warn};
+
+use crate::file::{Change, FileError, Loaded, Table, TableFile};
+
+/// A file, and what it held when it was last readable.
+pub(super) struct WatchedFile<T> {
+    file: TableFile<T>,
+    loaded: Loaded<T>,
+    /// What was last said about it, so that it is said once and not for every event around it.
+    complaint: Option<String>,
+    /// Error of the last attempt to write it, which is logged once.
+    unwritten: Option<String>,
+}
+
+// === impl WatchedFile ===
+
+impl<T: Table> WatchedFile<T> {
+    pub(super) fn open(path: PathBuf) -> Result<Self, FileError> {
+        let file = TableFile::new(path);
+        let loaded = file.read()?;
+        Ok(Self {
+            file,
+            loaded,
+            complaint: None,
+            unwritten: None,
+        })
+    }
+
+    pub(super) fn table(&self) -> &T {
+        &self.loaded.table
+    }
+
+    /// Whether there was a file when it was last looked for.
+    pub(super) fn is_there(&self) -> bool {
+        self.loaded.text.is_some()
+    }
+
+    /// Takes over what the file holds, and says whether that is anything new. What cannot be
+    /// read changes nothing.
+    pub(super) fn reload(&mut self) -> bool {
+        match self.file.read_if_not(self.loaded.text) {
+            Ok(None) => {
+                self.complaint = None;
+                false
+            }
+            Ok(Some(new)) if new.text.is_some() => {
+                self.adopt(new);
+                true
+            }
+            Ok(Some(_)) => {
+                let path = self.file.path().display();
+                let gone = format!("{path}: the file is gone; what it held stays in force");
+                self.complain(gone);
+                false
+            }
+            Err(error) => {
+                self.complain(error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Makes a change to the file, and to what is known. If it cannot be written down it is
+    /// in force all the same.
+    pub(super) fn change<R>(&mut self, change: impl Fn(&mut T) -> Change<R>) -> R {
+        match self.file.update(|table| Ok::<_, FileError>(change(table))) {
+            Ok(updated) if updated.now.text.is_some() => {
+                self.unwritten = None;
+                if updated.before == self.loaded.text {
+                    self.loaded = updated.now;
+                } else {
+                    self.adopt(updated.now);
+                }
+                return updated.outcome;
+            }
+            // The file is gone: that it comes back is up to whoever removed it.
+            Ok(_) => {}
+            Err(error) => {
+                let reason = error.to_string();
+                if self.unwritten.as_ref() != Some(&reason) {
+                    error!(
+                        %error,
+                        "an account file could not be written; what changes is kept in memory, and \
+                         the same failure is not logged again"
+                    );
+                    self.unwritten = Some(reason);
+                }
+            }
+        }
+        match change(&mut self.loaded.table) {
+            Change::Write(outcome) | Change::Leave(outcome) => outcome,
+        }
+    }
+
+    fn adopt(&mut self, new: Loaded<T>) {
+        self.loaded = new;
+        self.complaint = None;
+        info!("[AUTH] Reloaded {}", self.file.path().display());
+    }
+
+    fn complain(&mut self, complaint: String) {
+        if self.complaint.as_ref() != Some(&complaint) {
+            // The complaint begins with the path.
+            let path = self.file.path().display().to_string();
+            let reason = complaint.strip_prefix(&path).unwrap_or(&complaint);
+            let reason = reason.trim_start_matches(": ");
+            warn!("[AUTH] Failed to reload {path}: {reason}");
+            self.complaint = Some(complaint);
+        }
+    }
+}

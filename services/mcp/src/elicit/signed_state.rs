@@ -1,0 +1,266 @@
+//! What goes to a client and comes back, and is nobody's but ours.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::Extensions;
+use rand::{TryRng as _, rngs::SysRng};
+use sha2::{Digest as _, Sha256};
+use ziggurat_state::{Shared, StoreError};
+
+use super::replay_guard::{ReplayGuard, Ticket};
+
+/// Time to answer a question.
+pub(super) const LIFETIME: Duration = Duration::from_mins(10);
+
+/// The block of SHA-256 (RFC 2104).
+const BLOCK: usize = 64;
+
+const MAC: usize = 32;
+
+/// Proves that a state came from here, for this caller and this call, and not long ago.
+///
+/// Replicas of a server share a key, or a client has to come back to the one that asked.
+///
+/// It also keeps the states that were used up: of a state that allows something that must not
+/// happen twice, one call makes use. One process knows what was used up there, and takes no state
+/// that is older than itself; replicas that share a key should share this
+/// [as well](Self::with_shared), or each of them lets such a state through once.
+#[derive(Clone)]
+pub struct StateSigner {
+    key: Arc<[u8; BLOCK]>,
+    spent: ReplayGuard,
+    principal: fn(&Extensions) -> String,
+}
+
+/// What a client was given, and has brought back.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) state: String,
+    ticket: Ticket,
+}
+
+/// What a state is good for: one call of one caller.
+pub(crate) struct StateScope<'a> {
+    pub(crate) principal: &'a [u8],
+    pub(crate) method: &'a str,
+    /// What is called, and with what.
+    pub(crate) params: [u8; 32],
+}
+
+// === impl StateSigner ===
+
+impl StateSigner {
+    /// Makes a key that nobody else has.
+    ///
+    /// # Panics
+    /// Panics on a system without random numbers.
+    #[must_use]
+    pub fn random() -> Self {
+        let mut key = [0; BLOCK];
+        let filled = SysRng.try_fill_bytes(&mut key);
+        filled.expect("the system makes random numbers");
+        Self::with(key)
+    }
+
+    /// Makes the key of a secret.
+    #[must_use]
+    pub fn of(secret: &[u8]) -> Self {
+        let mut key = [0; BLOCK];
+        let digest = Sha256::digest([b"ziggurat request state\0", secret].concat());
+        key[..MAC].copy_from_slice(&digest);
+        Self::with(key)
+    }
+
+    fn with(key: [u8; BLOCK]) -> Self {
+        Self {
+            key: Arc::new(key),
+            spent: ReplayGuard::here(now()),
+            principal: |_| String::new(),
+        }
+    }
+
+    /// Sets how a caller is told from others by what layers left in the extensions of its request.
+    /// By default all are the same, which is right for a server without authentication only.
+    #[must_use]
+    pub fn with_principal(mut self, principal: fn(&Extensions) -> String) -> Self {
+        self.principal = principal;
+        self
+    }
+
+    pub(crate) fn principal(&self, extensions: &Extensions) -> String {
+        (self.principal)(extensions)
+    }
+
+    /// Has replicas know of each other's states that were used up.
+    #[must_use]
+    pub fn with_shared(mut self, shared: Shared) -> Self {
+        self.spent = ReplayGuard::Shared(shared);
+        self
+    }
+
+    /// Uses up a state. Says whether it was still good for that.
+    pub(crate) async fn spend(
+        &self,
+        opened: &Opened,
+        principal: &[u8],
+    ) -> Result<bool, StoreError> {
+        self.spent.spend(opened.ticket, principal, now()).await
+    }
+
+    /// Makes of a state what the client gets.
+    pub(crate) fn close(&self, state: &str, sealed: &StateScope<'_>) -> String {
+        self.close_at(state, sealed, now())
+    }
+
+    /// The state, if what the client sends is what it got, and it is not too late.
+    pub(crate) fn open(&self, text: &str, sealed: &StateScope<'_>) -> Option<Opened> {
+        self.open_at(text, sealed, now())
+    }
+
+    fn close_at(&self, state: &str, sealed: &StateScope<'_>, now: u64) -> String {
+        let ticket = Ticket::at(now + millis(LIFETIME));
+        let bytes = ticket.to_bytes();
+        let mac = self.mac(&bytes, state.as_bytes(), sealed);
+        URL_SAFE_NO_PAD.encode([&bytes[..], &mac, state.as_bytes()].concat())
+    }
+
+    fn open_at(&self, text: &str, sealed: &StateScope<'_>, now: u64) -> Option<Opened> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (ticket, rest) = bytes.split_first_chunk()?;
+        let (mac, state) = rest.split_first_chunk::<MAC>()?;
+        let is_ours = is_same(mac, &self.mac(ticket, state, sealed));
+        let ticket = Ticket::from_bytes(ticket);
+        if !is_ours || ticket.is_over(now) {
+            return None;
+        }
+        let state = String::from_utf8(state.to_vec()).ok()?;
+        Some(Opened { state, ticket })
+    }
+
+    /// HMAC-SHA-256 over everything, each part with its length before it.
+    fn mac(&self, ticket: &[u8], state: &[u8], sealed: &StateScope<'_>) -> [u8; MAC] {
+        let parts = [
+            ticket,
+            sealed.principal,
+            sealed.method.as_bytes(),
+            &sealed.params,
+            state,
+        ];
+        let mut inner = Sha256::new();
+        inner.update(self.key.map(|byte| byte ^ 0x36));
+        for part in parts {
+            inner.update((part.len() as u64).to_be_bytes());
+            inner.update(part);
+        }
+        let mut outer = Sha256::new();
+        outer.update(self.key.map(|byte| byte ^ 0x5c));
+        outer.update(inner.finalize());
+        outer.finalize().into()
+    }
+}
+
+impl fmt::Debug for StateSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateSigner").finish_non_exhaustive()
+    }
+}
+
+/// Takes as long for any two.
+fn is_same(a: &[u8; MAC], b: &[u8; MAC]) -> bool {
+    let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
+    differences == 0
+}
+
+/// The time, in milliseconds.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, millis)
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    time.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: StateScope<'static> = StateScope {
+        principal: b"ann",
+        method: "tools/call",
+        params: [7; 32],
+    };
+
+    #[test]
+    fn a_state_is_good_for_one_call_of_one_caller_for_a_while() {
+        let seal = StateSigner::of(b"secret");
+        let text = seal.close_at("state", &CALL, 1000);
+        let open = |seal: &StateSigner, text: &str, call: &StateScope<'_>, now| {
+            let opened = seal.open_at(text, call, now);
+            opened.map(|opened| opened.state)
+        };
+        let end = 1000 + millis(LIFETIME);
+        assert_eq!(open(&seal, &text, &CALL, end - 1).as_deref(), Some("state"));
+        assert_eq!(open(&seal, &text, &CALL, end), None, "too late");
+        assert_eq!(open(&StateSigner::of(b"other"), &text, &CALL, 1000), None);
+        assert_eq!(open(&StateSigner::random(), &text, &CALL, 1000), None);
+        let others = [
+            StateScope {
+                principal: b"bob",
+                ..CALL
+            },
+            StateScope {
+                method: "prompts/get",
+                ..CALL
+            },
+            StateScope {
+                params: [8; 32],
+                ..CALL
+            },
+            // Nothing moves from one part to the next.
+            StateScope {
+                principal: b"anntools",
+                method: "/call",
+                ..CALL
+            },
+        ];
+        for other in others {
+            assert_eq!(open(&seal, &text, &other, 1000), None);
+        }
+    }
+
+    #[test]
+    fn no_two_states_are_the_same() {
+        let seal = StateSigner::of(b"secret");
+        let close = || seal.close_at("state", &CALL, 1000);
+        assert_ne!(close(), close());
+    }
+
+    #[test]
+    fn a_state_with_any_character_changed_is_refused() {
+        let seal = StateSigner::random();
+        let text = seal.close("a state", &CALL);
+        let open = |text: &str| seal.open(text, &CALL).map(|opened| opened.state);
+        assert_eq!(open(&text).as_deref(), Some("a state"));
+        for at in 0..text.len() {
+            let mut changed = text.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(changed).expect("ASCII");
+            assert_eq!(open(&changed), None, "{at}");
+        }
+        for text in [
+            "",
+            "AAAA",
+            "=",
+            &format!("{text}="),
+            &text[..text.len() - 1],
+        ] {
+            assert_eq!(open(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Lists, in pages, as each revision writes them.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use serde::Serialize;
+use ziggurat_layers::json_rpc::Error;
+
+use crate::{
+    Annotations, Prompts, Resources, Tools, params::invalid, prompt::PromptArgument,
+    protocol::Revision, tool::Schema,
+};
+
+/// How many entries a page has.
+const PAGE: usize = 100;
+
+/// A list, in pages that are written.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    kind: &'static str,
+    pages: Vec<Bytes>,
+}
+
+// === impl Pages ===
+
+impl Pages {
+    fn new(kind: &'static str, entries: &[impl Serialize], tail: &str) -> Self {
+        let count = entries.len().div_ceil(PAGE).max(1);
+        let page = |at: usize| {
+            let entries = entries.iter().skip(at * PAGE).take(PAGE);
+            let entries = serde_json::to_string(&entries.collect::<Vec<_>>());
+            let entries = entries.expect("text is JSON");
+            let next = if at + 1 < count {
+                format!(r#","nextCursor":"{}""#, cursor(kind, at + 1))
+            } else {
+                String::new()
+            };
+            format!(r#"{{"{kind}":{entries}{next}{tail}"#).into()
+        };
+        Self {
+            kind,
+            pages: (0..count).map(page).collect(),
+        }
+    }
+
+    /// The page a cursor of ours leads to, or the first.
+    pub(crate) fn page(&self, asked: Option<&str>) -> Result<Bytes, Error> {
+        let Some(asked) = asked else {
+            return Ok(self.pages[0].clone());
+        };
+        let mut others = self.pages.iter().enumerate().skip(1);
+        others
+            .find(|(at, _)| cursor(self.kind, *at) == asked)
+            .map(|(_, page)| page.clone())
+            .ok_or_else(|| invalid("`cursor` is none of this list"))
+    }
+}
+
+/// Opaque, so that nobody counts on what is in it.
+fn cursor(kind: &str, page: usize) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{kind}/{page}"))
+}
+
+pub(super) fn tools(tools: &Tools, revision: Revision, may_write: bool, tail: &str) -> Pages {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Tool<'a> {
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        description: &'a str,
+        input_schema: &'a Schema,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output_schema: Option<&'a Schema>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        annotations: Option<Annotations>,
+    }
+
+    let has_annotations = revision >= Revision::V2025_03_26;
+    let entries = tools.negotiated().map(|tool| Tool {
+        name: &tool.name,
+        title: titled(revision, tool.title.as_deref()),
+        description: &tool.description,
+        input_schema: &tool.schema,
+        output_schema: tools.output(tool).filter(|_| revision.has_structure()),
+        annotations: has_annotations
+            .then(|| tool.annotations_for(may_write))
+            .filter(|annotations| *annotations != Annotations::default()),
+    });
+    Pages::new("tools", &entries.collect::<Vec<_>>(), tail)
+}
+
+pub(super) fn resources(resources: &Resources, revision: Revision, tail: &str) -> Pages {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Resource<'a> {
+        uri: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        description: &'a str,
+        mime_type: &'a str,
+    }
+
+    let entries = resources.descriptors().map(|resource| Resource {
+        uri: &resource.uri,
+        name: &resource.name,
+        title: titled(revision, resource.title.as_deref()),
+        description: &resource.description,
+        mime_type: &resource.mime_type,
+    });
+    Pages::new("resources", &entries.collect::<Vec<_>>(), tail)
+}
+
+pub(super) fn resource_templates(resources: &Resources, revision: Revision, tail: &str) -> Pages {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Template<'a> {
+        #[serde(rename = "uriTemplate")]
+        uri: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        description: &'a str,
+        mime_type: &'a str,
+    }
+
+    let descriptors = resources.templates().iter().map(|entry| &entry.descriptor);
+    let entries = descriptors.map(|template| Template {
+        uri: template.uri.as_str(),
+        name: &template.name,
+        title: titled(revision, template.title.as_deref()),
+        description: &template.description,
+        mime_type: &template.mime_type,
+    });
+    Pages::new("resourceTemplates", &entries.collect::<Vec<_>>(), tail)
+}
+
+pub(super) fn prompts(prompts: &Prompts, revision: Revision, tail: &str) -> Pages {
+    #[derive(Serialize)]
+    struct Prompt<'a> {
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        description: &'a str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        arguments: Vec<Argument<'a>>,
+    }
+
+    #[derive(Serialize)]
+    struct Argument<'a> {
+        name: &'a str,
+        description: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        required: Option<bool>,
+    }
+
+    fn argument(argument: &PromptArgument) -> Argument<'_> {
+        Argument {
+            name: &argument.name,
+            description: &argument.description,
+            required: argument.is_required.then_some(true),
+        }
+    }
+
+    let entries = prompts.descriptors().map(|prompt| Prompt {
+        name: &prompt.name,
+        title: titled(revision, prompt.title.as_deref()),
+        description: &prompt.description,
+        arguments: prompt.arguments.iter().map(argument).collect(),
+    });
+    Pages::new("prompts", &entries.collect::<Vec<_>>(), tail)
+}
+
+fn titled(revision: Revision, title: Option<&str>) -> Option<&str> {
+    title.filter(|_| revision >= Revision::V2025_06_18)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_long_list_is_read_page_by_page_and_no_other_cursor_leads_anywhere() {
+        let entries: Vec<_> = (0..=2 * PAGE).collect();
+        let list = Pages::new("tools", &entries, r#","x":1}"#);
+        let (mut seen, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let page = list.page(cursor.as_deref()).expect("a page");
+            let page: Value = serde_json::from_slice(&page).expect("JSON");
+            assert_eq!(page["x"], 1);
+            let entries = page["tools"].as_array().expect("a list").iter();
+            seen.extend(entries.map(|entry| entry.as_u64().expect("a number")));
+            let Some(next) = page["nextCursor"].as_str() else {
+                break;
+            };
+            cursor = Some(next.to_owned());
+        }
+        assert_eq!(seen, (0..=2 * PAGE as u64).collect::<Vec<_>>());
+        let other = Pages::new("prompts", &entries, "}");
+        for cursor in ["", "1", "dG9vbHMvMA", "dG9vbHMvMw", "dG9vbHMvMQ=="] {
+            let error = list.page(Some(cursor)).expect_err(cursor);
+            assert_eq!(error.code(), Error::INVALID_PARAMS);
+        }
+        assert!(other.page(Some(&self::cursor("tools", 1))).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! Signs of life of a call that takes long.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::{Progress, protocol};
+
+/// Clients give a call a minute, and another one with each sign of life.
+const PERIOD: Duration = Duration::from_secs(3);
+
+/// Tells a client every few seconds that its call is still running.
+pub(super) struct Heartbeat {
+    progress: Arc<Progress>,
+    began: Instant,
+    // Boxed: only where somebody asks for progress.
+    timer: Pin<Box<Sleep>>,
+}
+
+// === impl Heartbeat ===
+
+impl Heartbeat {
+    /// Beats for a call whose client wants to know.
+    pub(super) fn of(way: &protocol::Context) -> Option<Self> {
+        let progress = Arc::clone(way.progress.as_ref()?);
+        let began = Instant::now();
+        Some(Self {
+            progress,
+            began,
+            timer: Box::pin(sleep_until(began + PERIOD)),
+        })
+    }
+
+    /// Says how many seconds have passed, if it is time to.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(()) = self.timer.as_mut().poll(cx) {
+            let now = Instant::now();
+            let seconds = (now - self.began).as_secs();
+            let message = format!("Running for {seconds} s");
+            let passed = Duration::from_secs(seconds).as_secs_f64();
+            self.progress.report(passed, None, Some(&message));
+            self.timer.as_mut().reset(now + PERIOD);
+        }
+    }
+}

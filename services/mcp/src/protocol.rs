@@ -1,0 +1,382 @@
+//! Which revision of the protocol a call is of, and whether it is in order.
+//!
+//! [`ProtocolLayer`] stands between the framing and a service of calls. It reads what a request says
+//! about itself, refuses what contradicts itself, and leaves a [`Context`] in the extensions of
+//! the others; the service behind it answers in the revision of the context. Nothing is kept
+//! between two calls.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::Request;
+//! use http_body_util::{BodyExt as _, Full};
+//! use tower::{ServiceBuilder, ServiceExt as _};
+//! use ziggurat_layers::json_rpc::JsonRpcLayer;
+//! use ziggurat_mcp::{Mcp, Prompts, Resources, ServerInfo, Tools, protocol::{self, ProtocolLayer}};
+//!
+//! # tokio_test::block_on(async {
+//! let about = ServerInfo::new("example", "1.0.0");
+//! let mcp = Mcp::new(&about, Tools::new(), Resources::new(), Prompts::new())?;
+//! let server = ServiceBuilder::new()
+//!     .layer(JsonRpcLayer::new().with_dialect_of(protocol::dialect_of))
+//!     .layer(ProtocolLayer::http())
+//!     .service(mcp);
+//!
+//! let call = r#"{"jsonrpc":"2.0","id":1,"method":"initialize",
+//!     "params":{"protocolVersion":"2025-06-18","capabilities":{}}}"#;
+//! let response = server.oneshot(Request::post("/").body(Full::<Bytes>::from(call))?).await?;
+//! let body = response.into_body().collect().await?.to_bytes();
+//! assert!(body.starts_with(br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18""#));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Two eras
+//!
+//! A request is *modern* if the header `MCP-Protocol-Version` names none of the four revisions
+//! that open with `initialize`, or if its params say which revision they are of; otherwise it is
+//! *legacy*, of the revision of the header, or of 2025-03-26 without one. A modern request is
+//! checked in this order, and the first failure is the answer:
+//!
+//! | Check | Error |
+//! | --- | --- |
+//! | `params._meta` names a revision and the capabilities of the client | -32602 |
+//! | the headers say what the message says ([HTTP](ProtocolLayer::http) only) | -32020 |
+//! | the revision is 2026-07-28 | -32022 |
+//! | the members of `_meta` have their types | -32602 |
+//!
+//! [Lines](ProtocolLayer::stdio) have no headers. There a legacy call is answered exactly as revision
+//! 2024-11-05 has it, unless the server is told to [negotiate](ProtocolLayer::with_negotiation).
+
+mod context;
+mod envelope;
+pub(super) mod error;
+mod revision;
+pub(super) mod routing;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    convert::Infallible,
+    fmt,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context as Wake, Poll, ready},
+};
+
+use http::{HeaderMap, StatusCode, request::Parts};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+use ziggurat_layers::json_rpc::{Batches, Call, Dialect, Error, Reply};
+
+use crate::notify::{Notifier, Progress};
+
+use self::envelope::Envelope;
+pub use self::{
+    context::{Capabilities, Carrier, Context},
+    revision::Revision,
+};
+
+/// How many messages there are in the largest batch that is answered.
+const MAX_BATCH: usize = 32;
+
+/// Finds out the revision of calls, and refuses those that contradict themselves.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ProtocolLayer {
+    carrier: Carrier,
+    /// On lines there is one client, and it may choose; the index of the revision.
+    chosen: Option<Arc<AtomicUsize>>,
+}
+
+/// Service made by [`ProtocolLayer`].
+#[derive(Clone, Debug)]
+pub struct Era<S> {
+    inner: S,
+    layer: ProtocolLayer,
+}
+
+pin_project! {
+    /// Response future of [`Era`].
+    pub struct ResponseFuture<F> {
+        #[pin]
+        state: State<F>,
+        status: Option<fn(&Error) -> StatusCode>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F> {
+        Refused { error: Option<Error> },
+        Serving { #[pin] reply: F },
+    }
+}
+
+/// The JSON-RPC of an endpoint for all revisions, by the head of a request.
+///
+/// Batches are a thing of one revision. What is refused before its era is known is 400; where
+/// the id is unknown it is left out.
+pub fn dialect_of(head: &Parts) -> Dialect {
+    let dialect = Dialect::new()
+        .with_strict_ids()
+        .with_responses_ignored()
+        .with_unknown_id_omitted();
+    match announced(&head.headers) {
+        Announced::Nothing | Announced::Legacy(Revision::V2025_03_26) => dialect
+            .with_batches(Batches::new(MAX_BATCH))
+            .with_error_status(legacy_framing),
+        Announced::Legacy(_) => dialect.with_error_status(legacy_framing),
+        Announced::Modern => dialect.with_error_status(error::status),
+    }
+}
+
+/// What the header says.
+enum Announced {
+    Nothing,
+    Legacy(Revision),
+    Modern,
+}
+
+fn announced(headers: &HeaderMap) -> Announced {
+    let mut values = headers.get_all(routing::VERSION).iter();
+    let Some(first) = values.next() else {
+        return Announced::Nothing;
+    };
+    match Revision::legacy(first.as_bytes().trim_ascii()) {
+        // One that says two things is for the checks to refuse.
+        Some(revision) if values.all(|other| other == first) => Announced::Legacy(revision),
+        _ => Announced::Modern,
+    }
+}
+
+/// In the legacy era only what is no request at all is a bad one.
+fn legacy_framing(error: &Error) -> StatusCode {
+    if error.code() == Error::INVALID_PARAMS {
+        StatusCode::OK
+    } else {
+        StatusCode::BAD_REQUEST
+    }
+}
+
+fn legacy_status(_: &Error) -> StatusCode {
+    StatusCode::OK
+}
+
+// === impl ProtocolLayer ===
+
+impl ProtocolLayer {
+    /// Reads calls that come over HTTP.
+    pub fn http() -> Self {
+        Self {
+            carrier: Carrier::Http,
+            chosen: None,
+        }
+    }
+
+    /// Reads calls that come on lines.
+    pub fn stdio() -> Self {
+        Self {
+            carrier: Carrier::Stdio,
+            chosen: None,
+        }
+    }
+
+    /// Sets whether an `initialize` on lines chooses the revision of what follows it. All that
+    /// clones of the layer are put around share the choice.
+    pub fn with_negotiation(mut self, is_on: bool) -> Self {
+        let unsaid = Revision::UNSAID as usize;
+        self.chosen = is_on.then(|| Arc::new(AtomicUsize::new(unsaid)));
+        self
+    }
+
+    /// The context of a call, none for one that is answered exactly as 2024-11-05 has it; or
+    /// why it is refused, and with which status.
+    fn admit(&self, call: &Call) -> Result<Option<Context>, (Error, Option<Status>)> {
+        let is_http = self.carrier == Carrier::Http;
+        let announced = if is_http {
+            announced(&call.head().headers)
+        } else {
+            Announced::Nothing
+        };
+        let mut status: Status = match announced {
+            Announced::Modern => error::status,
+            _ => legacy_status,
+        };
+        let outcome = Envelope::read(call).and_then(|envelope| {
+            if matches!(announced, Announced::Modern) || envelope.is_modern() {
+                status = error::status;
+                return self.modern(call, &envelope).map(Some);
+            }
+            match announced {
+                Announced::Legacy(revision) => self.legacy(call, &envelope, revision).map(Some),
+                _ if is_http => self.legacy(call, &envelope, Revision::UNSAID).map(Some),
+                _ if call.method() == "server/discover" => envelope.check_presence().map(|()| None),
+                _ => self.on_a_line(call, &envelope),
+            }
+        });
+        outcome.map_err(|error| (error, is_http.then_some(status)))
+    }
+
+    fn modern(&self, call: &Call, envelope: &Envelope<'_>) -> Result<Context, Error> {
+        if call.is_batched() {
+            let problem = "batches are not accepted in this revision";
+            return Err(Error::invalid_request().with_data(problem));
+        }
+        envelope.check_presence()?;
+        if self.carrier == Carrier::Http {
+            routing::check(call, envelope)?;
+        }
+        envelope.check_version()?;
+        let capabilities = envelope.check_types()?;
+        let mut context = self.context(call, envelope, Revision::V2026_07_28);
+        context.capabilities = capabilities;
+        Ok(context)
+    }
+
+    fn legacy(
+        &self,
+        call: &Call,
+        envelope: &Envelope<'_>,
+        revision: Revision,
+    ) -> Result<Context, Error> {
+        if call.method() != "initialize" {
+            return Ok(self.context(call, envelope, revision));
+        }
+        if call.is_batched() {
+            let problem = "`initialize` is no part of a batch";
+            return Err(Error::invalid_request().with_data(problem));
+        }
+        Ok(self.context(call, envelope, envelope.negotiated()))
+    }
+
+    fn on_a_line(&self, call: &Call, envelope: &Envelope<'_>) -> Result<Option<Context>, Error> {
+        let Some(chosen) = &self.chosen else {
+            return Ok(None);
+        };
+        if call.method() == "initialize" {
+            chosen.store(envelope.negotiated() as usize, Ordering::Relaxed);
+        }
+        let revision = Revision::ALL[chosen.load(Ordering::Relaxed)];
+        self.legacy(call, envelope, revision).map(Some)
+    }
+
+    fn context(&self, call: &Call, envelope: &Envelope<'_>, revision: Revision) -> Context {
+        let notifier = call.head().extensions.get::<Notifier>().cloned();
+        let token = notifier.as_ref().and_then(|_| envelope.progress_token());
+        Context {
+            revision,
+            carrier: self.carrier,
+            capabilities: Capabilities::default(),
+            progress: notifier
+                .clone()
+                .zip(token)
+                .map(|(notifier, token)| Arc::new(Progress::new(notifier, token))),
+            notifier,
+            wants_log: envelope.wants_log(),
+        }
+    }
+}
+
+/// The HTTP status of an error.
+type Status = fn(&Error) -> StatusCode;
+
+impl<S> Layer<S> for ProtocolLayer {
+    type Service = Era<S>;
+
+    fn layer(&self, inner: S) -> Era<S> {
+        Era {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+// === impl Era ===
+
+impl<S, T> Service<Call> for Era<S>
+where
+    S: Service<Call, Response = Reply<T>, Error = Infallible>,
+{
+    type Response = Reply<T>;
+    type Error = Infallible;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Wake<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        if call.is_notification() {
+            let reply = self.inner.call(call);
+            let state = State::Serving { reply };
+            let status = None;
+            return ResponseFuture { state, status };
+        }
+        match self.layer.admit(&call) {
+            Ok(context) => {
+                let status = context.as_ref().and_then(Context::status);
+                if let Some(context) = context {
+                    call.head_mut().extensions.insert(context);
+                }
+                let reply = self.inner.call(call);
+                let state = State::Serving { reply };
+                ResponseFuture { state, status }
+            }
+            Err((error, status)) => {
+                let error = Some(error);
+                let state = State::Refused { error };
+                ResponseFuture { state, status }
+            }
+        }
+    }
+}
+
+// === impl Context ===
+
+impl Context {
+    fn status(&self) -> Option<Status> {
+        let status: Status = if self.revision.is_modern() {
+            error::status
+        } else {
+            legacy_status
+        };
+        (self.carrier == Carrier::Http).then_some(status)
+    }
+}
+
+// === impl ResponseFuture ===
+
+impl<F, T> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Reply<T>, Infallible>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Wake<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let reply = match this.state.project() {
+            StateProj::Refused { error } => {
+                Reply::from(error.take().expect("not polled after it is ready"))
+            }
+            StateProj::Serving { reply } => {
+                let Ok(reply) = ready!(reply.poll(cx));
+                reply
+            }
+        };
+        let status = match (reply.error(), *this.status) {
+            (Some(error), Some(status)) => status(error),
+            _ => return Poll::Ready(Ok(reply)),
+        };
+        Poll::Ready(Ok(reply.with_status(status)))
+    }
+}
+
+impl<F> fmt::Debug for ResponseFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}

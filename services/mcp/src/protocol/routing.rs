@@ -1,0 +1,113 @@
+//! The headers that repeat what a message says, so that proxies need not read it.
+
+use std::borrow::Cow;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderMap, HeaderName};
+use ziggurat_layers::json_rpc::{Call, Error};
+
+use crate::protocol::{envelope::Envelope, error::mismatch};
+
+/// The revision.
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// The methods that are about something with a name.
+const SUBJECTS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+
+const OPENING: &[u8] = b"=?base64?";
+const CLOSING: &[u8] = b"?=";
+
+/// The only value of a header, without the blanks around it.
+pub(crate) fn single<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a [u8]>, Error> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(mismatch(&format!("the header {name} is repeated")));
+    }
+    Ok(Some(value.as_bytes().trim_ascii()))
+}
+
+/// The second check of a modern request: the headers say what the message says.
+pub(super) fn check(call: &Call, envelope: &Envelope<'_>) -> Result<(), Error> {
+    let headers = &call.head().headers;
+    let version = envelope.version();
+    demand(headers, &VERSION, version.as_deref().map(str::as_bytes))?;
+    demand(headers, &METHOD, Some(call.method().as_bytes()))?;
+    let method = call.method();
+    if !SUBJECTS.contains(&method) {
+        return Ok(());
+    }
+    let subject = envelope.subject(method);
+    let found = required(headers, &NAME)?;
+    let found = decoded(found).ok_or_else(|| unreadable(&NAME))?;
+    agree(&NAME, &found, subject.as_deref().map(str::as_bytes))
+}
+
+/// What a header that may be encoded says; nothing if it is not encoded as it should be.
+pub(crate) fn decoded(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let encoded = value
+        .strip_prefix(OPENING)
+        .and_then(|rest| rest.strip_suffix(CLOSING));
+    let Some(encoded) = encoded else {
+        return Some(Cow::Borrowed(value));
+    };
+    // Strict about padding, and about bits that are left over.
+    let text = STANDARD.decode(encoded).ok()?;
+    str::from_utf8(&text).ok()?;
+    Some(Cow::Owned(text))
+}
+
+pub(crate) fn unreadable(name: &HeaderName) -> Error {
+    mismatch(&format!("the header {name} is not encoded as it should be"))
+}
+
+fn demand(headers: &HeaderMap, name: &HeaderName, said: Option<&[u8]>) -> Result<(), Error> {
+    agree(name, required(headers, name)?, said)
+}
+
+fn required<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a [u8], Error> {
+    single(headers, name)?.ok_or_else(|| mismatch(&format!("the header {name} is missing")))
+}
+
+fn agree(name: &HeaderName, found: &[u8], said: Option<&[u8]>) -> Result<(), Error> {
+    if said == Some(found) {
+        Ok(())
+    } else {
+        let problem = format!("the header {name} does not say what the message says");
+        Err(mismatch(&problem))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_literal_unless_both_markers_are_there() {
+        let cases: [(&str, Option<&str>); 12] = [
+            ("query_database", Some("query_database")),
+            ("", Some("")),
+            ("=?base64?w6TDtsO8?=", Some("äöü")),
+            ("=?base64??=", Some("")),
+            ("=?base64?w6TDtsO8", Some("=?base64?w6TDtsO8")),
+            ("=?BASE64?w6TDtsO8?=", Some("=?BASE64?w6TDtsO8?=")),
+            ("w6TDtsO8?=", Some("w6TDtsO8?=")),
+            ("=?base64?YQ==?=", Some("a")),
+            ("=?base64?YQ?=", None),
+            ("=?base64?YR==?=", None),
+            ("=?base64?Y-_=?=", None),
+            ("=?base64?/w==?=", None),
+        ];
+        for (value, expected) in cases {
+            let found = decoded(value.as_bytes());
+            assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{value}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Databases that are not configured: a caller brings a URL along.
+//!
+//! What the caller did not bring it does not get: no password of the server's, no password file,
+//! no environment, and no write. Where the URL may lead to, [`ConnectionUrls`] says. A connection
+//! that fails is described in one sentence, whatever the cause, so that no ports can be scanned,
+//! and a wrong password counts like a failed login.
+
+pub(super) use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use tokio::time;
+use tracing::{info, warn};
+use ziggurat_accounts::{Identity, PasswordAttempt, PasswordAttempts};
+use ziggurat_databases::{Databases, Visit};
+use ziggurat_mcp::{Caller, Reported};
+use ziggurat_postgres::{
+    database::{Database, Host, MAX_ROWS, Settings},
+    error::QueryError,
+    metadata::Metadata,
+    pool::{Cause, LeaseError},
+};
+
+use super::url_hosts::ConnectionUrls;
+
+/// What is said where an operator wants none of it.
+const SWITCHED_OFF: &str =
+    "Connection URLs in queries are switched off on this server; use a configured database.";
+
+const NOT_LOCAL: &str = "connection URLs in queries are for users who have signed in, and without \
+                         authentication for clients on the same machine";
+
+/// The sentence for every connection that fails.
+const NO_CONNECTION: &str = "no connection could be made; check the host, port, user, password \
+                             and database of the URL";
+
+/// How long a server nobody here knows may take for one call, its statement included.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The way to databases that are not configured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elsewhere<'a> {
+    databases: &'a Databases,
+    identity: Option<&'a Identity>,
+    client: Option<IpAddr>,
+    rules: &'a UrlRules,
+}
+
+/// The callers that may connect by URL, and the hosts they may connect to.
+#[derive(Clone, Debug)]
+pub(super) struct UrlRules {
+    pub(super) urls: ConnectionUrls,
+    /// True if callers that need not sign in are on this machine.
+    pub(super) is_local: bool,
+    pub(super) attempts: PasswordAttempts,
+}
+
+// === impl UrlRules ===
+
+impl Default for UrlRules {
+    fn default() -> Self {
+        Self {
+            urls: ConnectionUrls::default(),
+            is_local: true,
+            attempts: PasswordAttempts::default(),
+        }
+    }
+}
+
+// === impl Elsewhere ===
+
+impl<'a> Elsewhere<'a> {
+    pub(super) fn new(databases: &'a Databases, caller: &'a Caller, rules: &'a UrlRules) -> Self {
+        Self {
+            databases,
+            identity: caller.extension::<Identity>(),
+            client: caller.client_ip(),
+            rules,
+        }
+    }
+
+    /// Makes a database the default of the session, if it answers.
+    pub(super) async fn set_default(&self, url: &str) -> Result<String, Reported> {
+        let (shown, database) = self.described(url)?;
+        let set = async {
+            let database = database?;
+            let connect_once = self.open(&database).await?;
+            let tables = in_time(count(connect_once)).await?;
+            self.databases
+                .bring(self.identity, database)
+                .map_err(|error| error.to_string())?;
+            Ok(tables)
+        };
+        let set: Result<usize, String> = set.await;
+        match set {
+            Ok(tables) => Ok(format!(
+                "Successfully set default database connection to:\n{shown}\n\n\
+                 Metadata loaded: {tables} tables/views available."
+            )),
+            Err(why) => Err(Reported::new(format!(
+                "Failed to set default connection to {shown}: {why}"
+            ))),
+        }
+    }
+
+    /// Connects for one call.
+    pub(super) async fn connect(&self, url: &str) -> Result<(Arc<Database>, Visit), Reported> {
+        let (shown, database) = self.described(url)?;
+        let connect = async {
+            let database = database?;
+            let connect_once = self.open(&database).await?;
+            Ok((database, connect_once))
+        };
+        let connected: Result<_, String> = connect.await;
+        connected.map_err(|why| Reported::new(format!("Failed to connect to {shown}: {why}")))
+    }
+
+    /// Connects, says so in the log, and counts a password that was wrong.
+    async fn open(&self, database: &Arc<Database>) -> Result<Visit, String> {
+        let attempt = self.admit().await?;
+        let settings = database.settings();
+        let hosts = settings.all_hosts();
+        let hosts: Vec<String> = hosts.iter().map(Host::to_string).collect();
+        let (hosts, user, database_name) = (hosts.join(","), &*settings.user, &*settings.database);
+        let connect_once = time::timeout(PATIENCE, self.databases.connect_once(database)).await;
+        let is_wrong = matches!(&connect_once, Ok(Err(error)) if is_about_the_password(error));
+        if let Some(attempt) = attempt {
+            attempt.settle(is_wrong).await;
+        }
+        let cause = match connect_once {
+            Ok(Ok(connect_once)) => {
+                info!(
+                    hosts,
+                    user,
+                    database = database_name,
+                    "connected by a URL in a query"
+                );
+                return Ok(connect_once);
+            }
+            Ok(Err(error)) => error.cause(),
+            Err(_) => format!("no answer within {PATIENCE:?}"),
+        };
+        warn!(
+            hosts,
+            user,
+            database = database_name,
+            cause,
+            "no connection by a URL in a query"
+        );
+        Err(NO_CONNECTION.to_owned())
+    }
+
+    /// Without an address nothing is counted, as at a login.
+    async fn admit(&self) -> Result<Option<PasswordAttempt>, String> {
+        let Some(client) = self.client else {
+            return Ok(None);
+        };
+        let admitted = self.rules.attempts.admit(client).await;
+        admitted.map(Some).map_err(|error| error.to_string())
+    }
+
+    /// How a URL is shown, and its database if the caller may use one.
+    fn described(&self, url: &str) -> Result<(String, Result<Arc<Database>, String>), Reported> {
+        if self.rules.urls == ConnectionUrls::Off {
+            return Err(Reported::new(SWITCHED_OFF));
+        }
+        let described = Database::from_url(url, &self.base());
+        let shown = match &described {
+            Ok(database) => database.name().to_owned(),
+            // Where its password is cannot be told.
+            Err(_) => "postgres://***".to_owned(),
+        };
+        let database = self.allowed().and_then(|()| {
+            let database = described.map_err(|invalid| invalid.to_string())?;
+            let hosts = database.settings().all_hosts();
+            let configured = self.databases.visible(self.identity);
+            match self.rules.urls.refused(&hosts, &configured) {
+                Some(host) => Err(format!(
+                    "{host} is no host and port that connection URLs may name on this server; \
+                     its operator decides which are"
+                )),
+                None => Ok(Arc::new(database)),
+            }
+        });
+        Ok((shown, database))
+    }
+
+    fn allowed(&self) -> Result<(), String> {
+        if self.identity.is_none() && !self.rules.is_local {
+            return Err(NOT_LOCAL.to_owned());
+        }
+        let allowed = self.databases.may_leave(self.identity);
+        allowed.map_err(|confined| confined.to_string())
+    }
+
+    /// The limits and times of the first database of the configuration, but nothing so large
+    /// that it would be streamed: what is not configured is used for one call at a time.
+    fn base(&self) -> Settings {
+        let visible = self.databases.visible(self.identity);
+        let base = visible.first().map(|first| first.database().settings());
+        let base = base.cloned().unwrap_or_default();
+        Settings {
+            row_limit: base.row_limit.min(MAX_ROWS),
+            ..base
+        }
+    }
+}
+
+/// Returns true if PostgreSQL refused the user or the password (class 28 of its errors).
+fn is_about_the_password(error: &LeaseError) -> bool {
+    let LeaseError::Connect { tried, .. } = error else {
+        return false;
+    };
+    tried.iter().any(|tried| match &tried.cause {
+        Cause::Report(report) => report.sqlstate.starts_with("28"),
+        _ => false,
+    })
+}
+
+async fn count(connect_once: Visit) -> Result<usize, String> {
+    let (lease, _room) = connect_once.into_parts();
+    match Metadata::load(lease).await {
+        Ok(metadata) => Ok(metadata
+            .tables()
+            .filter(|table| !table.is_partition())
+            .count()),
+        Err(QueryError::Failed { report, .. }) => Err(report.to_string()),
+        Err(_) => Err("the connection was lost".to_owned()),
+    }
+}
+
+async fn in_time<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    match time::timeout(PATIENCE, work).await {
+        Ok(done) => done,
+        Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+    }
+}

@@ -1,0 +1,241 @@
+//! What a caller asks for, brought within bounds.
+
+use serde::Deserialize;
+use serde_json::Number;
+use ziggurat_mcp::{Lenient, Property, Reported, Schema};
+use ziggurat_search::chunks::Chunker;
+use ziggurat_vector_search::Metric;
+
+const DEFAULT_TOP_N: u32 = 10;
+const DEFAULT_CHUNK_SIZE_TOKENS: u32 = 100;
+const DEFAULT_LAMBDA: f64 = 0.6;
+const DEFAULT_MAX_OUTPUT_TOKENS: u32 = 1000;
+
+/// How many rows passages are taken from at most. Their texts are held while they are ranked.
+const MAX_TOP_N: u32 = 100;
+
+/// How long a passage may be at most, in tokens.
+const MAX_CHUNK_SIZE_TOKENS: u32 = 10_000;
+
+/// How long an answer may be at most, in tokens: some hundred kilobytes.
+const MAX_OUTPUT_TOKENS: u32 = 100_000;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Arguments {
+    query_text: Lenient<String>,
+    table_name: Lenient<String>,
+    top_n: Lenient<Number>,
+    chunk_size_tokens: Lenient<Number>,
+    lambda: Lenient<f64>,
+    max_output_tokens: Lenient<Number>,
+    distance_metric: Lenient<String>,
+    output_format: Lenient<String>,
+}
+
+/// A search.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) question: String,
+    /// If one is named.
+    pub(super) table: Option<String>,
+    pub(super) rows: u32,
+    pub(super) chunk_tokens: u32,
+    pub(super) lambda: f64,
+    pub(super) output_tokens: u32,
+    pub(super) metric: Metric,
+    pub(super) format: Format,
+}
+
+/// How much of what is found is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Full,
+    Summary,
+    Ids,
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// Takes the arguments. A question is needed; anything else that makes no sense is left to
+    /// its default.
+    pub(super) fn read(arguments: Arguments) -> Result<Self, Reported> {
+        let question = arguments.query_text.0.filter(|text| !text.is_empty());
+        let question = Lenient(question).or_report("Missing or invalid 'query_text' argument")?;
+        if question.trim().is_empty() {
+            return Err(Reported::new("query_text cannot be empty"));
+        }
+        let metric = arguments.distance_metric.0.unwrap_or_default();
+        Ok(Self {
+            question,
+            // Models give empty names for none.
+            table: arguments.table_name.0.filter(|name| !name.is_empty()),
+            rows: within(&arguments.top_n, MAX_TOP_N, DEFAULT_TOP_N),
+            chunk_tokens: within(
+                &arguments.chunk_size_tokens,
+                MAX_CHUNK_SIZE_TOKENS,
+                DEFAULT_CHUNK_SIZE_TOKENS,
+            ),
+            lambda: arguments.lambda.0.unwrap_or(DEFAULT_LAMBDA).clamp(0.0, 1.0),
+            output_tokens: within(
+                &arguments.max_output_tokens,
+                MAX_OUTPUT_TOKENS,
+                DEFAULT_MAX_OUTPUT_TOKENS,
+            ),
+            metric: match metric.to_lowercase().as_str() {
+                "l2" | "euclidean" => Metric::Euclidean,
+                "inner_product" | "inner" => Metric::InnerProduct,
+                _ => Metric::Cosine,
+            },
+            format: match arguments.output_format.0.as_deref() {
+                Some("summary") => Format::Summary,
+                Some("ids_only") => Format::Ids,
+                _ => Format::Full,
+            },
+        })
+    }
+
+    pub(super) fn chunker(&self) -> Chunker {
+        Chunker::new(self.chunk_tokens.try_into().unwrap_or(usize::MAX))
+    }
+
+    /// How many passages may be shown before they are picked for what they add: twice as many
+    /// as fit, and ten at least.
+    pub(super) fn picks(&self) -> usize {
+        let fitting = self.output_tokens / self.chunk_tokens;
+        fitting
+            .saturating_mul(2)
+            .max(10)
+            .try_into()
+            .unwrap_or(usize::MAX)
+    }
+}
+
+/// A number that is too small is none the caller meant; one that is too large is the largest.
+fn within(given: &Lenient<Number>, most: u32, default: u32) -> u32 {
+    let number = given.0.as_ref().and_then(Number::as_u64);
+    match number.filter(|&number| number > 0) {
+        Some(number) => u32::try_from(number).unwrap_or(u32::MAX).min(most),
+        None => default,
+    }
+}
+
+pub(super) fn schema() -> Schema {
+    let query_text = Property::string("What to look for, in the words of whoever asks.");
+    let table_name = Property::string(
+        "The table to search, as table or schema.table; in the schema public unless it says \
+         otherwise. It can be left out where only one table has vectors.",
+    );
+    let top_n = Property::integer("How many rows to take the passages from.")
+        .with_default(DEFAULT_TOP_N)
+        .with_minimum(1)
+        .with_maximum(MAX_TOP_N.into());
+    let chunk_size = Property::integer("How long a passage may be, in tokens.")
+        .with_default(DEFAULT_CHUNK_SIZE_TOKENS)
+        .with_minimum(1)
+        .with_maximum(MAX_CHUNK_SIZE_TOKENS.into());
+    let lambda = Property::number(
+        "What counts, between 0 and 1: 1 takes the passages that fit best, 0 those that differ \
+         most from each other.",
+    )
+    .with_default(DEFAULT_LAMBDA)
+    .with_minimum(0)
+    .with_maximum(1);
+    let max_output = Property::integer("How long all passages together may be, in tokens.")
+        .with_default(DEFAULT_MAX_OUTPUT_TOKENS)
+        .with_minimum(1)
+        .with_maximum(MAX_OUTPUT_TOKENS.into());
+    let metric = Property::string(
+        "How to measure distance: cosine, l2 (or euclidean), inner_product (or inner). An index \
+         serves the one it was made for.",
+    )
+    .with_default("cosine");
+    let format = Property::string(
+        "full returns the passages, summary a line of each, ids_only the rows and how far away \
+         they are.",
+    )
+    .with_default("full")
+    .with_choices(&["full", "summary", "ids_only"]);
+    Schema::new()
+        .with_required("query_text", query_text)
+        .with_optional("table_name", table_name)
+        .with_optional("top_n", top_n)
+        .with_optional("chunk_size_tokens", chunk_size)
+        .with_optional("lambda", lambda)
+        .with_optional("max_output_tokens", max_output)
+        .with_optional("distance_metric", metric)
+        .with_optional("output_format", format)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn wanted(more: &Value) -> Wanted {
+        let mut arguments = json!({"query_text": "ferns"});
+        for (name, value) in more.as_object().expect("an object") {
+            arguments[name] = value.clone();
+        }
+        let arguments = serde_json::from_str(&arguments.to_string()).expect("arguments");
+        Wanted::read(arguments).expect("a question")
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_left_to_its_default() {
+        let default = wanted(&json!({}));
+        assert_eq!((default.rows, default.chunk_tokens), (10, 100));
+        assert_eq!((default.lambda, default.output_tokens), (0.6, 1000));
+        assert_eq!(default.metric, Metric::Cosine);
+        assert_eq!(default.format, Format::Full);
+        for more in [
+            json!({"top_n": 0, "chunk_size_tokens": -5, "max_output_tokens": "many"}),
+            json!({"top_n": 2.5, "lambda": "much", "distance_metric": "hamming"}),
+            json!({"output_format": "FULL", "table_name": "", "distance_metric": 7}),
+        ] {
+            assert_eq!(wanted(&more), default, "{more}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_the_largest() {
+        let most = json!({"top_n": 1000, "chunk_size_tokens": u64::MAX,
+            "max_output_tokens": 5_000_000, "lambda": 7});
+        let most = wanted(&most);
+        assert_eq!((most.rows, most.chunk_tokens), (100, 10_000));
+        assert_eq!((most.lambda, most.output_tokens), (1.0, 100_000));
+        assert!(wanted(&json!({"lambda": -1})).lambda.abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_metric_goes_by_two_names() {
+        for (name, expected) in [
+            ("l2", Metric::Euclidean),
+            ("Euclidean", Metric::Euclidean),
+            ("inner", Metric::InnerProduct),
+            ("INNER_PRODUCT", Metric::InnerProduct),
+            ("cosine", Metric::Cosine),
+        ] {
+            assert_eq!(
+                wanted(&json!({"distance_metric": name})).metric,
+                expected,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn twice_as_many_as_fit_are_picked_and_ten_at_least() {
+        for (output, chunk, picks) in [
+            (1000, 100, 20),
+            (1000, 300, 10),
+            (50, 100, 10),
+            (990, 99, 20),
+        ] {
+            let wanted = wanted(&json!({"max_output_tokens": output, "chunk_size_tokens": chunk}));
+            assert_eq!(wanted.picks(), picks, "{output} / {chunk}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What was found once more, for programs.
+
+use serde::Serialize;
+use ziggurat_mcp::{Property, Schema, Structure};
+use ziggurat_vector_search::Neighbour;
+
+use super::{answer::Answer, passages::Passage};
+
+/// Passages, or what names the rows.
+#[derive(Serialize)]
+struct Found<'a> {
+    database: &'a str,
+    table: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<Vec<Near<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passages: Option<Vec<Shown<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Near<'a> {
+    rank: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distance: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    column: &'a str,
+    rank: usize,
+    chunk: usize,
+    score: f64,
+    tokens: usize,
+    text: String,
+}
+
+pub(super) fn schema() -> Schema {
+    let rank = || Property::integer("The rank of the row by its vector.").with_minimum(1);
+    let row = Schema::new()
+        .with_required("rank", rank())
+        .with_optional(
+            "id",
+            Property::string("What names the row, if anything does."),
+        )
+        .with_optional(
+            "distance",
+            Property::number("How far it is from the question, if that is known."),
+        );
+    let passage = Schema::new()
+        .with_required("column", Property::string("The column it comes from."))
+        .with_required("rank", rank())
+        .with_required(
+            "chunk",
+            Property::integer("Which passage of the text it is.").with_minimum(1),
+        )
+        .with_required(
+            "score",
+            Property::number("How well its words fit the question."),
+        )
+        .with_required(
+            "tokens",
+            Property::integer("About how many tokens the passage has.").with_minimum(0),
+        )
+        .with_required("text", Property::string("The passage, or its beginning."));
+    Schema::new()
+        .with_required("database", Property::string("Where it was searched."))
+        .with_required("table", Property::string("The table that was searched."))
+        .with_optional(
+            "rows",
+            Property::objects(
+                "The rows that are closest, if only they were asked for.",
+                row,
+            ),
+        )
+        .with_optional(
+            "passages",
+            Property::objects("The passages that fit best, best first.", passage),
+        )
+}
+
+/// The rows, by what names them.
+pub(super) fn rows(answer: &Answer<'_>, rows: &[Neighbour]) -> Structure {
+    let rows = (1..).zip(rows).map(|(rank, row)| Near {
+        rank,
+        id: row.id.as_deref(),
+        // JSON has no word for what is no number.
+        distance: row.distance.filter(|distance| distance.is_finite()),
+    });
+    write(answer, Some(rows.collect()), None)
+}
+
+/// The passages, or the beginning of each.
+pub(super) fn passages(answer: &Answer<'_>, passages: &[Passage]) -> Structure {
+    let passages = passages.iter().map(|passage| Shown {
+        column: answer.place.texts[passage.column].name(),
+        rank: passage.row + 1,
+        chunk: passage.index + 1,
+        score: passage.score,
+        tokens: passage.tokens,
+        text: answer.shown(passage),
+    });
+    write(answer, None, Some(passages.collect()))
+}
+
+fn write(
+    answer: &Answer<'_>,
+    rows: Option<Vec<Near<'_>>>,
+    passages: Option<Vec<Shown<'_>>>,
+) -> Structure {
+    let found = Found {
+        database: answer.label,
+        table: answer.place.name(),
+        rows,
+        passages,
+    };
+    Structure::new(&found).expect("texts and numbers are JSON")
+}

@@ -1,0 +1,126 @@
+//! Limits on the number of connections.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time,
+};
+
+/// The connections of several callers to one database.
+#[derive(Debug)]
+pub(crate) struct ConnectionLimit {
+    free: Arc<Semaphore>,
+    /// For callers who hold no connection, so that those who hold some cannot take all.
+    kept: Arc<Semaphore>,
+    /// Number of callers that wait for one. Meanwhile a connection that is not in use is closed.
+    waiting: AtomicUsize,
+    count: usize,
+}
+
+/// Permits of a connection: one of all callers, and one of its account.
+#[derive(Debug)]
+pub(crate) struct Permits {
+    pub(crate) _of_all: OwnedSemaphorePermit,
+    pub(crate) _of_account: OwnedSemaphorePermit,
+}
+
+/// A caller that waits for a seat.
+#[derive(Debug)]
+pub(crate) struct Waiting<'a> {
+    seats: &'a ConnectionLimit,
+}
+
+// === impl ConnectionLimit ===
+
+impl ConnectionLimit {
+    /// Makes the seats of all callers, one of whom may have `most`. A fifth is kept for those who
+    /// hold none, as far as that leaves one caller its own.
+    pub(crate) fn of_all(count: u32, most: u32) -> Self {
+        Self::new(count, (count / 5).min(count.saturating_sub(most)))
+    }
+
+    /// Makes the seats that the sessions of one account share.
+    pub(crate) fn of_account(count: u32) -> Self {
+        Self::new(count, 0)
+    }
+
+    fn new(count: u32, kept: u32) -> Self {
+        let size = |count: u32| {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            count.min(Semaphore::MAX_PERMITS)
+        };
+        Self {
+            free: Arc::new(Semaphore::new(size(count - kept))),
+            kept: Arc::new(Semaphore::new(size(kept))),
+            waiting: AtomicUsize::new(0),
+            count: size(count),
+        }
+    }
+
+    /// Returns their number.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns how many are taken.
+    pub(crate) fn taken(&self) -> usize {
+        let free = self.free.available_permits() + self.kept.available_permits();
+        self.count.saturating_sub(free)
+    }
+
+    /// Takes a seat that is free.
+    pub(crate) fn try_take(&self, holds_some: bool) -> Option<OwnedSemaphorePermit> {
+        let take = |seats: &Arc<Semaphore>| Arc::clone(seats).try_acquire_owned().ok();
+        take(&self.free).or_else(|| if holds_some { None } else { take(&self.kept) })
+    }
+
+    /// Says that a caller waits, before looking for a connection that is not in use: one that
+    /// comes back afterwards is not kept.
+    pub(crate) fn wait(&self) -> Waiting<'_> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        Waiting { seats: self }
+    }
+
+    pub(crate) fn are_awaited(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+}
+
+// === impl Waiting ===
+
+impl Waiting<'_> {
+    /// Waits for a seat; those who came first get theirs first.
+    pub(crate) async fn take(
+        self,
+        holds_some: bool,
+        limit: Duration,
+    ) -> Option<OwnedSemaphorePermit> {
+        let take = |seats: &Arc<Semaphore>| Arc::clone(seats).acquire_owned();
+        let taken = async {
+            let free = take(&self.seats.free);
+            if holds_some {
+                free.await
+            } else {
+                tokio::select! {
+                    seat = free => seat,
+                    seat = take(&self.seats.kept) => seat,
+                }
+            }
+        };
+        let taken = time::timeout(limit, taken).await.ok()?;
+        Some(taken.expect("never closed"))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.seats.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}

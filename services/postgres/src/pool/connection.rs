@@ -1,0 +1,307 @@
+//! How one connection is made.
+//!
+//! The hosts are tried in their order each time, as libpq does: the order is the operator's
+//! preference, and remembering another would keep all callers on a standby after the primary is
+//! back. What is left of the time is shared equally among the hosts that are left, so that one
+//! that does not answer leaves the others theirs.
+//!
+//! No setting of ours is made on a connection: what a statement needs travels with it. So a
+//! connection may be that of a pooler, which hands it to other programs in between.
+
+use std::{fmt::Write as _, pin::pin, time::Duration};
+
+use tokio::time::{self, Instant};
+use tracing::{debug, info};
+
+use crate::{
+    LOG_TARGET,
+    database::{Database, Fit, Permits, Pooler, Standing, Target, TargetSessionAttrs},
+    driver::{Client, DriverError},
+};
+
+use super::{
+    LeaseError,
+    cause::{Cause, Tried},
+    wait::Wait,
+};
+
+/// How long PostgreSQL may take to hear that a connection closes.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The time a `CancelRequest` may take, and the pause before the next one. The first may come
+/// before the statement it is for.
+const CANCEL: Duration = Duration::from_secs(2);
+
+/// Time for the answer to the question whether a connection still works.
+const PROBE: Duration = Duration::from_secs(2);
+
+/// Time a server is trusted to stay what it was: a standby may be promoted.
+const TRUSTED_STANDING: Duration = Duration::from_secs(30);
+
+/// A connection, and what is known of the server behind it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) client: Client,
+    /// The process of PostgreSQL, whatever a pooler announces.
+    pub(super) process: i32,
+    pub(super) since: Instant,
+    pub(super) session: Session,
+    /// What it takes of what all callers together may have, if it is counted.
+    pub(super) seat: Option<Permits>,
+    /// Time of the last check that its server is one that is wanted.
+    pub(super) judged: Instant,
+    /// Tells when it is gone.
+    _end: End,
+}
+
+/// Properties of a session that statements depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Session {
+    /// Another transaction may be on another connection of PostgreSQL.
+    pub(crate) is_shared: bool,
+    /// Values and strings are read and written as this crate expects, without being told.
+    pub(crate) is_usual: bool,
+}
+
+impl Session {
+    /// Tells whether a text may travel in one message with its settings: PostgreSQL reads all of a
+    /// message before it makes any of them.
+    pub(crate) fn takes_one_message(self) -> bool {
+        self.is_usual && !self.is_shared
+    }
+
+    /// Writes the settings that a statement travels with; they end with its transaction.
+    pub(crate) fn write_settings(self, timeout: Option<Duration>, sql: &mut String) {
+        let timeout = milliseconds(timeout);
+        write!(sql, "SET LOCAL statement_timeout = {timeout}").expect(INFALLIBLE);
+        if !self.takes_one_message() {
+            sql.push_str(
+                "; SET LOCAL standard_conforming_strings = on; SET LOCAL extra_float_digits = 1; \
+                 SET LOCAL bytea_output = hex",
+            );
+        }
+    }
+}
+
+const INFALLIBLE: &str = "a string takes everything";
+
+/// Tells of the end of a connection, whichever way it comes to it.
+#[derive(Debug)]
+struct End {
+    process: i32,
+}
+
+/// What went wrong with a host, for clients and for the log.
+struct Failure {
+    cause: Cause,
+    source: Option<DriverError>,
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// Connects to the first host that will do, by `until` at the latest.
+    pub(super) async fn open(database: &Database, until: Instant) -> Result<Self, LeaseError> {
+        let wanted = database.settings().target_session_attrs;
+        let deadline = until.min(Instant::now() + database.settings().connect_timeout);
+        let targets = database.targets();
+        let mut tried = Vec::new();
+        let mut source = None;
+        // Kept open meanwhile, since it may be gone when it is needed.
+        let mut barely: Option<Self> = None;
+        for index in 0..targets.len() {
+            let left = u32::try_from(targets.len() - index).unwrap_or(u32::MAX);
+            let share = deadline.saturating_duration_since(Instant::now()) / left;
+            // Boxed: one per connection. What may have to wait for one would be as large.
+            let cause = match Box::pin(Self::reach(database, index, share)).await {
+                Ok((connection, standing)) => match wanted.judge(standing) {
+                    Fit::Yes => return Ok(connection),
+                    Fit::Barely => {
+                        barely.get_or_insert(connection);
+                        continue;
+                    }
+                    Fit::No(why) => {
+                        connection.close().await;
+                        Cause::Unfit(why)
+                    }
+                },
+                Err(failure) => {
+                    source = failure.source.or(source);
+                    failure.cause
+                }
+            };
+            let host = targets[index].host.clone();
+            tried.push(Tried { host, cause });
+        }
+        barely.ok_or_else(|| LeaseError::Connect {
+            database: database.name().to_owned(),
+            is_shown: database.settings().shows_causes,
+            tried,
+            source,
+        })
+    }
+
+    /// Tells whether it still works, and its server is still one that is wanted.
+    pub(super) async fn is_fit(&mut self, database: &Database, wait: Wait) -> bool {
+        let wanted = database.settings().target_session_attrs;
+        let is_judged = self.is_judged(database);
+        let sql = if is_judged { "" } else { STANDING };
+        let answer = time::timeout(wait.at_most(PROBE), self.client.ask(sql)).await;
+        let Ok(Ok(rows)) = answer else { return false };
+        if is_judged {
+            return true;
+        }
+        self.judged = Instant::now();
+        standing(&rows).is_ok_and(|standing| !matches!(wanted.judge(standing), Fit::No(_)))
+    }
+
+    /// Tells whether its server is still known to be one that is wanted.
+    pub(super) fn is_judged(&self, database: &Database) -> bool {
+        database.settings().target_session_attrs == TargetSessionAttrs::Any
+            || self.judged.elapsed() < TRUSTED_STANDING
+    }
+
+    /// Says farewell. Whether it was heard does not matter: the socket closes either way.
+    pub(super) async fn close(self) {
+        let Self {
+            client, seat, _end, ..
+        } = self;
+        let _ = time::timeout(FAREWELL, client.close()).await;
+        drop(seat);
+    }
+
+    /// Stops what runs on it, and returns when PostgreSQL has confirmed that its process is
+    /// gone: only then is the place of the connection free.
+    pub(super) async fn stop(self, database: &Database) {
+        let Self {
+            mut client,
+            process,
+            seat,
+            _end,
+            ..
+        } = self;
+        let key = client.cancel_key();
+        let gone = async {
+            client.set_deadline(None);
+            client.drain().await?;
+            client.close().await?;
+            Ok::<_, DriverError>(())
+        };
+        let mut gone = pin!(time::timeout(database.settings().max_lifetime, gone));
+        let mut pause = CANCEL / 16;
+        loop {
+            let asked = time::timeout(CANCEL, key.cancel()).await;
+            let is_asked = matches!(asked, Ok(Ok(())));
+            debug!(target: LOG_TARGET, process, is_asked, "statement cancelled");
+            if time::timeout(pause, &mut gone).await.is_ok() {
+                break;
+            }
+            pause = (pause * 2).min(16 * CANCEL);
+        }
+        drop(seat);
+    }
+
+    async fn reach(
+        database: &Database,
+        index: usize,
+        limit: Duration,
+    ) -> Result<(Self, Standing), Failure> {
+        let connect = async {
+            let mut client = enter(&database.targets()[index]).await?;
+            let rows = client.ask(SET_UP).await?;
+            let row = rows.first().ok_or(NO_ANSWER)?;
+            let process = row.text(2)?.parse().map_err(DriverError::value)?;
+            let pooler = database.settings().pooler;
+            let session = Session {
+                is_shared: pooler == Pooler::Transaction
+                    || pooler == Pooler::Detect && process != client.process(),
+                is_usual: row.text(3)? == "t",
+            };
+            let now = Instant::now();
+            let connection = Self {
+                client,
+                process,
+                since: now,
+                session,
+                seat: None,
+                judged: now,
+                _end: End { process },
+            };
+            Ok::<_, DriverError>((connection, standing(&rows)?))
+        };
+        let began = Instant::now();
+        let reached = time::timeout(limit, connect).await;
+        let name = database.name();
+        let duration_ms = began.elapsed().as_secs_f64() * 1e3;
+        if let Ok(Ok((Self { process, .. }, _))) = &reached {
+            info!(
+                target: LOG_TARGET,
+                database = name,
+                process,
+                duration_ms,
+                "connection opened"
+            );
+        } else {
+            info!(target: LOG_TARGET, database = name, duration_ms, "connection failed");
+        }
+        match reached {
+            Ok(Ok(reached)) => Ok(reached),
+            Ok(Err(error)) => Err(Failure {
+                cause: Cause::new(&error),
+                source: Some(error),
+            }),
+            Err(_) => Err(Failure {
+                cause: Cause::TimedOut,
+                source: None,
+            }),
+        }
+    }
+}
+
+// === impl End ===
+
+impl Drop for End {
+    fn drop(&mut self) {
+        info!(target: LOG_TARGET, process = self.process, "connection closed");
+    }
+}
+
+/// Query for the standing of a server.
+const STANDING: &str = "SELECT pg_catalog.pg_is_in_recovery(),
+    pg_catalog.current_setting('default_transaction_read_only') = 'on'";
+
+/// The same, its process, and whether it reads and writes as is expected: what is read before a
+/// text is sent holds only if PostgreSQL reads strings the same way, and numbers are to be
+/// written in full and bytes in hexadecimal.
+const SET_UP: &str = "SELECT pg_catalog.pg_is_in_recovery(),
+    pg_catalog.current_setting('default_transaction_read_only') = 'on',
+    pg_catalog.pg_backend_pid(),
+    pg_catalog.current_setting('standard_conforming_strings') = 'on'
+        AND pg_catalog.current_setting('extra_float_digits')::int >= 1
+        AND pg_catalog.current_setting('bytea_output') = 'hex'";
+
+const NO_ANSWER: DriverError = DriverError::Protocol("a query has no rows");
+
+async fn enter(target: &Target) -> Result<Client, DriverError> {
+    match (Client::connect(&target.options).await, &target.otherwise) {
+        (Err(error), Some(otherwise)) if Cause::new(&error).is_about_the_way() => {
+            // What the preferred way came to says more, if the other comes to nothing too.
+            Client::connect(otherwise).await.map_err(|_| error)
+        }
+        (entered, _) => entered,
+    }
+}
+
+fn standing(rows: &[crate::driver::Row]) -> Result<Standing, DriverError> {
+    let row = rows.first().ok_or(NO_ANSWER)?;
+    Ok(Standing {
+        is_standby: row.text(0)? == "t",
+        is_read_only: row.text(1)? == "t",
+    })
+}
+
+/// A timeout as PostgreSQL takes it, where zero is none.
+pub(crate) fn milliseconds(timeout: Option<Duration>) -> u128 {
+    // Rounded up: less than a millisecond must not become forever.
+    timeout.map_or(0, |timeout| timeout.as_nanos().div_ceil(1_000_000))
+}

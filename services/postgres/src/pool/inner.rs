@@ -1,0 +1,264 @@
+//! What the clones and the leases of a pool share.
+
+use std::{
+    error::Error,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    time::{self, Instant},
+};
+use tracing::debug;
+
+use crate::{
+    database::{ConnectionLimit, Database, Permits},
+    kind::Catalogue,
+};
+
+use super::{LeaseError, Shared, connection::Connection, reaper::CleanupJob, wait::Wait};
+
+/// How long an idle connection is lent without asking whether it is still there.
+pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
+/// The pause before PostgreSQL is asked once more whether it has room for a connection.
+const FULL_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) database: Arc<Database>,
+    pub(super) room: Arc<Semaphore>,
+    /// Limit that the sessions of one account share.
+    pub(super) share: Arc<ConnectionLimit>,
+    pub(super) idle: Mutex<Vec<Idle>>,
+    /// Whether anybody ever had a connection.
+    pub(super) was_used: AtomicBool,
+    /// Whether connections are closed as soon as nobody uses them.
+    pub(super) is_retired: AtomicBool,
+    pub(super) catalogue: Catalogue,
+    pub(super) shared: Weak<Shared>,
+    /// Unbounded, but each errand is a connection, and those are counted.
+    pub(super) errands: mpsc::UnboundedSender<CleanupJob>,
+}
+
+#[derive(Debug)]
+pub(super) struct Idle {
+    pub(super) connection: Connection,
+    pub(super) since: Instant,
+}
+
+/// A connection and the room it takes.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) connection: Connection,
+    pub(super) room: OwnedSemaphorePermit,
+}
+
+// === impl Inner ===
+
+impl Inner {
+    pub(super) fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the connection that was used last, so that the others can grow old, and says
+    /// whether it was taken on trust.
+    pub(super) async fn usable(&self, wait: Wait) -> Option<(Connection, bool)> {
+        loop {
+            let now = Instant::now();
+            let idle = {
+                let mut list = self.idle();
+                let idle = list.pop()?;
+                // The room held for it stands for the one that was taken off the list.
+                if self.is_stale(&idle, self.open_besides(&list), now) {
+                    self.send(CleanupJob::Close(idle.connection));
+                    continue;
+                }
+                idle
+            };
+            let mut connection = idle.connection;
+            if now - idle.since < TRUSTED_IDLE && connection.is_judged(&self.database) {
+                return Some((connection, true));
+            }
+            if connection.is_fit(&self.database, wait).await {
+                return Some((connection, false));
+            }
+        }
+    }
+
+    /// Connects, once the account and all callers together have room for it.
+    ///
+    /// Where PostgreSQL itself has none left, other programs hold the rest: connections of ours
+    /// that are not in use are closed, and it is asked again for as long as connecting may take.
+    pub(super) async fn open(&self, wait: Wait) -> Result<Connection, LeaseError> {
+        let seat = self.seat(wait).await?;
+        let until = wait.end_of_connecting();
+        let mut waiting = None;
+        let mut full = None;
+        loop {
+            match Connection::open(&self.database, until).await {
+                Ok(mut connection) => {
+                    connection.seat = Some(seat);
+                    return Ok(connection);
+                }
+                Err(error) if error.is_full() && Instant::now() + FULL_PAUSE < until => {
+                    full = Some(error);
+                    waiting.get_or_insert_with(|| self.database.connection_limit().wait());
+                    self.make_way(|pool| pool.database.is_on_a_server_of(&self.database));
+                    time::sleep(FULL_PAUSE).await;
+                }
+                // The last attempt may end with the time for it, which says less.
+                Err(error) if Instant::now() >= until => return Err(full.unwrap_or(error)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for what a connection takes.
+    async fn seat(&self, wait: Wait) -> Result<Permits, LeaseError> {
+        if let Some(seat) = self.try_seat() {
+            return Ok(seat);
+        }
+        let database = || self.database.name().to_owned();
+        let limit = self.database.settings().connect_timeout;
+        let of_account = if let Some(seat) = self.share.try_take(true) {
+            seat
+        } else {
+            let waiting = self.share.wait();
+            self.make_way(|pool| Arc::ptr_eq(&pool.share, &self.share));
+            let seat = waiting.take(true, wait.at_most(limit)).await;
+            seat.ok_or_else(|| LeaseError::Account {
+                database: database(),
+                connections: self.share.count(),
+                limit: wait.taken(),
+            })?
+        };
+        // The one of the account is taken by now.
+        let holds_some = self.share.taken() > 1;
+        let waiting = self.database.connection_limit().wait();
+        self.make_way(|pool| Arc::ptr_eq(&pool.database, &self.database));
+        let of_all = waiting.take(holds_some, wait.at_most(limit)).await;
+        let of_all = of_all.ok_or_else(|| LeaseError::Full {
+            database: database(),
+            limit: wait.taken(),
+        })?;
+        Ok(Permits {
+            _of_all: of_all,
+            _of_account: of_account,
+        })
+    }
+
+    fn try_seat(&self) -> Option<Permits> {
+        let holds_some = self.share.taken() > 0;
+        let of_account = self.share.try_take(true)?;
+        let of_all = self.database.connection_limit().try_take(holds_some)?;
+        Some(Permits {
+            _of_all: of_all,
+            _of_account: of_account,
+        })
+    }
+
+    /// Closes the connection that was unused for longest, of the pools that may have to.
+    fn make_way(&self, may_have_to: impl Fn(&Self) -> bool) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.make_way(may_have_to);
+        }
+    }
+
+    /// Opens a connection that is to be kept, unless somebody needs the room for it.
+    pub(super) async fn top_up(&self) {
+        let room = Arc::clone(&self.room).try_acquire_owned();
+        let (Ok(room), Some(seat)) = (room, self.try_seat()) else {
+            return;
+        };
+        let until = Wait::begin(&self.database).end_of_connecting();
+        match Connection::open(&self.database, until).await {
+            Ok(mut connection) => {
+                connection.seat = Some(seat);
+                self.take_back(Held { connection, room });
+            }
+            // It is tried again soon, and whoever needs one is told.
+            Err(error) => debug!(
+                error = &error as &dyn Error,
+                database = self.database.name(),
+                "a connection could not be kept open"
+            ),
+        }
+    }
+
+    /// How many connections there are, a list of idle ones included.
+    fn open_besides(&self, idle: &[Idle]) -> usize {
+        idle.len() + size(self.database.settings().max_connections) - self.room.available_permits()
+    }
+
+    /// Whether fewer are open than are to be kept open.
+    pub(super) fn is_short(&self) -> bool {
+        let least = size(self.database.settings().min_connections);
+        self.was_used.load(Ordering::Relaxed)
+            && !self.room.is_closed()
+            && self.open_besides(&self.idle()) < least
+    }
+
+    /// Whether a connection has to go, where so many are open.
+    fn is_stale(&self, idle: &Idle, open: usize, now: Instant) -> bool {
+        let settings = self.database.settings();
+        let is_unused = now - idle.since >= settings.max_idle;
+        (is_unused && open > size(settings.min_connections))
+            || now - idle.connection.since >= settings.max_lifetime
+    }
+
+    pub(super) fn drop_stale(&self) {
+        let mut list = self.idle();
+        let mut open = self.open_besides(&list);
+        let now = Instant::now();
+        for idle in list.extract_if(.., |idle| {
+            let goes = self.is_stale(idle, open, now);
+            open -= usize::from(goes);
+            goes
+        }) {
+            self.send(CleanupJob::Close(idle.connection));
+        }
+    }
+
+    /// Keeps a connection for the next lease, then makes room for it.
+    pub(super) fn take_back(&self, held: Held) {
+        let Held {
+            mut connection,
+            room,
+        } = held;
+        // One long row must not cost its length for as long as the connection lives.
+        connection.client.shrink();
+        let idle = Idle {
+            connection,
+            since: Instant::now(),
+        };
+        let mut list = self.idle();
+        // Under the lock: whoever closes the pool or looks for a connection nobody uses comes to
+        // the list after this, or did before.
+        let is_wanted = !self.room.is_closed()
+            && !self.is_retired.load(Ordering::Relaxed)
+            && !self.database.connection_limit().are_awaited()
+            && !self.share.are_awaited();
+        if !is_wanted || self.is_stale(&idle, self.open_besides(&list), idle.since) {
+            self.send(CleanupJob::Close(idle.connection));
+        } else {
+            list.push(idle);
+        }
+        drop(list);
+        drop(room);
+    }
+
+    /// Without a reaper the connection is dropped, which PostgreSQL notices when it next writes
+    /// to it.
+    pub(super) fn send(&self, errand: CleanupJob) {
+        self.errands.send(errand).ok();
+    }
+}
+
+fn size(connections: u32) -> usize {
+    connections.try_into().unwrap_or(usize::MAX)
+}

@@ -1,0 +1,93 @@
+//! The future that does what `drop` cannot.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use super::{
+    Shared,
+    connection::Connection,
+    inner::{Held, Inner},
+};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use tokio::{
+    sync::mpsc,
+    time::{self, MissedTickBehavior},
+};
+
+/// Time for statements to stop once the pools are gone: the program is about to end.
+const LAST: Duration = Duration::from_secs(5);
+
+/// How often idle connections are looked through.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// Cancels abandoned statements and closes connections, for all [`Pools`](super::Pools).
+///
+/// Without it, abandoned statements run on until they are done or their timeout ends them.
+#[derive(Debug)]
+#[must_use = "statements are cancelled only while it runs"]
+pub struct Reaper {
+    inbox: mpsc::UnboundedReceiver<CleanupJob>,
+    pools: Weak<Shared>,
+}
+
+/// Something to do for a connection that nobody holds any more.
+#[derive(Debug)]
+pub(super) enum CleanupJob {
+    /// It was given up in the middle of a statement.
+    Cancel { held: Held, pool: Arc<Inner> },
+    /// It is too old, or its pool is closed.
+    Close(Connection),
+    /// There are too few.
+    Open(Arc<Inner>),
+}
+
+// === impl Reaper ===
+
+impl Reaper {
+    pub(super) fn new(inbox: mpsc::UnboundedReceiver<CleanupJob>, pools: Weak<Shared>) -> Self {
+        Self { inbox, pools }
+    }
+
+    /// Runs until the pools and all leases are dropped.
+    ///
+    /// All errands run side by side, so a database that is dead delays no other.
+    pub async fn run(mut self) {
+        let mut errands = FuturesUnordered::new();
+        let mut sweep = time::interval(SWEEP);
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                errand = self.inbox.recv() => match errand {
+                    Some(errand) => errands.push(errand.run()),
+                    None => break,
+                },
+                Some(()) = errands.next() => {}
+                _ = sweep.tick() => {
+                    if let Some(pools) = self.pools.upgrade() {
+                        pools.sweep();
+                    }
+                }
+            }
+        }
+        let rest = async { while errands.next().await.is_some() {} };
+        time::timeout(LAST, rest).await.ok();
+    }
+}
+
+// === impl CleanupJob ===
+
+impl CleanupJob {
+    async fn run(self) {
+        match self {
+            Self::Close(connection) => connection.close().await,
+            Self::Open(pool) => pool.top_up().await,
+            Self::Cancel { held, pool } => {
+                let Held { connection, room } = held;
+                connection.stop(&pool.database).await;
+                drop(room);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A statement of ours that only reads, and takes one round trip.
+
+use std::{error::Error, time::Instant};
+
+use tracing::{debug, warn};
+
+pub use super::driver::Value;
+use super::{
+    LOG_TARGET,
+    driver::{Client, DriverError, Event, Row},
+    error::{Phase, QueryError},
+    pool::Lease,
+};
+
+/// A query that takes one round trip, with its settings and values.
+#[derive(Debug)]
+pub struct Flight {
+    /// What the log calls it.
+    pub name: &'static str,
+    /// A query whose rows are not needed, run first: settings for this transaction.
+    pub before: Option<String>,
+    /// The query itself.
+    pub query: String,
+    /// Values for `$1`, `$2` and so on.
+    pub values: Vec<Value>,
+}
+
+// === impl Flight ===
+
+impl Flight {
+    /// Runs the query in a read-only transaction that the timeout of the database bounds, and
+    /// reads its rows. Dropped before the end, it is cancelled.
+    pub async fn read<T>(
+        &self,
+        mut lease: Lease,
+        row: impl Fn(&Row) -> Result<T, DriverError>,
+    ) -> Result<Vec<T>, QueryError> {
+        let began = Instant::now();
+        let mut read = self.send(&mut lease, &row).await;
+        if let Err(error) = &read
+            && lease.is_untested()
+            && is_dead(error)
+        {
+            // It was idle, and had died meanwhile.
+            lease.renew().await?;
+            read = self.send(&mut lease, &row).await;
+        }
+        debug!(
+            target: LOG_TARGET,
+            database = lease.database().name(),
+            process = lease.process(),
+            command = self.name,
+            duration_ms = began.elapsed().as_secs_f64() * 1e3,
+            rows = read.as_ref().ok().map(Vec::len),
+            is_ok = read.is_ok(),
+            "statement"
+        );
+        match read {
+            Ok(rows) => {
+                lease.settle();
+                Ok(rows)
+            }
+            Err(error) => Err(leave(lease, error).await),
+        }
+    }
+
+    async fn send<T>(
+        &self,
+        lease: &mut Lease,
+        row: impl Fn(&Row) -> Result<T, DriverError>,
+    ) -> Result<Vec<T>, QueryError> {
+        let answer = if self.values.is_empty() {
+            self.send_at_once(lease, row).await
+        } else {
+            self.send_with_values(lease, row).await
+        };
+        match answer {
+            Ok(rows) => {
+                lease.has_answered();
+                Ok(rows)
+            }
+            Err(error) => Err(QueryError::new(error, Phase::Run, 0)),
+        }
+    }
+
+    async fn send_at_once<T>(
+        &self,
+        lease: &mut Lease,
+        row: impl Fn(&Row) -> Result<T, DriverError>,
+    ) -> Result<Vec<T>, DriverError> {
+        let opening = self.opening(lease);
+        let query = &self.query;
+        let is_one = lease.session().takes_one_message();
+        let client = lease.begin();
+        let mut ours = 2 + usize::from(self.before.is_some());
+        if is_one {
+            // PostgreSQL makes one transaction of it by itself.
+            client.queue(&format!("SET TRANSACTION READ ONLY; {opening}; {query}"));
+        } else {
+            client.queue(&format!("BEGIN READ ONLY; {opening}"));
+            // Once more, should the message before it fail: this one is sent by then.
+            client.queue(&format!("SET TRANSACTION READ ONLY; {query}"));
+            client.queue("COMMIT");
+            ours += 4;
+        }
+        rows(client, ours, row).await
+    }
+
+    async fn send_with_values<T>(
+        &self,
+        lease: &mut Lease,
+        row: impl Fn(&Row) -> Result<T, DriverError>,
+    ) -> Result<Vec<T>, DriverError> {
+        let opening = self.opening(lease);
+        // The query follows when it is known that the transaction only reads.
+        lease
+            .begin()
+            .ask(&format!("BEGIN READ ONLY; {opening}"))
+            .await?;
+        let client = lease.begin();
+        client.queue_with_values(&self.query, &self.values);
+        client.queue("COMMIT");
+        rows(client, 0, row).await
+    }
+
+    fn opening(&self, lease: &Lease) -> String {
+        let mut opening = String::new();
+        let timeout = lease.database().query_timeout();
+        lease.session().write_settings(timeout, &mut opening);
+        if let Some(before) = &self.before {
+            opening.push_str("; ");
+            opening.push_str(before);
+        }
+        opening
+    }
+}
+
+async fn rows<T>(
+    client: &mut Client,
+    ours: usize,
+    row: impl Fn(&Row) -> Result<T, DriverError>,
+) -> Result<Vec<T>, DriverError> {
+    client.flush().await?;
+    let mut rows = Vec::new();
+    let mut completed = 0;
+    while let Some(event) = client.next().await? {
+        match event {
+            Event::Completed { .. } => completed += 1,
+            Event::Row(found) if completed == ours => rows.push(row(&found)?),
+            Event::Oversized { bytes } => return Err(DriverError::Oversized { bytes }),
+            Event::Row(_) | Event::Columns(_) | Event::Ready => {}
+        }
+    }
+    Ok(rows)
+}
+
+/// Tells whether the connection was dead before it got the message.
+fn is_dead(error: &QueryError) -> bool {
+    match error {
+        QueryError::Connection(DriverError::Io(_)) => true,
+        // What a server that ended the connection had left in the line.
+        QueryError::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
+        _ => false,
+    }
+}
+
+/// Gives the connection back if it can be used again. Else the lease stays as it is, and what
+/// runs is cancelled.
+async fn leave(mut lease: Lease, error: QueryError) -> QueryError {
+    match &error {
+        QueryError::Failed { report, .. } if !report.is_fatal() => {
+            // Without a transaction it is no more than a warning.
+            let client = lease.begin();
+            client.queue("ROLLBACK");
+            match client.drain().await {
+                Ok(()) => lease.settle(),
+                Err(lost) => {
+                    lease.give_up();
+                    warn!(
+                        error = &lost as &dyn Error,
+                        "the rest of an answer could not be read"
+                    );
+                }
+            }
+        }
+        QueryError::Failed { .. } | QueryError::Connection(DriverError::Io(_)) => lease.give_up(),
+        _ => {}
+    }
+    error
+}

@@ -1,0 +1,126 @@
+//! What the log has to say about a statement.
+
+use std::time::Instant;
+
+use tracing::{Level, debug, enabled};
+
+use super::Statement;
+use crate::{LOG_TARGET, error::QueryError, pool::Lease, rows::Summary};
+
+/// Commands the log names. Any other word may be anything a caller has written.
+const KNOWN: [&str; 37] = [
+    "ALTER",
+    "ANALYZE",
+    "CALL",
+    "CHECKPOINT",
+    "CLOSE",
+    "CLUSTER",
+    "COMMENT",
+    "COPY",
+    "CREATE",
+    "DEALLOCATE",
+    "DECLARE",
+    "DELETE",
+    "DO",
+    "DROP",
+    "EXECUTE",
+    "EXPLAIN",
+    "FETCH",
+    "GRANT",
+    "IMPORT",
+    "INSERT",
+    "LISTEN",
+    "LOCK",
+    "MERGE",
+    "NOTIFY",
+    "PREPARE",
+    "REFRESH",
+    "REINDEX",
+    "RESET",
+    "REVOKE",
+    "SELECT",
+    "SET",
+    "SHOW",
+    "TABLE",
+    "TRUNCATE",
+    "UPDATE",
+    "VACUUM",
+    "VALUES",
+];
+
+/// A statement that runs, if anybody wants to know.
+pub(super) struct Account {
+    running: Option<Running>,
+}
+
+struct Running {
+    database: String,
+    process: i32,
+    command: &'static str,
+    began: Instant,
+}
+
+// === impl Account ===
+
+impl Account {
+    pub(super) fn open(lease: &Lease, statement: &Statement) -> Self {
+        let is_wanted = enabled!(target: LOG_TARGET, Level::DEBUG);
+        let running = is_wanted.then(|| Running {
+            database: lease.database().name().to_owned(),
+            process: lease.process(),
+            command: known(&statement.command),
+            began: Instant::now(),
+        });
+        Self { running }
+    }
+
+    /// Tells how long it took, which includes the time its reader took, and what came of it.
+    pub(super) fn close(self, done: &Result<Summary, QueryError>) {
+        let Some(running) = self.running else {
+            return;
+        };
+        let summary = done.as_ref().ok();
+        let sqlstate = match done {
+            Err(QueryError::Failed { report, .. }) => Some(&*report.sqlstate),
+            _ => None,
+        };
+        debug!(
+            target: LOG_TARGET,
+            database = running.database,
+            process = running.process,
+            command = running.command,
+            duration_ms = running.began.elapsed().as_secs_f64() * 1e3,
+            rows = summary.map(|summary| summary.rows),
+            affected = summary.map(|summary| summary.affected),
+            sqlstate,
+            is_ok = done.is_ok(),
+            "statement"
+        );
+    }
+}
+
+/// The first word of a command, if it is one of PostgreSQL's.
+fn known(command: &str) -> &'static str {
+    let first = command.split(' ').next().unwrap_or_default();
+    let known = KNOWN.iter().find(|known| **known == first);
+    known.copied().unwrap_or("OTHER")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_no_command_is_not_repeated() {
+        let cases = [
+            ("SELECT", "SELECT"),
+            ("CREATE TABLE", "CREATE"),
+            ("HUNTER2", "OTHER"),
+            ("CREATE HUNTER2", "CREATE"),
+            ("", "OTHER"),
+        ];
+        for (command, expected) in cases {
+            assert_eq!(known(command), expected, "{command}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One order of all tables and both ways of searching them.
+
+use std::{
+    collections::{HashMap, HashSet},
+    mem,
+};
+
+use ziggurat_search::fusion::{Fused, fuse, merge};
+use ziggurat_vector_search::retrieval_queries::Hit;
+
+use super::Passage;
+
+/// What was found in one table, the best first.
+#[derive(Debug, Default)]
+pub(super) struct Hits {
+    pub(super) vector: Vec<Hit>,
+    pub(super) words: Vec<Hit>,
+}
+
+/// What tells the rows of a table apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Key<'a> {
+    Id(&'a str),
+    Text(&'a str),
+}
+
+/// Merges what was found. With a weight the two orders of a table are fused by their ranks;
+/// without one there is only the first, and its scores stay.
+pub(super) fn blend(hits: Vec<Hits>, vector_weight: Option<f64>, top_n: usize) -> Vec<Passage> {
+    let tables = hits.iter().map(|hits| {
+        let mut entries = match vector_weight {
+            Some(weight) => fuse(keys(&hits.vector), keys(&hits.words), weight),
+            None => ranked(&hits.vector),
+        };
+        entries.truncate(top_n.saturating_mul(2));
+        entries
+    });
+    let mut seen = HashSet::new();
+    let mut best = merge(tables);
+    // A text without an id is the same in every table.
+    best.retain(|(_, entry)| matches!(entry.key, Key::Id(_)) || seen.insert(entry.key));
+    best.truncate(top_n);
+    let places: Vec<_> = hits.iter().map(Hits::places).collect();
+    let chosen: Vec<_> = best
+        .iter()
+        .map(|(table, entry)| (*table, places[*table][&entry.key], entry.score))
+        .collect();
+    let mut hits = hits;
+    chosen
+        .into_iter()
+        .map(|(table, place, score)| {
+            let found = hits[table].take(place);
+            Passage {
+                id: found.id,
+                content: found.content,
+                score,
+            }
+        })
+        .collect()
+}
+
+// === impl Hits ===
+
+impl Hits {
+    /// Where each row is: first those found by meaning, then those found by words.
+    fn places(&self) -> HashMap<Key<'_>, usize> {
+        let mut places = HashMap::new();
+        let keys = keys(&self.vector).chain(keys(&self.words));
+        for (place, key) in keys.enumerate() {
+            places.entry(key).or_insert(place);
+        }
+        places
+    }
+
+    fn take(&mut self, place: usize) -> Hit {
+        let found = match place.checked_sub(self.vector.len()) {
+            None => &mut self.vector[place],
+            Some(place) => &mut self.words[place],
+        };
+        mem::take(found)
+    }
+}
+
+// === impl Key ===
+
+impl<'a> Key<'a> {
+    fn new(found: &'a Hit) -> Self {
+        match &found.id {
+            Some(id) => Self::Id(id),
+            None => Self::Text(&found.content),
+        }
+    }
+}
+
+fn keys(found: &[Hit]) -> impl Iterator<Item = Key<'_>> {
+    found.iter().map(Key::new)
+}
+
+/// Rows in the order they were found in, with the scores they were found with.
+fn ranked(found: &[Hit]) -> Vec<Fused<Key<'_>>> {
+    let ranks = found.iter().zip(1..);
+    ranks
+        .map(|(found, rank)| Fused {
+            key: Key::new(found),
+            score: found.score,
+            vector_rank: Some(rank),
+            keyword_rank: None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(ids: &[&str]) -> Vec<Hit> {
+        let scores = (0..ids.len()).map(|at| 0.9 - 0.01 * f64::from(u8::try_from(at).unwrap()));
+        ids.iter()
+            .zip(scores)
+            .map(|(id, score)| Hit {
+                id: Some((*id).to_owned()),
+                content: format!("text of {id}"),
+                score,
+            })
+            .collect()
+    }
+
+    fn nameless(texts: &[&str]) -> Vec<Hit> {
+        let mut rows = found(texts);
+        for row in &mut rows {
+            row.content = row.id.take().expect("it has one");
+        }
+        rows
+    }
+
+    fn ids(passages: &[Passage]) -> Vec<&str> {
+        let ids = passages.iter().map(|passage| passage.id.as_deref());
+        ids.map(|id| id.unwrap_or("none")).collect()
+    }
+
+    #[test]
+    fn both_orders_of_a_table_are_fused_by_their_ranks() {
+        let hits = || {
+            vec![Hits {
+                vector: found(&["A", "B", "C"]),
+                words: found(&["C", "D"]),
+            }]
+        };
+        let passages = blend(hits(), Some(0.5), 3);
+        assert_eq!(ids(&passages), ["C", "A", "B"]);
+        assert!((passages[0].score - 0.016_133).abs() < 1e-6);
+        assert_eq!(passages[0].content, "text of C");
+        assert_eq!(ids(&blend(hits(), Some(0.0), 9)), ["C", "D"]);
+        assert_eq!(ids(&blend(hits(), Some(1.0), 9)), ["A", "B", "C"]);
+        let alone = blend(hits(), None, 2);
+        assert_eq!(ids(&alone), ["A", "B"]);
+        assert!((alone[1].score - 0.89).abs() < 1e-9);
+    }
+
+    #[test]
+    fn tables_are_merged_by_score_and_equal_ids_are_other_rows() {
+        let mut second = found(&["A", "Z"]);
+        second[0].score = 0.95;
+        second[0].content = "another".to_owned();
+        let hits = vec![
+            Hits {
+                vector: found(&["A", "B", "A"]),
+                words: Vec::new(),
+            },
+            Hits {
+                vector: second,
+                words: Vec::new(),
+            },
+        ];
+        let passages = blend(hits, None, 10);
+        assert_eq!(ids(&passages), ["A", "A", "B", "Z"]);
+        assert_eq!(passages[0].content, "another");
+        assert_eq!(passages[1].content, "text of A");
+    }
+
+    #[test]
+    fn rows_without_an_id_are_known_by_their_text_in_every_table() {
+        let hits = vec![
+            Hits {
+                vector: nameless(&["one", "two"]),
+                words: nameless(&["two", "one"]),
+            },
+            Hits {
+                vector: nameless(&["one", "three"]),
+                words: Vec::new(),
+            },
+        ];
+        let passages = blend(hits, Some(0.5), 10);
+        let texts: Vec<_> = passages.iter().map(|passage| &*passage.content).collect();
+        assert_eq!(texts, ["one", "two", "three"]);
+    }
+}

@@ -1,0 +1,370 @@
+//! One table of a pipeline, and what is known of it.
+
+use std::{
+    error::Error,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwapOption;
+use tokio::{sync::Semaphore, time::Instant};
+use tracing::{error, info, warn};
+use ziggurat_postgres::{error::QueryError, pool::Pool};
+use ziggurat_vector_search::retrieval_queries::{
+    Column, Finding, Hit, Restriction, Search, SearchTable, Shape,
+};
+
+use super::{
+    Backend, ForbiddenColumn, SearchOptions, Table, TableFilter,
+    columns::Allowed,
+    failure::Missed,
+    obstacle::Obstacle,
+    words::{Learned, Means, Words},
+};
+use crate::filter::CheckedFilter;
+
+/// How long what is known of a table counts.
+const MAX_AGE: Duration = Duration::from_mins(5);
+
+/// How long what is known counts when it seems to be wrong.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Age at which a table that cannot be searched is looked at again.
+const RECENT: Duration = Duration::from_secs(1);
+
+/// A table of a pipeline.
+pub(super) struct TableSearch {
+    /// As the operator names it.
+    name: String,
+    pipeline: String,
+    pool: Pool,
+    place: SearchTable,
+    /// The columns a request may filter by.
+    allowed: Allowed,
+    backend: Backend,
+    /// How words were searched for when it was last said, and whether an index was missing.
+    said: Mutex<Option<(&'static str, bool)>>,
+    known: ArcSwapOption<Known>,
+    /// One looks at a time.
+    looking: Semaphore,
+    /// Whether it has been said that the vectors are not of the size of the column.
+    has_warned_of_size: AtomicBool,
+    /// Whether it has been said that more rows have the words than are read.
+    has_warned_of_limit: AtomicBool,
+}
+
+/// What a table looked like.
+#[derive(Debug)]
+pub(super) struct Known {
+    shape: Shape,
+    means: Means,
+    learned: Learned,
+    since: Instant,
+}
+
+/// What a request looks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    pub(super) text: &'a str,
+    pub(super) filter: Option<&'a CheckedFilter>,
+    /// How many rows a search returns at most.
+    pub(super) rows: u32,
+    pub(super) manner: &'a SearchOptions,
+}
+
+// === impl TableSearch ===
+
+impl TableSearch {
+    pub(super) fn new(table: Table, pipeline: &str, pool: Pool, is_hybrid: bool) -> Self {
+        let allowed = Allowed::of(&table);
+        let mut place = SearchTable::new(&table.name, &table.text, &table.vector);
+        if let Some(id) = &table.id {
+            place = place.with_id(id);
+        }
+        let filter = table.filter.and_then(|filter| match filter {
+            TableFilter::Raw(raw) => raw.sql().map(|sql| Restriction::Raw(sql.to_owned())),
+            TableFilter::Structured(filter) => {
+                Some(Restriction::Tests(filter.conditions().clone()))
+            }
+        });
+        if let Some(filter) = filter {
+            place = place.with_filter(filter);
+        }
+        Self {
+            name: table.name,
+            pipeline: pipeline.to_owned(),
+            pool,
+            place,
+            allowed,
+            backend: if is_hybrid {
+                table.keyword
+            } else {
+                Backend::Off
+            },
+            said: Mutex::default(),
+            known: ArcSwapOption::empty(),
+            looking: Semaphore::new(1),
+            has_warned_of_size: AtomicBool::new(false),
+            has_warned_of_limit: AtomicBool::new(false),
+        }
+    }
+
+    /// Says what keeps it from being searched.
+    pub(super) async fn check(&self) {
+        let known = match self.look().await {
+            Ok(known) => known,
+            Err(error) => {
+                error!(
+                    error = &error as &dyn Error,
+                    pipeline = self.pipeline,
+                    table = self.name,
+                    "the table could not be looked at; its searches fail until that can be done"
+                );
+                return;
+            }
+        };
+        for finding in known.shape.findings(&self.place) {
+            let (pipeline, table) = (&*self.pipeline, &*self.name);
+            if finding.is_fatal() {
+                error!(pipeline, table, %finding, "the table cannot be searched");
+            } else {
+                warn!(pipeline, table, %finding, "searches of the table will be slow");
+            }
+        }
+    }
+
+    /// Finds what keeps it from a search by vectors of so many dimensions. It looks again before it
+    /// says that there is something.
+    pub(super) async fn look_for_obstacle(
+        &self,
+        made: Option<usize>,
+    ) -> Result<Option<Obstacle>, QueryError> {
+        let known = self.known().await?;
+        let Some(obstacle) = self.obstacle(&known, made) else {
+            return Ok(None);
+        };
+        if known.since.elapsed() < RECENT {
+            return Ok(Some(obstacle));
+        }
+        Ok(self.obstacle(&*self.look().await?, made))
+    }
+
+    /// Finds what is known to keep it from a search by vectors of so many dimensions.
+    pub(super) fn known_obstacle(&self, made: Option<usize>) -> Option<Obstacle> {
+        self.obstacle(self.known.load().as_deref()?, made)
+    }
+
+    fn obstacle(&self, known: &Known, made: Option<usize>) -> Option<Obstacle> {
+        let table = self.name.clone();
+        let mut findings = known.shape.findings(&self.place).into_iter();
+        if let Some(finding) = findings.find(Finding::is_fatal) {
+            return Some(Obstacle::Table { table, finding });
+        }
+        let made = made?;
+        self.compare_sizes(known, made);
+        let column = self.place.vector();
+        let held = known.shape.column(column).and_then(Column::dimensions)?;
+        (held != made).then(|| Obstacle::Dimensions {
+            table,
+            column: column.to_owned(),
+            held,
+            made,
+        })
+    }
+
+    /// The name the operator gives it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Checks that a request may filter by these columns.
+    pub(super) fn check_filter(&self, filter: &CheckedFilter) -> Result<(), ForbiddenColumn> {
+        self.allowed.check(filter)
+    }
+
+    /// True if it allows the filter of a request.
+    fn takes(&self, request: &Request<'_>) -> bool {
+        let is_taken = |filter| self.check_filter(filter).is_ok();
+        request.filter.is_none_or(is_taken)
+    }
+
+    /// Finds the rows that are closest in meaning.
+    pub(super) async fn closest(
+        &self,
+        request: &Request<'_>,
+        asked: &[f32],
+    ) -> Result<Vec<Hit>, Missed> {
+        if !self.takes(request) {
+            return Err(Missed::Unfit);
+        }
+        let result = async {
+            let known = self.known_for(request).await?;
+            self.compare_sizes(&known, asked.len());
+            let search = self.search(&known, request);
+            let least = request.manner.min_similarity;
+            search.closest(asked, least, &self.pool).await
+        };
+        let result = result.await;
+        result.map_err(|error| {
+            let missed = self.missed(error, request);
+            if let Missed::Failed(error) = &missed {
+                warn!(
+                    error = error as &dyn Error,
+                    pipeline = self.pipeline,
+                    table = self.name,
+                    "vector search failed"
+                );
+            }
+            missed
+        })
+    }
+
+    /// Finds the rows that have the words of the question. What goes wrong is logged, and leaves
+    /// the other order alone.
+    pub(super) async fn wordwise(&self, request: &Request<'_>) -> Vec<Hit> {
+        if !self.takes(request) {
+            return Vec::new();
+        }
+        let result = async {
+            let known = self.known_for(request).await?;
+            let words = Words {
+                place: &self.place,
+                shape: &known.shape,
+                learned: &known.learned,
+                pool: &self.pool,
+            };
+            words.find(&known.means, request).await
+        };
+        match result.await {
+            Ok(wordwise) => {
+                if wordwise.is_cut && !self.has_warned_of_limit.swap(true, Ordering::Relaxed) {
+                    warn!(
+                        pipeline = self.pipeline,
+                        table = self.name,
+                        "more rows have the words of a question than are read, and the others \
+                         are not found by them: create an index for the words"
+                    );
+                }
+                wordwise.found
+            }
+            Err(error) => {
+                if let Missed::Failed(error) = self.missed(error, request) {
+                    warn!(
+                        error = &error as &dyn Error,
+                        pipeline = self.pipeline,
+                        table = self.name,
+                        "failed to fetch documents for BM25"
+                    );
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    fn search<'a>(&'a self, known: &'a Known, request: &Request<'a>) -> Search<'a> {
+        Search {
+            place: &self.place,
+            shape: &known.shape,
+            filter: request.filter.map(CheckedFilter::conditions),
+            rows: request.rows,
+        }
+    }
+
+    fn missed(&self, error: QueryError, request: &Request<'_>) -> Missed {
+        let known = self.known.load_full();
+        let is_sound = |known: &Arc<Known>| known.shape.is_sound(&self.place);
+        // What is wrong with a table that is not as described is not the filter.
+        let is_sound = known.as_ref().is_some_and(is_sound);
+        let missed = Missed::new(error, request.filter.is_some() && is_sound);
+        let is_old = known.is_some_and(|known| known.since.elapsed() > PATIENCE);
+        if is_old && matches!(missed, Missed::Failed(QueryError::Failed { .. })) {
+            // Something may have changed.
+            self.known.store(None);
+        }
+        missed
+    }
+
+    /// What is known, and no older than it may be; columns of a filter that are not known may be
+    /// new.
+    async fn known_for(&self, request: &Request<'_>) -> Result<Arc<Known>, QueryError> {
+        let known = self.known().await?;
+        let is_new = |filter: &CheckedFilter| {
+            let mut names = filter.columns();
+            names.any(|name| known.shape.column(name).is_none())
+        };
+        if known.since.elapsed() > PATIENCE && request.filter.is_some_and(is_new) {
+            return self.look().await;
+        }
+        Ok(known)
+    }
+
+    async fn known(&self) -> Result<Arc<Known>, QueryError> {
+        // Whoever waited for another would wait for a database that is down with it.
+        let Some(known) = self.known.load_full() else {
+            return self.look().await;
+        };
+        if known.since.elapsed() < MAX_AGE {
+            return Ok(known);
+        }
+        // The others make do with what was known.
+        let Ok(_turn) = self.looking.try_acquire() else {
+            return Ok(known);
+        };
+        Ok(self.look().await.unwrap_or(known))
+    }
+
+    async fn look(&self) -> Result<Arc<Known>, QueryError> {
+        let since = Instant::now();
+        let shape = Shape::load(&self.place, &self.pool).await?;
+        let (means, advice) = Means::choose(self.backend, &shape, &self.place);
+        self.say(&means, advice);
+        let known = Arc::new(Known {
+            shape,
+            means,
+            learned: Learned::default(),
+            since,
+        });
+        self.known.store(Some(Arc::clone(&known)));
+        Ok(known)
+    }
+
+    /// Says how words are searched for, when that has changed.
+    fn say(&self, means: &Means, advice: Option<String>) {
+        if self.backend == Backend::Off {
+            return;
+        }
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = (means.name(), advice.is_some());
+        if said.replace(now) == Some(now) {
+            return;
+        }
+        let (pipeline, table, backend) = (&*self.pipeline, &*self.name, means.name());
+        match advice {
+            None => info!(pipeline, table, backend, "keyword back-end chosen"),
+            Some(index) => warn!(
+                pipeline,
+                table, backend, index, "no index serves the words of questions: create this one"
+            ),
+        }
+    }
+
+    /// Says once that the vectors of the provider are not those of the table.
+    fn compare_sizes(&self, known: &Known, made: usize) {
+        let column = known.shape.column(self.place.vector());
+        let Some(expected) = column.and_then(Column::dimensions) else {
+            return;
+        };
+        if expected != made && !self.has_warned_of_size.swap(true, Ordering::Relaxed) {
+            error!(
+                pipeline = self.pipeline,
+                table = self.name,
+                column = self.place.vector(),
+                "the column holds vectors of {expected} dimensions and the embedding model makes \
+                 {made}: configure the model the table was filled with"
+            );
+        }
+    }
+}

@@ -1,0 +1,394 @@
+use std::{future, time::Duration};
+
+use tokio::time;
+use ziggurat_postgres::{database::Settings, fixture::Fixture};
+
+use super::*;
+use crate::filter::Filter;
+
+mod filters;
+mod words;
+
+/// Two axes, so that a place says how similar it is.
+const DOCS: &str = r"CREATE EXTENSION IF NOT EXISTS vector;
+    CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
+    INSERT INTO docs VALUES
+        (1, 'PostgreSQL vacuum removes dead tuples.', '[1, 0]'),
+        (2, 'The vacuum cleaner is in the hall.', '[1, 0.2]'),
+        (3, 'Replication streams WAL to standby servers.', '[1, 1]'),
+        (4, 'Autovacuum runs vacuum; vacuum frees dead tuples for reuse.', '[0, 1]'),
+        (5, NULL, '[1, 0]'), (6, 'No vector has this one.', NULL), (7, 'zero', '[0, 0]');";
+
+pub(super) struct Room {
+    pub(super) fixture: Fixture,
+    pub(super) pool: Pool,
+}
+
+impl Room {
+    pub(super) async fn with(sql: &str) -> Self {
+        Self::as_described(sql, |_| {}).await
+    }
+
+    pub(super) async fn as_described(sql: &str, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut fixture = Fixture::new().await;
+        fixture.given(sql).await;
+        let pool = fixture.pool(change);
+        Self { fixture, pool }
+    }
+
+    pub(super) fn library(&self, tables: Vec<Table>, manner: SearchOptions) -> Library {
+        Library::new(self.pool.clone(), "pipeline", tables, manner)
+    }
+}
+
+pub(super) fn table(name: &str) -> Table {
+    Table {
+        name: name.to_owned(),
+        text: "content".to_owned(),
+        vector: "embedding".to_owned(),
+        id: Some("id".to_owned()),
+        filter: None,
+        filter_columns: FilterColumns::All,
+        keyword: Backend::Auto,
+    }
+}
+
+pub(super) fn by_meaning() -> SearchOptions {
+    SearchOptions {
+        hybrid: false,
+        ..SearchOptions::default()
+    }
+}
+
+pub(super) fn question(text: &str) -> Question<'_> {
+    Question {
+        text,
+        filter: None,
+        top_n: 10,
+        disable_hybrid: false,
+    }
+}
+
+/// Asks with a vector that is there.
+pub(super) async fn ask(
+    library: &Library,
+    question: &Question<'_>,
+    vector: &[f32],
+) -> Result<Vec<Passage>, Failure> {
+    library
+        .find(question, future::ready(Ok(vector.to_vec())))
+        .await
+}
+
+pub(super) fn ids(passages: &[Passage]) -> Vec<&str> {
+    let ids = passages.iter().map(|passage| passage.id.as_deref());
+    ids.map(|id| id.unwrap_or("none")).collect()
+}
+
+#[tokio::test]
+async fn the_closest_come_first_and_what_lacks_a_text_or_a_vector_is_left_out() {
+    let room = Room::with(DOCS).await;
+    let library = room.library(vec![table("docs")], by_meaning());
+    let found = ask(&library, &question("?"), &[1.0, 0.0]).await;
+    let found = found.expect("passages");
+    assert_eq!(ids(&found), ["1", "2", "3", "4"]);
+    assert!((found[0].score - 1.0).abs() < 1e-9);
+    assert!((found[2].score - 0.5_f64.sqrt()).abs() < 1e-6);
+    assert!(found[3].score.abs() < 1e-9);
+    let two = Question {
+        top_n: 2,
+        ..question("?")
+    };
+    let found = ask(&library, &two, &[0.0, 1.0]).await.expect("passages");
+    assert_eq!(ids(&found), ["4", "3"]);
+}
+
+#[tokio::test]
+async fn least_similarity_leaves_out_vectors_and_not_words() {
+    let room = Room::with(DOCS).await;
+    let manner = |hybrid| SearchOptions {
+        hybrid,
+        min_similarity: Some(0.9),
+        ..SearchOptions::default()
+    };
+    let asked = question("Replication");
+    let library = room.library(vec![table("docs")], manner(false));
+    let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+    assert_eq!(ids(&found), ["1", "2"]);
+    let library = room.library(vec![table("docs")], manner(true));
+    let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+    assert_eq!(ids(&found), ["1", "3", "2"]);
+}
+
+#[tokio::test]
+async fn both_ways_are_fused_unless_one_is_off_or_weighs_nothing() {
+    let room = Room::with(DOCS).await;
+    let asked = question("How does vacuum remove dead tuples?");
+    let find = async |weight, hybrid, disable_hybrid| {
+        let manner = SearchOptions {
+            hybrid,
+            vector_weight: weight,
+            ..SearchOptions::default()
+        };
+        let library = room.library(vec![table("docs")], manner);
+        let asked = Question {
+            disable_hybrid,
+            ..asked
+        };
+        let found = ask(&library, &asked, &[1.0, 1.0]).await;
+        let found = found.expect("passages");
+        let ids: Vec<_> = ids(&found).into_iter().map(str::to_owned).collect();
+        (ids, found[0].score)
+    };
+    let meaning = ["3", "2", "1", "4"];
+    let (ids, score) = find(0.5, true, false).await;
+    // 1 is third and first, 4 fourth and second, 2 second and third, 3 first and nothing.
+    assert_eq!(ids, ["1", "2", "4", "3"]);
+    assert!((score - 0.5 / 61.0 - 0.5 / 63.0).abs() < 1e-9);
+    let (ids, score) = find(0.5, true, true).await;
+    assert_eq!(ids, meaning);
+    assert!((score - 1.0).abs() < 1e-6);
+    assert_eq!(find(0.5, false, false).await.0, meaning);
+    assert_eq!(find(1.0, true, false).await.0, meaning);
+    assert_eq!(find(0.0, true, false).await.0, ["1", "4", "2"]);
+}
+
+#[tokio::test]
+async fn names_may_be_of_any_kind_and_rows_without_a_name_are_known_by_their_text() {
+    let sql = r#"CREATE EXTENSION IF NOT EXISTS vector; CREATE SCHEMA "My Shop";
+        CREATE TABLE "My Shop"."Doc.s" ("Id" uuid, "Con tent" varchar(50), "Vec" halfvec(2));
+        INSERT INTO "My Shop"."Doc.s" VALUES
+            ('00000000-0000-0000-0000-000000000001', 'one', '[1, 0]'),
+            (NULL, 'two', '[1, 1]'), (NULL, 'two', '[1, 1]');
+        CREATE VIEW "My Shop".seen AS SELECT "Con tent" AS content,
+            "Vec"::vector AS embedding FROM "My Shop"."Doc.s";
+        CREATE TABLE nothing (content text, embedding sparsevec(2));"#;
+    let room = Room::with(sql).await;
+    let named = Table {
+        text: "Con tent".to_owned(),
+        vector: "Vec".to_owned(),
+        id: Some("Id".to_owned()),
+        ..table(r#"My Shop."Doc.s""#)
+    };
+    let seen = Table {
+        id: None,
+        ..table("My Shop.seen")
+    };
+    for manner in [by_meaning(), SearchOptions::default()] {
+        let library = room.library(vec![named.clone()], manner);
+        let found = ask(&library, &question("two"), &[1.0, 0.0]).await;
+        let found = found.expect("passages");
+        let mut texts: Vec<_> = found.iter().map(|passage| &*passage.content).collect();
+        texts.sort_unstable();
+        assert_eq!(texts, ["one", "two"]);
+        assert!(found.iter().any(|passage| passage.id.is_none()));
+        assert!(found.iter().any(|passage| passage.id.is_some()));
+        let library = room.library(vec![seen.clone()], manner);
+        let found = ask(&library, &question("two"), &[1.0, 0.0]).await;
+        assert_eq!(ids(&found.expect("passages")), ["none", "none"]);
+        let nothing = Table {
+            id: None,
+            ..table("nothing")
+        };
+        let library = room.library(vec![nothing], manner);
+        let found = ask(&library, &question("two"), &[1.0, 0.0]).await;
+        assert_eq!(found.expect("no passages"), []);
+    }
+}
+
+#[tokio::test]
+async fn tables_are_merged_and_one_that_fails_is_left_out() {
+    let sql = format!(
+        "{DOCS} CREATE TABLE more (LIKE docs);
+         INSERT INTO more VALUES (1, 'Another first.', '[1, 0.1]');"
+    );
+    let room = Room::with(&sql).await;
+    let tables = vec![table("docs"), table("missing"), table("more")];
+    let library = room.library(tables, by_meaning());
+    let three = Question {
+        top_n: 3,
+        ..question("?")
+    };
+    let found = ask(&library, &three, &[1.0, 0.0]).await.expect("passages");
+    assert_eq!(ids(&found), ["1", "1", "2"]);
+    assert_eq!(found[1].content, "Another first.");
+
+    let manner = SearchOptions {
+        min_similarity: Some(0.99),
+        ..by_meaning()
+    };
+    let tables = vec![table("docs"), table("missing")];
+    let library = room.library(tables, manner);
+    let failure = ask(&library, &three, &[-1.0, 0.0]).await;
+    let failure = failure.expect_err("nothing, and one has failed");
+    assert!(
+        matches!(failure, Failure::Database(Trouble::Refused, _)),
+        "{failure:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_vector_of_another_size_is_a_failure() {
+    let room = Room::with(DOCS).await;
+    let library = room.library(vec![table("docs")], SearchOptions::default());
+    library.check().await;
+    let failure = ask(&library, &question("zebra"), &[1.0, 0.0, 0.0]).await;
+    let failure = failure.expect_err("three are not two");
+    assert!(
+        matches!(failure, Failure::Database(Trouble::Failed, _)),
+        "{failure:?}"
+    );
+    // The words do not need it.
+    let found = ask(&library, &question("vacuum"), &[1.0, 0.0, 0.0]).await;
+    assert_eq!(found.expect("passages").len(), 3);
+}
+
+#[tokio::test]
+async fn without_a_vector_nobody_waits_for_the_words() {
+    let sql = format!(
+        "{DOCS} CREATE VIEW slow AS SELECT id, content, embedding FROM docs,
+             pg_sleep(3600) AS nap WHERE nap IS NOT NULL;"
+    );
+    let room = Room::with(&sql).await;
+    let library = room.library(vec![table("slow")], SearchOptions::default());
+    let asked = question("vacuum");
+    let failed = future::ready(Err(llm::Error::Empty));
+    let failure = library.find(&asked, failed).await.expect_err("no vector");
+    assert!(matches!(failure, Failure::Embedding(llm::Error::Empty)));
+}
+
+#[tokio::test]
+async fn a_search_that_is_dropped_is_cancelled() {
+    let sql = format!(
+        "{DOCS} CREATE VIEW slow AS SELECT id, content, embedding FROM docs,
+             pg_sleep(3600) AS nap WHERE nap IS NOT NULL;"
+    );
+    let mut room = Room::as_described(&sql, |settings| settings.max_connections = 2).await;
+    let library = room.library(vec![table("slow")], SearchOptions::default());
+    let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%slow%'
+        AND query LIKE '%near%' AND state = 'active' AND pid <> pg_backend_pid()";
+    {
+        let asked = question("vacuum");
+        let search = ask(&library, &asked, &[1.0, 0.0]);
+        let watch = async {
+            let mut watcher = room.fixture.connect().await;
+            loop {
+                let count: i64 = sqlx::query_scalar(running)
+                    .fetch_one(&mut watcher)
+                    .await
+                    .expect("a number");
+                if count > 0 {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            _ = search => panic!("it should take an hour"),
+            () = watch => {}
+        }
+    }
+    // Whoever gets both connections waited for the end of both searches.
+    let leases = future_leases(&room.pool).await;
+    drop(leases);
+    assert_eq!(room.fixture.count(running).await, 0);
+}
+
+async fn future_leases(pool: &Pool) -> [ziggurat_postgres::pool::Lease; 2] {
+    let one = pool.lease().await.expect("a connection");
+    let two = pool.lease().await.expect("another");
+    [one, two]
+}
+
+#[tokio::test]
+async fn a_database_that_is_down_is_unavailable_and_heals_by_itself() {
+    let mut room = Room::with(DOCS).await;
+    let silence = ziggurat_postgres::fixture::Silence::new().await;
+    let silent = room.fixture.describe(|settings| {
+        silence.stand_in(settings);
+        settings.connect_timeout = Duration::from_millis(50);
+    });
+    let pool = room.fixture.pools.pool("somebody else", &silent);
+    let library = Library::new(
+        pool,
+        "pipeline",
+        vec![table("docs")],
+        SearchOptions::default(),
+    );
+    library.check().await;
+    let failure = ask(&library, &question("vacuum"), &[1.0, 0.0]).await;
+    let failure = failure.expect_err("nobody is there");
+    assert!(
+        matches!(failure, Failure::Database(Trouble::Unavailable, _)),
+        "{failure:?}"
+    );
+
+    // Every connection dies, as when PostgreSQL restarts; the next search does not notice.
+    let library = room.library(vec![table("docs")], SearchOptions::default());
+    let asked = question("vacuum");
+    for _ in 0..2 {
+        let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+        assert_eq!(found.len(), 4);
+        let kill = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        assert!(room.fixture.count(kill).await > 0);
+    }
+    let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+    assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn a_search_can_be_sent_between_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    let _ = |library: &Library, question: &Question<'_>| {
+        is_send(&library.find(question, future::ready(Ok(Vec::new()))));
+        is_send(&library.check());
+    };
+}
+
+fn told(outcome: Result<(), Obstacle>) -> String {
+    outcome.expect_err("an obstacle").to_string()
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_searched_by_meaning_is_told_until_it_can() {
+    let mut room = Room::with(DOCS).await;
+    let library = room.library(vec![table("docs")], SearchOptions::default());
+    assert!(library.is_sound(Some(3)), "nothing is known yet");
+    for dimensions in [None, Some(2)] {
+        library.probe(dimensions).await.expect("it fits");
+        assert!(library.is_sound(dimensions));
+    }
+    let expected = "table docs: the column embedding holds vectors of 2 dimensions and the \
+        embedding model makes 3: configure the model the table was filled with";
+    assert_eq!(told(library.probe(Some(3)).await), expected);
+    assert!(!library.is_sound(Some(3)));
+    let change = "ALTER TABLE docs ALTER embedding TYPE vector(3) USING NULL::vector(3)";
+    room.fixture.given(change).await;
+    time::pause();
+    time::advance(2 * Duration::from_secs(1)).await;
+    time::resume();
+    library.probe(Some(3)).await.expect("it fits now");
+    assert!(library.is_sound(Some(3)));
+}
+
+#[tokio::test]
+async fn a_pipeline_can_be_asked_while_one_of_its_tables_can_be_searched() {
+    let room = Room::with(DOCS).await;
+    let missing = || table("nope");
+    let both = room.library(vec![missing(), table("docs")], SearchOptions::default());
+    both.probe(Some(2)).await.expect("one is there");
+    assert!(!both.is_sound(Some(2)));
+    let none = room.library(vec![missing()], SearchOptions::default());
+    let said = told(none.probe(Some(2)).await);
+    assert!(said.starts_with("table nope: there is no table"), "{said}");
+
+    let away = Room::as_described("SELECT 1", |settings| {
+        settings.host = "127.0.0.1".into();
+        settings.port = 1;
+    });
+    let away = away
+        .await
+        .library(vec![table("docs")], SearchOptions::default());
+    let said = told(away.probe(None).await);
+    assert_eq!(said, "the database cannot be reached");
+}

@@ -1,0 +1,311 @@
+//! What a client wants of the rows, and what it can do with that.
+
+use super::*;
+
+const THINGS: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
+    CREATE TYPE mood AS ENUM ('sad', 'happy');
+    CREATE DOMAIN code AS varchar(9) CHECK (VALUE <> 'bad');
+    CREATE TABLE thing (id int PRIMARY KEY, content text, embedding vector(2), big bigint,
+        exact numeric, is_new boolean, day date, at timestamptz, mark uuid, info jsonb,
+        tags text[], mood mood, code code, "Odd ""name" text, padded char(5));
+    INSERT INTO thing VALUES
+        (1, 'one wool', '[1, 0]', 9007199254740993, 0.10000000000000000001, true, '2024-01-01',
+         '2024-01-01T10:00:00Z', '00000000-0000-0000-0000-000000000001', '{"a": 1}',
+         '{x,y}', 'sad', 'abc', 'it', 'ab'),
+        (2, 'two wool', '[1, 1]', 9007199254740992, 0.1, false, '2024-06-01',
+         '2024-06-01T10:00:00Z', '00000000-0000-0000-0000-000000000002', '{"a": 2}',
+         '{z}', 'happy', 'abd', '100%', 'cd'),
+        (3, 'three wool', '[0, 1]', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+         NULL, NULL);"#;
+
+fn filter(json: &str) -> CheckedFilter {
+    let filter: Filter = serde_json::from_str(json).expect(json);
+    filter.check().expect(json).expect(json)
+}
+
+fn condition(column: &str, operator: &str, value: &str) -> String {
+    let column = serde_json::Value::from(column);
+    format!(r#"{{"column": {column}, "operator": "{operator}", "value": {value}}}"#)
+}
+
+async fn answer(library: &Library, json: &str) -> Result<Vec<Passage>, Failure> {
+    let filter = filter(json);
+    let asked = Question {
+        filter: Some(&filter),
+        ..question("wool")
+    };
+    ask(library, &asked, &[1.0, 0.0]).await
+}
+
+fn both(room: &Room, table: &Table) -> [Library; 2] {
+    [by_meaning(), SearchOptions::default()].map(|manner| room.library(vec![table.clone()], manner))
+}
+
+#[tokio::test]
+async fn the_column_decides_what_a_value_means() {
+    let room = Room::with(THINGS).await;
+    let cases: &[(&str, &str, &str, &[&str])] = &[
+        ("big", "=", "9007199254740993", &["1"]),
+        ("big", "=", r#""9007199254740993""#, &["1"]),
+        ("big", "!=", "9007199254740993", &["2"]),
+        ("big", "in", "[9007199254740993, \"7\"]", &["1"]),
+        ("big", "not in", "[9007199254740993]", &["2"]),
+        ("big", "is null", "5", &["3"]),
+        ("big", "IS NOT NULL", "null", &["1", "2"]),
+        ("exact", ">", "0.1", &["1"]),
+        ("exact", "<=", "0.1", &["2"]),
+        ("exact", "=", "0.10000000000000000001", &["1"]),
+        ("is_new", "=", "true", &["1"]),
+        ("is_new", "in", "[false, true]", &["1", "2"]),
+        ("day", "<", r#""2024-03-01""#, &["1"]),
+        ("day", "in", r#"["2024-06-01"]"#, &["2"]),
+        ("at", ">=", r#""2024-06-01 12:00+02""#, &["2"]),
+        (
+            "mark",
+            "=",
+            r#""00000000-0000-0000-0000-000000000002""#,
+            &["2"],
+        ),
+        ("info", "=", r#"{ "a" : 1.0 }"#, &["1"]),
+        ("info", "in", r#"[{"a": 2}, {"b": []}]"#, &["2"]),
+        ("tags", "=", r#""{x,y}""#, &["1"]),
+        ("tags", "in", r#"["{z}", "{}"]"#, &["2"]),
+        ("tags", "not in", r#"["{z}"]"#, &["1"]),
+        ("mood", ">", r#""sad""#, &["2"]),
+        ("mood", "in", r#"["sad"]"#, &["1"]),
+        ("code", "=", r#""abc""#, &["1"]),
+        ("code", "!=", r#""bad""#, &["1", "2"]),
+        ("code", "like", r#""ab_""#, &["1", "2"]),
+        ("code", "ILIKE", r#""AB%""#, &["1", "2"]),
+        ("padded", "=", r#""ab""#, &["1"]),
+        ("padded", "like", r#""c%""#, &["2"]),
+        ("Odd \"name", "=", r#""it""#, &["1"]),
+        ("Odd \"name", "like", r#""100\\%""#, &["2"]),
+        ("content", "ilike", r#""%O% WOOL""#, &["1", "2"]),
+    ];
+    for library in both(&room, &table("thing")) {
+        for (column, operator, value, expected) in cases {
+            let json = format!(
+                r#"{{"conditions": [{}]}}"#,
+                condition(column, operator, value)
+            );
+            let found = answer(&library, &json).await.expect(&json);
+            let mut found = ids(&found);
+            found.sort_unstable();
+            assert_eq!(&found, expected, "{json}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_fits_no_table_is_the_clients_fault_and_of_some_tables_it_is_not() {
+    let sql = format!(
+        "{THINGS} CREATE TABLE other AS SELECT 4 AS id, 'four wool' AS content,
+        '[1, 0]'::vector(2) AS embedding, 'z'::text AS big, '1'::text AS only;"
+    );
+    let room = Room::with(&sql).await;
+    let cases = [
+        ("nope", "=", "1"),
+        ("nope", "IS NULL", "1"),
+        ("big", "=", "5.7"),
+        ("big", "=", "99999999999999999999999"),
+        ("big", "=", r#""x""#),
+        ("big", "like", r#""5%""#),
+        ("big", "in", r#"[1, "x"]"#),
+        ("day", "=", r#""2024-99-99""#),
+        ("tags", "=", r#"["x", "y"]"#),
+        ("mood", "=", r#""angry""#),
+        ("content", "like", r#""%\\""#),
+        ("content", "=", r#""nul \u0000""#),
+        ("embedding", "=", r#""no""#),
+    ];
+    for library in both(&room, &table("thing")) {
+        for (column, operator, value) in cases {
+            let json = format!(
+                r#"{{"conditions": [{}]}}"#,
+                condition(column, operator, value)
+            );
+            let found = answer(&library, &json).await;
+            assert!(matches!(found, Err(Failure::Filter)), "{json}: {found:?}");
+        }
+    }
+    let library = room.library(
+        vec![table("thing"), table("other")],
+        SearchOptions::default(),
+    );
+    let json = format!(r#"{{"conditions": [{}]}}"#, condition("only", "=", "1"));
+    assert_eq!(
+        ids(&answer(&library, &json).await.expect("one has it")),
+        ["4"]
+    );
+    let json = format!(r#"{{"conditions": [{}]}}"#, condition("only", "=", "2"));
+    assert_eq!(
+        answer(&library, &json).await.expect("one could have it"),
+        []
+    );
+    // What is wrong with the table is not the filter.
+    let broken = Table {
+        text: "nope".to_owned(),
+        ..table("thing")
+    };
+    let library = room.library(vec![broken], SearchOptions::default());
+    let json = format!(r#"{{"conditions": [{}]}}"#, condition("big", "=", "1"));
+    let found = answer(&library, &json).await;
+    assert!(
+        matches!(found, Err(Failure::Database(Trouble::Refused, _))),
+        "{found:?}"
+    );
+}
+
+#[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+async fn a_filter_names_columns_it_may_name_and_no_others() {
+    let sql = format!(
+        "{THINGS} CREATE TABLE other AS SELECT 4 AS id, 'four wool' AS content,
+        '[1, 0]'::vector(2) AS embedding, 'z'::text AS big;"
+    );
+    let room = Room::with(&sql).await;
+    let of = |name: &str, filter_columns| Table {
+        filter_columns,
+        ..table(name)
+    };
+    let listed = || FilterColumns::Listed(vec!["big".to_owned(), "day".to_owned()]);
+    let operators = Table {
+        filter: Some(TableFilter::Structured(filter(&format!(
+            r#"{{"conditions": [{}]}}"#,
+            condition("mood", "=", r#""sad""#)
+        )))),
+        ..of("thing", FilterColumns::Shown)
+    };
+    let cases: [(Vec<Table>, &str, Option<&str>); 10] = [
+        (vec![of("thing", FilterColumns::Shown)], "id", None),
+        (vec![of("thing", FilterColumns::Shown)], "i\0d", None),
+        (
+            vec![of("thing", FilterColumns::Shown)],
+            "big",
+            Some("big cannot be filtered by; allowed columns: content, id"),
+        ),
+        (
+            vec![operators],
+            "mood",
+            Some("mood cannot be filtered by; allowed columns: content, id"),
+        ),
+        (vec![of("thing", listed())], "big", None),
+        (
+            vec![of("thing", listed())],
+            "id",
+            Some("id cannot be filtered by; allowed columns: big, day"),
+        ),
+        (
+            vec![of("thing", FilterColumns::Listed(Vec::new()))],
+            "id",
+            Some("id cannot be filtered by; allowed columns: none"),
+        ),
+        (vec![of("thing", FilterColumns::All)], "embedding", None),
+        (
+            vec![of("thing", FilterColumns::All)],
+            "ct\0id",
+            Some("ctid cannot be filtered by; allowed columns: all but system columns"),
+        ),
+        (
+            vec![of("thing", listed()), of("other", FilterColumns::Shown)],
+            "xmin",
+            Some("xmin cannot be filtered by; allowed columns: big, day, content, id"),
+        ),
+    ];
+    for (tables, column, refusal) in cases {
+        let library = room.library(tables, SearchOptions::default());
+        let json = format!(
+            r#"{{"conditions": [{}]}}"#,
+            condition(column, "IS NOT NULL", "null")
+        );
+        let said = library.check_filter(&filter(&json));
+        let said = said.map_err(|error| error.to_string());
+        let expected = refusal.map_or(Ok(()), |refusal| Err(format!("column {refusal}")));
+        assert_eq!(said, expected, "{column:?}");
+        let found = answer(&library, &json).await;
+        match refusal {
+            None => assert!(!found.expect(&json).is_empty(), "{json}"),
+            Some(_) => assert!(matches!(found, Err(Failure::Filter)), "{found:?}"),
+        }
+    }
+    // A table that does not allow the column is left out.
+    let tables = vec![of("thing", listed()), of("other", FilterColumns::Shown)];
+    let library = room.library(tables, SearchOptions::default());
+    let json = format!(
+        r#"{{"conditions": [{}]}}"#,
+        condition("big", "IS NOT NULL", "null")
+    );
+    let found = answer(&library, &json).await.expect("one allows it");
+    let mut found = ids(&found);
+    found.sort_unstable();
+    assert_eq!(found, ["1", "2"]);
+}
+
+#[tokio::test]
+async fn nothing_a_client_writes_is_read_as_sql() {
+    let mut room = Room::with(THINGS).await;
+    let attacks = [
+        r#""; DROP TABLE thing; --"#,
+        r#"id" = 1 OR "id"#,
+        "x' OR '1'='1",
+        "id\0",
+        "$1",
+        "id) OR (true",
+    ];
+    for library in both(&room, &table("thing")) {
+        for attack in attacks {
+            let text = serde_json::Value::from(attack);
+            let as_column = format!(
+                r#"{{"conditions": [{}]}}"#,
+                condition(attack, "=", "'x'").replace("'x'", r#""77""#)
+            );
+            let found = answer(&library, &as_column).await;
+            // The one with a NUL is the column `id` without it.
+            match found {
+                Ok(found) => assert_eq!((attack, found.len()), ("id\0", 0)),
+                Err(failure) => assert!(matches!(failure, Failure::Filter), "{failure:?}"),
+            }
+            if attack.contains('\0') {
+                continue;
+            }
+            for (operator, value) in [("=", text.to_string()), ("IN", format!("[{text}]"))] {
+                let json = format!(
+                    r#"{{"conditions": [{}]}}"#,
+                    condition("content", operator, &value)
+                );
+                assert_eq!(answer(&library, &json).await.expect(&json), [], "{json}");
+            }
+        }
+    }
+    assert_eq!(room.fixture.count("SELECT count(*) FROM thing").await, 3);
+}
+
+#[tokio::test]
+async fn the_filter_of_a_request_narrows_that_of_the_operator_and_never_widens_it() {
+    let room = Room::with(THINGS).await;
+    let raw = RawFilter::new("id < 3 AND content <> 'a)b' OR id = 77".to_owned());
+    let raw = TableFilter::Raw(raw.expect("it is balanced"));
+    let tests = TableFilter::Structured(filter(&format!(
+        r#"{{"logic": "or", "conditions": [{}, {}]}}"#,
+        condition("id", "=", "1"),
+        condition("id", "=", "2")
+    )));
+    for allowed in [raw, tests] {
+        let limited = Table {
+            filter: Some(allowed),
+            ..table("thing")
+        };
+        for library in both(&room, &limited) {
+            let found = ask(&library, &question("wool"), &[1.0, 0.0]).await;
+            assert_eq!(ids(&found.expect("passages")), ["1", "2"]);
+            let json = format!(
+                r#"{{"logic": "OR", "conditions": [{}, {}]}}"#,
+                condition("id", "=", "2"),
+                condition("id", "=", "3")
+            );
+            let found = answer(&library, &json).await.expect("passages");
+            assert_eq!(ids(&found), ["2"]);
+        }
+    }
+}

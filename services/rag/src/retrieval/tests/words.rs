@@ -1,0 +1,345 @@
+//! The search for words, by each of the ways there are.
+
+use std::collections::BTreeSet;
+
+use ziggurat_search::{
+    bm25::{self, Bm25},
+    tokens,
+};
+
+use super::*;
+
+/// Texts of words of which some are used much more than others, as in any language.
+fn library_of(rows: u32) -> String {
+    format!(
+        "CREATE EXTENSION IF NOT EXISTS vector; SELECT setseed(0.25);
+         CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
+         INSERT INTO docs SELECT n, (SELECT string_agg(
+                 translate(floor(exp(random() * ln(8000)))::int::text, '0123456789', 'bdfgklmnpr')
+                     || 'x', ' ')
+             FROM generate_series(1, 10 + n % 41)), '[1, 0]' FROM generate_series(1, {rows}) AS n;"
+    )
+}
+
+/// A word of that language; the first ones are the most common.
+fn word(number: u32) -> String {
+    let letters = number.to_string();
+    let letters = letters
+        .bytes()
+        .map(|digit| b"bdfgklmnpr"[usize::from(digit - b'0')]);
+    letters.map(char::from).chain(['x']).collect()
+}
+
+fn questions() -> Vec<String> {
+    let numbers: [&[u32]; 8] = [
+        &[700, 50],
+        &[3, 900, 40],
+        &[1500, 2500, 3500],
+        &[10, 20, 30],
+        &[1, 2, 3000],
+        &[77, 177, 1777, 7],
+        &[400],
+        &[6000, 2, 88, 5],
+    ];
+    let question = |numbers: &&[u32]| {
+        let words: Vec<_> = numbers.iter().copied().map(word).collect();
+        words.join(" ")
+    };
+    numbers.iter().map(question).collect()
+}
+
+/// What the contract asks for: every row, ranked.
+async fn exact(room: &mut Room, text: &str, count: usize) -> Vec<String> {
+    let rows: Vec<(i32, String)> = sqlx::query_as("SELECT id, content FROM docs")
+        .fetch_all(&mut room.fixture.outside)
+        .await
+        .expect("rows");
+    let question = bm25::Question::new(tokens::terms(text));
+    let tallies: Vec<_> = rows
+        .iter()
+        .map(|(_, content)| question.tally(tokens::terms(content)))
+        .collect();
+    let scores = Bm25::DOCUMENTS.scores(&tallies);
+    let mut ranked: Vec<_> = rows
+        .iter()
+        .zip(scores)
+        .filter(|(_, score)| *score > 0.0)
+        .collect();
+    ranked.sort_by(|(one, score), (two, other)| {
+        other
+            .total_cmp(score)
+            .then_with(|| one.0.to_string().cmp(&two.0.to_string()))
+    });
+    let best = ranked.into_iter().take(count);
+    best.map(|((id, _), _)| id.to_string()).collect()
+}
+
+fn by_words(room: &Room, backend: Backend) -> Library {
+    let manner = SearchOptions {
+        vector_weight: 0.0,
+        max_scanned: 20_000,
+        ..SearchOptions::default()
+    };
+    let table = Table {
+        keyword: backend,
+        ..table("docs")
+    };
+    room.library(vec![table], manner)
+}
+
+async fn found(library: &Library, text: &str) -> Vec<String> {
+    let passages = ask(library, &question(text), &[1.0, 0.0])
+        .await
+        .expect("an answer");
+    ids(&passages).into_iter().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_small_table_is_ranked_to_the_letter() {
+    let mut room = Room::with(&library_of(1500)).await;
+    room.fixture.given("ANALYZE docs").await;
+    let library = by_words(&room, Backend::Auto);
+    for text in questions() {
+        assert_eq!(
+            found(&library, &text).await,
+            exact(&mut room, &text, 10).await,
+            "{text}"
+        );
+    }
+    assert_eq!(found(&library, "the of").await, [""; 0]);
+}
+
+/// Asserts that nearly all of what every row would be ranked to is found.
+async fn assert_finds_the_best(room: &mut Room, backend: Backend) {
+    let library = by_words(room, backend);
+    let (mut same, mut all) = (0, 0);
+    for text in questions() {
+        let expected = exact(room, &text, 10).await;
+        let found: BTreeSet<_> = found(&library, &text).await.into_iter().collect();
+        same += expected.iter().filter(|id| found.contains(*id)).count();
+        all += expected.len();
+    }
+    assert!(same * 10 >= all * 9, "{backend}: {same} of {all}");
+}
+
+#[tokio::test]
+async fn an_index_finds_what_reading_every_row_finds() {
+    let sql = library_of(20_000)
+        + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
+    let mut room = Room::with(&sql).await;
+    for backend in [Backend::Auto, Backend::Tsvector, Backend::Scan] {
+        assert_finds_the_best(&mut room, backend).await;
+    }
+}
+
+#[tokio::test]
+async fn words_postgresql_has_not_counted_are_found_as_well() {
+    let sql = library_of(20_000)
+        + "CREATE INDEX words ON docs USING gin (to_tsvector('english', content));
+           ALTER INDEX words ALTER COLUMN 1 SET STATISTICS 1; ANALYZE docs;";
+    let mut room = Room::with(&sql).await;
+    assert_finds_the_best(&mut room, Backend::Tsvector).await;
+    // Taken for equally rare, the common ones would leave no room for the others.
+    let library = by_words(&room, Backend::Tsvector);
+    let mut same = 0;
+    for numbers in [[12, 15, 5500], [11, 14, 6100], [13, 16, 4900]] {
+        let text = numbers.map(word).join(" ");
+        let best = exact(&mut room, &text, 5).await;
+        let found = found(&library, &text).await;
+        same += best.iter().filter(|id| found.contains(*id)).count();
+    }
+    assert!(same >= 13, "{same} of 15");
+}
+
+#[tokio::test]
+async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
+    let sql = library_of(20_000)
+        + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
+    let room = Room::with(&sql).await;
+    let raw = RawFilter::new("id % 50 = 7".to_owned()).expect("it is balanced");
+    for keyword in [Backend::Tsvector, Backend::Scan] {
+        let limited = Table {
+            keyword,
+            filter: Some(TableFilter::Raw(raw.clone())),
+            ..table("docs")
+        };
+        let manner = SearchOptions {
+            vector_weight: 0.0,
+            max_scanned: 20_000,
+            ..SearchOptions::default()
+        };
+        let library = room.library(vec![limited], manner);
+        let text = [word(900), word(30), word(2)].join(" ");
+        let found = found(&library, &text).await;
+        assert_eq!(found.len(), 10, "{keyword}: {found:?}");
+        let fits = |id: &String| id.parse::<u32>().is_ok_and(|id| id % 50 == 7);
+        assert!(found.iter().all(fits), "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_an_index_no_more_rows_are_read_than_it_is_told() {
+    let sql = library_of(5000) + "ANALYZE docs;";
+    let room = Room::with(&sql).await;
+    let manner = SearchOptions {
+        vector_weight: 0.0,
+        max_scanned: 3,
+        ..SearchOptions::default()
+    };
+    let library = room.library(vec![table("docs")], manner);
+    assert_eq!(found(&library, &word(1)).await.len(), 3);
+    let wanted = Table {
+        keyword: Backend::PgSearch,
+        ..table("docs")
+    };
+    let library = room.library(vec![wanted], manner);
+    library.check().await;
+    // Its extension is not there.
+    assert_eq!(found(&library, &word(1)).await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_keyword_search_that_fails_leaves_the_other_alone() {
+    let sql = format!(
+        "{DOCS} ALTER TABLE docs ADD words tsvector GENERATED ALWAYS AS
+             (to_tsvector('english', content)) STORED;
+         CREATE INDEX ON docs USING gin (words);"
+    );
+    let mut room = Room::with(&sql).await;
+    let wanted = Table {
+        keyword: Backend::Tsvector,
+        ..table("docs")
+    };
+    let library = room.library(vec![wanted], SearchOptions::default());
+    let asked = question("replication");
+    let best = async || {
+        let found = ask(&library, &asked, &[1.0, 0.0]).await.expect("passages");
+        ids(&found)[0].to_owned()
+    };
+    assert_eq!(best().await, "3");
+    room.fixture
+        .given("ALTER TABLE docs DROP COLUMN words")
+        .await;
+    assert_eq!(best().await, "1");
+}
+
+#[tokio::test]
+async fn an_index_may_be_asked_for_addresses_and_words_of_any_script() {
+    let sql = "CREATE EXTENSION IF NOT EXISTS vector;
+        CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
+        INSERT INTO docs SELECT n, 'filler words of row ' || n, '[1, 0]'
+            FROM generate_series(1, 3000) AS n;
+        INSERT INTO docs VALUES (9001, 'See foo.example.com for more.', '[1, 0]'),
+            (9002, 'Crème brûlée', '[1, 0]'), (9003, 'C3PO & x-ray', '[1, 0]'),
+            (9004, 'it''s \\o/ a zebra''s', '[1, 0]'), (9005, 'version 1.5 is out', '[1, 0]');
+        CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
+    let room = Room::with(sql).await;
+    let library = by_words(&room, Backend::Auto);
+    let cases = [
+        ("What is foo.example.com?", "9001"),
+        ("crème BRÛLÉE", "9002"),
+        ("the x-ray", "9003"),
+        ("c3po", "9003"),
+        ("zebra's \\o/ '", "9004"),
+        ("3000", "3000"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(
+            found(&library, text).await.first().map(String::as_str),
+            Some(expected),
+            "{text}"
+        );
+    }
+    assert_eq!(found(&library, "' & | ! \\ :*").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_role_that_owns_nothing_finds_the_same() {
+    let sql = library_of(5000)
+        + "CREATE INDEX ON docs USING gin (to_tsvector('english', content)); ANALYZE docs;";
+    let mut room = Room::with(&sql).await;
+    let role = format!(
+        "reader_{}",
+        room.fixture.settings.database.replace('-', "_")
+    );
+    room.fixture
+        .given(&format!(
+            "CREATE ROLE \"{role}\" LOGIN PASSWORD 'x'; GRANT SELECT ON docs TO \"{role}\""
+        ))
+        .await;
+    let pool = room.fixture.pool(|settings| {
+        settings.user = role.clone();
+        settings.password = "x".to_owned().into();
+    });
+    let theirs = Room {
+        pool,
+        fixture: room.fixture,
+    };
+    let library = by_words(&theirs, Backend::Tsvector);
+    let text = [word(900), word(2)].join(" ");
+    let found = found(&library, &text).await;
+    let Room { mut fixture, .. } = theirs;
+    fixture
+        .given(&format!("DROP OWNED BY \"{role}\"; DROP ROLE \"{role}\""))
+        .await;
+    assert_eq!(found.len(), 10);
+}
+
+#[tokio::test]
+async fn a_word_no_index_would_hold_is_not_looked_for() {
+    let longest = "k".repeat(tokens::LONGEST_WORD);
+    let sql = library_of(3000)
+        + &format!(
+            "INSERT INTO docs VALUES (5001, '{longest}', '[1, 0]'),
+                (5002, '{longest}k', '[1, 0]'); ANALYZE docs;"
+        );
+    for index in [
+        "",
+        "CREATE INDEX ON docs USING gin (to_tsvector('simple', content));",
+    ] {
+        let room = Room::with(&(sql.clone() + index)).await;
+        let library = by_words(&room, Backend::Auto);
+        assert_eq!(found(&library, &longest).await, ["5001"], "{index}");
+        let longer = format!("{longest}k {longest}.{longest}k");
+        assert_eq!(found(&library, &longer).await, ["5001"], "{index}");
+        assert_eq!(
+            found(&library, &format!("{longest}k")).await,
+            [""; 0],
+            "{index}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_index_that_leaves_rows_out_by_a_filter_looks_on() {
+    let sql = "CREATE EXTENSION IF NOT EXISTS vector; SELECT setseed(0.5);
+        CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(4), kind text);
+        INSERT INTO docs SELECT n, 'text ' || n,
+            (SELECT array_agg(random() - 0.5) FROM generate_series(1, 4) WHERE n > 0)::vector,
+            CASE WHEN n % 100 = 0 THEN 'rare' ELSE 'common' END
+            FROM generate_series(1, 10000) AS n;
+        CREATE INDEX ON docs USING hnsw (embedding vector_cosine_ops); ANALYZE docs;";
+    let room = Room::with(sql).await;
+    let json = r#"{"conditions": [{"column": "kind", "operator": "=", "value": "rare"}]}"#;
+    let filter: Filter = serde_json::from_str(json).expect(json);
+    let filter = filter.check().expect(json);
+    let asked = Question {
+        filter: filter.as_ref(),
+        top_n: 30,
+        ..question("?")
+    };
+    let library = room.library(vec![table("docs")], by_meaning());
+    let found = ask(&library, &asked, &[0.1, 0.2, 0.3, 0.4])
+        .await
+        .expect("passages");
+    assert_eq!(found.len(), 30);
+    let all = Question {
+        top_n: 200,
+        filter: None,
+        ..asked
+    };
+    let found = ask(&library, &all, &[0.1, 0.2, 0.3, 0.4])
+        .await
+        .expect("passages");
+    assert_eq!(found.len(), 200);
+}

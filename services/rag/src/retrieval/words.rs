@@ -1,0 +1,357 @@
+//! The search for the words of a question, ranked by BM25.
+
+mod candidates;
+mod means;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ziggurat_postgres::{error::QueryError, pool::Pool};
+use ziggurat_search::{
+    bm25::{Bm25, Collection, Question, Tally},
+    tokens,
+};
+use ziggurat_vector_search::retrieval_queries::{Hit, Lexicon, Search, SearchTable, Shape};
+
+use super::table_search::Request;
+use crate::filter::CheckedFilter;
+
+use self::candidates::{Glossary, rounds};
+pub(super) use self::means::Means;
+
+/// How many rows a small table may really have.
+const MOST_READ: u32 = 10_000;
+
+/// How many words of a question an index is asked for, or a prefilter.
+const MOST_WORDS: usize = 128;
+
+/// The longest prefilter, in bytes: PostgreSQL folds its case again for every row.
+const MOST_PATTERNS: usize = 4096;
+
+/// A table whose words are searched for.
+pub(super) struct Words<'a> {
+    pub(super) place: &'a SearchTable,
+    pub(super) shape: &'a Shape,
+    pub(super) learned: &'a Learned,
+    pub(super) pool: &'a Pool,
+}
+
+/// What has been learned of the texts of a table, besides its shape.
+#[derive(Debug, Default)]
+pub(super) struct Learned {
+    average_length: OnceLock<f64>,
+    glossary: Mutex<Glossary>,
+}
+
+/// What was found, and whether rows were left out that nobody has looked at.
+#[derive(Debug, Default)]
+pub(super) struct Wordwise {
+    pub(super) found: Vec<Hit>,
+    pub(super) is_cut: bool,
+}
+
+/// A row that may answer.
+struct Candidate {
+    id: Option<String>,
+    /// Empty if it has none of the words.
+    content: String,
+    tally: Tally,
+}
+
+// === impl Words ===
+
+impl Words<'_> {
+    pub(super) async fn find(
+        &self,
+        means: &Means,
+        request: &Request<'_>,
+    ) -> Result<Wordwise, QueryError> {
+        let words = tokens::terms(request.text).filter(|word| word.len() <= tokens::LONGEST_WORD);
+        let question = Question::new(words);
+        if question.is_empty() || request.rows == 0 {
+            return Ok(Wordwise::default());
+        }
+        match means {
+            Means::Off => Ok(Wordwise::default()),
+            Means::Ranking(ranking) => {
+                let search = self.search(request, request.rows);
+                let found = search.ranked(ranking, request.text, self.pool).await?;
+                let is_cut = false;
+                Ok(Wordwise { found, is_cut })
+            }
+            Means::ReadAll => self.read_all(&question, request).await,
+            Means::ReadSome => self.read_some(&question, request).await,
+            Means::Lexicon(lexicon) => self.look_up(lexicon, &question, request).await,
+        }
+    }
+
+    fn search<'a>(&'a self, request: &Request<'a>, rows: u32) -> Search<'a> {
+        Search {
+            place: self.place,
+            shape: self.shape,
+            filter: request.filter.map(CheckedFilter::conditions),
+            rows,
+        }
+    }
+
+    /// Ranks every row.
+    async fn read_all(
+        &self,
+        question: &Question,
+        request: &Request<'_>,
+    ) -> Result<Wordwise, QueryError> {
+        let search = self.search(request, MOST_READ);
+        let keep = |id, content| Candidate::new(question, id, content);
+        let candidates = search.scan(None, keep, self.pool).await?;
+        let is_cut = is_full(&candidates, MOST_READ);
+        let collection = Collection::of(&tallies(&candidates));
+        let found = ranked(candidates, &collection, request.rows);
+        Ok(Wordwise { found, is_cut })
+    }
+
+    /// Ranks the first rows that have one of the words.
+    async fn read_some(
+        &self,
+        question: &Question,
+        request: &Request<'_>,
+    ) -> Result<Wordwise, QueryError> {
+        let limit = request.manner.max_scanned;
+        let search = self.search(request, limit);
+        let words = longest(question.words());
+        let keep = |id, content| Candidate::new(question, id, content);
+        let candidates = search.scan(Some(&words), keep, self.pool).await?;
+        let is_cut = is_full(&candidates, limit);
+        let tallies = tallies(&candidates);
+        let counted = Collection::of(&tallies);
+        let collection = Collection {
+            documents: self.shape.rows().max(counted.documents),
+            average_length: self.average_length(&counted).await?,
+            ..counted
+        };
+        let found = ranked(candidates, &collection, request.rows);
+        Ok(Wordwise { found, is_cut })
+    }
+
+    /// Ranks rows an index has for the words, those of the rarest words first.
+    async fn look_up(
+        &self,
+        lexicon: &Lexicon,
+        question: &Question,
+        request: &Request<'_>,
+    ) -> Result<Wordwise, QueryError> {
+        let words = question.words();
+        self.learn(lexicon, &words, request.text).await?;
+        let (entries, frequencies) = {
+            let glossary = self.learned.glossary();
+            let entries = glossary.entries(&words, request.text);
+            (entries, glossary.frequencies(&words))
+        };
+        let mut candidates: Vec<Candidate> = Vec::new();
+        let mut complete: Vec<String> = Vec::new();
+        // Else what is counted is not of all rows, and what is expected is.
+        let has_filter = request.filter.is_some() || self.place.is_filtered();
+        let enough = candidates::enough(request.rows);
+        for round in rounds(&entries, self.shape.rows()) {
+            let left = candidates::MOST.saturating_sub(count(&candidates));
+            if count(&candidates) >= enough || left == 0 {
+                break;
+            }
+            let search = self.search(request, left);
+            let keep = |id, content| Candidate::new(question, id, content);
+            let wanted = &round.wanted;
+            let more = search.matching(lexicon, wanted, keep, self.pool).await?;
+            if round.is_complete && !has_filter && !is_full(&more, left) {
+                complete.extend(wanted.0.iter().flatten().cloned());
+            }
+            join(&mut candidates, more);
+        }
+        let tallies = tallies(&candidates);
+        let counted = Collection::of(&tallies);
+        let collection = Collection {
+            documents: self.shape.rows().max(counted.documents),
+            average_length: self.average_length(&counted).await?,
+            frequencies: settle(&words, frequencies, &complete, &counted, self.shape.rows()),
+        };
+        let found = ranked(candidates, &collection, request.rows);
+        let is_cut = false;
+        Ok(Wordwise { found, is_cut })
+    }
+
+    /// Asks for what is not known of the words yet.
+    async fn learn(&self, lexicon: &Lexicon, words: &[&str], text: &str) -> Result<(), QueryError> {
+        let unknown = self.learned.glossary().unknown(words, text);
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let lexemes = lexicon.lexemes(&unknown, self.pool).await?;
+        let uncounted = self.learned.glossary().uncounted(&lexemes);
+        let (most, place) = (candidates::MOST + 1, self.place);
+        let counts = lexicon.frequencies(&uncounted, most, place, self.pool);
+        let counts = counts.await?;
+        let mut glossary = self.learned.glossary();
+        glossary.add(
+            unknown.into_iter().zip(lexemes),
+            uncounted.into_iter().zip(counts),
+        );
+        Ok(())
+    }
+
+    /// How many terms a text has, by a sample that is taken once; where none can be taken, as
+    /// many as those that were read have.
+    async fn average_length(&self, read: &Collection) -> Result<f64, QueryError> {
+        if let Some(length) = self.learned.average_length.get() {
+            return Ok(*length);
+        }
+        let search = Search {
+            place: self.place,
+            shape: self.shape,
+            filter: None,
+            rows: 0,
+        };
+        let count = |text: &str| u32::try_from(tokens::terms(text).count()).unwrap_or(u32::MAX);
+        let lengths = match search.sample(count, self.pool).await {
+            Err(QueryError::Failed { .. }) => return Ok(read.average_length),
+            lengths => lengths?,
+        };
+        let texts = f64::from(u32::try_from(lengths.len()).unwrap_or(u32::MAX));
+        let sum: f64 = lengths.iter().copied().map(f64::from).sum();
+        let average = sum / texts.max(1.0);
+        Ok(*self.learned.average_length.get_or_init(|| average))
+    }
+}
+
+// === impl Learned ===
+
+impl Learned {
+    fn glossary(&self) -> MutexGuard<'_, Glossary> {
+        // A map is whole at any time.
+        self.glossary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Candidate ===
+
+impl Candidate {
+    fn new(question: &Question, id: Option<String>, content: String) -> Self {
+        let tally = question.tally(tokens::terms(&content));
+        Self {
+            id,
+            content: if tally.is_hit() {
+                content
+            } else {
+                String::new()
+            },
+            tally,
+        }
+    }
+
+    /// What tells it from others.
+    fn key(&self) -> (Option<&str>, &str) {
+        match &self.id {
+            Some(id) => (Some(id), ""),
+            None => (None, &self.content),
+        }
+    }
+}
+
+/// In how many rows each word is: where all rows with it were read, as many as there were; else
+/// as many as its lexeme is expected in; and for a word the index leaves out, which is in many,
+/// as large a part as of what was read.
+fn settle(
+    words: &[&str],
+    expected: Vec<Option<(String, f64)>>,
+    complete: &[String],
+    counted: &Collection,
+    rows: f64,
+) -> Vec<f64> {
+    let seen = |at: usize| counted.frequencies.get(at).copied().unwrap_or_default();
+    let places = (0..words.len()).zip(expected);
+    places
+        .map(|(at, expected)| match expected {
+            Some((lexeme, _)) if complete.contains(&lexeme) => seen(at),
+            Some((_, frequency)) => frequency.max(seen(at)),
+            None => rows * seen(at) / counted.documents.max(1.0),
+        })
+        .collect()
+}
+
+/// The best of them that have any of the words.
+fn ranked(candidates: Vec<Candidate>, collection: &Collection, rows: u32) -> Vec<Hit> {
+    let scores = Bm25::DOCUMENTS.scores_within(collection, &tallies(&candidates));
+    let mut hits: Vec<_> = candidates
+        .into_iter()
+        .zip(scores)
+        .filter(|(_, score)| *score > 0.0)
+        .collect();
+    hits.sort_by(|(one, score), (two, other)| {
+        other
+            .total_cmp(score)
+            .then_with(|| one.key().cmp(&two.key()))
+    });
+    hits.truncate(usize::try_from(rows).unwrap_or(usize::MAX));
+    hits.into_iter()
+        .map(|(candidate, score)| Hit {
+            id: candidate.id,
+            content: candidate.content,
+            score,
+        })
+        .collect()
+}
+
+fn tallies(candidates: &[Candidate]) -> Vec<Tally> {
+    let tallies = candidates.iter().map(|candidate| candidate.tally.clone());
+    tallies.collect()
+}
+
+/// Adds rows that are not among them yet.
+fn join(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {
+    if candidates.is_empty() {
+        *candidates = more;
+        return;
+    }
+    let is_new: Vec<_> = {
+        let known: std::collections::HashSet<_> = candidates.iter().map(Candidate::key).collect();
+        more.iter().map(|one| !known.contains(&one.key())).collect()
+    };
+    let new = more.into_iter().zip(is_new);
+    candidates.extend(new.filter_map(|(one, is_new)| is_new.then_some(one)));
+}
+
+/// The words that are likely to be the rarest, if there are many: as many as fit.
+fn longest(mut words: Vec<&str>) -> Vec<&str> {
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let mut left = MOST_PATTERNS;
+    words.retain(|word| {
+        let fits = word.len() <= left;
+        left -= if fits { word.len() } else { 0 };
+        fits
+    });
+    words.truncate(MOST_WORDS);
+    words
+}
+
+fn count(candidates: &[Candidate]) -> u32 {
+    u32::try_from(candidates.len()).unwrap_or(u32::MAX)
+}
+
+fn is_full(candidates: &[Candidate], limit: u32) -> bool {
+    count(candidates) >= limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefilter_has_the_longest_words_that_fit() {
+        assert_eq!(
+            longest(vec!["soil", "vacuum", "x1"]),
+            ["vacuum", "soil", "x1"]
+        );
+        let long = "k".repeat(2000);
+        let words = vec!["soil", &long, &long, &long, "vacuum"];
+        assert_eq!(longest(words), [&long, &long, "vacuum", "soil"]);
+        let many: Vec<_> = (0..20_000).map(|number| format!("w{number:06}")).collect();
+        let many = longest(many.iter().map(String::as_str).collect());
+        assert_eq!(many.len(), MOST_WORDS);
+    }
+}

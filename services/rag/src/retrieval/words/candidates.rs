@@ -1,0 +1,262 @@
+//! Which rows an index is asked for.
+//!
+//! The score of a row is mostly that of its rarest words, so their rows are candidates first:
+//! a few words whose rows are about as many as can be ranked in no time. Words that are in too
+//! many rows come together: rows that have several of them score best among those.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use ziggurat_search::tokens;
+use ziggurat_vector_search::retrieval_queries::Wanted;
+
+use super::MOST_WORDS;
+
+/// How many rows are ranked at most.
+pub(super) const MOST: u32 = 2000;
+
+/// How many rows are enough.
+const ENOUGH: u32 = 500;
+
+/// How many times an index is asked.
+const ROUNDS: usize = 4;
+
+/// How many words are remembered.
+const MAX_KNOWN: usize = 4096;
+
+/// What an index makes of words, and how many rows have them.
+#[derive(Debug, Default)]
+pub(super) struct Glossary {
+    lexemes: HashMap<String, Vec<String>>,
+    frequencies: HashMap<String, f64>,
+}
+
+/// A lexeme, and in how many rows it is expected.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    lexeme: String,
+    frequency: f64,
+}
+
+/// What an index is asked for at once.
+#[derive(Debug, PartialEq)]
+pub(super) struct Round {
+    pub(super) wanted: Wanted,
+    /// Whether all rows with any of the lexemes are asked for.
+    pub(super) is_complete: bool,
+}
+
+/// How many candidates are enough for so many answers.
+pub(super) fn enough(rows: u32) -> u32 {
+    rows.saturating_mul(10).clamp(ENOUGH / 2, MOST)
+}
+
+/// What to ask for, one after another until there is enough.
+pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
+    let most = f64::from(MOST);
+    let rare = entries.partition_point(|entry| entry.frequency <= most);
+    let (mut rare, common) = entries.split_at(rare);
+    let mut rounds = Vec::new();
+    while !rare.is_empty() {
+        let mut sum = 0.0;
+        let fits = rare.iter().take_while(|entry| {
+            let is_enough = sum >= f64::from(ENOUGH);
+            // Half of it is better than much too much.
+            let is_too_much = sum >= f64::from(ENOUGH / 2) && entry.frequency > f64::from(ENOUGH);
+            let fits = !is_enough && !is_too_much && sum + entry.frequency <= most;
+            sum += entry.frequency;
+            fits
+        });
+        let (now, later) = rare.split_at(fits.count());
+        let wanted = now.iter().map(|entry| vec![entry.lexeme.clone()]);
+        rounds.push(Round {
+            wanted: Wanted(wanted.collect()),
+            is_complete: true,
+        });
+        rare = later;
+    }
+    // As if words came independently of each other, which they do not: there are more.
+    let mut expected = rows;
+    let together = common.iter().take_while(|entry| {
+        let is_too_many = expected > most;
+        expected *= entry.frequency / rows.max(1.0);
+        is_too_many
+    });
+    for together in (1..=together.count()).rev() {
+        let all = common[..together].iter().map(|entry| entry.lexeme.clone());
+        rounds.push(Round {
+            wanted: Wanted(vec![all.collect()]),
+            is_complete: false,
+        });
+    }
+    rounds.truncate(ROUNDS);
+    rounds
+}
+
+// === impl Glossary ===
+
+impl Glossary {
+    /// Words that have not been asked about: those of the question, and what PostgreSQL may
+    /// take for one word where we see several, such as an address.
+    pub(super) fn unknown(&self, words: &[&str], text: &str) -> Vec<String> {
+        let all = words.iter().take(MOST_WORDS).copied();
+        let all = all.chain(compounds(text));
+        let mut seen = HashSet::new();
+        all.filter(|word| !self.lexemes.contains_key(*word) && seen.insert(*word))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    pub(super) fn uncounted(&self, lexemes: &[Vec<String>]) -> Vec<String> {
+        let all: BTreeSet<_> = lexemes.iter().flatten().collect();
+        all.into_iter()
+            .filter(|lexeme| !self.frequencies.contains_key(*lexeme))
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn add(
+        &mut self,
+        lexemes: impl IntoIterator<Item = (String, Vec<String>)>,
+        frequencies: impl IntoIterator<Item = (String, f64)>,
+    ) {
+        if self.lexemes.len() > MAX_KNOWN || self.frequencies.len() > MAX_KNOWN {
+            // What others are about to use is asked for again.
+            self.lexemes.clear();
+            self.frequencies.clear();
+        }
+        self.lexemes.extend(lexemes);
+        self.frequencies.extend(frequencies);
+    }
+
+    /// The lexemes of a question, the rarest first.
+    pub(super) fn entries(&self, words: &[&str], text: &str) -> Vec<Entry> {
+        let all = words.iter().copied().chain(compounds(text));
+        let lexemes = all.filter_map(|word| self.lexemes.get(word));
+        let distinct: BTreeSet<_> = lexemes.flatten().collect();
+        let mut entries: Vec<_> = distinct
+            .into_iter()
+            .map(|lexeme| Entry {
+                lexeme: lexeme.clone(),
+                frequency: self.frequency(lexeme),
+            })
+            .collect();
+        entries.sort_by(|one, two| one.frequency.total_cmp(&two.frequency));
+        entries.truncate(MOST_WORDS);
+        entries
+    }
+
+    /// The rarest lexeme of each word and in how many rows it is, if it has one.
+    pub(super) fn frequencies(&self, words: &[&str]) -> Vec<Option<(String, f64)>> {
+        let rarest = |word: &&str| {
+            let lexemes = self.lexemes.get(*word)?.iter();
+            lexemes
+                .map(|lexeme| (lexeme.clone(), self.frequency(lexeme)))
+                .min_by(|(_, one), (_, two)| one.total_cmp(two))
+        };
+        words.iter().map(rarest).collect()
+    }
+
+    fn frequency(&self, lexeme: &str) -> f64 {
+        self.frequencies.get(lexeme).copied().unwrap_or(1.0)
+    }
+}
+
+/// Parts of a text with punctuation inside: hosts, numbers with a point, words with a hyphen.
+fn compounds(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace()
+        .map(|part| part.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|part| part.len() <= tokens::LONGEST_WORD)
+        .filter(|part| part.contains(|c: char| !c.is_alphanumeric()))
+        .take(MOST_WORDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds_of(frequencies: &[f64], rows: f64) -> Vec<(Vec<Vec<String>>, bool)> {
+        let entries = frequencies.iter().map(|&frequency| Entry {
+            lexeme: frequency.to_string(),
+            frequency,
+        });
+        let entries: Vec<_> = entries.collect();
+        let rounds = rounds(&entries, rows);
+        rounds
+            .into_iter()
+            .map(|round| (round.wanted.0, round.is_complete))
+            .collect()
+    }
+
+    fn any(frequencies: &[&str]) -> (Vec<Vec<String>>, bool) {
+        let lists = frequencies.iter().map(|one| vec![(*one).to_owned()]);
+        (lists.collect(), true)
+    }
+
+    fn all(frequencies: &[&str]) -> (Vec<Vec<String>>, bool) {
+        let list = frequencies.iter().map(|one| (*one).to_owned());
+        (vec![list.collect()], false)
+    }
+
+    #[test]
+    fn rare_words_come_first_and_common_ones_together() {
+        let cases = [
+            (&[][..], vec![]),
+            (&[5.0], vec![any(&["5"])]),
+            (&[5.0, 90.0, 700.0], vec![any(&["5", "90", "700"])]),
+            (
+                &[5.0, 300.0, 700.0],
+                vec![any(&["5", "300"]), any(&["700"])],
+            ),
+            (&[1900.0, 1950.0], vec![any(&["1900"]), any(&["1950"])]),
+            (&[5.0, 50_000.0], vec![any(&["5"]), all(&["50000"])]),
+            (
+                &[20_000.0, 50_000.0, 900_000.0],
+                vec![all(&["20000", "50000"]), all(&["20000"])],
+            ),
+            (
+                &[300_000.0; 9],
+                vec![
+                    all(&["300000"; 6]),
+                    all(&["300000"; 5]),
+                    all(&["300000"; 4]),
+                    all(&["300000"; 3]),
+                ],
+            ),
+        ];
+        for (frequencies, expected) in cases {
+            let found = rounds_of(frequencies, 1e6);
+            assert_eq!(found, expected, "{frequencies:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_asked_for_once() {
+        let mut glossary = Glossary::default();
+        let text = "wool at foo.com wool";
+        let words = ["wool", "foo", "com"];
+        assert_eq!(
+            glossary.unknown(&words, text),
+            ["wool", "foo", "com", "foo.com"]
+        );
+        let lexemes = [("wool".to_owned(), vec!["wool".to_owned()])];
+        let counts = [("wool".to_owned(), 7.0)];
+        glossary.add(lexemes.clone(), counts.clone());
+        assert_eq!(glossary.unknown(&words[..1], "wool"), [""; 0]);
+        assert_eq!(glossary.uncounted(&[vec!["wool".to_owned()]]), [""; 0]);
+        let found = glossary.frequencies(&words[..2]);
+        assert_eq!(found, [Some(("wool".to_owned(), 7.0)), None]);
+        for number in 0..3 * MAX_KNOWN {
+            glossary.add([(number.to_string(), Vec::new())], []);
+            assert!(glossary.lexemes.len() <= MAX_KNOWN + 1);
+        }
+        let part = format!("a.{}", "b".repeat(tokens::LONGEST_WORD));
+        assert_eq!(
+            glossary.unknown(&[], &part),
+            [""; 0],
+            "too long for an index"
+        );
+        let long: Vec<_> = (0..1000).map(|number| number.to_string()).collect();
+        let long: Vec<_> = long.iter().map(String::as_str).collect();
+        assert_eq!(Glossary::default().unknown(&long, "").len(), MOST_WORDS);
+    }
+}

@@ -1,0 +1,229 @@
+//! Looks sessions up, many at a time.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jiff::Timestamp;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{self, Instant},
+};
+use tracing::{info, warn};
+use ziggurat_layers::bearer::TokenHash;
+pub(super) use ziggurat_postgres::driver::{DriverError, Row, Value, query};
+
+use super::SharedSession;
+use crate::{StateDatabase, StoreError};
+
+/// How many are looked up in one statement.
+const BATCH: usize = 256;
+
+/// How long a look-up may take. Whoever waits for it has a request to answer.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// How long nothing is asked of a database that did not answer.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Looks up what a [`Shared`](super::Shared) is asked for.
+///
+/// What comes in while PostgreSQL is busy with one look-up is asked for in the next, so that one
+/// connection is enough for any number of requests. A database that fails to answer is left
+/// alone for half a second, in which everybody is told at once that nothing can be known.
+#[derive(Debug)]
+#[must_use = "nothing is looked up unless it runs"]
+pub struct SessionBatcher {
+    state: StateDatabase,
+    inbox: mpsc::Receiver<Ask>,
+    users: mpsc::UnboundedReceiver<String>,
+    /// Users whose sessions are still to be ended.
+    ended: BTreeSet<String>,
+    /// When the database may be asked again, if it has failed.
+    resting_until: Option<Instant>,
+}
+
+/// A question, and somebody who waits for the answer.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) token: TokenHash,
+    pub(super) answer: oneshot::Sender<Answer>,
+}
+
+/// What is known of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// This session.
+    Session(SharedSession),
+    /// No session.
+    Nobody,
+    /// The database was not there to be asked.
+    Unknown,
+}
+
+/// An answer to come. It does not take much longer than a second.
+#[derive(Debug)]
+#[must_use = "it says nothing unless it is awaited"]
+pub struct LookUp {
+    answer: oneshot::Receiver<Answer>,
+}
+
+// === impl LookUp ===
+
+impl LookUp {
+    pub(super) fn new(answer: oneshot::Receiver<Answer>) -> Self {
+        Self { answer }
+    }
+}
+
+impl Future for LookUp {
+    type Output = Answer;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        let answer = Pin::new(&mut self.answer).poll(cx);
+        // It is dropped unanswered when there is no room, or the clerk has stopped.
+        answer.map(|answer| answer.unwrap_or(Answer::Unknown))
+    }
+}
+
+// === impl SessionBatcher ===
+
+impl SessionBatcher {
+    pub(super) fn new(
+        state: StateDatabase,
+        inbox: mpsc::Receiver<Ask>,
+        users: mpsc::UnboundedReceiver<String>,
+    ) -> Self {
+        Self {
+            state,
+            inbox,
+            users,
+            ended: BTreeSet::new(),
+            resting_until: None,
+        }
+    }
+
+    /// Looks things up until nobody can ask any more.
+    pub async fn run(mut self) {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let again = self.resting_until.unwrap_or_else(Instant::now);
+            tokio::select! {
+                taken = self.inbox.recv_many(&mut batch, BATCH) => {
+                    if taken == 0 {
+                        return;
+                    }
+                    self.answer(&mut batch).await;
+                }
+                Some(user) = self.users.recv() => {
+                    self.ended.insert(user);
+                }
+                () = time::sleep_until(again), if !self.ended.is_empty() => {
+                    let users: Vec<String> = self.ended.iter().cloned().collect();
+                    if Self::asked(&mut self.resting_until, end_sessions(&self.state, &users))
+                        .await
+                        .is_some() {
+                        self.ended.clear();
+                    }
+                }
+            }
+        }
+    }
+
+    async fn answer(&mut self, batch: &mut Vec<Ask>) {
+        let is_resting = self
+            .resting_until
+            .is_some_and(|until| Instant::now() < until);
+        let found = if is_resting {
+            None
+        } else {
+            Self::asked(&mut self.resting_until, find(&self.state, batch)).await
+        };
+        for Ask { token, answer } in batch.drain(..) {
+            let known = match &found {
+                None => Answer::Unknown,
+                Some(found) => found
+                    .get(&token)
+                    .cloned()
+                    .map_or(Answer::Nobody, Answer::Session),
+            };
+            // Whoever asked may be gone.
+            let _ = answer.send(known);
+        }
+    }
+
+    /// Asks the database, and has it rest if there is no answer.
+    async fn asked<T>(
+        resting_until: &mut Option<Instant>,
+        question: impl Future<Output = Result<T, StoreError>>,
+    ) -> Option<T> {
+        let answer = time::timeout(LIMIT, question).await;
+        let answer = answer.unwrap_or(Err(StoreError::TimedOut));
+        match answer {
+            Ok(answer) => {
+                if resting_until.take().is_some() {
+                    info!("the state database answers again");
+                }
+                Some(answer)
+            }
+            Err(error) => {
+                let is_news = resting_until.is_none();
+                *resting_until = Some(Instant::now() + PAUSE);
+                if is_news {
+                    let error: &dyn std::error::Error = &error;
+                    warn!(error, "the state database does not answer");
+                }
+                None
+            }
+        }
+    }
+}
+
+async fn find(
+    state: &StateDatabase,
+    batch: &[Ask],
+) -> Result<HashMap<TokenHash, SharedSession>, StoreError> {
+    let tokens = batch.iter().map(|ask| ask.token.as_bytes().to_vec());
+    let tokens = Value::ManyBytes(tokens.collect());
+    let mut lease = state.front_lease().await?;
+    let rows = query(
+        "SELECT pg_catalog.encode(token, 'base64'), username, account_made, \
+         ends_at - pg_catalog.date_part('epoch', statement_timestamp()), selection \
+         FROM ziggurat.sessions WHERE token = ANY($1) \
+         AND ends_at > pg_catalog.date_part('epoch', statement_timestamp())",
+    )
+    .bind(tokens)
+    .fetch_all(lease.begin())
+    .await?;
+    lease.settle();
+    rows.iter().map(session).collect()
+}
+
+fn session(row: &Row) -> Result<(TokenHash, SharedSession), StoreError> {
+    let moment = |seconds: i64| Timestamp::from_second(seconds).map_err(DriverError::value);
+    let token = STANDARD.decode(row.get::<String>(0)?);
+    let token = token.map_err(DriverError::value)?;
+    let token = <[u8; 32]>::try_from(&*token).map_err(DriverError::value)?;
+    let account_made: Option<i64> = row.get(2)?;
+    let session = SharedSession {
+        user: row.get::<String>(1)?.into(),
+        account_made: account_made.map(moment).transpose()?,
+        left: Duration::try_from_secs_f64(row.get(3)?).unwrap_or_default(),
+        selection: row.get::<Option<String>>(4)?.map(Arc::from),
+    };
+    Ok((TokenHash::from_bytes(token), session))
+}
+
+async fn end_sessions(state: &StateDatabase, users: &[String]) -> Result<(), StoreError> {
+    let mut lease = state.front_lease().await?;
+    query("DELETE FROM ziggurat.sessions WHERE username = ANY($1)")
+        .bind(Value::Texts(users.to_vec()))
+        .execute(lease.begin())
+        .await?;
+    lease.settle();
+    Ok(())
+}

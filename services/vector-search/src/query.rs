@@ -1,0 +1,202 @@
+//! What PostgreSQL is asked. Every name comes from its own catalogue, and is quoted.
+
+use std::fmt::Write as _;
+
+use super::{Nearest, vector};
+use ziggurat_postgres::metadata::{Column, Table};
+
+/// How far an index of pgvector looks if it is not told.
+const USUAL_REACH: u32 = 40;
+
+/// How many characters of what names a row are shown.
+const LONGEST_ID: u32 = 200;
+
+/// How many characters of a text make an impression of it.
+const LONGEST_SAMPLE: u32 = 1000;
+
+/// Queries for one vector.
+pub(super) struct Query<'a> {
+    nearest: &'a Nearest<'a>,
+    /// For each vector column how far away it is.
+    distances: Vec<String>,
+}
+
+// === impl Query ===
+
+impl<'a> Query<'a> {
+    pub(super) fn new(nearest: &'a Nearest<'a>, asked: &[f32]) -> Self {
+        let distances = nearest.vectors.iter().map(|vector| {
+            let column = vector.column;
+            let operator = nearest.metric.operator();
+            vector::distance(&quoted(column.name()), column.data_type(), operator, asked)
+        });
+        Self {
+            nearest,
+            distances: distances.collect(),
+        }
+    }
+
+    /// All of the table in its order. Texts are cut when it is known which rows they are of.
+    pub(super) fn ordered(&self) -> String {
+        let order = match &*self.distances {
+            [distance] => distance.clone(),
+            distances => self.sum(distances.iter().map(|distance| format!("({distance})"))),
+        };
+        let has_one = self.present(" OR ");
+        format!(
+            "SELECT near.distance, NULL, {}
+             FROM (SELECT {order} AS distance, {} FROM {} WHERE {has_one}
+                   ORDER BY 1 LIMIT {}) AS near",
+            self.shown("near"),
+            self.carried(),
+            name(self.nearest.table),
+            self.nearest.rows,
+        )
+    }
+
+    /// The closest rows of each column, in the order of all, and what is known of the others:
+    /// how far away they are at least, or nothing if there are none.
+    pub(super) fn joined(&self, reach: u32) -> String {
+        let (table, rows) = (name(self.nearest.table), self.nearest.rows);
+        let has_all = self.present(" AND ");
+        let mut distances = String::new();
+        for (at, distance) in self.distances.iter().enumerate() {
+            write!(distances, "{distance} AS d{at}, ").expect("a string takes everything");
+        }
+        let arms = (0..self.distances.len()).map(|arm| {
+            format!(
+                "(SELECT {arm} AS arm, tableoid AS part, ctid AS place, {distances}{}
+                  FROM {table} WHERE {has_all} ORDER BY {} LIMIT {reach})",
+                self.carried(),
+                arm + 4,
+            )
+        });
+        let arms: Vec<_> = arms.collect();
+        let places = 0..self.distances.len();
+        let edge = |arm| format!("max(d{arm}) FILTER (WHERE arm = {arm})");
+        let full = |arm| format!("count(*) FILTER (WHERE arm = {arm}) = {reach}");
+        let full: Vec<_> = places.clone().map(full).collect();
+        format!(
+            "WITH near AS MATERIALIZED ({arms}),
+             best AS (SELECT * FROM (
+                 SELECT DISTINCT ON (part, place) {sum} AS distance, {carried}
+                 FROM near ORDER BY part, place) AS one
+                 ORDER BY distance LIMIT {rows}),
+             edge AS (SELECT CASE WHEN {full} THEN {reached} END AS reach FROM near)
+             SELECT best.distance, edge.reach, {shown}
+             FROM best CROSS JOIN edge ORDER BY best.distance",
+            arms = arms.join(" UNION ALL "),
+            sum = self.sum(places.clone().map(|arm| format!("d{arm}"))),
+            carried = self.carried_on(),
+            full = full.join(" AND "),
+            reached = self.sum(places.map(edge)),
+            shown = self.shown("best"),
+        )
+    }
+
+    fn sum(&self, terms: impl Iterator<Item = String>) -> String {
+        let weights = self.nearest.vectors.iter().map(|vector| vector.weight);
+        let terms: Vec<_> = weights
+            .zip(terms)
+            .map(|(weight, term)| format!("{weight:e} * {term}"))
+            .collect();
+        terms.join(" + ")
+    }
+
+    fn present(&self, between: &str) -> String {
+        let columns = self.nearest.vectors.iter();
+        let present: Vec<_> = columns
+            .map(|vector| format!("{} IS NOT NULL", quoted(vector.column.name())))
+            .collect();
+        present.join(between)
+    }
+
+    /// What is returned of a row, under names of ours.
+    fn carried(&self) -> String {
+        let id = self.nearest.id.map_or("NULL".to_owned(), of);
+        let mut list = format!("{id} AS id");
+        for (at, text) in self.nearest.texts.iter().enumerate() {
+            write!(list, ", {} AS t{at}", of(*text)).expect("a string takes everything");
+        }
+        list
+    }
+
+    fn carried_on(&self) -> String {
+        let mut list = "id".to_owned();
+        for at in 0..self.nearest.texts.len() {
+            write!(list, ", t{at}").expect("a string takes everything");
+        }
+        list
+    }
+
+    fn shown(&self, of: &str) -> String {
+        let mut list = cut(&format!("{of}.id"), LONGEST_ID);
+        for at in 0..self.nearest.texts.len() {
+            let text = cut(&format!("{of}.t{at}"), self.nearest.characters);
+            write!(list, ", {text}").expect("a string takes everything");
+        }
+        list
+    }
+}
+
+/// Settings for a transaction that asks an index for so many rows.
+///
+/// An index that comes to its end too early looks on (from pgvector 0.8). A setting pgvector
+/// does not know is refused once it is loaded into the session, and taken before that; so what
+/// is unknown is set only as long as nothing is known. What an operator has set stays.
+#[must_use]
+pub fn settings(reach: u32) -> String {
+    let current = |name: &str| format!("nullif(pg_catalog.current_setting('{name}', true), '')");
+    let look_on = |name: &str, how: &str| {
+        let current = current(name);
+        format!(
+            "pg_catalog.set_config('{name}', coalesce(nullif({current}, 'off'), '{how}'), true)"
+        )
+    };
+    let mut settings = format!(
+        "SELECT {}, {} WHERE {} IS NOT NULL OR {} IS NULL",
+        look_on("hnsw.iterative_scan", "strict_order"),
+        look_on("ivfflat.iterative_scan", "relaxed_order"),
+        current("hnsw.iterative_scan"),
+        current("hnsw.ef_search"),
+    );
+    if reach > USUAL_REACH {
+        let known = current("hnsw.ef_search");
+        write!(
+            settings,
+            " UNION ALL SELECT pg_catalog.set_config('hnsw.ef_search',
+                 greatest({known}::int, {reach})::text, true), NULL"
+        )
+        .expect("a string takes everything");
+    }
+    settings
+}
+
+/// The texts of some rows, whichever come first.
+pub(super) fn sample(nearest: &Nearest<'_>, rows: u32) -> String {
+    let texts = nearest.texts.iter();
+    let texts: Vec<_> = texts.map(|text| cut(&of(*text), LONGEST_SAMPLE)).collect();
+    format!(
+        "SELECT {} FROM {} LIMIT {rows}",
+        texts.join(", "),
+        name(nearest.table)
+    )
+}
+
+fn cut(expression: &str, characters: u32) -> String {
+    format!("pg_catalog.left({expression}::text, {characters})")
+}
+
+fn of(column: Column<'_>) -> String {
+    quoted(column.name())
+}
+
+fn name(table: Table<'_>) -> String {
+    format!("{}.{}", quoted(table.schema()), quoted(table.name()))
+}
+
+/// A name in double quotes.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

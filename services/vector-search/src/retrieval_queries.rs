@@ -1,0 +1,254 @@
+//! The rows of a table that answer a question.
+//!
+//! A [`SearchTable`] is a table as an operator describes it, and a [`Shape`] what PostgreSQL says of
+//! it. A [`Search`] asks for rows:
+//!
+//! ```no_run
+//! use ziggurat_postgres::{error::QueryError, pool::Pool, retrieval_queries::{SearchTable, Search, Shape}};
+//!
+//! # async fn example(pool: Pool, question: &[f32]) -> Result<(), QueryError> {
+//! let place = SearchTable::new("shop.manual", "body", "embedding").with_id("id");
+//! let shape = Shape::load(&place, &pool).await?;
+//! let search = Search {
+//!     place: &place,
+//!     shape: &shape,
+//!     filter: None,
+//!     rows: 20,
+//! };
+//! for found in search.closest(question, None, &pool).await? {
+//!     println!("{:?} {:.3}", found.id, found.score);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Names and raw filters come from the operator, types and expressions from the catalogue, and
+//! what comes from a client travels beside the query. A query in which nothing does is one
+//! message and one round trip. Every one of them only reads, and is cancelled when it is
+//! dropped.
+
+mod closest;
+mod condition;
+mod lexemes;
+mod ranked;
+mod rows;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use ziggurat_postgres::{driver::{DriverError, Row}, single_round_trip::Value};
+use crate::{{number, quoted, text}};
+
+pub use self::{
+    condition::{Comparison, Condition, Conditions, Test},
+    lexemes::{Lexicon, Wanted},
+    ranked::{Extension, Ranking},
+    rows::reach,
+    shape::{Column, Finding, Shape},
+};
+
+/// A table with passages, as an operator describes it.
+#[derive(Clone, Debug)]
+pub struct SearchTable {
+    table: String,
+    text: String,
+    vector: String,
+    id: Option<String>,
+    filters: Vec<Restriction>,
+}
+
+/// Which rows of a table are searched at all.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Restriction {
+    /// By a condition in SQL that an operator has written.
+    Raw(String),
+    /// By tests of columns.
+    Tests(Conditions),
+}
+
+/// What is looked for, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// The table.
+    pub place: &'a SearchTable,
+    /// What is known of it.
+    pub shape: &'a Shape,
+    /// What the client wants of its rows.
+    pub filter: Option<&'a Conditions>,
+    /// How many rows are returned at most.
+    pub rows: u32,
+}
+
+/// A row that was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hit {
+    /// What names it, as text.
+    pub id: Option<String>,
+    /// Its text.
+    pub content: String,
+    /// How well it answers; more is better.
+    pub score: f64,
+}
+
+/// A query in the making.
+struct Draft<'a> {
+    place: &'a SearchTable,
+    shape: &'a Shape,
+    values: Vec<Value>,
+}
+
+// === impl SearchTable ===
+
+impl SearchTable {
+    /// Takes the name of a table, which may have a schema before a dot and parts in quotes, and
+    /// those of the columns with its texts and their vectors.
+    #[must_use]
+    pub fn new(table: &str, text: &str, vector: &str) -> Self {
+        Self {
+            table: qualified(table),
+            text: text.to_owned(),
+            vector: vector.to_owned(),
+            id: None,
+            filters: Vec::new(),
+        }
+    }
+
+    /// Names the column that tells its rows apart.
+    #[must_use]
+    pub fn with_id(mut self, id: &str) -> Self {
+        self.id = Some(id.to_owned());
+        self
+    }
+
+    /// Leaves out rows.
+    #[must_use]
+    pub fn with_filter(mut self, filter: Restriction) -> Self {
+        self.filters.push(filter);
+        self
+    }
+
+    /// Its name as it is written in a query.
+    #[must_use]
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Whether some of its rows are left out.
+    #[must_use]
+    pub fn is_filtered(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
+    /// The name of the column with the vectors.
+    #[must_use]
+    pub fn vector(&self) -> &str {
+        &self.vector
+    }
+}
+
+// === impl Search ===
+
+impl Search<'_> {
+    fn draft(&self) -> Draft<'_> {
+        Draft {
+            place: self.place,
+            shape: self.shape,
+            values: Vec::new(),
+        }
+    }
+
+    /// The condition of rows that may be shown, and have a text.
+    fn allowed(&self, draft: &mut Draft<'_>) -> String {
+        let mut parts = Vec::new();
+        for filter in &self.place.filters {
+            let condition = match filter {
+                Restriction::Raw(sql) => sql.clone(),
+                Restriction::Tests(tests) => tests.write(draft),
+            };
+            // A comment in the last line ends with it.
+            parts.push(format!("({condition}\n)"));
+        }
+        if let Some(filter) = self.filter {
+            parts.push(format!("({})", filter.write(draft)));
+        }
+        parts.push(format!("{} IS NOT NULL", quoted(&self.place.text)));
+        parts.join(" AND ")
+    }
+}
+
+// === impl Draft ===
+
+impl Draft<'_> {
+    /// Takes a text, and says what stands for it in the query.
+    fn text(&mut self, text: &str) -> String {
+        self.values.push(Value::Text(text.to_owned()));
+        format!("${}::text", self.values.len())
+    }
+
+    /// Takes texts, and says what stands for their array in the query.
+    fn texts(&mut self, texts: &[String]) -> String {
+        self.values.push(Value::Texts(texts.to_vec()));
+        format!("${}::text[]", self.values.len())
+    }
+
+    /// The columns that are returned, under names of ours.
+    fn carried(&self) -> String {
+        format!(
+            "{} AS id, {} AS content",
+            self.id(),
+            quoted(&self.place.text)
+        )
+    }
+
+    /// The columns that are returned, as texts.
+    fn shown(&self) -> String {
+        format!(
+            "({})::text, ({})::text",
+            self.id(),
+            quoted(&self.place.text)
+        )
+    }
+
+    fn id(&self) -> String {
+        match &self.place.id {
+            Some(id) => quoted(id),
+            None => "NULL".to_owned(),
+        }
+    }
+}
+
+// === impl Hit ===
+
+impl Hit {
+    /// Reads the columns `id`, `content` and score. What has no score is no answer.
+    fn read(row: &Row) -> Result<Option<Self>, DriverError> {
+        let id = text(row, 0)?;
+        let score = number(row, 2)?.filter(|score| score.is_finite());
+        Ok(score
+            .zip(text(row, 1)?)
+            .map(|(score, content)| Self { id, content, score }))
+    }
+}
+
+fn read_row<T>(row: &Row, keep: impl Fn(Option<String>, String) -> T) -> Result<T, DriverError> {
+    Ok(keep(text(row, 0)?, text(row, 1)?.unwrap_or_default()))
+}
+
+/// A name whose parts are quoted, whether they were or not.
+fn qualified(name: &str) -> String {
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    let mut is_in_quotes = false;
+    let mut characters = name.chars().filter(|c| *c != '\0').peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if is_in_quotes && characters.next_if_eq(&'"').is_some() => part.push('"'),
+            '"' if is_in_quotes || part.is_empty() => is_in_quotes = !is_in_quotes,
+            '.' if !is_in_quotes => parts.push(std::mem::take(&mut part)),
+            other => part.push(other),
+        }
+    }
+    parts.push(part);
+    let parts: Vec<_> = parts.iter().map(|part| quoted(part)).collect();
+    parts.join(".")
+}

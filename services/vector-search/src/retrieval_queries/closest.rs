@@ -1,0 +1,61 @@
+//! The rows whose vectors come closest to that of a question.
+
+use super::{Hit, Search};
+use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
+use crate::{{quoted, settings, vector}};
+
+/// How far an index looks at least, and as far as pgvector lets one look.
+const REACH: (u32, u32) = (40, 1000);
+
+impl Search<'_> {
+    /// Finds the rows that are closest by the cosine of the angle, the closest first. The score
+    /// is their similarity, which is at least `least`.
+    ///
+    /// # Errors
+    /// When there is no connection, when PostgreSQL refuses the query or gives it up, and when
+    /// the connection breaks.
+    pub async fn closest(
+        &self,
+        asked: &[f32],
+        least: Option<f64>,
+        pool: &Pool,
+    ) -> Result<Vec<Hit>, QueryError> {
+        let flight = self.closest_flight(asked, least);
+        let mut found = flight.read(pool.lease().await?, Hit::read).await?;
+        // An index may give rows that are about as far away in any order.
+        found.sort_by(|one, two| match (one, two) {
+            (Some(one), Some(two)) => two.score.total_cmp(&one.score),
+            _ => one.is_none().cmp(&two.is_none()),
+        });
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    pub(super) fn closest_flight(&self, asked: &[f32], least: Option<f64>) -> Flight {
+        let mut draft = self.draft();
+        let column = self.shape.column(&self.place.vector);
+        let data_type = column.map_or("vector", |column| &*column.data_type);
+        let name = quoted(&self.place.vector);
+        let distance = vector::distance(&name, data_type, "<=>", asked);
+        // Rows that are not similar enough are the last ones, so leaving them out of what was
+        // found keeps an index from looking for others.
+        let least = least.map_or_else(String::new, |least| {
+            format!(" WHERE 1 - near.distance >= {least:e}")
+        });
+        let query = format!(
+            "SELECT near.id::text, near.content::text, (1 - near.distance)::text
+             FROM (SELECT {}, {distance} AS distance FROM {}
+                   WHERE {} AND {name} IS NOT NULL
+                   ORDER BY 3 LIMIT {}) AS near{least}",
+            draft.carried(),
+            self.place.table,
+            self.allowed(&mut draft),
+            self.rows,
+        );
+        Flight {
+            name: "SELECT",
+            before: Some(settings(self.rows.clamp(REACH.0, REACH.1))),
+            query,
+            values: draft.values,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Which rows a client wants, without a word of its own in the query.
+
+use super::{Column, Draft};
+use crate::{quoted};
+
+/// Tests of a row's columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conditions {
+    /// Whether one of them has to hold, where otherwise all of them have to.
+    pub any: bool,
+    /// The tests; none holds for every row.
+    pub list: Vec<Condition>,
+}
+
+/// A test of one column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The name of the column, as it is in the catalogue.
+    pub column: String,
+    /// What has to hold of its value.
+    pub test: Test,
+}
+
+/// What has to hold of a value.
+///
+/// Values are texts: the type of the column says what they mean.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// It is missing, or it is not.
+    Null {
+        /// Whether it has to be missing.
+        is_wanted: bool,
+    },
+    /// It compares with another.
+    Compares(Comparison, String),
+    /// It is one of these, or none of them.
+    OneOf {
+        /// Whether it has to be one of them.
+        is_wanted: bool,
+        /// These.
+        values: Vec<String>,
+    },
+}
+
+/// An operator that compares two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `>`
+    Greater,
+    /// `<=`
+    AtMost,
+    /// `>=`
+    AtLeast,
+    /// `LIKE`
+    Like,
+    /// `ILIKE`
+    LikeInAnyCase,
+}
+
+// === impl Conditions ===
+
+impl Conditions {
+    /// Writes them, without parentheses around them.
+    pub(super) fn write(&self, draft: &mut Draft<'_>) -> String {
+        let tests: Vec<_> = self.list.iter().map(|one| one.write(draft)).collect();
+        if tests.is_empty() {
+            "true".to_owned()
+        } else {
+            tests.join(if self.any { " OR " } else { " AND " })
+        }
+    }
+}
+
+// === impl Condition ===
+
+impl Condition {
+    fn write(&self, draft: &mut Draft<'_>) -> String {
+        // PostgreSQL takes no NUL in a message, and no name has one.
+        let name = self.column.replace('\0', "");
+        let column = quoted(&name);
+        let known = draft.shape.column(&name);
+        let cast = known.map(|column| format!("::{}", column.data_type));
+        let cast = cast.as_deref().unwrap_or_default();
+        match &self.test {
+            Test::Null { is_wanted: true } => format!("{column} IS NULL"),
+            Test::Null { is_wanted: false } => format!("{column} IS NOT NULL"),
+            Test::Compares(comparison, value) => {
+                let place = draft.text(value);
+                let is_pattern = comparison.takes_pattern();
+                // Texts of all types are matched with a pattern of the type text.
+                let cast = match known {
+                    Some(column) if is_pattern && column.is_text() => "",
+                    _ => cast,
+                };
+                format!("{column} {} {place}{cast}", comparison.operator())
+            }
+            Test::OneOf { is_wanted, values } => {
+                let place = draft.texts(values);
+                // There is no array of arrays.
+                if known.is_some_and(Column::is_array) {
+                    let not = if *is_wanted { "" } else { "NOT " };
+                    return format!(
+                        "{column} {not}IN (SELECT value{cast} FROM pg_catalog.unnest({place}) AS value)"
+                    );
+                }
+                let operator = if *is_wanted { "= ANY" } else { "<> ALL" };
+                let array = if cast.is_empty() { "" } else { "[]" };
+                format!("{column} {operator} ({place}{cast}{array})")
+            }
+        }
+    }
+}
+
+// === impl Comparison ===
+
+impl Comparison {
+    fn operator(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::Less => "<",
+            Self::Greater => ">",
+            Self::AtMost => "<=",
+            Self::AtLeast => ">=",
+            Self::Like => "LIKE",
+            Self::LikeInAnyCase => "ILIKE",
+        }
+    }
+
+    fn takes_pattern(self) -> bool {
+        matches!(self, Self::Like | Self::LikeInAnyCase)
+    }
+}

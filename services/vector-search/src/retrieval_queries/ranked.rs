@@ -1,0 +1,225 @@
+//! Rows ranked by an extension that has an index for it.
+//!
+//! Two of them call their access method `bm25`, so they are told apart by the extension that
+//! owns the operator class. All names are taken from the catalogue with their schemas, since
+//! their schemas need not be on the search path.
+
+use super::{Draft, Hit, Search, SearchTable, Shape, shape::literal};
+use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
+use crate::{quoted};
+
+/// How much further an index looks where a filter may leave out what it finds.
+const SPARE: u32 = 4;
+
+/// An extension that ranks texts by their words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Extension {
+    /// An index over a column of texts.
+    PgTextsearch,
+    /// An index over a table, with a column that tells its rows apart.
+    PgSearch,
+    /// An index over a column of token vectors.
+    VchordBm25,
+}
+
+/// An index of an extension, and what has to be known to ask it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranking {
+    extension: Extension,
+    /// The index, with its schema.
+    index: String,
+    /// Where the operator class is.
+    schema: String,
+    /// What is ranked: the column of texts, or of token vectors.
+    column: String,
+    /// The column that tells rows apart, or the tokenizer, if there has to be one.
+    by: String,
+}
+
+// === impl Extension ===
+
+impl Extension {
+    /// All of them, the one to prefer first.
+    pub const ALL: [Self; 3] = [Self::PgTextsearch, Self::PgSearch, Self::VchordBm25];
+
+    /// The name of the extension.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PgTextsearch => "pg_textsearch",
+            Self::PgSearch => "pg_search",
+            Self::VchordBm25 => "vchord_bm25",
+        }
+    }
+
+    /// The index to create.
+    #[must_use]
+    pub fn advice(self, place: &SearchTable) -> String {
+        let (table, text) = (&place.table, quoted(&place.text));
+        match self {
+            Self::PgTextsearch => format!(
+                "CREATE INDEX CONCURRENTLY ON {table} USING bm25 ({text}) \
+                 WITH (text_config = 'english')"
+            ),
+            Self::PgSearch => {
+                let id = quoted(place.id.as_deref().unwrap_or("id"));
+                format!("CREATE INDEX ON {table} USING bm25 ({id}, {text}) WITH (key_field = {id})")
+            }
+            Self::VchordBm25 => format!(
+                "an index USING bm25 over a column of type bm25vector of {table}, which a trigger \
+                 of pg_tokenizer fills from {text}"
+            ),
+        }
+    }
+}
+
+// === impl Ranking ===
+
+impl Ranking {
+    /// Whose index it is.
+    #[must_use]
+    pub fn extension(&self) -> Extension {
+        self.extension
+    }
+}
+
+// === impl Shape ===
+
+impl Shape {
+    /// The index of an extension over the texts, if there is one that can be asked.
+    #[must_use]
+    pub fn ranking(&self, extension: Extension, place: &SearchTable) -> Option<Ranking> {
+        self.indexes().iter().find_map(|index| {
+            let is_of = |name: &Option<String>| name.as_deref() == Some(extension.name());
+            let key = index.keys.iter().find(|key| is_of(&key.extension))?;
+            let (column, by) = match extension {
+                Extension::PgTextsearch => {
+                    let is_text = key.column.as_ref() == Some(&place.text);
+                    is_text.then(|| (place.text.clone(), String::new()))?
+                }
+                Extension::PgSearch => {
+                    let option = index.options.iter();
+                    let mut by = option.filter_map(|option| option.strip_prefix("key_field="));
+                    let by = by.next_back()?.to_owned();
+                    let is_about = index.reads.contains(&place.text);
+                    is_about.then(|| (place.text.clone(), by))?
+                }
+                Extension::VchordBm25 => {
+                    let column = key.column.clone()?;
+                    let tokenizer = self.tokenizer(&column, place)?;
+                    (column, tokenizer)
+                }
+            };
+            Some(Ranking {
+                extension,
+                index: index.name.clone(),
+                schema: key.schema.clone(),
+                column,
+                by,
+            })
+        })
+    }
+
+    /// What fills a column with tokens of the texts: a trigger is given the name of the
+    /// tokenizer, the column it reads and the one it writes.
+    fn tokenizer(&self, column: &str, place: &SearchTable) -> Option<String> {
+        let mut triggers = self.trigger_arguments();
+        triggers.find_map(|arguments| match arguments[..] {
+            [tokenizer, source, target] if source == place.text && target == column => {
+                Some(tokenizer.to_owned())
+            }
+            _ => None,
+        })
+    }
+}
+
+// === impl Search ===
+
+impl Search<'_> {
+    /// Finds the rows that have the words of a question, by the index of an extension, the best
+    /// first.
+    ///
+    /// # Errors
+    /// As [`closest`](Self::closest).
+    pub async fn ranked(
+        &self,
+        ranking: &Ranking,
+        question: &str,
+        pool: &Pool,
+    ) -> Result<Vec<Hit>, QueryError> {
+        let mut reach = self.rows;
+        loop {
+            let flight = self.ranked_flight(ranking, question, reach);
+            let found = flight.read(pool.lease().await?, Hit::read).await?;
+            let found: Vec<_> = found
+                .into_iter()
+                .flatten()
+                .filter(|found| found.score > 0.0)
+                .collect();
+            // The index may have stopped before a filter left enough.
+            let has_filter = self.filter.is_some() || self.place.is_filtered();
+            let is_short = u32::try_from(found.len()).is_ok_and(|count| count < self.rows);
+            if !has_filter || !is_short || reach > self.rows {
+                return Ok(found);
+            }
+            reach = self.rows.saturating_mul(SPARE);
+        }
+    }
+
+    /// Scores travel so that more is better. `reach` is how many rows the index gives.
+    pub(super) fn ranked_flight(&self, ranking: &Ranking, question: &str, reach: u32) -> Flight {
+        let mut draft: Draft<'_> = self.draft();
+        let allowed = self.allowed(&mut draft);
+        let question = draft.text(question);
+        let Ranking { schema, by, .. } = ranking;
+        let index = literal(&ranking.index);
+        let column = quoted(&ranking.column);
+        let (matches, score, direction) = match ranking.extension {
+            Extension::PgTextsearch => {
+                let order = format!(
+                    "{column} OPERATOR({schema}.<@>) {schema}.to_bm25query({question}, {index})"
+                );
+                (String::new(), order, "ASC")
+            }
+            Extension::PgSearch => (
+                format!(
+                    "{column} @@@ paradedb.match({}, {question}) AND ",
+                    literal(&ranking.column)
+                ),
+                format!("paradedb.score({})", quoted(by)),
+                "DESC",
+            ),
+            Extension::VchordBm25 => {
+                let tokenizer = literal(by);
+                let order = format!(
+                    "{column} OPERATOR({schema}.<&>) {schema}.to_bm25query({index}::regclass, \
+                     tokenizer_catalog.tokenize({question}, {tokenizer})::{schema}.bm25vector)"
+                );
+                (String::new(), order, "ASC")
+            }
+        };
+        let sign = if direction == "ASC" { "-" } else { "" };
+        let query = format!(
+            "SELECT found.id::text, found.content::text, ({sign}found.score)::text
+             FROM (SELECT {}, {score} AS score FROM {} WHERE {matches}{allowed}
+                   ORDER BY {score} {direction} LIMIT {reach}) AS found LIMIT {}",
+            draft.carried(),
+            self.place.table,
+            self.rows,
+        );
+        let limit = match ranking.extension {
+            Extension::VchordBm25 => Some(format!(
+                "SELECT pg_catalog.set_config('{schema}.bm25_limit', '{}', true)",
+                reach.clamp(100, 65_535)
+            )),
+            _ => None,
+        };
+        Flight {
+            name: "SELECT",
+            before: limit,
+            query,
+            values: draft.values,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Rows read one by one, for whoever ranks them.
+
+use super::{Search, read_row};
+use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
+use crate::{{quoted, text}};
+
+/// How many rows a sample has at most.
+const SAMPLE: u32 = 300;
+
+/// How many characters of a text a sample reads.
+const SAMPLED: u32 = 100_000;
+
+/// Checks that a database answers.
+///
+/// # Errors
+/// As [`Search::closest`].
+pub async fn reach(pool: &Pool) -> Result<(), QueryError> {
+    let flight = Flight {
+        name: "SELECT",
+        before: None,
+        query: "SELECT 1".to_owned(),
+        values: Vec::new(),
+    };
+    flight.read(pool.lease().await?, |_| Ok(())).await.map(drop)
+}
+
+impl Search<'_> {
+    /// Reads the rows that may be shown; with words, only those that have one of them. `keep`
+    /// is given what names a row and its text, and makes of it what is kept.
+    ///
+    /// # Errors
+    /// As [`closest`](Self::closest).
+    pub async fn scan<T>(
+        &self,
+        words: Option<&[&str]>,
+        keep: impl Fn(Option<String>, String) -> T,
+        pool: &Pool,
+    ) -> Result<Vec<T>, QueryError> {
+        let flight = self.scan_flight(words);
+        flight
+            .read(pool.lease().await?, |row| read_row(row, &keep))
+            .await
+    }
+
+    pub(super) fn scan_flight(&self, words: Option<&[&str]>) -> Flight {
+        let mut draft = self.draft();
+        let mut allowed = self.allowed(&mut draft);
+        if let Some(words) = words {
+            // Words are letters and digits: nothing in them stands for something else.
+            let patterns: Vec<_> = words.iter().map(|word| format!("%{word}%")).collect();
+            let patterns = draft.texts(&patterns);
+            let column = quoted(&self.place.text);
+            allowed = format!("{allowed} AND {column}::text ILIKE ANY ({patterns})");
+        }
+        Flight {
+            name: "SELECT",
+            before: None,
+            query: format!(
+                "SELECT {} FROM {} WHERE {allowed} LIMIT {}",
+                draft.shown(),
+                self.place.table,
+                self.rows,
+            ),
+            values: draft.values,
+        }
+    }
+
+    /// Reads some texts from all over the table, and makes a number of each.
+    ///
+    /// # Errors
+    /// As [`closest`](Self::closest).
+    pub async fn sample(
+        &self,
+        measure: impl Fn(&str) -> u32,
+        pool: &Pool,
+    ) -> Result<Vec<u32>, QueryError> {
+        let text_of = |row: &_| Ok(measure(&text(row, 0)?.unwrap_or_default()));
+        let flight = Flight {
+            name: "SELECT",
+            before: None,
+            query: self.sample_query(),
+            values: Vec::new(),
+        };
+        flight.read(pool.lease().await?, text_of).await
+    }
+
+    fn sample_query(&self) -> String {
+        let column = quoted(&self.place.text);
+        // The pages of a table are a sample; a view has none.
+        let percent = 100.0 * 4.0 * f64::from(SAMPLE) / self.shape.rows().max(1.0);
+        let pages = if self.shape.is_stored() && percent < 100.0 {
+            format!(" TABLESAMPLE SYSTEM ({percent:e}) REPEATABLE (1)")
+        } else {
+            String::new()
+        };
+        format!(
+            "SELECT pg_catalog.left({column}::text, {SAMPLED}) FROM {}{pages}
+             WHERE {column} IS NOT NULL LIMIT {SAMPLE}",
+            self.place.table
+        )
+    }
+}

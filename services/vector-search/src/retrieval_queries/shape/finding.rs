@@ -1,0 +1,156 @@
+//! What is wrong with a table, and what to do about it.
+
+use std::fmt;
+
+use super::{Column, Shape};
+use crate::{retrieval_queries::SearchTable, quoted};
+
+/// Tables with more rows than this are slow without an index.
+const MANY: f64 = 10_000.0;
+
+/// Something about a table that keeps it from being searched, or from being searched quickly.
+///
+/// `Display` is for the log of whoever runs the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Finding {
+    /// There is no such table.
+    NoTable {
+        /// Its name.
+        table: String,
+    },
+    /// It has no such column.
+    NoColumn {
+        /// The name of the column.
+        column: String,
+    },
+    /// The role may not read a column.
+    Unreadable {
+        /// The name of the column.
+        column: String,
+        /// What to run.
+        grant: String,
+    },
+    /// The column of vectors is of another type.
+    NoVectors {
+        /// The name of the column.
+        column: String,
+        /// Its type.
+        data_type: String,
+    },
+    /// No index serves the column of vectors.
+    Unindexed {
+        /// What to run.
+        create: String,
+    },
+}
+
+// === impl Finding ===
+
+impl Finding {
+    /// Whether the table cannot be searched because of it.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        !matches!(self, Self::Unindexed { .. })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTable { table } => write!(
+                f,
+                "there is no table {table}: create it, or correct its name in the configuration"
+            ),
+            Self::NoColumn { column } => write!(
+                f,
+                "the table has no column {column}: add it, or correct its name in the configuration"
+            ),
+            Self::Unreadable { column, grant } => {
+                write!(f, "the role may not read the column {column}: run {grant}")
+            }
+            Self::NoVectors { column, data_type } => write!(
+                f,
+                "the column {column} has the type {data_type} and not one of pgvector: name the \
+                 column with the vectors in the configuration"
+            ),
+            Self::Unindexed { create } => write!(
+                f,
+                "no index serves the vectors, so each search reads the whole table: run {create}"
+            ),
+        }
+    }
+}
+
+// === impl Shape ===
+
+impl Shape {
+    /// What is wrong, as far as the catalogue tells.
+    #[must_use]
+    pub fn findings(&self, place: &SearchTable) -> Vec<Finding> {
+        if self.relation.is_none() {
+            let table = place.table.clone();
+            return vec![Finding::NoTable { table }];
+        }
+        let wanted = [Some(&place.text), Some(&place.vector), place.id.as_ref()];
+        let mut findings: Vec<_> = wanted
+            .into_iter()
+            .flatten()
+            .filter_map(|name| self.finding_of(name, place))
+            .collect();
+        if let Some(column) = self.column(&place.vector) {
+            findings.extend(self.finding_of_vectors(column, place));
+        }
+        findings
+    }
+
+    /// Whether nothing is known that keeps it from being searched.
+    #[must_use]
+    pub fn is_sound(&self, place: &SearchTable) -> bool {
+        !self.findings(place).iter().any(Finding::is_fatal)
+    }
+
+    fn finding_of(&self, name: &str, place: &SearchTable) -> Option<Finding> {
+        match self.column(name) {
+            None => Some(Finding::NoColumn {
+                column: quoted(name),
+            }),
+            Some(column) if !column.is_readable => Some(Finding::Unreadable {
+                column: quoted(name),
+                grant: format!(
+                    "GRANT SELECT ({}) ON {} TO this role",
+                    quoted(name),
+                    place.table
+                ),
+            }),
+            Some(_) => None,
+        }
+    }
+
+    fn finding_of_vectors(&self, column: &Column, place: &SearchTable) -> Option<Finding> {
+        if !column.is_vector() {
+            return Some(Finding::NoVectors {
+                column: quoted(&column.name),
+                data_type: column.data_type.clone(),
+            });
+        }
+        let is_served = self.indexes().iter().any(|index| {
+            index.keys.first().is_some_and(|key| {
+                key.column.as_ref() == Some(&column.name) && key.class.ends_with("_cosine_ops")
+            })
+        });
+        // A view has the indexes of the tables it is made of.
+        let is_view = self.relation.as_ref().is_some_and(|r| r.kind == "v");
+        (!is_served && !is_view && self.rows() > MANY).then(|| {
+            let bare = column.data_type.rsplit('.').next();
+            Finding::Unindexed {
+                create: format!(
+                    "CREATE INDEX CONCURRENTLY ON {} USING hnsw ({} {}_cosine_ops)",
+                    place.table,
+                    quoted(&column.name),
+                    bare.unwrap_or_default(),
+                ),
+            }
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! The plan of the crates in `docs/src/architecture.md`, held against the manifests and sources.
+//!
+//! A crate depends only on crates of lower levels. What only tests and benches need is not
+//! planned.
+
+mod cycles;
+mod levels;
+mod size;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The crates of the products, by level. A crate names only crates of the levels before its own.
+const LEVELS: [&[&str]; 7] = [
+    &[
+        "layers",
+        "services/runtime",
+        "services/search",
+        "services/sql",
+    ],
+    &["services/http", "services/llm", "services/postgres"],
+    &["services/knowledge", "services/state"],
+    &["services/accounts", "services/mcp"],
+    &["services/databases"],
+    &[
+        "services/account-service",
+        "services/chat-api",
+        "services/postgres-tools",
+        "services/rag",
+        "openapi",
+    ],
+    &["bin/cli", "bin/platform", "bin/rag", "bin/tools"],
+];
+
+/// Returns the folder of the workspace.
+fn root() -> &'static Path {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().expect("it is in the workspace")
+}
+
+/// Returns what Cargo prints, without a network.
+fn cargo(arguments: &[&str]) -> String {
+    let cargo = env::var_os("CARGO").expect("Cargo runs the tests");
+    let output = Command::new(cargo)
+        .args(arguments)
+        .args(["--offline", "--locked"])
+        .current_dir(root())
+        .output()
+        .expect("Cargo starts");
+    let problem = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo {arguments:?}: {problem}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Returns the planned crates with their levels.
+fn planned() -> impl Iterator<Item = (usize, &'static str)> {
+    let levels = LEVELS.iter().enumerate();
+    levels.flat_map(|(level, crates)| crates.iter().map(move |folder| (level, *folder)))
+}
+
+/// Returns the source files of a crate that are not tests, each with its text up to its tests.
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    fn add(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_stem().unwrap_or_default();
+            if name == "tests" {
+                continue;
+            }
+            if path.is_dir() {
+                add(&path, files);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("UTF-8");
+                let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+                files.push((path, text[..end].to_owned()));
+            }
+        }
+    }
+
+    let mut files = Vec::new();
+    add(&root().join(folder).join("src"), &mut files);
+    files
+}
