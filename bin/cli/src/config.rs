@@ -6,16 +6,17 @@
 mod edit;
 mod folder;
 mod read;
-mod save;
 
 use std::{
     collections::BTreeMap,
     fs,
     io::ErrorKind,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-pub(crate) use self::save::{Lock, create_folder, replace};
+use ziggurat_runtime::private_file::{self, Lock};
+
 use crate::{context::Environment, failure::Failure};
 
 /// What the configuration file says, and where it is.
@@ -57,6 +58,9 @@ pub(crate) const DEFAULT_PROFILE: &str = "default";
 
 /// No configuration is this large.
 const MAX_BYTES: u64 = 1024 * 1024;
+
+/// How long another process may take; it writes one small file.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 // === impl Config ===
 
@@ -160,7 +164,7 @@ impl Config {
             .profiles
             .values()
             .any(|profile| profile.client_secret.is_some());
-        (holds_secret && save::is_readable_by_others(&self.path)).then(|| {
+        (holds_secret && private_file::is_readable_by_others(&self.path)).then(|| {
             format!(
                 "Warning: {} holds a client secret and other accounts of this machine can read it; \
                  run: chmod 600 {}",
@@ -216,9 +220,9 @@ impl Config {
             ));
         }
         let described = |error: std::io::Error| failed(format!("{}: {error}", self.path.display()));
-        let target = save::target(&self.path);
-        create_folder(&target, self.owns_folder).map_err(described)?;
-        let _lock = Lock::of(&target).map_err(described)?;
+        let target = private_file::target(&self.path);
+        private_file::create_folder(&target, self.owns_folder).map_err(described)?;
+        let _lock = Lock::within(&target, PATIENCE).map_err(described)?;
         let text = match text_of(&self.path) {
             Ok(text) => text,
             Err(Unreadable::Absent) => String::new(),
@@ -227,7 +231,7 @@ impl Config {
         let mut document = edit::Document::read(&text)
             .map_err(|reason| failed(format!("parse {}: {reason}", self.path.display())))?;
         edit(&mut document);
-        replace(&target, document.text().as_bytes()).map_err(described)
+        private_file::replace(&target, document.text().as_bytes()).map_err(described)
     }
 }
 

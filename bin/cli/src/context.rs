@@ -1,7 +1,6 @@
 //! What a command may use: the process around it, the flags every command has, and the profile.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsString,
     fmt,
     io::{self, BufRead, BufReader, IsTerminal, Write},
@@ -22,7 +21,7 @@ use crate::{
 /// A test makes one of its own, so that no test reads the developer's home.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    variables: BTreeMap<String, String>,
+    variables: ziggurat_runtime::Environment,
     home: PathBuf,
     terminals: Terminals,
     keychain: Option<Arc<dyn Keychain>>,
@@ -104,31 +103,28 @@ pub(crate) struct ConnectionFlags {
 // === impl Environment ===
 
 impl Environment {
-    /// An environment of these variables, with nobody at a terminal.
+    /// An environment of these variables, without a terminal. A variable that is not Unicode is as
+    /// good as unset.
     ///
     /// The home is the variable `HOME`, or `USERPROFILE`.
-    pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let variables: BTreeMap<_, _> = variables.into_iter().collect();
+    pub fn new(
+        variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
+    ) -> Self {
+        let variables = ziggurat_runtime::Environment::new(variables);
         let home = ["HOME", "USERPROFILE"]
             .iter()
-            .filter_map(|name| variables.get(*name))
-            .find(|value| !value.is_empty())
+            .find_map(|name| variables.get(name))
             .map(PathBuf::from)
             .unwrap_or_default();
         Self {
             variables,
             home,
-            terminals: Terminals::default(),
-            keychain: None,
-            program: None,
+            ..Self::default()
         }
     }
 
-    /// The environment of this process. A variable that is not Unicode is as good as unset.
+    /// The environment of this process.
     pub fn of_process(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let variables = variables.into_iter().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
         Self::new(variables).with_terminals(Terminals {
             stdin: io::stdin().is_terminal(),
             stdout: io::stdout().is_terminal(),
@@ -174,10 +170,7 @@ impl Environment {
 
     /// A variable; an empty one is unset.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
-        self.variables
-            .get(name)
-            .map(String::as_str)
-            .filter(|value| !value.is_empty())
+        self.variables.get(name)
     }
 
     /// The home folder; empty when nobody says where it is.

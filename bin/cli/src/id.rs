@@ -1,5 +1,7 @@
 //! Ids of records: UUIDs in any of their four spellings.
 
+use uuid::Uuid;
+
 use crate::{failure::Failure, output::quoted};
 
 /// Reads an id and writes it the one way it goes into a URL: lower case, with hyphens.
@@ -30,51 +32,21 @@ pub(crate) fn is_like(typed: &str) -> bool {
 
 fn canonical(typed: &str) -> Result<String, String> {
     let invalid = || "invalid UUID format".to_owned();
-    let bytes = typed.as_bytes();
-    let digits: Vec<u8> = match bytes.len() {
-        32 => bytes.to_vec(),
-        36 => hyphenated(bytes).ok_or_else(invalid)?,
-        38 => match bytes {
-            [b'{', middle @ .., b'}'] => hyphenated(middle).ok_or_else(invalid)?,
-            _ => return Err(invalid()),
+    let digits = match typed.len() {
+        32 | 36 => typed,
+        38 => typed
+            .strip_prefix('{')
+            .and_then(|text| text.strip_suffix('}'))
+            .ok_or_else(invalid)?,
+        45 => match typed.split_at_checked(9).ok_or_else(invalid)? {
+            (prefix, digits) if prefix.eq_ignore_ascii_case("urn:uuid:") => digits,
+            (prefix, _) => return Err(format!("invalid urn prefix: {}", quoted(prefix))),
         },
-        45 => {
-            let Some((prefix, rest)) = typed.split_at_checked(9) else {
-                return Err(invalid());
-            };
-            if !prefix.eq_ignore_ascii_case("urn:uuid:") {
-                return Err(format!("invalid urn prefix: {}", quoted(prefix)));
-            }
-            hyphenated(rest.as_bytes()).ok_or_else(invalid)?
-        }
         length => return Err(format!("invalid UUID length: {length}")),
     };
-    if !digits.iter().all(u8::is_ascii_hexdigit) {
-        return Err(invalid());
-    }
-    let mut id = String::with_capacity(36);
-    for (at, digit) in digits.iter().enumerate() {
-        if HYPHENS.contains(&at) {
-            id.push('-');
-        }
-        id.push(char::from(digit.to_ascii_lowercase()));
-    }
-    Ok(id)
-}
-
-/// Before which digits a hyphen stands.
-const HYPHENS: [usize; 4] = [8, 12, 16, 20];
-
-fn hyphenated(text: &[u8]) -> Option<Vec<u8>> {
-    let mut digits = Vec::with_capacity(32);
-    for (at, byte) in text.iter().enumerate() {
-        match (at, byte) {
-            (8 | 13 | 18 | 23, b'-') => {}
-            (8 | 13 | 18 | 23, _) | (_, b'-') => return None,
-            _ => digits.push(*byte),
-        }
-    }
-    Some(digits)
+    Uuid::try_parse(digits)
+        .map(|id| id.hyphenated().to_string())
+        .map_err(|_| invalid())
 }
 
 #[cfg(test)]

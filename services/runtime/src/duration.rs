@@ -19,6 +19,26 @@ const MAX_NANOS: u128 = i64::MAX as u128;
 #[error("not a duration (write 300ms, 10s, 5m or 1h30m)")]
 pub struct InvalidDuration;
 
+/// The reason why a text is no duration, for programs that name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason<'a> {
+    /// It is not made of numbers and units, or is too long.
+    Invalid,
+    /// A number has no unit.
+    MissingUnit,
+    /// A number has this unit.
+    UnknownUnit(&'a str),
+}
+
+/// A duration that may be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signed {
+    /// It is less than zero.
+    pub is_negative: bool,
+    /// Its length in either direction.
+    pub length: Duration,
+}
+
 /// Reads numbers with units, each next to the other, or a bare `0`.
 ///
 /// A negative duration is none: nothing here can be set to one.
@@ -26,14 +46,27 @@ pub struct InvalidDuration;
 /// # Errors
 /// Fails on any other text.
 pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
-    if rest == "0" {
-        return Ok(Duration::ZERO);
+    match signed(text) {
+        Ok(duration) if !text.starts_with('-') => Ok(duration.length),
+        _ => Err(InvalidDuration),
     }
-    if rest.is_empty() {
-        return Err(InvalidDuration);
-    }
+}
+
+/// Reads a duration with an optional sign.
+///
+/// # Errors
+/// Fails on any other text, with the reason that Go gives.
+pub fn signed(text: &str) -> Result<Signed, Reason<'_>> {
+    let has_minus = text.starts_with('-');
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     let mut nanos: u128 = 0;
+    if rest == "0" {
+        rest = "";
+    } else if rest.is_empty() {
+        return Err(Reason::Invalid);
+    }
+    // The most negative count is one further away from zero than the most positive.
+    let max = MAX_NANOS + u128::from(has_minus);
     while !rest.is_empty() {
         let (whole, after) = digits(rest);
         let (fraction, after) = match after.strip_prefix('.') {
@@ -41,23 +74,24 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
             None => ("", after),
         };
         if whole.is_empty() && fraction.is_empty() {
-            return Err(InvalidDuration);
+            return Err(Reason::Invalid);
         }
         let end = after
             .find(|c: char| c == '.' || c.is_ascii_digit())
             .unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
-        let part = scaled(whole, fraction, unit_nanos(unit)?).ok_or(InvalidDuration)?;
-        nanos += part;
-        if nanos > MAX_NANOS {
-            return Err(InvalidDuration);
+        nanos += scaled(whole, fraction, unit_nanos(unit)?).ok_or(Reason::Invalid)?;
+        if nanos > max {
+            return Err(Reason::Invalid);
         }
         rest = after;
     }
     // Within an i64, so within a u64.
-    u64::try_from(nanos)
-        .map(Duration::from_nanos)
-        .map_err(|_| InvalidDuration)
+    let nanos = u64::try_from(nanos).map_err(|_| Reason::Invalid)?;
+    Ok(Signed {
+        is_negative: has_minus && nanos > 0,
+        length: Duration::from_nanos(nanos),
+    })
 }
 
 fn digits(text: &str) -> (&str, &str) {
@@ -67,8 +101,9 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-fn unit_nanos(unit: &str) -> Result<u64, InvalidDuration> {
+fn unit_nanos(unit: &str) -> Result<u64, Reason<'_>> {
     Ok(match unit {
+        "" => return Err(Reason::MissingUnit),
         "ns" => 1,
         // Micro sign and Greek letter mu.
         "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
@@ -76,7 +111,7 @@ fn unit_nanos(unit: &str) -> Result<u64, InvalidDuration> {
         "s" => 1_000_000_000,
         "m" => 60_000_000_000,
         "h" => 3_600_000_000_000,
-        _ => return Err(InvalidDuration),
+        _ => return Err(Reason::UnknownUnit(unit)),
     })
 }
 
@@ -155,6 +190,39 @@ mod tests {
             "½s",
         ] {
             assert_eq!(parse(text), Err(InvalidDuration), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sign_is_kept_and_the_reason_is_the_one_of_go() {
+        for (text, is_negative, nanos) in [
+            ("-1s", true, 1_000_000_000),
+            ("-0", false, 0),
+            ("-0s", false, 0),
+            ("+0", false, 0),
+            ("30s1m", false, 90_000_000_000),
+            ("-9223372036854775808ns", true, 1 << 63),
+        ] {
+            let length = Duration::from_nanos(nanos);
+            let expected = Signed {
+                is_negative,
+                length,
+            };
+            assert_eq!(signed(text), Ok(expected), "{text}");
+        }
+        for (text, reason) in [
+            ("30", Reason::MissingUnit),
+            ("1s30", Reason::MissingUnit),
+            ("1d", Reason::UnknownUnit("d")),
+            ("1 s", Reason::UnknownUnit(" s")),
+            ("1e3s", Reason::UnknownUnit("e")),
+            ("", Reason::Invalid),
+            ("-", Reason::Invalid),
+            (".s", Reason::Invalid),
+            ("--1s", Reason::Invalid),
+            ("9223372036854775808ns", Reason::Invalid),
+        ] {
+            assert_eq!(signed(text), Err(reason), "{text}");
         }
     }
 

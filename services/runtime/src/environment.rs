@@ -30,7 +30,10 @@ impl Environment {
                 continue;
             };
             match value.into().into_string() {
-                Ok(value) if value.is_empty() => {}
+                // The last value of a name counts, so an empty one takes an earlier one away.
+                Ok(value) if value.is_empty() => {
+                    environment.variables.remove(&name);
+                }
                 Ok(value) => {
                     environment.variables.insert(name, value);
                 }

@@ -18,16 +18,22 @@ pub mod cut_off;
 pub mod duration;
 mod environment;
 pub mod file;
+#[cfg(unix)]
 pub mod flags;
 pub mod keys;
 pub mod line;
 pub mod listen;
 pub mod logs;
+#[cfg(unix)]
 pub mod open_files;
+#[cfg(unix)]
 pub mod password_file;
+pub mod private_file;
 pub mod redact;
+pub mod retry_after;
 pub mod scan;
 mod secret;
+#[cfg(unix)]
 pub mod signals;
 pub mod watch;
 

@@ -1,8 +1,7 @@
 //! Addresses: the base of the API as somebody wrote it, and one request's target.
 
-use std::fmt::Write as _;
-
 use http::Uri;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::failure::Failure;
 
@@ -91,7 +90,8 @@ impl Target {
     /// Reads the address of a request; the error says what is wrong with it.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         let (url, _) = url.split_once('#').unwrap_or((url, ""));
-        let uri: Uri = escaped(url)
+        let uri: Uri = utf8_percent_encode(url, NEVER_SENT)
+            .to_string()
             .parse()
             .map_err(|error: http::uri::InvalidUri| error.to_string())?;
         match (uri.scheme_str(), uri.host()) {
@@ -177,40 +177,23 @@ pub(crate) fn is_loopback(host: &str) -> bool {
         .is_ok_and(|address| address.is_loopback())
 }
 
-/// The bytes of a percent-encoded part of an address.
-pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let code = text
-            .get(at + 1..at + 3)
-            .filter(|_| bytes[at] == b'%')
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        plain.push(code.unwrap_or(bytes[at]));
-        at += if code.is_some() { 3 } else { 1 };
-    }
-    plain
-}
-
 fn has_port(authority: &str) -> bool {
     let after_host = authority.rsplit_once(']').map_or(authority, |(_, end)| end);
     after_host.contains(':')
 }
 
-/// The text with what no request line may carry percent-encoded; the rest stays byte for byte.
-fn escaped(url: &str) -> String {
-    let mut shown = String::with_capacity(url.len());
-    for byte in url.bytes() {
-        let is_plain = byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
-        if is_plain {
-            shown.push(char::from(byte));
-        } else {
-            let _ = write!(shown, "%{byte:02X}");
-        }
-    }
-    shown
-}
+/// The bytes of an address that no request line may carry; the rest stays byte for byte.
+const NEVER_SENT: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 #[cfg(test)]
 mod tests {

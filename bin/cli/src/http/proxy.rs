@@ -4,8 +4,9 @@
 use std::net::IpAddr;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use percent_encoding::percent_decode_str;
 
-use super::address::{Origin, Target, is_loopback, percent_decoded};
+use super::address::{Origin, Target, is_loopback};
 use crate::context::Environment;
 
 /// The proxies of the environment.
@@ -179,7 +180,8 @@ fn proxy(value: &str) -> Result<Proxy, String> {
     let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
     let authorization = authority.rsplit_once('@').map(|(user, _)| {
         let (user, password) = user.split_once(':').unwrap_or((user, ""));
-        let pair = [&*percent_decoded(user), b":", &*percent_decoded(password)].concat();
+        let pair = percent_decode_str(user).chain([b':']);
+        let pair: Vec<u8> = pair.chain(percent_decode_str(password)).collect();
         format!("Basic {}", STANDARD.encode(pair))
     });
     Ok(Proxy {

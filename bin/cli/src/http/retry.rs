@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use rand::{TryRng as _, rngs::SysRng};
+use ziggurat_runtime::retry_after;
 
 /// The waits before the second and every later attempt.
 const WAITS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
@@ -17,21 +18,9 @@ pub(super) fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 429 | 502 | 503 | 504)
 }
 
-/// The time the server asks for.
-pub(crate) fn asked_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new()
-        .parse_timestamp(value)
-        .ok()?;
-    Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
-}
-
 /// What a server said, and how long it asks to wait if it does.
 pub(crate) fn with_wait(said: String, headers: &HeaderMap) -> String {
-    match asked_for(headers, Timestamp::now()).map(|asked| asked.as_secs()) {
+    match retry_after::read(headers, Timestamp::now()).map(|asked| asked.as_secs()) {
         None => said,
         Some(asked) if said.is_empty() => format!("retry after {asked}s"),
         Some(asked) => format!("{said}, retry after {asked}s"),
@@ -88,28 +77,6 @@ mod tests {
         assert_eq!(wait(1, Some(seconds(0)), 0.5), Some(seconds(0)));
         assert_eq!(wait(1, Some(seconds(10)), 0.5), Some(seconds(10)));
         assert_eq!(wait(1, Some(seconds(11)), 0.5), None);
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
-        let read = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::RETRY_AFTER, value.parse().expect("a value"));
-            asked_for(&headers, now)
-        };
-        assert_eq!(read("7"), Some(Duration::from_secs(7)));
-        assert_eq!(
-            read("Fri, 02 Jan 2026 03:04:10 GMT"),
-            Some(Duration::from_secs(5))
-        );
-        assert_eq!(
-            read("Fri, 02 Jan 2026 03:04:00 GMT"),
-            Some(Duration::ZERO),
-            "a date in the past is now"
-        );
-        assert_eq!(read("soon"), None);
-        assert_eq!(asked_for(&HeaderMap::new(), now), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
+use ziggurat_runtime::retry_after;
 
 use super::{
     address::{Origin, Target},
@@ -105,7 +106,7 @@ impl<'a> Transport<'a> {
             }
             let asked = match &result {
                 Ok(answer) if retry::is_passing(answer.status) => {
-                    retry::asked_for(&answer.headers, Timestamp::now())
+                    retry_after::read(&answer.headers, Timestamp::now())
                 }
                 Err(Trouble::Connection {
                     is_passing: true, ..

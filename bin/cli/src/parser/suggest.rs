@@ -14,7 +14,7 @@ pub(super) fn candidates(typed: &str, command: &Command) -> String {
         .map(|child| child.name)
         .filter(|name| {
             *name != original
-                && (distance(&typed, name) <= MOST
+                && (strsim::levenshtein(&typed, name) <= MOST
                     || (!typed.is_empty() && name.starts_with(&typed)))
         })
         .map(str::to_owned)
@@ -49,39 +49,10 @@ fn elsewhere(typed: &str) -> Vec<String> {
 /// How many letters may be wrong.
 const MOST: usize = 2;
 
-/// How many letters have to be added, removed or replaced.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (at, letter) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, other) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tree::ROOT;
-
-    #[test]
-    fn a_distance_counts_letters() {
-        for (left, right, letters) in [
-            ("tenat", "tenant", 1),
-            ("tenant", "tenant", 0),
-            ("cleint", "client", 2),
-            ("", "api", 3),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(distance(left, right), letters, "{left} {right}");
-        }
-    }
 
     #[test]
     fn hidden_commands_are_never_offered() {

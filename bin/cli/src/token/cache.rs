@@ -11,9 +11,12 @@ use std::{
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use ziggurat_runtime::{
+    file,
+    private_file::{self, Lock},
+};
 
 use super::Token;
-use crate::config;
 
 /// No cached token is this large.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -52,9 +55,8 @@ impl Cache {
 
     /// The token of the last command, if there is one to be read.
     pub(crate) fn load(&self) -> Option<Cached> {
-        let length = fs::metadata(&self.path).ok()?.len();
-        let text = (length <= MAX_BYTES).then(|| fs::read(&self.path).ok())??;
-        let file: File = serde_json::from_slice(&text).ok()?;
+        let text = file::text(&self.path, MAX_BYTES).ok()?;
+        let file: File = serde_json::from_str(&text).ok()?;
         let is_sendable = !file.access_token.is_empty()
             && file
                 .access_token
@@ -78,15 +80,15 @@ impl Cache {
             issued_at: token.issued_at,
             binding_fingerprint: fingerprint.to_owned(),
         };
-        config::create_folder(&self.path, true)?;
-        config::replace(&self.path, &serde_json::to_vec(&file)?)
+        private_file::create_folder(&self.path, true)?;
+        private_file::replace(&self.path, &serde_json::to_vec(&file)?)
     }
 
     /// Keeps other commands from exchanging at the same moment, for as long as it is held; nothing
     /// when that takes too long or cannot be done.
-    pub(crate) fn lock(&self, patience: Duration) -> Option<config::Lock> {
-        config::create_folder(&self.path, true).ok()?;
-        config::Lock::within(&self.path, patience).ok()
+    pub(crate) fn lock(&self, patience: Duration) -> Option<Lock> {
+        private_file::create_folder(&self.path, true).ok()?;
+        Lock::within(&self.path, patience).ok()
     }
 
     /// Removes the token, and what a command that was killed may have left of one.

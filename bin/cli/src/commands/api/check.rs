@@ -1,10 +1,9 @@
 //! What is checked of a call before anything is looked up or sent (section 15.9).
 
-use std::fmt::Write as _;
-
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::{failure::Failure, http::address::percent_decoded, output::quoted};
+use crate::{failure::Failure, output::quoted};
 
 const METHODS: [Method; 5] = [
     Method::GET,
@@ -43,9 +42,12 @@ pub(super) fn path(typed: &str) -> Result<(), Failure> {
         )));
     }
     let (path, query) = split(typed);
-    let climbs = path
-        .split('/')
-        .any(|segment| matches!(&*percent_decoded(segment), b"." | b".."));
+    let climbs = path.split('/').any(|segment| {
+        matches!(
+            &*percent_decode_str(segment).decode_utf8_lossy(),
+            "." | ".."
+        )
+    });
     if climbs {
         return Err(Failure::usage(format!(
             "path {shown} contains a . or .. segment"
@@ -154,19 +156,16 @@ fn unparsable(query: &str) -> Option<String> {
     None
 }
 
+/// The bytes of a form that are escaped; a space becomes `+`.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
 fn form_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b' ' => encoded.push('+'),
-            b'-' | b'_' | b'.' | b'~' => encoded.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => encoded.push(char::from(byte)),
-            _ => {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-    }
-    encoded
+    let encoded = utf8_percent_encode(text, ESCAPED).to_string();
+    encoded.replace("%20", "+")
 }
 
 #[cfg(test)]

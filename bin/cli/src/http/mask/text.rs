@@ -1,7 +1,8 @@
 //! Secrets in text that is not JSON: form encoding, addresses in a page, `name: value` lines.
 
+use percent_encoding::percent_decode_str;
+
 use super::{MASK, MEMBERS, is_member, scan};
-use crate::http::address::percent_decoded;
 
 /// Masks the values of `name=value` pairs anywhere in a text, and of `name: value` at the start of
 /// a line. Prose such as "invalid token: expired" keeps its words.
@@ -125,5 +126,6 @@ fn value_start(text: &str, at: usize, member: &str, is_line_start: bool) -> Opti
 }
 
 fn decoded(name: &str) -> String {
-    String::from_utf8_lossy(&percent_decoded(&name.replace('+', " "))).into_owned()
+    let name = name.replace('+', " ");
+    percent_decode_str(&name).decode_utf8_lossy().into_owned()
 }
