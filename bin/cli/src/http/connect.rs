@@ -1,157 +1,116 @@
 //! A connection to a server: direct, or through a proxy, with TLS where the address asks for it.
 
-use std::{fmt, io};
+use std::io;
 
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::Empty;
+use hyper::client::conn::http1;
+use hyper_util::{client::proxy::matcher::Intercept, rt::TokioIo};
 use rustls_pki_types::ServerName;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncWrite},
     net::TcpStream,
 };
 use tokio_rustls::TlsConnector;
 
-use super::{address::Origin, proxy::Proxy};
+use super::{address::Origin, message::Trouble, retry, transport};
 
-/// How much a proxy may say before the tunnel begins.
-const PROXY_HEAD: usize = 16 * 1024;
-
-/// What bytes travel on.
+/// A stream of bytes in both directions.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Why there is no connection.
-#[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) cause: String,
-    /// Another attempt may go better.
-    pub(super) is_passing: bool,
-}
+/// A stream of either kind. Boxed: one per connection, not per request.
+pub(super) type AnyStream = Box<dyn Stream>;
 
 /// Opens a connection.
 pub(super) async fn dial(
     origin: &Origin,
-    proxy: Option<&Proxy>,
+    proxy: Option<&Intercept>,
     tls: Option<&TlsConnector>,
-) -> Result<Box<dyn Stream>, Refused> {
-    // Boxed: one per connection, not per request.
-    let stream: Box<dyn Stream> = match proxy {
-        None => Box::new(tcp(origin).await?),
+) -> Result<AnyStream, Trouble> {
+    let stream = match proxy {
+        None => tcp(origin).await?,
         Some(proxy) => {
-            let stream: Box<dyn Stream> = Box::new(tcp(&proxy.origin).await?);
-            let mut stream = if proxy.origin.is_tls {
-                secured(stream, &proxy.origin, tls).await?
+            let at = Origin::of(proxy.uri());
+            let stream = secured(tcp(&at).await?, &at, tls).await?;
+            if origin.is_tls {
+                tunnel(stream, origin, proxy).await?
             } else {
                 stream
-            };
-            if origin.is_tls {
-                tunnel(&mut stream, origin, proxy).await?;
             }
-            stream
         }
     };
-    if origin.is_tls {
-        secured(stream, origin, tls).await
-    } else {
-        Ok(stream)
-    }
+    secured(stream, origin, tls).await
 }
 
-async fn tcp(origin: &Origin) -> Result<TcpStream, Refused> {
+async fn tcp(origin: &Origin) -> Result<AnyStream, Trouble> {
     let stream = TcpStream::connect((origin.host.as_str(), origin.port))
         .await
-        .map_err(|error| Refused::passing(format!("connect to {}: {error}", origin.authority())))?;
+        .map_err(|error| Trouble::passing(format!("connect to {}: {error}", origin.authority())))?;
     // A request is one small write whose answer is waited for.
     let _ = stream.set_nodelay(true);
-    Ok(stream)
+    Ok(Box::new(stream))
 }
 
+/// Adds TLS if the origin asks for it.
 async fn secured(
-    stream: Box<dyn Stream>,
+    stream: AnyStream,
     origin: &Origin,
     tls: Option<&TlsConnector>,
-) -> Result<Box<dyn Stream>, Refused> {
-    let Some(tls) = tls else {
-        return Err(Refused::for_good("TLS is not set up"));
-    };
+) -> Result<AnyStream, Trouble> {
+    if !origin.is_tls {
+        return Ok(stream);
+    }
+    let tls = tls.ok_or_else(|| Trouble::lasting("TLS is not set up"))?;
     let name = ServerName::try_from(origin.host.clone())
-        .map_err(|_| Refused::for_good(format!("{:?} is no name of a server", origin.host)))?;
+        .map_err(|_| Trouble::lasting(format!("{:?} is no name of a server", origin.host)))?;
     match tls.connect(name, stream).await {
         Ok(stream) => Ok(Box::new(stream)),
         // A certificate that is refused now is refused in a second.
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(Refused::for_good(format!("TLS: {error}")))
+            Err(Trouble::lasting(format!("TLS: {error}")))
         }
-        Err(error) => Err(Refused::passing(format!("TLS: {error}"))),
+        Err(error) => Err(Trouble::passing(format!("TLS: {error}"))),
     }
 }
 
+/// Asks a proxy for a tunnel.
+///
+/// The tunnel of `hyper-util` hides the status of a refusal, and 429, 502, 503 and 504 are
+/// promised to be tried again.
 async fn tunnel(
-    stream: &mut Box<dyn Stream>,
+    stream: AnyStream,
     origin: &Origin,
-    proxy: &Proxy,
-) -> Result<(), Refused> {
+    proxy: &Intercept,
+) -> Result<AnyStream, Trouble> {
     let authority = origin.authority();
-    let authorization = proxy
-        .authorization
-        .as_ref()
-        .map_or_else(String::new, |value| {
-            format!("Proxy-Authorization: {value}\r\n")
-        });
-    let head = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{authorization}\r\n");
-    let broken = |error: io::Error| Refused::passing(format!("proxy: {error}"));
-    stream.write_all(head.as_bytes()).await.map_err(broken)?;
-    stream.flush().await.map_err(broken)?;
-    let status = proxy_status(stream).await?;
-    if (200..300).contains(&status) {
-        Ok(())
-    } else {
-        let cause = format!("the proxy answered {status} to CONNECT");
-        Err(Refused {
-            cause,
-            is_passing: matches!(status, 429 | 502..=504),
+    let mut request = Request::connect(&authority).header(header::HOST, &authority);
+    if let Some(authorization) = proxy.basic_auth() {
+        request = request.header(header::PROXY_AUTHORIZATION, authorization);
+    }
+    let request = request
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| Trouble::lasting(format!("proxy: {error}")))?;
+    let broken = |error: hyper::Error| transport::broken("proxy: ", &error);
+    let (mut sender, connection) = http1::Builder::new()
+        .title_case_headers(true)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(broken)?;
+    let opened = async {
+        let answer = sender.send_request(request).await.map_err(broken)?;
+        let status = answer.status();
+        if status.is_success() {
+            return hyper::upgrade::on(answer).await.map_err(broken);
+        }
+        Err(Trouble::Connection {
+            cause: format!("the proxy answered {} to CONNECT", status.as_u16()),
+            is_passing: retry::is_passing(status),
         })
-    }
-}
-
-/// Reads the head of the proxy's answer and not one byte more: what follows belongs to the tunnel.
-async fn proxy_status(stream: &mut Box<dyn Stream>) -> Result<u16, Refused> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        if head.len() == PROXY_HEAD {
-            return Err(Refused::for_good("proxy: its answer has no end"));
-        }
-        let byte = stream
-            .read_u8()
-            .await
-            .map_err(|error| Refused::passing(format!("proxy: {error}")))?;
-        head.push(byte);
-    }
-    let head = String::from_utf8_lossy(&head);
-    head.strip_prefix("HTTP/1.")
-        .and_then(|rest| rest.split(' ').nth(1)?.trim().parse().ok())
-        .ok_or_else(|| Refused::for_good("proxy: its answer is not HTTP"))
-}
-
-// === impl Refused ===
-
-impl Refused {
-    fn passing(cause: String) -> Self {
-        Self {
-            cause,
-            is_passing: true,
-        }
-    }
-
-    pub(super) fn for_good(cause: impl Into<String>) -> Self {
-        Self {
-            cause: cause.into(),
-            is_passing: false,
-        }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.cause)
-    }
+    };
+    let mut driver: Option<transport::Driver> = Some(Box::pin(connection.with_upgrades()));
+    let stream = transport::drive(&mut driver, opened).await?;
+    Ok(Box::new(TokioIo::new(stream)))
 }

@@ -104,6 +104,24 @@ impl Incoming {
 
 // === impl Trouble ===
 
+impl Trouble {
+    /// A connection that failed; another attempt may go better.
+    pub(super) fn passing(cause: impl Into<String>) -> Self {
+        Self::Connection {
+            cause: cause.into(),
+            is_passing: true,
+        }
+    }
+
+    /// A connection that failed and will fail again.
+    pub(super) fn lasting(cause: impl Into<String>) -> Self {
+        Self::Connection {
+            cause: cause.into(),
+            is_passing: false,
+        }
+    }
+}
+
 impl fmt::Display for Trouble {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,10 +1,8 @@
 //! Which proxy a request goes through: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`, in upper case or
 //! else in lower case.
 
-use std::net::IpAddr;
-
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use percent_encoding::percent_decode_str;
+use http::Uri;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
 use super::address::{Origin, Target, is_loopback};
 use crate::context::Environment;
@@ -14,31 +12,7 @@ use crate::context::Environment;
 pub(crate) struct Proxies {
     http: Option<String>,
     https: Option<String>,
-    exceptions: Vec<Exception>,
-}
-
-/// A proxy to go through.
-#[derive(Clone)]
-pub(crate) struct Proxy {
-    pub(crate) origin: Origin,
-    /// The value of `Proxy-Authorization`.
-    pub(crate) authorization: Option<String>,
-}
-
-/// A target that is reached directly.
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Exception {
-    Everything,
-    /// A domain and what is below it, perhaps one port of it.
-    Domain {
-        suffix: String,
-        is_host_too: bool,
-        port: Option<u16>,
-    },
-    Network {
-        address: IpAddr,
-        bits: u8,
-    },
+    exceptions: String,
 }
 
 // === impl Proxies ===
@@ -50,13 +24,13 @@ impl Proxies {
             environment
                 .var(upper)
                 .or_else(|| environment.var(lower))
-                .map(str::trim)
+                .map(|value| value.trim().to_owned())
                 .filter(|value| !value.is_empty())
         };
         Self {
-            http: var("HTTP_PROXY", "http_proxy").map(str::to_owned),
-            https: var("HTTPS_PROXY", "https_proxy").map(str::to_owned),
-            exceptions: var("NO_PROXY", "no_proxy").map_or_else(Vec::new, exceptions),
+            http: var("HTTP_PROXY", "http_proxy"),
+            https: var("HTTPS_PROXY", "https_proxy"),
+            exceptions: var("NO_PROXY", "no_proxy").unwrap_or_default(),
         }
     }
 
@@ -65,7 +39,7 @@ impl Proxies {
     /// # Errors
     ///
     /// The variable does not name a proxy this program can speak to.
-    pub(crate) fn proxy_for(&self, origin: &Origin) -> Result<Option<Proxy>, String> {
+    pub(crate) fn proxy_for(&self, origin: &Origin) -> Result<Option<Intercept>, String> {
         let (name, value) = if origin.is_tls {
             ("HTTPS_PROXY", &self.https)
         } else {
@@ -74,120 +48,55 @@ impl Proxies {
         let Some(value) = value else {
             return Ok(None);
         };
-        if is_loopback(&origin.host) || self.exceptions.iter().any(|e| e.fits(origin)) {
+        let host = origin.host.trim_end_matches('.');
+        let items = self.exceptions.split([',', ' ']).map(str::trim);
+        if is_loopback(host) || items.clone().any(|item| item == "*") {
             return Ok(None);
         }
-        proxy(value)
-            .map(Some)
-            .map_err(|reason| format!("{name}: {reason}"))
-    }
-}
-
-// === impl Proxy ===
-
-impl std::fmt::Debug for Proxy {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Proxy")
-            .field("origin", &self.origin)
-            .finish_non_exhaustive()
-    }
-}
-
-// === impl Exception ===
-
-impl Exception {
-    fn fits(&self, origin: &Origin) -> bool {
-        let host = origin.host.trim_end_matches('.');
-        match self {
-            Self::Everything => true,
-            Self::Domain {
-                suffix,
-                is_host_too,
-                port,
-            } => {
-                let is_below = host
-                    .strip_suffix(suffix.as_str())
-                    .is_some_and(|rest| rest.ends_with('.'));
-                port.is_none_or(|port| port == origin.port)
-                    && (is_below || *is_host_too && host == suffix)
-            }
-            Self::Network { address, bits } => host
-                .parse::<IpAddr>()
-                .is_ok_and(|host| is_within(host, *address, *bits)),
+        let url = if value.contains("://") {
+            Target::parse(value)
+        } else {
+            Target::parse(&format!("http://{value}"))
+        };
+        let matcher = Matcher::builder()
+            // The placeholder tells an excepted target from one that needs an unusable proxy.
+            .all(url.as_ref().map_or("unusable".to_owned(), Target::url))
+            .no(items
+                .filter_map(|item| exception(item, host, origin.port))
+                .collect::<Vec<_>>()
+                .join(","))
+            .build();
+        let target = Origin {
+            host: host.to_owned(),
+            ..origin.clone()
+        };
+        let target = Uri::try_from(format!("http://{}", target.authority()))
+            .map_err(|error| error.to_string())?;
+        match (matcher.intercept(&target), url) {
+            (Some(_), Err(reason)) => Err(format!("{name}: {reason}")),
+            (proxy, _) => Ok(proxy),
         }
     }
 }
 
-fn exceptions(list: &str) -> Vec<Exception> {
-    let items = list.split([',', ' ']).map(str::trim);
-    items
-        .filter(|item| !item.is_empty())
-        .map(exception)
-        .collect()
-}
-
-fn exception(item: &str) -> Exception {
-    if item == "*" {
-        return Exception::Everything;
-    }
-    let item = item.to_ascii_lowercase();
-    if let Some((address, bits)) = item.split_once('/')
-        && let (Ok(address), Ok(bits)) = (address.parse(), bits.parse())
-    {
-        return Exception::Network { address, bits };
-    }
-    let bare = item.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = bare.parse::<IpAddr>() {
-        return Exception::Network { address, bits: 128 };
-    }
-    let (name, port) = match item.rsplit_once(':') {
-        Some((name, port)) if port.parse::<u16>().is_ok() => (name.to_owned(), port.parse().ok()),
-        _ => (item, None),
+/// The part of an item of `NO_PROXY` that the matcher understands; nothing if the item is not
+/// about this host and port.
+///
+/// The reference implementation lets an item name a port, and takes `.` or `*.` in front of a
+/// domain for its subdomains alone; the matcher knows neither.
+fn exception<'a>(item: &'a str, host: &str, port: u16) -> Option<&'a str> {
+    let name = match item.rsplit_once(':') {
+        // Other colons are those of an IPv6 address without a port.
+        Some((name, number)) if !name.contains(':') || name.ends_with(']') => {
+            (number.parse() == Ok(port)).then_some(name)?
+        }
+        _ => item,
     };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let name = name.trim_start_matches('[').trim_end_matches([']', '.']);
     let name = name.strip_prefix('*').unwrap_or(name);
-    let suffix = name.strip_prefix('.');
-    Exception::Domain {
-        suffix: suffix.unwrap_or(name).trim_end_matches('.').to_owned(),
-        is_host_too: suffix.is_none(),
-        port,
-    }
-}
-
-fn is_within(host: IpAddr, network: IpAddr, bits: u8) -> bool {
-    let shared = |host: u128, network: u128, width: u32| {
-        let bits = u32::from(bits).min(width);
-        bits == 0 || (host ^ network) >> (width - bits) == 0
-    };
-    match (host, network) {
-        (IpAddr::V4(host), IpAddr::V4(network)) => {
-            shared(host.to_bits().into(), network.to_bits().into(), 32)
-        }
-        (IpAddr::V6(host), IpAddr::V6(network)) => shared(host.to_bits(), network.to_bits(), 128),
-        _ => false,
-    }
-}
-
-fn proxy(value: &str) -> Result<Proxy, String> {
-    let url = if value.contains("://") {
-        value.to_owned()
-    } else {
-        format!("http://{value}")
-    };
-    let target = Target::parse(&url)?;
-    let after_scheme = url.split_once("://").map_or("", |(_, rest)| rest);
-    let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
-    let authorization = authority.rsplit_once('@').map(|(user, _)| {
-        let (user, password) = user.split_once(':').unwrap_or((user, ""));
-        let pair = percent_decode_str(user).chain([b':']);
-        let pair: Vec<u8> = pair.chain(percent_decode_str(password)).collect();
-        format!("Basic {}", STANDARD.encode(pair))
-    });
-    Ok(Proxy {
-        origin: target.origin(),
-        authorization,
-    })
+    let domain = name.strip_prefix('.');
+    let is_above = domain.is_some_and(|domain| domain.eq_ignore_ascii_case(host));
+    (!is_above).then_some(name)
 }
 
 #[cfg(test)]
@@ -204,7 +113,7 @@ mod tests {
     fn host(proxies: &Proxies, url: &str) -> Option<String> {
         let origin = Target::parse(url).expect("a target").origin();
         let proxy = proxies.proxy_for(&origin).expect("a proxy or none");
-        proxy.map(|proxy| proxy.origin.authority())
+        proxy.map(|proxy| Origin::of(proxy.uri()).authority())
     }
 
     #[test]
@@ -257,13 +166,16 @@ mod tests {
         }
         let all = self::proxies(&[("HTTP_PROXY", "http://p:1"), ("no_proxy", "*")]);
         assert_eq!(host(&all, "http://h"), None);
+        assert_eq!(host(&all, "http://10.0.0.1"), None);
     }
 
     #[test]
     fn a_user_in_the_address_of_a_proxy_becomes_basic_credentials() {
-        let proxy = proxy("http://us%40er:p%3Aw@p").expect("a proxy");
-        assert_eq!(proxy.authorization.as_deref(), Some("Basic dXNAZXI6cDp3"));
-        assert_eq!(proxy.origin.port, 80);
+        let proxies = proxies(&[("HTTP_PROXY", "http://us%40er:p%3Aw@p")]);
+        let origin = Target::parse("http://h").expect("a target").origin();
+        let proxy = proxies.proxy_for(&origin).expect("a proxy").expect("one");
+        assert_eq!(proxy.basic_auth().expect("a user"), "Basic dXNAZXI6cDp3");
+        assert_eq!(Origin::of(proxy.uri()).port, 80);
     }
 
     #[test]
@@ -272,5 +184,10 @@ mod tests {
         let origin = Target::parse("http://h").expect("a target").origin();
         let reason = proxies.proxy_for(&origin).expect_err("a refusal");
         assert!(reason.starts_with("HTTP_PROXY: "), "{reason}");
+        for value in ["ftp://p:1", "http://"] {
+            let unusable = self::proxies(&[("HTTP_PROXY", value), ("NO_PROXY", "direct")]);
+            assert!(unusable.proxy_for(&origin).is_err(), "{value}");
+            assert_eq!(host(&unusable, "http://direct"), None, "{value}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Body as _, client::conn::http1::SendRequest};
-use hyper_util::rt::TokioIo;
+use hyper_util::{client::proxy::matcher::Intercept, rt::TokioIo};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
@@ -23,11 +23,11 @@ use ziggurat_runtime::retry_after;
 
 use super::{
     address::{Origin, Target},
-    connect::{self, Refused},
+    connect,
     log::Log,
     mask::Mask,
     message::{Incoming, Outcome, Outgoing, Purpose, Recorded, Trouble},
-    proxy::{Proxies, Proxy},
+    proxy::Proxies,
     retry, tls,
 };
 use crate::context::Environment;
@@ -54,11 +54,11 @@ struct Link {
     sender: SendRequest<Full<Bytes>>,
     driver: Option<Driver>,
     /// Requests name the whole address, because a proxy reads them.
-    is_forwarded: Option<Proxy>,
+    forwarder: Option<Intercept>,
 }
 
 // Boxed: one per connection, not per request.
-type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
+pub(super) type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 // === impl Transport ===
 
@@ -215,24 +215,19 @@ impl<'a> Transport<'a> {
     }
 
     async fn open(&mut self, origin: Origin) -> Result<Link, Trouble> {
-        let proxy = self
-            .proxies
-            .proxy_for(&origin)
-            .map_err(|cause| Refused::for_good(cause).into_trouble())?;
-        let needs_tls = origin.is_tls || proxy.as_ref().is_some_and(|proxy| proxy.origin.is_tls);
-        if needs_tls && self.tls.is_none() {
+        let proxy = self.proxies.proxy_for(&origin).map_err(Trouble::lasting)?;
+        let is_tls = |proxy: &Intercept| Origin::of(proxy.uri()).is_tls;
+        if self.tls.is_none() && (origin.is_tls || proxy.as_ref().is_some_and(is_tls)) {
             let tls = tls::connector(self.environment)
-                .map_err(|cause| Refused::for_good(format!("TLS: {cause}")).into_trouble())?;
+                .map_err(|cause| Trouble::lasting(format!("TLS: {cause}")))?;
             self.tls = Some(tls);
         }
-        let stream = connect::dial(&origin, proxy.as_ref(), self.tls.as_ref())
-            .await
-            .map_err(Refused::into_trouble)?;
+        let stream = connect::dial(&origin, proxy.as_ref(), self.tls.as_ref()).await?;
         let (sender, driver) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
-            .map_err(|error| broken(&error))?;
+            .map_err(|error| broken("", &error))?;
         Ok(Link {
-            is_forwarded: proxy.filter(|_| !origin.is_tls),
+            forwarder: proxy.filter(|_| !origin.is_tls),
             sender,
             driver: Some(Box::pin(driver)),
         })
@@ -248,7 +243,7 @@ impl Link {
         target: &Target,
         headers: &HeaderMap,
     ) -> Result<Incoming, Trouble> {
-        let uri = if self.is_forwarded.is_some() {
+        let uri = if self.forwarder.is_some() {
             target.url()
         } else {
             target.path().to_owned()
@@ -260,38 +255,23 @@ impl Link {
         *message.method_mut() = request.method.clone();
         *message.uri_mut() = uri;
         *message.headers_mut() = headers.clone();
-        let authorization = self
-            .is_forwarded
-            .as_ref()
-            .and_then(|proxy| HeaderValue::from_str(proxy.authorization.as_deref()?).ok());
-        if let Some(authorization) = authorization {
+        if let Some(authorization) = self.forwarder.as_ref().and_then(Intercept::basic_auth) {
             message
                 .headers_mut()
-                .insert(header::PROXY_AUTHORIZATION, authorization);
+                .insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
         let is_head = request.method == Method::HEAD;
         let answer = self.sender.send_request(message);
         let whole = async {
-            let answer = answer.await.map_err(|error| broken(&error))?;
+            let answer = answer.await.map_err(|error| broken("", &error))?;
             read(answer, is_head).await
         };
         drive(&mut self.driver, whole).await
     }
 }
 
-// === impl Refused ===
-
-impl Refused {
-    fn into_trouble(self) -> Trouble {
-        Trouble::Connection {
-            cause: self.cause,
-            is_passing: self.is_passing,
-        }
-    }
-}
-
 /// Moves the connection along while the work waits for it; nothing is spawned.
-async fn drive<T>(driver: &mut Option<Driver>, work: impl Future<Output = T>) -> T {
+pub(super) async fn drive<T>(driver: &mut Option<Driver>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|context| {
         if let Poll::Ready(done) = work.as_mut().poll(context) {
@@ -317,7 +297,7 @@ async fn read(answer: Response<hyper::body::Incoming>, is_head: bool) -> Result<
     }
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| broken(&error))?;
+        let frame = frame.map_err(|error| broken("", &error))?;
         if let Some(part) = frame.data_ref() {
             if whole.len() + part.len() > LARGEST {
                 return Err(too_large());
@@ -336,8 +316,9 @@ fn is_redirect(answer: &Incoming) -> bool {
     matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-fn broken(error: &hyper::Error) -> Trouble {
-    let mut cause = error.to_string();
+/// The failure of a connection that broke, with all its causes behind the prefix.
+pub(super) fn broken(prefix: &str, error: &hyper::Error) -> Trouble {
+    let mut cause = format!("{prefix}{error}");
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {
         cause = format!("{cause}: {inner}");
