@@ -1,4 +1,4 @@
-//! What the commands do, once the command line was understood.
+//! Runs the command that a command line names.
 
 mod api;
 mod auth;
@@ -74,14 +74,14 @@ pub(crate) fn run(
     }
 }
 
-/// Runs a command that speaks to a platform. The other ones never pay for the machinery.
+/// Runs a command that speaks to a platform. Only these start an asynchronous runtime.
 fn wait_for(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::general(format!("start: {error}")))?;
     let result = runtime.block_on(command);
-    // A name that is still being looked up is nobody's concern any more.
+    // A name that is still being looked up must not delay the end of the process.
     runtime.shutdown_background();
     result
 }

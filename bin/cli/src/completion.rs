@@ -1,7 +1,7 @@
 //! Completes words in a shell.
 //!
-//! The scripts know nothing but how to ask this program (`__complete`), so that they stay right
-//! when commands change.
+//! The scripts only call this program (`__complete`), so that they stay right when commands
+//! change.
 
 mod install;
 mod offer;

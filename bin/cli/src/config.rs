@@ -1,7 +1,7 @@
 //! The configuration file: profiles, and which of them is in use.
 //!
-//! The file belongs to the person. What a command changes is changed in place: comments, order,
-//! indentation and keys of other programs survive.
+//! The user may edit the file, so commands change it in place: comments, order, indentation and
+//! keys of other programs survive.
 
 mod edit;
 mod folder;
@@ -19,7 +19,7 @@ use ziggurat_runtime::private_file::{self, Lock};
 
 use crate::{context::Environment, failure::Failure};
 
-/// What the configuration file says, and where it is.
+/// The content of the configuration file, and its path.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     path: PathBuf,
@@ -47,20 +47,20 @@ pub(crate) struct Profile {
     pub(crate) client_id: Option<String>,
     /// Only of a login that could not, or should not, use the keychain.
     pub(crate) client_secret: Option<String>,
-    /// What binds a cached token to one login.
+    /// The id that binds a cached token to one login.
     pub(crate) login_id: Option<String>,
-    /// Where a person signs in with a browser.
+    /// The address for signing in with a browser.
     pub(crate) web_url: Option<String>,
 }
 
-/// The profile nobody has to create.
+/// The profile that always exists.
 pub(crate) const DEFAULT_PROFILE: &str = "default";
 
 /// No configuration is this large.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// How long another process may take; it writes one small file.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest wait for another process, which writes one small file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 // === impl Config ===
 
@@ -122,7 +122,7 @@ impl Config {
         &self.path
     }
 
-    /// Whether the file is there.
+    /// Says if the file exists.
     pub(crate) fn exists(&self) -> bool {
         self.exists
     }
@@ -142,8 +142,8 @@ impl Config {
         self.content.output.as_deref()
     }
 
-    /// Whether the keychain may be asked; `keychain: false` says no.
-    pub(crate) fn keychain_is_wanted(&self) -> bool {
+    /// Says if the keychain may be asked; `keychain: false` forbids it.
+    pub(crate) fn allows_keychain(&self) -> bool {
         self.content.keychain != Some(false)
     }
 
@@ -157,7 +157,7 @@ impl Config {
         self.content.profiles.keys().map(String::as_str)
     }
 
-    /// What a person should know about the file: it holds a secret that others can read.
+    /// A warning if the file holds a secret that others can read.
     pub(crate) fn warning(&self) -> Option<String> {
         let holds_secret = self
             .content
@@ -214,7 +214,7 @@ impl Config {
     /// Locks, reads what is there now, edits and saves: two commands at once both survive.
     fn change(&self, edit: impl FnOnce(&mut edit::Document)) -> Result<(), Failure> {
         let failed = |reason: String| Failure::config(format!("config: {reason}"));
-        if self.path.starts_with(folder::NOWHERE) {
+        if self.path.starts_with(folder::NO_HOME) {
             return Err(failed(
                 "there is no home folder: set HOME, or name a file with --config".to_owned(),
             ));
@@ -222,7 +222,7 @@ impl Config {
         let described = |error: std::io::Error| failed(format!("{}: {error}", self.path.display()));
         let target = private_file::target(&self.path);
         private_file::create_folder(&target, self.owns_folder).map_err(described)?;
-        let _lock = Lock::within(&target, PATIENCE).map_err(described)?;
+        let _lock = Lock::within(&target, LOCK_TIMEOUT).map_err(described)?;
         let text = match text_of(&self.path) {
             Ok(text) => text,
             Err(Unreadable::Absent) => String::new(),
@@ -259,7 +259,7 @@ impl std::fmt::Debug for Profile {
     }
 }
 
-/// Why a profile name cannot be used, if it cannot: it becomes part of a file name.
+/// Refuses a profile name that cannot be part of a file name.
 pub(crate) fn refuse_name(name: &str) -> Option<Failure> {
     let is_fine = (1..=64).contains(&name.len())
         && !name.starts_with(['.', '-'])

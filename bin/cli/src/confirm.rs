@@ -1,4 +1,4 @@
-//! Asks whether something that cannot be undone may be done.
+//! Asks for a confirmation before something that cannot be undone.
 
 use std::io::Read as _;
 
@@ -14,7 +14,7 @@ const LONGEST: u64 = 1024;
 ///
 /// # Errors
 ///
-/// Nobody can be asked, or they did not say yes: exit 2.
+/// There is no terminal to ask on, or the answer is not yes: exit 2.
 pub(crate) fn ask(
     context: &mut Context<'_>,
     question: &str,
@@ -26,7 +26,7 @@ pub(crate) fn ask(
              be prompted",
         ));
     }
-    if is_about_platform && let Some((profile, url)) = credentials::scene(context) {
+    if is_about_platform && let Some((profile, url)) = credentials::profile_and_address(context) {
         context.streams.note(format_args!(
             "profile \"{}\" at {}",
             escape(&profile),
@@ -37,7 +37,7 @@ pub(crate) fn ask(
         .streams
         .ask(format_args!("{} [y/N]: ", escape(question)));
     let mut answer = Vec::new();
-    // An answer that cannot be read is no yes.
+    // An unreadable answer is no confirmation.
     let _ = std::io::BufRead::read_until(
         &mut context.streams.stdin.by_ref().take(LONGEST),
         b'\n',

@@ -1,4 +1,4 @@
-//! What a command may use: the process around it, the flags every command has, and the profile.
+//! The context of a command: its process, the flags that every command has, and the profile.
 
 use std::{
     ffi::OsString,
@@ -28,28 +28,28 @@ pub struct Environment {
     program: Option<PathBuf>,
 }
 
-/// Which of the three streams are terminals.
+/// The streams that are terminals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terminals {
-    /// Somebody can answer a question.
+    /// A user can answer a question.
     pub stdin: bool,
-    /// Somebody reads the result.
+    /// A user reads the result.
     pub stdout: bool,
-    /// Somebody reads the notes.
+    /// A user reads the notes.
     pub stderr: bool,
 }
 
 /// The three streams of a command.
 pub struct Streams {
-    /// Where answers and data come from.
+    /// The source of answers and data.
     pub stdin: Box<dyn BufRead + Send>,
-    /// Where the result goes, and nothing else.
+    /// The destination of the result, and of nothing else.
     pub stdout: Box<dyn Write + Send>,
-    /// Where prompts, notes and errors go.
+    /// The destination of prompts, notes and errors.
     pub stderr: Box<dyn Write + Send>,
 }
 
-/// What the command under way may use.
+/// The context of the running command.
 pub(crate) struct Context<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) streams: &'a mut Streams,
@@ -94,9 +94,9 @@ pub(crate) struct ConnectionFlags {
     pub(crate) client_secret: Option<String>,
     /// A path, or `-` for standard input.
     pub(crate) client_secret_file: Option<String>,
-    /// How long one request may take; `None` is for ever.
+    /// The most time that one request may take; `None` is for ever.
     pub(crate) timeout: Option<Duration>,
-    /// How often a GET is repeated.
+    /// The most repetitions of a GET.
     pub(crate) retries: u32,
 }
 
@@ -132,26 +132,26 @@ impl Environment {
         })
     }
 
-    /// Says which streams are terminals.
+    /// Sets the streams that are terminals.
     #[must_use]
     pub fn with_terminals(mut self, terminals: Terminals) -> Self {
         self.terminals = terminals;
         self
     }
 
-    /// Says where the program itself is.
+    /// Sets the path of the program itself.
     #[must_use]
     pub fn with_program(mut self, program: Option<PathBuf>) -> Self {
         self.program = program;
         self
     }
 
-    /// Whether nobody said that they want no colour.
+    /// Says if the variables allow colour.
     pub(crate) fn allows_colour(&self) -> bool {
         self.var("NO_COLOR").is_none() && self.var("TERM") != Some("dumb")
     }
 
-    /// Where the program itself is, if that is known.
+    /// The path of the program itself, if that is known.
     pub(crate) fn program(&self) -> Option<&Path> {
         self.program.as_deref()
     }
@@ -173,12 +173,12 @@ impl Environment {
         self.variables.get(name)
     }
 
-    /// The home folder; empty when nobody says where it is.
+    /// The home folder; empty when no variable names it.
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
 
-    /// Which streams are terminals.
+    /// The streams that are terminals.
     pub(crate) fn terminals(&self) -> Terminals {
         self.terminals
     }
@@ -212,7 +212,7 @@ impl Streams {
             })
     }
 
-    /// Writes a note to standard error. Nobody is left to be told when that fails.
+    /// Writes a note to standard error. A failure of that cannot be reported.
     pub(crate) fn note(&mut self, text: impl fmt::Display) {
         let _ = writeln!(self.stderr, "{text}");
     }
@@ -232,8 +232,8 @@ impl fmt::Debug for Streams {
 // === impl Context ===
 
 impl Context<'_> {
-    /// Writes a result that a server had a part in, all of it, and flushes. A terminal is shown its
-    /// control characters; a pipe gets the bytes as they are.
+    /// Writes a result with data of a server, all of it, and flushes. Control characters are escaped
+    /// for a terminal; a pipe gets the bytes as they are.
     ///
     /// # Errors
     ///
@@ -246,7 +246,7 @@ impl Context<'_> {
         }
     }
 
-    /// Whether standard output may carry colour.
+    /// Says if standard output may carry colour.
     pub(crate) fn colours_stdout(&self) -> bool {
         self.environment.terminals().stdout
             && self.globals.output == Format::Text

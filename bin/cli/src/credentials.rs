@@ -1,4 +1,4 @@
-//! Which credential a command uses, and where it is sent (section 6).
+//! Finds the credential of a command, and the address that it is sent to.
 //!
 //! The first of three that is there: the pair of flags, the pair of variables, the profile. The
 //! keychain is asked only when the secret itself is needed, which a cached token spares.
@@ -14,7 +14,7 @@ use crate::{
     token::binding,
 };
 
-/// Where `ziggurat-platform` listens unless it is told otherwise.
+/// The address of `ziggurat-platform` without any configuration.
 pub(crate) const DEFAULT_API_URL: &str = "http://127.0.0.1:8090";
 
 /// No secret is this long.
@@ -26,13 +26,13 @@ pub(crate) struct Credentials {
     /// The credential id.
     pub(crate) client_id: String,
     pub(crate) source: Source,
-    /// Of a profile somebody logged in with.
+    /// Present for a profile with a login.
     login_id: Option<String>,
     /// Known already unless it is in the keychain.
     secret: Option<String>,
 }
 
-/// Where a credential came from.
+/// The source of a credential.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Source {
     Flags,
@@ -41,12 +41,12 @@ pub(crate) enum Source {
     Keychain,
 }
 
-/// Why there is no credential.
+/// The reason why there is no credential.
 #[derive(Clone, Debug)]
 pub(crate) enum Missing {
-    /// Nobody signed in.
+    /// There was no login.
     Nothing,
-    /// More than absence; the failure says what.
+    /// Another reason than absence; the failure names it.
     Because(Failure),
 }
 
@@ -107,7 +107,7 @@ impl Credentials {
         Ok(secret)
     }
 
-    /// What binds a token to this credential at this address.
+    /// The fingerprint that binds a token to this credential at this address.
     pub(crate) fn fingerprint(
         &mut self,
         address: &Address,
@@ -161,7 +161,7 @@ impl Source {
 // === impl Missing ===
 
 impl Missing {
-    /// What the command fails with.
+    /// The failure of the command.
     pub(crate) fn into_failure(self) -> Failure {
         match self {
             Self::Nothing => Failure::auth(
@@ -172,7 +172,7 @@ impl Missing {
         }
     }
 
-    /// What is wrong, when it is more than absence.
+    /// The problem, when it is another than absence.
     pub(crate) fn problem(&self) -> Option<String> {
         match self {
             Self::Nothing => None,
@@ -207,13 +207,13 @@ pub(crate) fn flag_pair(context: &mut Context<'_>) -> Result<Option<(String, Str
     }
 }
 
-/// Where requests go: the flag, the variable, the profile, or the address of the default.
+/// The address of requests: of the flag, the variable, the profile, or the default.
 ///
 /// `is_env` says that the credential is the pair of variables, which takes nothing of a profile.
 ///
 /// # Errors
 ///
-/// What is named there is no address of an API.
+/// The text there is no address of an API.
 pub(crate) fn address(context: &Context<'_>, is_env: bool) -> Result<Address, Failure> {
     if let Some(url) = &context.connection.api_url {
         return Address::parse(url, "--api-url");
@@ -229,23 +229,23 @@ pub(crate) fn address(context: &Context<'_>, is_env: bool) -> Result<Address, Fa
     }
 }
 
-/// Whether either of the two variables is set, so that other commands use them.
+/// Says if either of the two variables is set, so that other commands use them.
 pub(crate) fn variables_are_set(context: &Context<'_>) -> bool {
     VARIABLES
         .iter()
         .any(|name| context.environment.var(name).is_some())
 }
 
-/// The profile and the address a command is about to act on, if a credential is there: for the
-/// person who is asked whether it may.
-pub(crate) fn scene(context: &mut Context<'_>) -> Option<(String, String)> {
+/// The profile and the address that a command is about to act on, if a credential is there: shown
+/// in a confirmation.
+pub(crate) fn profile_and_address(context: &mut Context<'_>) -> Option<(String, String)> {
     let credentials = Credentials::resolve(context).ok()?;
     let is_env = credentials.source == Source::Env;
     let address = address(context, is_env).ok()?;
     Some((context.profile.clone(), address.as_str().to_owned()))
 }
 
-/// A profile without what signs in.
+/// A profile without its credential.
 pub(crate) fn without_credentials(profile: Profile) -> Profile {
     Profile {
         client_id: None,

@@ -1,4 +1,4 @@
-//! What a dry run says: the checks that passed and the request that was not sent (section 13).
+//! Reports a dry run: the checks that passed and the request that was not sent.
 
 use std::fmt::Write as _;
 

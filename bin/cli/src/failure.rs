@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked, and what the person or the script is told.
+//! The failure of a command, and its text for users and scripts.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::output::{self, Format};
 
-/// Why a command failed: one message, and what a script wants to know of it.
+/// The failure of a command: one message, and details for scripts.
 ///
 /// Boxed inside, because every command returns one and nearly none does.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Failure(Box<Parts>);
 #[derive(Clone, Debug)]
 struct Parts {
     message: String,
-    /// A further line for people: what to do about it.
+    /// Another line for users, with a remedy.
     hint: Option<String>,
     code: Code,
     exit: u8,
@@ -32,31 +32,31 @@ struct Parts {
 pub(crate) enum Code {
     /// The command line is wrong.
     Usage,
-    /// Nobody is signed in, or the credential was refused.
+    /// There is no credential, or it was refused.
     Auth,
-    /// The credential is good and the platform still says no.
+    /// The credential is valid, but it does not allow the request.
     Forbidden,
     /// The API knows no such record.
     NotFound,
     /// The record is in another state than the command needs.
     Conflict,
-    /// Nothing came back in time.
+    /// No answer came in time.
     Timeout,
     /// No server answered at that address.
     Unreachable,
     /// The server asks for fewer requests.
     RateLimited,
-    /// The server failed, or answered what cannot be read.
+    /// The server failed, or its answer cannot be read.
     Server,
     /// The configuration file cannot be used.
     Config,
-    /// The person did not confirm.
+    /// The user did not confirm.
     Aborted,
     /// Anything else.
     General,
 }
 
-/// What `-o json` writes on standard error.
+/// The object that `-o json` writes on standard error.
 #[derive(Serialize)]
 struct Envelope<'a> {
     error: Report<'a>,
@@ -105,12 +105,12 @@ impl Failure {
         Self::new(Code::Usage, message)
     }
 
-    /// Nobody is signed in, or the credential was refused: exit 5.
+    /// There is no credential, or it was refused: exit 5.
     pub(crate) fn auth(message: impl Into<String>) -> Self {
         Self::new(Code::Auth, message)
     }
 
-    /// The credential is good and the platform still says no: exit 5.
+    /// The credential is valid, but it does not allow the request: exit 5.
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
         Self::new(Code::Forbidden, message)
     }
@@ -125,7 +125,7 @@ impl Failure {
         Self::new(Code::Conflict, message)
     }
 
-    /// Nothing came back in time: exit 3.
+    /// No answer came in time: exit 3.
     pub(crate) fn timeout(message: impl Into<String>) -> Self {
         Self::new(Code::Timeout, message)
     }
@@ -150,13 +150,13 @@ impl Failure {
         Self::new(Code::Config, message)
     }
 
-    /// Adds a line that says what to do about it. Only people are shown it: scripts read the message.
+    /// Adds a line with a remedy. Only the text format shows it: scripts read the message.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// The person did not confirm: exit 2.
+    /// The user did not confirm: exit 2.
     pub(crate) fn aborted(message: impl Into<String>) -> Self {
         Self::new(Code::Aborted, message)
     }
@@ -166,7 +166,7 @@ impl Failure {
         Self::new(Code::General, message)
     }
 
-    /// Somebody closed the pipe we wrote to. They know, so nothing is said.
+    /// The reader closed the pipe, so no message can reach it: exit 141.
     pub(crate) fn closed_pipe() -> Self {
         Self::new(Code::General, "").with_exit(CLOSED_PIPE)
     }
@@ -199,7 +199,7 @@ impl Failure {
         self
     }
 
-    /// Adds what the server said, masked: its body as JSON, or as text.
+    /// Adds the masked body of the answer, as JSON or as text.
     pub(crate) fn with_server(mut self, body: Value) -> Self {
         self.0.server = Some(body);
         self
@@ -221,10 +221,10 @@ impl Failure {
         self.0.status
     }
 
-    /// What standard error is told, ending in a newline; empty when there is nothing to say.
+    /// The text for standard error, ending in a newline; empty when there is no message.
     ///
-    /// On a terminal the control characters of the server's words are escaped, so that no answer
-    /// can move the cursor or write over what stands there.
+    /// On a terminal the control characters of an answer are escaped, so that it cannot move the
+    /// cursor or overwrite other text.
     pub(crate) fn render(&self, format: Format, to_terminal: bool) -> String {
         if self.0.message.is_empty() {
             return String::new();
@@ -246,7 +246,7 @@ impl Failure {
                 output::visible(output::json(&self.envelope()).as_bytes()) + "\n"
             }
             Format::Json => output::json(&self.envelope()) + "\n",
-            // What cannot be seen is spelled out in YAML anyway.
+            // YAML escapes invisible characters anyway.
             Format::Yaml => output::yaml(&self.envelope()),
         }
     }
@@ -298,7 +298,7 @@ impl Code {
     }
 }
 
-/// What a shell reports of a program that SIGPIPE ended.
+/// The exit code that a shell reports for a program that SIGPIPE ended.
 const CLOSED_PIPE: u8 = 141;
 
 #[cfg(test)]

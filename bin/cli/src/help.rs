@@ -1,4 +1,4 @@
-//! What `--help` prints.
+//! The pages of `--help`.
 
 use std::fmt::Write as _;
 
@@ -59,7 +59,7 @@ pub(crate) fn page(path: &[&str], command: &Command) -> String {
     text
 }
 
-/// How a command is called, on one line.
+/// The usage of a command, on one line.
 pub(crate) fn usage(path: &[&str], command: &Command) -> String {
     let mut line = full_name(path);
     if command.is_group() {
@@ -97,7 +97,7 @@ pub(crate) fn flag_name(flag: &Flag) -> String {
     format!("{short}--{}{value}", flag.name)
 }
 
-/// What a flag means, with its default.
+/// The meaning of a flag, with its default.
 pub(crate) fn flag_meaning(flag: &Flag) -> String {
     let mut meaning = flag.meaning.to_owned();
     if flag.is_required {

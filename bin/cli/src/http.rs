@@ -24,7 +24,7 @@ pub(crate) use self::message::{Incoming as Answer, Recorded};
 use self::{
     address::Address,
     log::{Level, Log},
-    message::{Outcome, Outgoing, Purpose, Trouble},
+    message::{Outcome, Outgoing, Purpose, TransportError},
     session::Session,
     transport::Transport,
 };
@@ -36,12 +36,12 @@ pub(crate) struct Api<'c, 'a> {
     transport: Transport<'a>,
     session: Option<Session>,
     /// A token that is obtained is not kept for the next command.
-    leaves_no_trace: bool,
+    skips_cache: bool,
     /// A token is taken from the cache or not at all.
-    mints_nothing: bool,
+    only_cached: bool,
 }
 
-/// What became of a request that writes.
+/// The outcome of a request that writes.
 pub(crate) enum Sent {
     /// The server answered.
     Answer(Answer),
@@ -51,7 +51,7 @@ pub(crate) enum Sent {
 
 /// One request of the API.
 pub(crate) struct Call<'r> {
-    /// What failed, if it fails.
+    /// The name of the action in the message of a failure.
     pub(crate) action: &'r str,
     pub(crate) method: Method,
     /// Path and query under the base.
@@ -64,7 +64,7 @@ pub(crate) struct Call<'r> {
 // === impl Api ===
 
 impl<'c, 'a> Api<'c, 'a> {
-    /// The API of a command. Nothing happens yet.
+    /// The API of a command. No request is sent yet.
     pub(crate) fn new(context: &'c mut Context<'a>) -> Self {
         let to_terminal = context.environment.terminals().stderr;
         let log = Log {
@@ -90,27 +90,27 @@ impl<'c, 'a> Api<'c, 'a> {
             profile.as_ref().and_then(|it| it.client_secret.as_deref()),
         ];
         for secret in secrets.into_iter().flatten() {
-            transport.mask.learn(secret);
+            transport.mask.add(secret);
         }
         Self {
             context,
             transport,
             session: None,
-            leaves_no_trace: false,
-            mints_nothing: false,
+            skips_cache: false,
+            only_cached: false,
         }
     }
 
     /// Takes a token from the cache or none at all, so that no keychain and no token endpoint is
     /// asked.
     pub(crate) fn with_cached_token_alone(mut self) -> Self {
-        self.mints_nothing = true;
+        self.only_cached = true;
         self
     }
 
     /// Keeps no token for the next command.
     pub(crate) fn without_trace(mut self) -> Self {
-        self.leaves_no_trace = true;
+        self.skips_cache = true;
         self
     }
 
@@ -166,7 +166,7 @@ impl<'c, 'a> Api<'c, 'a> {
         Ok(sent)
     }
 
-    /// Sends a request and hands back whatever was answered, failures too.
+    /// Sends a request and returns every answer, failures too.
     ///
     /// # Errors
     ///
@@ -175,8 +175,8 @@ impl<'c, 'a> Api<'c, 'a> {
         let (bearer, is_minted) = self.bearer().await?;
         let sent = self.sent(call, &bearer).await?;
         match &sent {
-            // The server refused before it acted, so even a write may be sent again. Once: a token
-            // that was just obtained, here or by another command, is not refused for its age.
+            // The server refused before it acted, so even a write may be sent again. Only once: a
+            // token that was just obtained, here or by another command, is not refused for its age.
             Sent::Answer(answer) if answer.status == StatusCode::UNAUTHORIZED && !is_minted => {
                 self.drop_token();
                 let (bearer, _) = self.bearer().await?;
@@ -192,7 +192,7 @@ impl<'c, 'a> Api<'c, 'a> {
             .transport
             .send(&request, &mut *self.context.streams.stderr)
             .await
-            .map_err(|trouble| self.unanswered(call, &request, &trouble))?;
+            .map_err(|error| self.unanswered(call, &request, &error))?;
         Ok(match outcome {
             Outcome::Stopped(recorded) => Sent::Stopped(recorded),
             Outcome::Answer(answer) => Sent::Answer(answer),
@@ -221,7 +221,7 @@ impl<'c, 'a> Api<'c, 'a> {
         &mut self,
         url: String,
         timeout: Duration,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<Answer, TransportError> {
         let request = Outgoing {
             method: Method::GET,
             url,
@@ -234,11 +234,11 @@ impl<'c, 'a> Api<'c, 'a> {
         let notes = &mut *self.context.streams.stderr;
         match self.transport.send(&request, notes).await? {
             Outcome::Answer(answer) => Ok(answer),
-            Outcome::Stopped(_) => Err(Trouble::Answer("a read was stopped".to_owned())),
+            Outcome::Stopped(_) => Err(TransportError::Answer("a read was stopped".to_owned())),
         }
     }
 
-    /// What is masked in this command.
+    /// The secrets that are masked in this command.
     pub(crate) fn mask(&self) -> &mask::Mask {
         &self.transport.mask
     }
@@ -262,16 +262,16 @@ impl<'c, 'a> Api<'c, 'a> {
         })
     }
 
-    fn unanswered(&self, call: &Call<'_>, request: &Outgoing, trouble: &Trouble) -> Failure {
+    fn unanswered(&self, call: &Call<'_>, request: &Outgoing, error: &TransportError) -> Failure {
         let mask = &self.transport.mask;
         let url = mask.url(&request.url);
         let method = capitalised(&call.method);
-        let cause = mask.text(&trouble.to_string());
+        let cause = mask.text(&error.to_string());
         let message = format!("{}: {method} {url:?}: {cause}", call.action);
-        let failure = match trouble {
-            Trouble::Deadline(_) => Failure::timeout(message),
-            Trouble::Connection { .. } => Failure::unreachable(message),
-            Trouble::Answer(_) => Failure::server(message),
+        let failure = match error {
+            TransportError::Deadline(_) => Failure::timeout(message),
+            TransportError::Connection { .. } => Failure::unreachable(message),
+            TransportError::Answer(_) => Failure::server(message),
         };
         failure.with_request(call.method.as_str(), url)
     }
@@ -286,13 +286,13 @@ impl<'c, 'a> Api<'c, 'a> {
 // === impl Answer ===
 
 impl Answer {
-    /// The failure when a success has a body that is not what the command needs.
+    /// The failure of a command that cannot use the body of a success.
     pub(crate) fn undecodable(action: &str, reason: impl std::fmt::Display) -> Failure {
         Failure::server(format!("{action}: {reason}"))
     }
 }
 
-/// What every request of this program carries.
+/// The headers of every request of this program.
 fn own_headers() -> HeaderMap {
     let os = match std::env::consts::OS {
         "macos" => "darwin",

@@ -1,6 +1,6 @@
-//! Ends the program when it is told to: at once, with the terminal as it was.
+//! Ends the program on a signal: at once, with the terminal restored.
 //!
-//! The command runs in a thread of its own, because it may be reading a line that nobody types.
+//! The command runs in a thread of its own, because it may be blocked reading a line.
 //! The main thread waits for the command or for a signal, whichever comes first.
 
 use std::{panic, sync::mpsc, thread, time::Duration};
@@ -10,14 +10,14 @@ use tokio::sync::oneshot;
 use self::system::Signals;
 use crate::terminal::State;
 
-/// A save that has begun is let finish, so that no temporary file stays behind.
+/// The time for a save that has begun, so that no temporary file stays behind.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// What a process exits with that panicked.
+/// The exit code of a process that panicked.
 const PANICKED: u8 = 101;
 
-/// Runs a command and hands back what it exits with; 128 and the number of the signal when one
-/// comes first.
+/// Runs a command and returns its exit code; 128 and the number of the signal when one comes
+/// first.
 pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let before = State::now();
     // Before the command begins: it must not ask for a secret while a signal still ends the
@@ -29,7 +29,7 @@ pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
         .name("command".to_owned())
         .spawn(move || {
             let exit = panic::catch_unwind(panic::AssertUnwindSafe(command)).unwrap_or(PANICKED);
-            // After a signal nobody waits for this.
+            // After a signal the receiver is gone.
             let _ = done.send(exit);
             drop(wake);
         });
@@ -46,7 +46,7 @@ pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     if let Some(before) = before {
         before.restore();
     }
-    // What it came to no longer matters, only that it may come to an end.
+    // Its exit code no longer counts, only that a save may end.
     let _ = result.recv_timeout(GRACE);
     128 + signal
 }

@@ -1,7 +1,7 @@
-//! Where a client secret is kept: the keychain of the operating system, or none.
+//! Stores client secrets: in the keychain of the operating system, or nowhere.
 //!
 //! A keychain is another program, and some never answer. Every call is given three seconds, in a
-//! thread of its own; after one that went wrong the keychain is not asked again.
+//! thread of its own; after one that fails the keychain is not asked again.
 
 mod bounded;
 mod os;
@@ -21,12 +21,12 @@ pub(crate) trait Keychain: fmt::Debug + Send + Sync {
     fn delete(&self, account: &str) -> Result<(), KeychainError>;
 }
 
-/// Why the keychain did not do as it was asked.
+/// The failure of a call of the keychain.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum KeychainError {
     /// It has no entry of this account.
     NotFound,
-    /// It cannot be used; the cause is for the person.
+    /// It cannot be used; the cause is for the user.
     Unavailable(String),
 }
 
@@ -35,11 +35,11 @@ pub(crate) enum KeychainError {
 pub(crate) struct NoKeychain;
 
 /// The keychain of this system, or none where it is not wanted.
-pub(crate) fn of_system(environment: &Environment, is_wanted: bool) -> Arc<dyn Keychain> {
+pub(crate) fn of_system(environment: &Environment, is_allowed: bool) -> Arc<dyn Keychain> {
     let is_forbidden = environment
         .var("ZIGGURAT_NO_KEYCHAIN")
         .is_some_and(|value| !matches!(value, "0" | "false"));
-    if is_forbidden || !is_wanted {
+    if is_forbidden || !is_allowed {
         Arc::new(NoKeychain)
     } else {
         Arc::new(Bounded::new(os::System))

@@ -1,4 +1,4 @@
-//! What a command prints: a table for people, JSON or YAML for scripts.
+//! Prints results: a table for people, JSON or YAML for scripts.
 //!
 //! Results of the API keep every member the server sent, in alphabetical order, with its digits
 //! as they came. Reports of our own keep the order in which they are declared.
@@ -22,7 +22,7 @@ pub(crate) use self::{
 };
 use crate::{context::Context, failure::Failure};
 
-/// How results are printed.
+/// The format of results.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Format {
     /// Tables and sentences.
@@ -34,7 +34,7 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// How a report of ours looks in text.
+/// The form of our own reports in text.
 #[derive(Clone, Debug)]
 pub(crate) enum View {
     /// A table; each column is the member it shows and its heading.
@@ -44,7 +44,7 @@ pub(crate) enum View {
     },
     /// Lines of a label and a value, with the member each shows. An empty value has no line.
     Lines {
-        /// Where the values begin: the longest label, its colon and what stands between.
+        /// The column of the values: behind the longest label, its colon and a gap.
         width: usize,
         lines: Vec<(&'static str, &'static str, String)>,
     },
@@ -55,7 +55,7 @@ pub(crate) enum View {
 // === impl View ===
 
 impl View {
-    /// Whether the members asked for can be shown this way; otherwise they become a table.
+    /// Says if the members asked for can be shown this way; otherwise they become a table.
     fn shows(&self, fields: &[String]) -> bool {
         match self {
             Self::Table { columns, .. } => fields
@@ -196,8 +196,8 @@ fn text_of(view: View, fields: &[String], colour: bool) -> String {
         View::Lines { width, lines } => {
             let mut text = String::new();
             for (member, label, value) in &lines {
-                let is_wanted = fields.is_empty() || fields.iter().any(|field| field == member);
-                if is_wanted && !value.is_empty() {
+                let is_chosen = fields.is_empty() || fields.iter().any(|field| field == member);
+                if is_chosen && !value.is_empty() {
                     let label = format!("{label}:");
                     let _ = writeln!(text, "{label:width$}{}", escape(value));
                 }

@@ -21,7 +21,7 @@ pub(crate) struct Matches {
     pub(crate) command: &'static Command,
     /// The words that lead to the command.
     pub(crate) path: Vec<&'static str>,
-    /// What stands where no flag does.
+    /// The words that are no flags.
     pub(crate) arguments: Vec<String>,
     flags: Vec<(&'static str, String)>,
 }
@@ -42,7 +42,7 @@ impl Matches {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Whether a flag without value is on.
+    /// Says if a flag without value is on.
     pub(crate) fn is_on(&self, flag: &str) -> bool {
         self.value(flag) == Some("true")
     }
@@ -190,7 +190,7 @@ fn is_flag(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-')
 }
 
-/// Whether the next word is the value of this flag. The command may come later on the line, so
+/// Says if the next word is the value of this flag. The command may come later on the line, so
 /// flags of commands further down count too.
 fn takes_next(word: &str, path: &[&str], command: &'static Command) -> bool {
     if let Some(name) = word.strip_prefix("--") {
@@ -334,7 +334,7 @@ fn cluster(
     Ok(())
 }
 
-/// What a flag means when nothing stands behind it.
+/// The value of a flag that is written without one.
 fn bare(flag: &Flag) -> Option<&'static str> {
     match flag.value {
         Kind::Switch => Some("true"),

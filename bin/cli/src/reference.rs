@@ -1,5 +1,5 @@
-//! What is written about the commands, all of it made from the tree: pages for language models,
-//! manual pages, the list for scripts, and `REFERENCE.md`.
+//! Documentation that is generated from the tree of commands: pages for language models, manual
+//! pages, the list for scripts, and `REFERENCE.md`.
 
 mod list;
 mod llms;

@@ -1,5 +1,5 @@
-//! From a command line to an exit code, in the order of section 1.3: the command, its flags, help,
-//! arguments, configuration, required flags, profile, and then what the command does.
+//! Runs a command line, in this order: the command, its flags, help, arguments, configuration,
+//! required flags, profile, and then the action of the command.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,21 +19,21 @@ use crate::{
 /// Runs a command line and says what the process exits with.
 pub(crate) fn run(words: &[String], environment: &Environment, streams: &mut Streams) -> u8 {
     // Errors that come before the format is known are text, and plain.
-    let mut manner = Manner::default();
-    let Err(failure) = obey(words, environment, streams, &mut manner) else {
+    let mut style = ErrorStyle::default();
+    let Err(failure) = execute(words, environment, streams, &mut style) else {
         return 0;
     };
-    let text = failure.render(manner.format, environment.terminals().stderr);
+    let text = failure.render(style.format, environment.terminals().stderr);
     match text.strip_prefix("Error:") {
-        Some(message) if manner.colours => streams.ask(format_args!("{RED}Error:{PLAIN}{message}")),
+        Some(message) if style.colours => streams.ask(format_args!("{RED}Error:{PLAIN}{message}")),
         _ => streams.ask(text),
     }
     failure.exit()
 }
 
-/// How a failure is told, as far as the flags say.
+/// The style of a failure's message, as far as the flags are known.
 #[derive(Default)]
-pub(crate) struct Manner {
+pub(crate) struct ErrorStyle {
     format: Format,
     colours: bool,
 }
@@ -41,11 +41,11 @@ pub(crate) struct Manner {
 const RED: &str = "\u{1b}[31m";
 const PLAIN: &str = "\u{1b}[0m";
 
-fn obey(
+fn execute(
     words: &[String],
     environment: &Environment,
     streams: &mut Streams,
-    manner: &mut Manner,
+    style: &mut ErrorStyle,
 ) -> Result<(), Failure> {
     let matches = parser::parse(words)?;
     if matches.is_on("help") {
@@ -57,7 +57,7 @@ fn obey(
         None => return streams.print(help::page(&matches.path, matches.command).as_bytes()),
     };
     parser::count(&matches)?;
-    let mut context = set_up(&matches, action, environment, streams, manner)?;
+    let mut context = set_up(&matches, action, environment, streams, style)?;
     parser::require(&matches)?;
     guard(&context, action)?;
     if let Some(warning) = context.config.warning() {
@@ -72,7 +72,7 @@ pub(crate) fn set_up<'a>(
     action: Action,
     environment: &'a Environment,
     streams: &'a mut Streams,
-    manner: &mut Manner,
+    style: &mut ErrorStyle,
 ) -> Result<Context<'a>, Failure> {
     let named = named_config(matches, environment)?;
     let config = if needs_configuration(action) {
@@ -90,16 +90,16 @@ pub(crate) fn set_up<'a>(
     if let Some(refusal) = config::refuse_name(&profile) {
         return Err(refusal);
     }
-    manner.format = output_format(matches, &config)?;
-    manner.colours =
+    style.format = output_format(matches, &config)?;
+    style.colours =
         environment.terminals().stderr && environment.allows_colour() && !matches.is_on("no-color");
     let globals = Globals {
         config: named,
         profile: given,
-        // A program works on JSON; what goes wrong is still said in the format that was asked for.
+        // A jq program works on JSON; failures keep the format that was asked for.
         output: match matches.value("jq") {
             Some(_) => Format::Json,
-            None => manner.format,
+            None => style.format,
         },
         no_color: matches.is_on("no-color"),
         verbose: matches.is_on("verbose"),
@@ -113,7 +113,7 @@ pub(crate) fn set_up<'a>(
     }
     let keychain: Arc<dyn Keychain> = match environment.keychain() {
         Some(keychain) => keychain,
-        None => keychain::of_system(environment, config.keychain_is_wanted()),
+        None => keychain::of_system(environment, config.allows_keychain()),
     };
     Ok(Context {
         dry_run: dry_run(matches)?,
@@ -127,7 +127,7 @@ pub(crate) fn set_up<'a>(
     })
 }
 
-/// Commands that work whatever the configuration is like.
+/// Tells the commands that read the configuration.
 fn needs_configuration(action: Action) -> bool {
     !matches!(
         action,
@@ -177,7 +177,7 @@ fn output_format(matches: &Matches, config: &Config) -> Result<Format, Failure> 
     })
 }
 
-/// The members of `--fields`, held against those the command prints.
+/// The members of `--fields`, checked against those the command prints.
 fn fields(matches: &Matches) -> Result<Vec<String>, Failure> {
     let Some(list) = matches.value("fields") else {
         return Ok(Vec::new());
@@ -263,10 +263,10 @@ fn connection(matches: &Matches, environment: &Environment) -> Result<Connection
     })
 }
 
-/// More would only make a broken platform wait.
+/// More repetitions would only delay the failure.
 const MAX_RETRIES: u32 = 10;
 
-/// The profile in use has to be in the file, except the one nobody has to create.
+/// Requires the profile in use to be in the file, except the one that always exists.
 pub(crate) fn guard(context: &Context<'_>, action: Action) -> Result<(), Failure> {
     let is_named =
         context.globals.profile.is_some() || context.environment.var("ZIGGURAT_PROFILE").is_some();
@@ -277,7 +277,7 @@ pub(crate) fn guard(context: &Context<'_>, action: Action) -> Result<(), Failure
     require_profile(&context.config, &context.profile)
 }
 
-/// The profile of this name has to be in the file, except the one nobody has to create.
+/// Requires the profile of this name to be in the file, except the one that always exists.
 pub(crate) fn require_profile(config: &Config, name: &str) -> Result<(), Failure> {
     if name == DEFAULT_PROFILE || config.profile(name).is_some() {
         return Ok(());
@@ -300,6 +300,6 @@ pub(crate) fn require_profile(config: &Config, name: &str) -> Result<(), Failure
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
-mod scene;
+mod fixture;
 #[cfg(test)]
 mod tests;

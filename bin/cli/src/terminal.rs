@@ -1,4 +1,4 @@
-//! What a terminal needs: a line that is not shown while it is typed.
+//! Reads a line from the terminal without showing it while it is typed.
 
 use std::io::{self, BufRead as _, Read as _};
 
@@ -31,7 +31,7 @@ pub(crate) fn ask_secret(context: &mut Context<'_>, question: &str) -> io::Resul
         return read_line(context);
     }
     let line = system::ask_silently(context, question);
-    // The line end that was typed was not shown either.
+    // The typed line end was not shown either.
     context.streams.ask("\n");
     line
 }
@@ -46,7 +46,7 @@ mod system {
 
     use crate::context::Context;
 
-    /// How the terminal of standard input is set.
+    /// The settings of the terminal of standard input.
     #[derive(Clone)]
     pub(crate) struct State(Termios);
 
@@ -61,9 +61,9 @@ mod system {
             tcgetattr(io::stdin()).ok().map(Self)
         }
 
-        /// Sets the terminal as it was.
+        /// Restores the settings.
         pub(crate) fn restore(&self) {
-            // A terminal that is gone shows nothing anyway.
+            // A closed terminal needs no settings.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         }
     }
@@ -114,7 +114,7 @@ mod system {
 
     use crate::context::Context;
 
-    /// How the terminal is set: nothing on this system stays set when a process ends.
+    /// The settings of the terminal: on this system they end with the process.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct State;
 

@@ -1,4 +1,4 @@
-//! Access tokens: what one is worth, where it is kept between commands, and how one is obtained.
+//! Access tokens: their lifetime, their cache, and the exchange that obtains one.
 
 pub(crate) mod binding;
 pub(crate) mod cache;
@@ -14,7 +14,7 @@ const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 /// An access token.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) struct Token {
-    /// What is sent.
+    /// The text that is sent.
     pub(crate) bearer: String,
     pub(crate) expires_at: Timestamp,
     /// Unknown of tokens that something else put into the cache.
@@ -29,7 +29,7 @@ impl Token {
         now < self.expires_at
     }
 
-    /// It is worth sending: not within five minutes of its end, nor in the last fifth of its life
+    /// It can be sent: not within five minutes of its end, nor in the last fifth of its lifetime
     /// if that is shorter.
     pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
         let fifth = self

@@ -1,7 +1,7 @@
 //! The tree of commands, as data.
 //!
-//! What is parsed, what help says, the manual pages, completion, the reference for language models
-//! and the list for scripts all come from here, so they cannot disagree.
+//! The parser, help, the manual pages, completion, the reference for language models and the list
+//! for scripts all read it, so they cannot disagree.
 
 mod account;
 mod flags;
@@ -30,7 +30,7 @@ pub(crate) struct Command {
     /// Flags of this command and every one below it.
     pub(crate) shared: &'static [Flag],
     pub(crate) children: &'static [Command],
-    /// What it does; a group does nothing but help.
+    /// Its action; a group only prints help.
     pub(crate) action: Option<Action>,
     /// It changes something on the platform.
     pub(crate) writes: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Command {
     pub(crate) is_hidden: bool,
 }
 
-/// How a command is used, with a word on what that does.
+/// A use of a command, with a word on its effect.
 #[derive(Debug)]
 pub(crate) struct Example {
     pub(crate) says: &'static str,
@@ -54,7 +54,7 @@ pub(crate) struct Argument {
     pub(crate) takes: Takes,
 }
 
-/// How many words an argument takes.
+/// The number of words that an argument takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Takes {
     One,
@@ -69,14 +69,14 @@ pub(crate) struct Flag {
     pub(crate) name: &'static str,
     pub(crate) short: Option<char>,
     pub(crate) value: Kind,
-    /// What holds when it is not given, in words.
+    /// The value when it is not given, in words.
     pub(crate) default: &'static str,
     pub(crate) meaning: &'static str,
     pub(crate) is_required: bool,
     pub(crate) is_repeatable: bool,
 }
 
-/// What a flag takes.
+/// The value of a flag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     /// Nothing, or `=true` and `=false`.
@@ -91,7 +91,7 @@ pub(crate) enum Kind {
     Optional(&'static str),
 }
 
-/// What a command writes to standard output.
+/// The output of a command on standard output.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Output {
     /// Nothing.
@@ -102,11 +102,11 @@ pub(crate) enum Output {
     Record(&'static [&'static str]),
     /// A list of such objects.
     List(&'static [&'static str]),
-    /// Whatever the platform answers.
+    /// The answer of the platform, unchanged.
     Free,
 }
 
-/// What a command does.
+/// The action of a command.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     Api,
@@ -155,7 +155,7 @@ pub(crate) enum Shell {
     Zsh,
 }
 
-/// A command without anything, to fill up the ones that say more.
+/// The defaults of a command.
 const BLANK: Command = Command {
     name: "",
     aliases: &[],
@@ -190,7 +190,7 @@ impl Command {
         self.children.iter().filter(|child| !child.is_hidden)
     }
 
-    /// Whether commands stand below this one.
+    /// Says if commands stand below this one.
     pub(crate) fn is_group(&self) -> bool {
         !self.children.is_empty()
     }
@@ -252,7 +252,7 @@ impl Flag {
         self
     }
 
-    /// Whether the word behind it is its value.
+    /// Says if the word behind it is its value.
     pub(crate) fn takes_next(&self) -> bool {
         matches!(
             self.value,

@@ -35,22 +35,22 @@ impl Lock {
     ///
     /// # Errors
     /// Fails if the lock file cannot be opened, or another process keeps it for too long.
-    pub fn within(path: &Path, patience: Duration) -> io::Result<Self> {
+    pub fn within(path: &Path, timeout: Duration) -> io::Result<Self> {
         let file = private_options()
             .create(true)
             .truncate(false)
-            .open(beside(path, "", ".lock"))?;
+            .open(sibling(path, "", ".lock"))?;
         let begun = Instant::now();
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self(file)),
-                Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
+                Err(TryLockError::WouldBlock) if begun.elapsed() < timeout => {
                     thread::sleep(Duration::from_millis(10));
                 }
                 Err(TryLockError::WouldBlock) => {
                     return Err(io::Error::new(
                         io::ErrorKind::TimedOut,
-                        format!("another command has held the lock for {patience:?}"),
+                        format!("another command has held the lock for {timeout:?}"),
                     ));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -68,7 +68,7 @@ impl Lock {
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut new = tempfile::Builder::new()
-        .prefix(beside(path, ".", ".tmp").file_name().unwrap_or_default())
+        .prefix(sibling(path, ".", ".tmp").file_name().unwrap_or_default())
         .make_in(folder, |path| private_options().create_new(true).open(path))?;
     // Written as a plain file, whose errors do not name the temporary path.
     new.as_file_mut().write_all(content)?;
@@ -135,7 +135,7 @@ fn private_options() -> OpenOptions {
 }
 
 /// `<folder>/<before><name><after>`.
-fn beside(path: &Path, before: &str, after: &str) -> PathBuf {
+fn sibling(path: &Path, before: &str, after: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{before}{name}{after}"))
 }

@@ -1,4 +1,4 @@
-//! `auth`: signing in, signing out, and looking at who is signed in.
+//! `auth`: signs in and out, and shows the credential in use.
 
 mod login;
 mod logout;
@@ -12,6 +12,6 @@ pub(super) use self::{
     whoami::{is_trial, records, whoami},
 };
 
-/// Said where the pair of variables hides what a profile says.
+/// The note where the pair of variables hides the profile.
 const HIDDEN_BY_VARIABLES: &str = "Warning: ZIGGURAT_CLIENT_ID or ZIGGURAT_CLIENT_SECRET is set, \
      so other commands use it instead of this profile until it is unset.";

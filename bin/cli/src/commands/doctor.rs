@@ -1,4 +1,4 @@
-//! `platform doctor`: what works and what does not, changing nothing.
+//! `platform doctor`: checks the connection and changes nothing.
 
 use std::{
     fmt::Write as _,
@@ -21,13 +21,13 @@ use crate::{
     parser::Matches,
 };
 
-/// How long the server is given for each of the two questions.
+/// The most time that the server may take for each of the two requests.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// A clock this far off makes tokens expire at the wrong time.
 const CLOCK_SKEW: i64 = 60;
 
-/// How a check went.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Mark {
     Ok,
@@ -118,7 +118,7 @@ pub(super) async fn doctor(context: &mut Context<'_>, matches: &Matches) -> Resu
     let address = credentials::address(context, is_env)?;
     let (auth, auth_row) = auth(context, &found, &address);
     let (storage, storage_row) = storage(context, &found);
-    // The checks have limits of their own, and show trouble instead of waiting it out.
+    // The checks have limits of their own, and report failures instead of repeating requests.
     context.connection.timeout = Some(LIMIT.min(context.connection.timeout.unwrap_or(LIMIT)));
     context.connection.retries = 0;
     let (api, clock, api_row, clock_row) = reach(context, &address).await;
@@ -335,7 +335,7 @@ async fn reach(context: &mut Context<'_>, address: &Address) -> (Reached, Clock,
     (reached, clock, api_row, clock_row)
 }
 
-/// How far this machine's clock is from the server's: ahead of it if positive.
+/// The difference of this machine's clock from the server's: ahead of it if positive.
 fn clock(headers: &HeaderMap, now: Timestamp) -> (Clock, Row) {
     let date = headers
         .get(header::DATE)

@@ -1,4 +1,4 @@
-//! `doctor` of the program itself: is it installed well, and does each profile's platform answer?
+//! `doctor` of the program itself: checks the installation and the platform of each profile.
 
 use std::{path::Path, time::Duration};
 
@@ -17,8 +17,8 @@ use crate::{
     tree::PROGRAM,
 };
 
-/// How long a platform may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The most time that a platform may take to answer.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Serialize)]
 struct Report {
@@ -30,7 +30,7 @@ struct Report {
     connections: Vec<Connection>,
 }
 
-/// There is no feed of releases to ask yet, so nothing is ever checked.
+/// No list of releases is published yet, so the latest version is not checked.
 #[derive(Serialize)]
 struct LatestVersion {
     checked: bool,
@@ -166,7 +166,7 @@ async fn connection(context: &mut Context<'_>, name: String) -> Connection {
     };
     let has_credentials = profile.client_id.is_some() && has_secret;
     let begun = Instant::now();
-    let probed = Api::new(context).probe(url.clone(), PATIENCE).await;
+    let probed = Api::new(context).probe(url.clone(), PROBE_TIMEOUT).await;
     let (status, detail) = match probed {
         Ok(answer) => {
             let status = if has_credentials { "ok" } else { "warning" };
@@ -197,7 +197,7 @@ fn is_in_path(context: &Context<'_>) -> bool {
         .any(|folder| folder.join(PROGRAM).is_file() || folder.join("ziggurat.exe").is_file())
 }
 
-/// How the program came to where it is, as far as the place tells.
+/// The install method of the program, as far as its path shows it.
 fn install_method(program: Option<&Path>) -> &'static str {
     let Some(program) = program else {
         return "unknown";

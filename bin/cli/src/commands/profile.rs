@@ -1,4 +1,4 @@
-//! `profile`: which accounts this machine knows.
+//! `profile`: the accounts that this machine knows.
 
 use serde::Serialize;
 
@@ -133,7 +133,7 @@ pub(super) fn activate(context: &mut Context<'_>, name: &str) -> Result<(), Fail
     if let Some(refusal) = config::refuse_name(name) {
         return Err(refusal);
     }
-    // The profile nobody has to create cannot be chosen before it is there.
+    // The default profile always works, but it can be chosen only when it is in the file.
     if context.config.profile(name).is_none() && name == DEFAULT_PROFILE {
         return Err(Failure::config(
             "profile \"default\" is not in the configuration file; run 'ziggurat platform auth \

@@ -1,4 +1,4 @@
-//! What can be done with records of any kind: list, show, change, delete.
+//! Lists, shows, changes and deletes records of any kind.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub(crate) struct Kind {
     /// As a list without records is noted: `API clients`.
     pub(crate) titles: &'static str,
     pub(crate) columns: &'static [Column],
-    /// What is asked before one is deleted; `{}` is the id.
+    /// The question before one is deleted; `{}` is the id.
     pub(crate) question: &'static str,
     /// The question shows the id as it was typed.
     pub(crate) asks_as_typed: bool,
@@ -165,7 +165,7 @@ pub(super) async fn update(
     }
 }
 
-/// Deletes a record, after the person said so.
+/// Deletes a record after a confirmation.
 pub(super) async fn delete(
     context: &mut Context<'_>,
     kind: &Kind,

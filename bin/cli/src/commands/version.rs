@@ -1,4 +1,4 @@
-//! `version`: which build this is.
+//! `version`: identifies the build.
 
 use std::fmt::Write as _;
 

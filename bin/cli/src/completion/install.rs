@@ -1,4 +1,4 @@
-//! Puts the script where a shell finds it, and takes it away again.
+//! Installs the script in the folder of a shell, and removes it.
 
 use std::{
     fs, io,
@@ -17,8 +17,8 @@ use crate::{
 /// Marks the lines that are ours in a start-up file.
 const MARK: &str = "# Added by 'ziggurat completion install'";
 
-/// Where a shell reads completions, and what its start-up file needs.
-struct Home {
+/// The files of a shell: its completion script and its start-up file.
+struct ShellFiles {
     shell: Shell,
     script: PathBuf,
     /// The start-up file and the line it needs; `None` where the shell finds the script itself.
@@ -27,24 +27,24 @@ struct Home {
 
 /// `ziggurat completion install`.
 pub(crate) fn install(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
-    let home = home(context.environment, matches)?;
+    let files = shell_files(context.environment, matches)?;
     if !matches.is_on("rc-only") {
-        let script = script(home.shell);
-        if let Ok(existing) = fs::read_to_string(&home.script)
+        let script = script(files.shell);
+        if let Ok(existing) = fs::read_to_string(&files.script)
             && existing != script
             && !matches.is_on("force")
         {
             return Err(Failure::general(format!(
                 "{} is there already and differs; run with --force to overwrite it",
-                home.script.display()
+                files.script.display()
             )));
         }
-        write(&home.script, script)?;
+        write(&files.script, script)?;
         context
             .streams
-            .note(format_args!("Wrote {}.", home.script.display()));
+            .note(format_args!("Wrote {}.", files.script.display()));
     }
-    let Some((file, line)) = &home.startup else {
+    let Some((file, line)) = &files.startup else {
         return Ok(());
     };
     if !matches.is_on("write-rc") && !matches.is_on("rc-only") {
@@ -75,25 +75,25 @@ pub(crate) fn install(context: &mut Context<'_>, matches: &Matches) -> Result<()
 
 /// `ziggurat completion uninstall`.
 pub(crate) fn uninstall(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
-    let home = home(context.environment, matches)?;
-    match fs::read_to_string(&home.script) {
-        Ok(existing) if existing != script(home.shell) && !matches.is_on("force") => {
+    let files = shell_files(context.environment, matches)?;
+    match fs::read_to_string(&files.script) {
+        Ok(existing) if existing != script(files.shell) && !matches.is_on("force") => {
             return Err(Failure::general(format!(
                 "{} was changed since it was installed; run with --force to remove it",
-                home.script.display()
+                files.script.display()
             )));
         }
         Ok(_) => {
-            fs::remove_file(&home.script).map_err(|error| failed(&home.script, &error))?;
+            fs::remove_file(&files.script).map_err(|error| failed(&files.script, &error))?;
             context
                 .streams
-                .note(format_args!("Removed {}.", home.script.display()));
+                .note(format_args!("Removed {}.", files.script.display()));
         }
         Err(_) => context
             .streams
-            .note(format_args!("{} is not there.", home.script.display())),
+            .note(format_args!("{} is not there.", files.script.display())),
     }
-    let Some((file, _)) = &home.startup else {
+    let Some((file, _)) = &files.startup else {
         return Ok(());
     };
     let lines = read(file)?;
@@ -110,19 +110,19 @@ pub(crate) fn uninstall(context: &mut Context<'_>, matches: &Matches) -> Result<
     Ok(())
 }
 
-fn home(environment: &Environment, matches: &Matches) -> Result<Home, Failure> {
+fn shell_files(environment: &Environment, matches: &Matches) -> Result<ShellFiles, Failure> {
     let shell = shell(environment, matches.value("shell"))?;
     let home = environment.home();
     if home.as_os_str().is_empty() {
         return Err(Failure::general("there is no home folder: HOME is not set"));
     }
     Ok(match shell {
-        Shell::Bash => Home {
+        Shell::Bash => ShellFiles {
             shell,
             script: home.join(".local/share/bash-completion/completions/ziggurat"),
             startup: None,
         },
-        Shell::Zsh => Home {
+        Shell::Zsh => ShellFiles {
             shell,
             script: home.join(".zsh/completions/_ziggurat"),
             startup: Some((
@@ -134,7 +134,7 @@ fn home(environment: &Environment, matches: &Matches) -> Result<Home, Failure> {
             let config = environment
                 .var("XDG_CONFIG_HOME")
                 .map_or_else(|| home.join(".config"), PathBuf::from);
-            Home {
+            ShellFiles {
                 shell,
                 script: config.join("fish/completions/ziggurat.fish"),
                 startup: None,
@@ -148,7 +148,7 @@ fn home(environment: &Environment, matches: &Matches) -> Result<Home, Failure> {
             };
             let script = folder.join("ziggurat.completion.ps1");
             let line = format!(". {}", quoted(&script.to_string_lossy()));
-            Home {
+            ShellFiles {
                 shell,
                 startup: Some((folder.join("Microsoft.PowerShell_profile.ps1"), line)),
                 script,

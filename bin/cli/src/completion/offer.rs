@@ -1,6 +1,6 @@
-//! Which words could stand where the cursor is.
+//! Offers the words that fit at the cursor.
 //!
-//! Nothing is asked of a person, no token is minted, and whatever goes wrong means no offer.
+//! It never prompts and never obtains a token, and every failure means no offer.
 
 use crate::{
     completion::records,
@@ -11,7 +11,7 @@ use crate::{
     tree::{self, Command, Flag, ROOT},
 };
 
-/// A word and what it stands for.
+/// A word and its meaning.
 pub(super) struct Offer {
     word: String,
     note: String,
@@ -37,9 +37,9 @@ pub(crate) fn words(context: &mut Context<'_>, line: &[String]) -> Result<(), Fa
     context.streams.print(text.as_bytes())
 }
 
-/// Where the cursor is: the command so far, how many arguments it has, and the flag that waits for
-/// a value.
-struct Place {
+/// The position of the cursor: the command so far, the number of its arguments, and the flag that
+/// waits for a value.
+struct Cursor {
     path: Vec<&'static str>,
     command: &'static Command,
     arguments: usize,
@@ -50,32 +50,32 @@ struct Place {
 }
 
 fn offers(context: &Context<'_>, before: &[String], unfinished: &str) -> Vec<Offer> {
-    let place = place(before);
-    if place.is_lost {
+    let cursor = cursor(before);
+    if cursor.is_lost {
         return Vec::new();
     }
-    if let Some(flag) = place.waiting {
+    if let Some(flag) = cursor.waiting {
         return values(context, flag, "");
     }
-    if !place.only_arguments && unfinished.starts_with('-') {
+    if !cursor.only_arguments && unfinished.starts_with('-') {
         if let Some((name, _)) = unfinished.split_once('=') {
-            return match flag_of(&place, name) {
+            return match flag_of(&cursor, name) {
                 Some(flag) => values(context, flag, &format!("{name}=")),
                 None => Vec::new(),
             };
         }
-        return flags(&place);
+        return flags(&cursor);
     }
-    if place.command.is_group() {
-        return place
+    if cursor.command.is_group() {
+        return cursor
             .command
             .listed()
             .map(|child| Offer::new(child.name, child.summary))
             .collect();
     }
-    let words = arguments(context, &place);
-    if words.is_empty() && place.arguments == 0 {
-        return records::offers(context.environment, place.command, before);
+    let words = arguments(context, &cursor);
+    if words.is_empty() && cursor.arguments == 0 {
+        return records::offers(context.environment, cursor.command, before);
     }
     words
 }
@@ -91,8 +91,8 @@ impl Offer {
     }
 }
 
-fn place(before: &[String]) -> Place {
-    let mut place = Place {
+fn cursor(before: &[String]) -> Cursor {
+    let mut cursor = Cursor {
         path: Vec::new(),
         command: &ROOT,
         arguments: 0,
@@ -101,35 +101,39 @@ fn place(before: &[String]) -> Place {
         is_lost: false,
     };
     for word in before {
-        if place.waiting.take().is_some() {
+        if cursor.waiting.take().is_some() {
             continue;
         }
-        if !place.only_arguments && word == "--" {
-            place.only_arguments = true;
-        } else if !place.only_arguments && word.len() > 1 && word.starts_with('-') {
+        if !cursor.only_arguments && word == "--" {
+            cursor.only_arguments = true;
+        } else if !cursor.only_arguments && word.len() > 1 && word.starts_with('-') {
             let is_whole = !word.contains('=');
-            place.waiting = flag_of(&place, word).filter(|flag| is_whole && flag.takes_next());
-        } else if let Some(child) = place.command.child(word).filter(|_| !place.only_arguments) {
-            place.command = child;
-            place.path.push(child.name);
+            cursor.waiting = flag_of(&cursor, word).filter(|flag| is_whole && flag.takes_next());
+        } else if let Some(child) = cursor
+            .command
+            .child(word)
+            .filter(|_| !cursor.only_arguments)
+        {
+            cursor.command = child;
+            cursor.path.push(child.name);
         } else {
-            place.is_lost |= place.command.is_group();
-            place.arguments += 1;
+            cursor.is_lost |= cursor.command.is_group();
+            cursor.arguments += 1;
         }
     }
-    place
+    cursor
 }
 
-fn known(place: &Place) -> impl Iterator<Item = &'static Flag> + use<'_> {
-    place
+fn known(cursor: &Cursor) -> impl Iterator<Item = &'static Flag> + use<'_> {
+    cursor
         .command
         .flags
         .iter()
-        .chain(tree::inherited(&place.path))
+        .chain(tree::inherited(&cursor.path))
 }
 
-fn flag_of(place: &Place, word: &str) -> Option<&'static Flag> {
-    known(place).find(|flag| match word.strip_prefix("--") {
+fn flag_of(cursor: &Cursor, word: &str) -> Option<&'static Flag> {
+    known(cursor).find(|flag| match word.strip_prefix("--") {
         Some(name) => flag.name == name,
         None => word
             .strip_prefix('-')
@@ -138,8 +142,8 @@ fn flag_of(place: &Place, word: &str) -> Option<&'static Flag> {
     })
 }
 
-fn flags(place: &Place) -> Vec<Offer> {
-    known(place)
+fn flags(cursor: &Cursor) -> Vec<Offer> {
+    known(cursor)
         .map(|flag| Offer::new(format!("--{}", flag.name), flag.meaning))
         .collect()
 }
@@ -160,12 +164,12 @@ fn values(context: &Context<'_>, flag: &Flag, prefix: &str) -> Vec<Offer> {
         .collect()
 }
 
-fn arguments(context: &Context<'_>, place: &Place) -> Vec<Offer> {
-    match (place.path.as_slice(), place.arguments) {
+fn arguments(context: &Context<'_>, cursor: &Cursor) -> Vec<Offer> {
+    match (cursor.path.as_slice(), cursor.arguments) {
         (["platform", "api"], 0) => ["GET", "POST", "PUT", "PATCH", "DELETE"]
             .map(|method| Offer::new(method, ""))
             .into(),
-        (["profile", _], 0) if !place.command.arguments.is_empty() => profiles(context)
+        (["profile", _], 0) if !cursor.command.arguments.is_empty() => profiles(context)
             .into_iter()
             .map(|name| Offer::new(name, ""))
             .collect(),

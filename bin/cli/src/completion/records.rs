@@ -1,4 +1,4 @@
-//! Offers ids of records, as long as a token is at hand.
+//! Offers ids of records if a token is cached.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,15 +12,15 @@ use crate::{
     keychain::NoKeychain,
     output::Node,
     parser,
-    run::{self, Manner},
+    run::{self, ErrorStyle},
     tree::{Action, Command},
 };
 
-/// A person who waits longer has typed the id.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest wait for the list: a user types the id in that time.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The ids that could stand behind these words. Nobody is asked anything, no token is minted, and
-/// whatever goes wrong means no offer.
+/// The ids that fit behind these words. It never prompts and never obtains a token, and every
+/// failure means no offer.
 pub(super) fn offers(
     environment: &Environment,
     command: &'static Command,
@@ -52,7 +52,7 @@ fn kind(action: Action) -> Option<(&'static Kind, &'static str)> {
 }
 
 fn listed(environment: &Environment, kind: &Kind, before: &[String]) -> Option<Vec<Node>> {
-    // Nothing that happens on the way is for the shell to see.
+    // The shell must not see any message.
     let mut silence = Streams {
         stdin: Box::new(std::io::empty()),
         stdout: Box::new(std::io::sink()),
@@ -60,11 +60,11 @@ fn listed(environment: &Environment, kind: &Kind, before: &[String]) -> Option<V
     };
     let matches = parser::parse(before).ok()?;
     let action = matches.command.action?;
-    let mut manner = Manner::default();
-    let mut context = run::set_up(&matches, action, environment, &mut silence, &mut manner).ok()?;
+    let mut style = ErrorStyle::default();
+    let mut context = run::set_up(&matches, action, environment, &mut silence, &mut style).ok()?;
     run::guard(&context, action).ok()?;
     context.keychain = Arc::new(NoKeychain);
-    context.connection.timeout = Some(PATIENCE);
+    context.connection.timeout = Some(TIMEOUT);
     context.connection.retries = 0;
     if context.connection.client_secret_file.as_deref() == Some("-") {
         return None;
@@ -76,7 +76,7 @@ fn listed(environment: &Environment, kind: &Kind, before: &[String]) -> Option<V
     let path = format!("/account/v1/{}", kind.plural);
     let asked = async {
         let mut api = Api::new(&mut context).with_cached_token_alone();
-        tokio::time::timeout(PATIENCE, api.get("list", &path)).await
+        tokio::time::timeout(TIMEOUT, api.get("list", &path)).await
     };
     let answer = runtime.block_on(asked).ok()?.ok()?;
     match Node::read(&answer.body)? {

@@ -1,4 +1,4 @@
-//! Changes a YAML document in place: one line at a time, and the rest stays as the person wrote it.
+//! Changes a YAML document in place: one line at a time, and the rest stays as the user wrote it.
 //!
 //! Every change is made twice, once in the text and once in the value. When the changed text does
 //! not read as the changed value (flow style, anchors, anything the line editor does not know),
@@ -38,7 +38,7 @@ impl Document {
         &self.text
     }
 
-    /// Whether a member is this text.
+    /// Says if a member is this text.
     pub(super) fn is(&self, path: &[&str], text: &str) -> bool {
         find(&self.value, path).and_then(Value::as_str) == Some(text)
     }
@@ -69,7 +69,7 @@ impl Document {
         self.follow(remove_lines(&self.text, path));
     }
 
-    /// Sees to it that a mapping is there, if only an empty one.
+    /// Adds an empty mapping unless there is a mapping.
     pub(super) fn keep(&mut self, path: &[&str]) {
         if matches!(find(&self.value, path), Some(Value::Mapping(_))) {
             return;
@@ -117,7 +117,7 @@ fn place(value: &mut Value, path: &[&str], new: Value) {
     }
 }
 
-/// A line that holds a key: where it begins, its key, and what stands behind the colon.
+/// A line that holds a key: its indentation, the key, and the text behind the colon.
 struct Line<'a> {
     indent: usize,
     key: &'a str,
@@ -232,7 +232,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// How far the first child of a block stands in.
+/// The indentation of the first child of a block.
 fn children_indent(lines: &[String], block: Range<usize>) -> Option<usize> {
     lines[block]
         .iter()

@@ -1,4 +1,4 @@
-//! Where the configuration and the cache are.
+//! The folders of the configuration and the cache.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,9 @@ pub(super) struct Folders {
     pub(super) cache: PathBuf,
 }
 
-/// Where nothing can be: the folder of somebody who has no home. The folder the program happens to
-/// be run in is none, because whoever put a file there could choose the platform.
-pub(super) const NOWHERE: &str = "/dev/null";
+/// The folder of a user without a home, in which no file can exist. The working directory does not
+/// serve, because a file that another user put there could choose the platform.
+pub(super) const NO_HOME: &str = "/dev/null";
 
 // === impl Folders ===
 
@@ -22,7 +22,7 @@ impl Folders {
     pub(super) fn of(environment: &Environment) -> Self {
         let home = match environment.home() {
             home if home.is_absolute() => home,
-            _ => Path::new(NOWHERE),
+            _ => Path::new(NO_HOME),
         };
         let own = home.join(".ziggurat");
         if own.is_dir() {
@@ -51,7 +51,7 @@ impl Folders {
     }
 }
 
-/// Whether the folder is there, or can be made: the nearest folder above it may be written.
+/// Says if the folder exists or can be created: the nearest folder above it may be written.
 fn is_usable(folder: &Path) -> bool {
     folder.is_absolute()
         && folder

@@ -67,7 +67,7 @@ fn every_member_is_read() {
     let config = Config::load(&environment, None, false).expect("fine");
     assert_eq!(config.current(), Some("staging"));
     assert_eq!(config.output(), Some("json"));
-    assert!(config.keychain_is_wanted());
+    assert!(config.allows_keychain());
     assert_eq!(
         config.profile_names().collect::<Vec<_>>(),
         ["default", "staging"]
@@ -77,7 +77,7 @@ fn every_member_is_read() {
         staging.client_secret.as_deref(),
         Some("only-with-insecure-storage")
     );
-    assert_eq!(config.profile("nobody"), None);
+    assert_eq!(config.profile("absent"), None);
 }
 
 #[test]

@@ -41,8 +41,8 @@ impl Keychain for Memory {
     }
 }
 
-/// A scene with these variables, this configuration, these flags and this keychain.
-struct Scene {
+/// A fixture with these variables, this configuration, these flags and this keychain.
+struct Fixture {
     variables: Vec<(&'static str, &'static str)>,
     config: &'static str,
     flags: ConnectionFlags,
@@ -51,7 +51,7 @@ struct Scene {
     keychain: Arc<dyn Keychain>,
 }
 
-impl Default for Scene {
+impl Default for Fixture {
     fn default() -> Self {
         Self {
             variables: Vec::new(),
@@ -64,7 +64,7 @@ impl Default for Scene {
     }
 }
 
-impl Scene {
+impl Fixture {
     fn play<T>(self, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let home = tempfile::tempdir().expect("a home");
         let folder = home.path().join(".ziggurat");
@@ -133,25 +133,25 @@ fn refused(context: &mut Context<'_>) -> (String, u8) {
 
 #[test]
 fn flags_come_before_the_environment_and_that_before_the_profile() {
-    let everything = || Scene {
+    let everything = || Fixture {
         variables: PAIR.to_vec(),
         config: PROFILE,
-        ..Scene::default()
+        ..Fixture::default()
     };
-    let mut scene = everything();
-    scene.flags = flags(Some("of-flags"), Some("flag-secret"));
+    let mut fixture = everything();
+    fixture.flags = flags(Some("of-flags"), Some("flag-secret"));
     assert_eq!(
-        scene.play(found),
+        fixture.play(found),
         ("of-flags".to_owned(), "flags", "flag-secret".to_owned())
     );
     assert_eq!(
         everything().play(found),
         ("of-env".to_owned(), "env", "env-secret".to_owned())
     );
-    let mut scene = everything();
-    scene.variables.clear();
+    let mut fixture = everything();
+    fixture.variables.clear();
     assert_eq!(
-        scene.play(found),
+        fixture.play(found),
         ("of-profile".to_owned(), "config", "in-file".to_owned())
     );
 }
@@ -170,13 +170,13 @@ fn half_a_pair_is_an_error_even_when_the_rest_is_complete() {
             "--client-secret given without --client-id: supply both or neither",
         ),
     ] {
-        let scene = Scene {
+        let fixture = Fixture {
             flags: flags(id, secret),
             variables: PAIR.to_vec(),
             config: PROFILE,
-            ..Scene::default()
+            ..Fixture::default()
         };
-        assert_eq!(scene.play(refused), (message.to_owned(), 2));
+        assert_eq!(fixture.play(refused), (message.to_owned(), 2));
     }
     for (at, message) in [
         (
@@ -188,24 +188,24 @@ fn half_a_pair_is_an_error_even_when_the_rest_is_complete() {
             "ZIGGURAT_CLIENT_SECRET given without ZIGGURAT_CLIENT_ID: supply both or neither",
         ),
     ] {
-        let scene = Scene {
+        let fixture = Fixture {
             variables: vec![PAIR[at]],
             config: PROFILE,
-            ..Scene::default()
+            ..Fixture::default()
         };
-        assert_eq!(scene.play(refused), (message.to_owned(), 2));
+        assert_eq!(fixture.play(refused), (message.to_owned(), 2));
     }
 }
 
 #[test]
 fn a_profile_that_is_named_conflicts_with_the_variables_unless_flags_are_given() {
-    let scene = || Scene {
+    let fixture = || Fixture {
         variables: PAIR.to_vec(),
         config: PROFILE,
         profile: Some("default"),
-        ..Scene::default()
+        ..Fixture::default()
     };
-    let (message, exit) = scene().play(refused);
+    let (message, exit) = fixture().play(refused);
     assert!(
         message.starts_with(
             "--profile default given while ZIGGURAT_CLIENT_ID and ZIGGURAT_CLIENT_SECRET are set:"
@@ -213,14 +213,14 @@ fn a_profile_that_is_named_conflicts_with_the_variables_unless_flags_are_given()
         "{message}"
     );
     assert_eq!(exit, 2);
-    let mut scene = scene();
-    scene.flags = flags(Some("a"), Some("b"));
-    assert_eq!(scene.play(found).1, "flags");
+    let mut fixture = fixture();
+    fixture.flags = flags(Some("a"), Some("b"));
+    assert_eq!(fixture.play(found).1, "flags");
 }
 
 #[test]
 fn nothing_found_says_where_to_look() {
-    let (message, exit) = Scene::default().play(refused);
+    let (message, exit) = Fixture::default().play(refused);
     assert!(message.starts_with("no credentials found — "), "{message}");
     assert_eq!(exit, 5);
 }
@@ -228,12 +228,12 @@ fn nothing_found_says_where_to_look() {
 #[test]
 fn the_keychain_is_asked_only_for_the_secret() {
     let memory = Arc::new(Memory::default());
-    let scene = Scene {
+    let fixture = Fixture {
         config: KEPT,
         keychain: Arc::clone(&memory) as Arc<dyn Keychain>,
-        ..Scene::default()
+        ..Fixture::default()
     };
-    let failure = scene.play(|context| {
+    let failure = fixture.play(|context| {
         let mut credentials = Credentials::resolve(context).expect("credentials");
         assert_eq!(credentials.source, Source::Keychain);
         let address = address(context, false).expect("an address");
@@ -252,15 +252,15 @@ fn the_keychain_is_asked_only_for_the_secret() {
 
 #[test]
 fn a_keychain_that_cannot_be_used_is_named_as_the_cause() {
-    let scene = Scene {
+    let fixture = Fixture {
         config: KEPT,
         keychain: Arc::new(Memory {
             is_broken: true,
             ..Memory::default()
         }),
-        ..Scene::default()
+        ..Fixture::default()
     };
-    let failure = scene.play(|context| {
+    let failure = fixture.play(|context| {
         Credentials::resolve(context)
             .expect("credentials")
             .secret(context)
@@ -280,15 +280,15 @@ fn a_keychain_that_cannot_be_used_is_named_as_the_cause() {
 #[test]
 fn the_address_is_the_flag_or_the_profile_or_the_default() {
     let of = |flag: Option<&str>, config: &'static str, is_env: bool| {
-        let scene = Scene {
+        let fixture = Fixture {
             config,
             flags: ConnectionFlags {
                 api_url: flag.map(str::to_owned),
                 ..ConnectionFlags::default()
             },
-            ..Scene::default()
+            ..Fixture::default()
         };
-        scene.play(|context| address(context, is_env).map(|it| it.as_str().to_owned()))
+        fixture.play(|context| address(context, is_env).map(|it| it.as_str().to_owned()))
     };
     let text = |result: Result<String, Failure>| result.expect("an address");
     assert_eq!(
@@ -307,27 +307,27 @@ fn the_address_is_the_flag_or_the_profile_or_the_default() {
 
 #[test]
 fn a_secret_from_a_stream_loses_its_line_end_and_is_read_once() {
-    let scene = Scene {
+    let fixture = Fixture {
         flags: ConnectionFlags {
             client_id: Some("a".to_owned()),
             client_secret_file: Some("-".to_owned()),
             ..ConnectionFlags::default()
         },
         stdin: " spaced secret \r\n",
-        ..Scene::default()
+        ..Fixture::default()
     };
-    scene.play(|context| {
+    fixture.play(|context| {
         for _ in 0..2 {
             assert_eq!(found(context).2, " spaced secret ");
         }
     });
-    let scene = Scene {
+    let fixture = Fixture {
         flags: ConnectionFlags {
             client_secret_file: Some("/nowhere/at/all".to_owned()),
             client_id: Some("a".to_owned()),
             ..ConnectionFlags::default()
         },
-        ..Scene::default()
+        ..Fixture::default()
     };
-    assert_eq!(scene.play(refused).1, 2);
+    assert_eq!(fixture.play(refused).1, 2);
 }

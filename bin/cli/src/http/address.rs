@@ -1,4 +1,4 @@
-//! Addresses: the base of the API as somebody wrote it, and one request's target.
+//! Addresses: the base of the API as the user wrote it, and the target of one request.
 
 use http::Uri;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Address(String);
 
-/// Where one request goes.
+/// The target of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     uri: Uri,
@@ -29,7 +29,7 @@ pub(crate) struct Origin {
 // === impl Address ===
 
 impl Address {
-    /// Checks an address; `source` names who wrote it, for the message.
+    /// Checks an address; `source` names its flag or its place in a file, for the message.
     ///
     /// # Errors
     ///
@@ -77,8 +77,8 @@ impl Address {
         format!("{}{path}", self.0)
     }
 
-    /// Whoever listens on the way can read what is sent there.
-    pub(crate) fn is_open_to_listeners(&self) -> bool {
+    /// Says if requests leave this machine unencrypted.
+    pub(crate) fn is_unencrypted(&self) -> bool {
         Target::parse(&self.0)
             .is_ok_and(|target| !target.origin().is_tls && !is_loopback(&target.origin().host))
     }
@@ -135,7 +135,7 @@ impl Target {
         Origin::of(&self.uri)
     }
 
-    /// What the `Host` header says.
+    /// The value of the `Host` header.
     pub(crate) fn host_header(&self) -> &str {
         let authority = self.uri.authority().map_or("", |a| a.as_str());
         authority
@@ -143,7 +143,7 @@ impl Target {
             .map_or(authority, |(_, host)| host)
     }
 
-    /// What the request line says to the server itself.
+    /// The path and query, as the request line to the server itself has them.
     pub(crate) fn path(&self) -> &str {
         self.uri.path_and_query().map_or("/", |path| path.as_str())
     }
@@ -256,7 +256,7 @@ mod tests {
             ("https://api.example.com", false),
         ] {
             let address = Address::parse(text, "--api-url").expect(text);
-            assert_eq!(address.is_open_to_listeners(), is_open, "{text}");
+            assert_eq!(address.is_unencrypted(), is_open, "{text}");
         }
     }
 

@@ -1,5 +1,4 @@
-//! What an answer that is no success means (section 10). The status decides; the body only says
-//! more about it.
+//! Classifies answers that are no success. The status decides; the body only adds detail.
 
 use serde_json::Value;
 
@@ -18,7 +17,7 @@ pub(crate) fn failure(answer: &Incoming, mask: &Mask) -> Option<Failure> {
     if answer.status.is_success() {
         return None;
     }
-    let said = Said::of(answer, mask);
+    let said = ServerMessage::of(answer, mask);
     let failure = said.classified(answer);
     let failure = failure.with_status(answer.status.as_u16());
     let failure = match &said.reason {
@@ -40,21 +39,21 @@ pub(crate) fn is_of_a_router(answer: &Incoming) -> bool {
     answer.status.as_u16() == 404 && !names_code
 }
 
-/// What to do about an answer of a router.
+/// The advice for an answer of a router.
 pub(crate) const WRONG_BASE: &str = "this server does not serve an endpoint this command needs: a \
      router or a proxy answered, not the account API. Check --api-url, or the api_url of the \
      profile; it ends before /account/v1";
 
-/// What the server said, as it may be shown.
-struct Said {
+/// The body of an answer, as it may be shown.
+struct ServerMessage {
     excerpt: String,
     reason: Option<String>,
     server: Option<Value>,
 }
 
-// === impl Said ===
+// === impl ServerMessage ===
 
-impl Said {
+impl ServerMessage {
     fn of(answer: &Incoming, mask: &Mask) -> Self {
         let server = (!answer.body.is_empty()).then(|| {
             let shown = mask.body(&answer.body);
@@ -287,7 +286,7 @@ mod tests {
     #[test]
     fn a_failure_never_quotes_a_secret() {
         let mut mask = Mask::default();
-        mask.learn("the-secret-itself");
+        mask.add("the-secret-itself");
         for body in [
             r#"{"code":400,"message":"the-secret-itself is wrong"}"#,
             r#"{"code":400,"token":"the-secret-itself"}"#,

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use super::{address::Origin, message::Trouble, retry, transport};
+use super::{address::Origin, message::TransportError, retry, transport};
 
 /// A stream of bytes in both directions.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -29,7 +29,7 @@ pub(super) async fn dial(
     origin: &Origin,
     proxy: Option<&Intercept>,
     tls: Option<&TlsConnector>,
-) -> Result<AnyStream, Trouble> {
+) -> Result<AnyStream, TransportError> {
     let stream = match proxy {
         None => tcp(origin).await?,
         Some(proxy) => {
@@ -45,10 +45,12 @@ pub(super) async fn dial(
     secured(stream, origin, tls).await
 }
 
-async fn tcp(origin: &Origin) -> Result<AnyStream, Trouble> {
+async fn tcp(origin: &Origin) -> Result<AnyStream, TransportError> {
     let stream = TcpStream::connect((origin.host.as_str(), origin.port))
         .await
-        .map_err(|error| Trouble::passing(format!("connect to {}: {error}", origin.authority())))?;
+        .map_err(|error| {
+            TransportError::passing(format!("connect to {}: {error}", origin.authority()))
+        })?;
     // A request is one small write whose answer is waited for.
     let _ = stream.set_nodelay(true);
     Ok(Box::new(stream))
@@ -59,20 +61,21 @@ async fn secured(
     stream: AnyStream,
     origin: &Origin,
     tls: Option<&TlsConnector>,
-) -> Result<AnyStream, Trouble> {
+) -> Result<AnyStream, TransportError> {
     if !origin.is_tls {
         return Ok(stream);
     }
-    let tls = tls.ok_or_else(|| Trouble::lasting("TLS is not set up"))?;
-    let name = ServerName::try_from(origin.host.clone())
-        .map_err(|_| Trouble::lasting(format!("{:?} is no name of a server", origin.host)))?;
+    let tls = tls.ok_or_else(|| TransportError::lasting("TLS is not set up"))?;
+    let name = ServerName::try_from(origin.host.clone()).map_err(|_| {
+        TransportError::lasting(format!("{:?} is no name of a server", origin.host))
+    })?;
     match tls.connect(name, stream).await {
         Ok(stream) => Ok(Box::new(stream)),
-        // A certificate that is refused now is refused in a second.
+        // A certificate that is refused now is refused a second later, too.
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(Trouble::lasting(format!("TLS: {error}")))
+            Err(TransportError::lasting(format!("TLS: {error}")))
         }
-        Err(error) => Err(Trouble::passing(format!("TLS: {error}"))),
+        Err(error) => Err(TransportError::passing(format!("TLS: {error}"))),
     }
 }
 
@@ -84,7 +87,7 @@ async fn tunnel(
     stream: AnyStream,
     origin: &Origin,
     proxy: &Intercept,
-) -> Result<AnyStream, Trouble> {
+) -> Result<AnyStream, TransportError> {
     let authority = origin.authority();
     let mut request = Request::connect(&authority).header(header::HOST, &authority);
     if let Some(authorization) = proxy.basic_auth() {
@@ -92,7 +95,7 @@ async fn tunnel(
     }
     let request = request
         .body(Empty::<Bytes>::new())
-        .map_err(|error| Trouble::lasting(format!("proxy: {error}")))?;
+        .map_err(|error| TransportError::lasting(format!("proxy: {error}")))?;
     let broken = |error: hyper::Error| transport::broken("proxy: ", &error);
     let (mut sender, connection) = http1::Builder::new()
         .title_case_headers(true)
@@ -105,7 +108,7 @@ async fn tunnel(
         if status.is_success() {
             return hyper::upgrade::on(answer).await.map_err(broken);
         }
-        Err(Trouble::Connection {
+        Err(TransportError::Connection {
             cause: format!("the proxy answered {} to CONNECT", status.as_u16()),
             is_passing: retry::is_passing(status),
         })

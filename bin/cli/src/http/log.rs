@@ -1,4 +1,4 @@
-//! What `--verbose` and `--debug` show of each exchange, on standard error (section 14.1).
+//! The lines of `--verbose` and `--debug` about each exchange, on standard error.
 
 use std::{io::Write, pin::pin, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::output::{escape, escape_lines};
 
-/// How much is shown of each exchange.
+/// The amount of detail shown of each exchange.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Level {
     Quiet,
@@ -26,12 +26,12 @@ pub(crate) struct Log {
     pub(crate) level: Level,
     /// Control characters of a server do not reach a terminal.
     pub(crate) to_terminal: bool,
-    /// The terminal can take a line back, so waiting may be shown.
+    /// The terminal can erase a line, so waiting may be shown.
     pub(crate) shows_waiting: bool,
 }
 
-/// A person is told after this long that there is something to wait for.
-const IMPATIENCE: Duration = Duration::from_millis(500);
+/// The time after which the user is shown that the command is waiting.
+const NOTICE_DELAY: Duration = Duration::from_millis(500);
 
 // === impl Log ===
 
@@ -84,14 +84,14 @@ impl Log {
     }
 
     /// No answer came.
-    pub(super) fn trouble(self, to: &mut dyn Write, mask: &Mask, cause: &str, took: Duration) {
+    pub(super) fn failure(self, to: &mut dyn Write, mask: &Mask, cause: &str, took: Duration) {
         if self.level > Level::Quiet {
             let cause = mask.text(cause);
             self.line(to, &format!("< error: {cause} ({})", milliseconds(took)));
         }
     }
 
-    /// Does the work, and says what is waited for when it takes longer than a moment.
+    /// Does the work, and names the host if it takes longer than a moment.
     pub(super) async fn waiting<T>(
         self,
         to: &mut (dyn Write + Send),
@@ -104,21 +104,21 @@ impl Log {
         let mut work = pin!(work);
         tokio::select! {
             done = &mut work => done,
-            () = tokio::time::sleep(IMPATIENCE) => {
+            () = tokio::time::sleep(NOTICE_DELAY) => {
                 let _ = write!(to, "waiting for {} …", escape(host)).and_then(|()| to.flush());
                 work.await
             }
         }
     }
 
-    /// Takes back what was said while the work took this long.
+    /// Erases the line that was shown while the work took this long.
     pub(super) fn waited(self, to: &mut dyn Write, took: Duration) {
-        if self.shows_waiting && took >= IMPATIENCE {
+        if self.shows_waiting && took >= NOTICE_DELAY {
             let _ = write!(to, "\r\x1b[K").and_then(|()| to.flush());
         }
     }
 
-    /// A remark for those who asked to see more.
+    /// Writes a remark if `--verbose` or `--debug` was given.
     pub(crate) fn remark(self, to: &mut dyn Write, text: &str) {
         if self.level > Level::Quiet {
             self.line(to, text);
@@ -135,7 +135,7 @@ impl Log {
         if body.is_empty() {
             return;
         }
-        // What the token endpoint says in another form may be a token in another form.
+        // A body of the token endpoint that is not JSON may hold a token that no rule can mask.
         let shown = if purpose == Purpose::Exchange && !is_json(body) {
             format!("<not shown: {} bytes that are not JSON>", body.len())
         } else {
@@ -145,7 +145,7 @@ impl Log {
     }
 
     fn line(self, to: &mut dyn Write, line: &str) {
-        // Nobody is left to be told when the log cannot be written.
+        // A failure to write to standard error cannot be reported.
         let _ = if self.to_terminal {
             writeln!(to, "{}", escape_lines(line))
         } else {

@@ -1,24 +1,23 @@
-//! What is never shown: credentials in headers, bodies and addresses (section 14).
+//! Masks credentials in headers, bodies and addresses.
 //!
-//! Two nets, one behind the other. Members and headers that carry credentials by name are masked
-//! where they stand. The secrets this process itself holds are masked wherever they turn up, so a
-//! server that quotes one in a sentence cannot put it on the screen either.
+//! Members and headers that carry credentials are masked by their names. The secrets that this
+//! process holds are masked everywhere as well, because a server may quote one in a sentence.
 
 mod scan;
 mod text;
 
 use std::fmt::Write as _;
 
-/// What stands in place of a secret.
+/// The text in place of a secret.
 pub(crate) const MASK: &str = "████";
 
-/// How many characters of a body a failure quotes.
+/// The most characters of a body that a failure quotes.
 const EXCERPT: usize = 512;
 
-/// How many characters of a body are dumped.
+/// The most characters of a body that a log shows.
 const DUMP: usize = 8192;
 
-/// Shorter secrets are not looked for: they would black out ordinary words.
+/// Shorter secrets are not searched for, because ordinary words would be masked.
 const SHORTEST_KNOWN: usize = 8;
 
 /// Headers that carry credentials.
@@ -63,8 +62,8 @@ pub(crate) struct Mask {
 // === impl Mask ===
 
 impl Mask {
-    /// Learns a secret that is masked wherever it turns up from now on.
-    pub(crate) fn learn(&mut self, secret: &str) {
+    /// Adds a secret that is masked everywhere from now on.
+    pub(crate) fn add(&mut self, secret: &str) {
         if secret.len() >= SHORTEST_KNOWN && !self.known.iter().any(|known| known == secret) {
             self.known.push(secret.to_owned());
         }

@@ -1,4 +1,4 @@
-//! A request as it leaves and an answer as it came.
+//! A complete request and a complete answer.
 
 use std::{fmt, time::Duration};
 
@@ -15,21 +15,21 @@ pub(crate) struct Outgoing {
     pub(crate) purpose: Purpose,
     /// From the start of the first attempt to the last byte of the last; `None` is for ever.
     pub(crate) timeout: Option<Duration>,
-    /// How often it may be repeated, if it only reads.
+    /// The most repetitions, if it only reads.
     pub(crate) retries: u32,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Purpose {
     /// A call of the API.
     Call,
-    /// The exchange of a credential for a token: a dry run needs it too, and what comes back is
-    /// shown only where it can be masked.
+    /// The exchange of a credential for a token: a dry run needs it too, and its answer is shown
+    /// only where it can be masked.
     Exchange,
 }
 
-/// A request that a dry run stopped: what would have been sent.
+/// A request that a dry run stopped instead of sending it.
 #[derive(Clone)]
 pub(crate) struct Recorded {
     pub(crate) method: Method,
@@ -38,7 +38,7 @@ pub(crate) struct Recorded {
     pub(crate) body: Option<Bytes>,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 pub(crate) enum Outcome {
     Answer(Incoming),
     Stopped(Recorded),
@@ -52,14 +52,14 @@ pub(crate) struct Incoming {
     pub(crate) body: Bytes,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Trouble {
+pub(crate) enum TransportError {
     /// The deadline passed; it was this long.
     Deadline(Duration),
     /// No connection, or it broke.
     Connection { cause: String, is_passing: bool },
-    /// An answer that cannot be used, and will not be another time.
+    /// An answer that cannot be used; another attempt would not help.
     Answer(String),
 }
 
@@ -102,9 +102,9 @@ impl Incoming {
     }
 }
 
-// === impl Trouble ===
+// === impl TransportError ===
 
-impl Trouble {
+impl TransportError {
     /// A connection that failed; another attempt may go better.
     pub(super) fn passing(cause: impl Into<String>) -> Self {
         Self::Connection {
@@ -122,7 +122,7 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for TransportError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deadline(after) => write!(formatter, "no answer within {after:?}"),

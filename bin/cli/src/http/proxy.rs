@@ -1,5 +1,5 @@
-//! Which proxy a request goes through: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`, in upper case or
-//! else in lower case.
+//! Chooses the proxy of a request: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`, in upper case or else
+//! in lower case.
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};

@@ -1,4 +1,4 @@
-//! When a read is tried again, and how long to wait before (section 9).
+//! The rules for repeating a read, and the wait before it.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use ziggurat_runtime::retry_after;
 /// The waits before the second and every later attempt.
 const WAITS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// What a server may ask for and still be waited for.
+/// The longest wait that a server may ask for.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// An answer another attempt may better.
+/// Tells a status that another attempt may change.
 pub(super) fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 429 | 502 | 503 | 504)
 }
 
-/// What a server said, and how long it asks to wait if it does.
+/// Adds the wait that a server asks for to its words.
 pub(crate) fn with_wait(said: String, headers: &HeaderMap) -> String {
     match retry_after::read(headers, Timestamp::now()).map(|asked| asked.as_secs()) {
         None => said,
@@ -27,7 +27,7 @@ pub(crate) fn with_wait(said: String, headers: &HeaderMap) -> String {
     }
 }
 
-/// How long to wait before attempt `next` (the second is 1), or that it is not worth it.
+/// The wait before attempt `next` (the second is 1); nothing if it would be too long.
 ///
 /// `jitter` is from 0 to 1: half is the plain wait.
 pub(super) fn wait(next: u32, asked: Option<Duration>, jitter: f64) -> Option<Duration> {
@@ -43,7 +43,7 @@ pub(super) fn wait(next: u32, asked: Option<Duration>, jitter: f64) -> Option<Du
     }
 }
 
-/// Somewhere from 0 to 1; the middle where the system gives no random bytes.
+/// A random number from 0 to 1; the middle where the system gives no random bytes.
 pub(super) fn jitter() -> f64 {
     let mut byte = [0];
     match SysRng.try_fill_bytes(&mut byte) {

@@ -11,8 +11,8 @@ use crate::{
     token::{Token, cache::Cache, exchange},
 };
 
-/// How long a command waits for another one that is exchanging the same credential.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest wait for another command that is exchanging the same credential.
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection of one command.
 pub(super) struct Session {
@@ -44,8 +44,8 @@ impl Api<'_, '_> {
         client_id: &str,
         secret: &str,
     ) -> Result<Token, Failure> {
-        self.warn_of_listeners(address);
-        self.transport.mask.learn(secret);
+        self.warn_of_plain_http(address);
+        self.transport.mask.add(secret);
         let timeout = self.context.connection.timeout;
         let request = exchange::request(address, client_id, secret, timeout, own_headers());
         let notes = &mut *self.context.streams.stderr;
@@ -58,11 +58,11 @@ impl Api<'_, '_> {
             Ok(Outcome::Stopped(_)) => {
                 Err(Failure::general("a dry run stopped the token exchange"))
             }
-            Err(trouble) => Err(exchange::unanswered(&trouble, address, mask)),
+            Err(error) => Err(exchange::unanswered(&error, address, mask)),
         };
         let token =
             token.map_err(|failure| failure.with_request("POST", mask.url(&request.url)))?;
-        self.transport.mask.learn(&token.bearer);
+        self.transport.mask.add(&token.bearer);
         Ok(token)
     }
 
@@ -80,13 +80,13 @@ impl Api<'_, '_> {
         if let Some(token) = self.cached(&address, &mut credentials)? {
             return Ok(self.hold(token, credentials, false));
         }
-        if !credentials.may_be_cached() || self.leaves_no_trace || self.mints_nothing {
+        if !credentials.may_be_cached() || self.skips_cache || self.only_cached {
             let token = self.minted(&address, &mut credentials).await?;
             return Ok(self.hold(token, credentials, true));
         }
-        let patience = self.context.connection.timeout.unwrap_or(PATIENCE);
+        let timeout = self.context.connection.timeout.unwrap_or(EXCHANGE_TIMEOUT);
         // Of many commands at once with a cold cache one exchanges; the others find its token.
-        let lock = self.cache().lock(patience.min(PATIENCE));
+        let lock = self.cache().lock(timeout.min(EXCHANGE_TIMEOUT));
         if let Some(token) = self.cached(&address, &mut credentials)? {
             return Ok(self.hold(token, credentials, false));
         }
@@ -96,7 +96,7 @@ impl Api<'_, '_> {
         Ok(self.hold(token, credentials, true))
     }
 
-    /// Leaves a token for the next command. Where that cannot be done, this one goes on.
+    /// Caches a token for the next command. If that fails, this command continues.
     fn keep(
         &mut self,
         token: &Token,
@@ -127,8 +127,8 @@ impl Api<'_, '_> {
         let is_there = cache
             .load()
             .is_some_and(|cached| cached.token.bearer == held.token.bearer);
-        if is_there && !self.leaves_no_trace {
-            // Where it cannot be removed it is refused again by the next command, and no worse.
+        if is_there && !self.skips_cache {
+            // If it stays in the cache, the next command is refused once and obtains a new one.
             let _ = cache.clear();
         }
         if let Some(session) = &mut self.session {
@@ -179,7 +179,7 @@ impl Api<'_, '_> {
         address: &Address,
         credentials: &mut Credentials,
     ) -> Result<Token, Failure> {
-        if self.mints_nothing {
+        if self.only_cached {
             return Err(Failure::auth("no token is cached"));
         }
         let secret = credentials
@@ -190,7 +190,7 @@ impl Api<'_, '_> {
     }
 
     fn hold(&mut self, token: Token, credentials: Credentials, is_minted: bool) -> (String, bool) {
-        self.transport.mask.learn(&token.bearer);
+        self.transport.mask.add(&token.bearer);
         let bearer = token.bearer.clone();
         if let Some(session) = &mut self.session {
             session.credentials = credentials;
@@ -203,8 +203,8 @@ impl Api<'_, '_> {
         Cache::of(&self.context.config.cache_folder(), &self.context.profile)
     }
 
-    fn warn_of_listeners(&mut self, address: &Address) {
-        if address.is_open_to_listeners() {
+    fn warn_of_plain_http(&mut self, address: &Address) {
+        if address.is_unencrypted() {
             let shown = address.as_str();
             self.context.streams.note(format_args!(
                 "Warning: {shown} is plain http: whoever is on the way there can read the \

@@ -1,7 +1,7 @@
 //! Sends one request: over a connection of its own, within its deadline, again where that helps.
 //!
-//! A dry run stops here, below everything that builds requests, so that what is reported is what
-//! would be sent and no command can forget it.
+//! A dry run stops here, below all code that builds requests, so that the reported request is the
+//! one that would be sent, for every command.
 
 use std::{
     future::{Future, poll_fn},
@@ -26,17 +26,17 @@ use super::{
     connect,
     log::Log,
     mask::Mask,
-    message::{Incoming, Outcome, Outgoing, Purpose, Recorded, Trouble},
+    message::{Incoming, Outcome, Outgoing, Purpose, Recorded, TransportError},
     proxy::Proxies,
     retry, tls,
 };
 use crate::context::Environment;
 
 /// The largest answer that is read.
-const LARGEST: usize = 64 * 1024 * 1024;
+const MAX_BODY: usize = 64 * 1024 * 1024;
 
-/// How many redirects a read follows.
-const HOPS: usize = 10;
+/// The most redirects that a read follows.
+const MAX_REDIRECTS: usize = 10;
 
 /// Sends requests.
 pub(crate) struct Transport<'a> {
@@ -45,12 +45,12 @@ pub(crate) struct Transport<'a> {
     tls: Option<TlsConnector>,
     pub(crate) log: Log,
     dry_run: bool,
-    /// What must not be shown; grows as secrets become known.
+    /// The secrets that must not be shown; grows as they become known.
     pub(crate) mask: Mask,
 }
 
-/// A connection and what drives it.
-struct Link {
+/// A connection and the future that drives it.
+struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: Option<Driver>,
     /// Requests name the whole address, because a proxy reads them.
@@ -80,7 +80,7 @@ impl<'a> Transport<'a> {
         &mut self,
         request: &Outgoing,
         notes: &mut (dyn Write + Send),
-    ) -> Result<Outcome, Trouble> {
+    ) -> Result<Outcome, TransportError> {
         if self.dry_run && request.purpose == Purpose::Call && !request.only_reads() {
             return Ok(Outcome::Stopped(Recorded {
                 method: request.method.clone(),
@@ -108,7 +108,7 @@ impl<'a> Transport<'a> {
                 Ok(answer) if retry::is_passing(answer.status) => {
                     retry_after::read(&answer.headers, Timestamp::now())
                 }
-                Err(Trouble::Connection {
+                Err(TransportError::Connection {
                     is_passing: true, ..
                 }) => None,
                 _ => return result.map(Outcome::Answer),
@@ -130,10 +130,10 @@ impl<'a> Transport<'a> {
         request: &Outgoing,
         deadline: Option<Instant>,
         notes: &mut (dyn Write + Send),
-    ) -> Result<Incoming, Trouble> {
-        let mut target = Target::parse(&request.url).map_err(Trouble::Answer)?;
+    ) -> Result<Incoming, TransportError> {
+        let mut target = Target::parse(&request.url).map_err(TransportError::Answer)?;
         let mut headers = request.headers.clone();
-        for _ in 0..=HOPS {
+        for _ in 0..=MAX_REDIRECTS {
             let answer = self
                 .exchange(request, &target, &headers, deadline, notes)
                 .await?;
@@ -147,13 +147,15 @@ impl<'a> Transport<'a> {
                 .to_str()
                 .map_err(|_| "its address is not text".to_owned())
                 .and_then(|location| target.redirected(location))
-                .map_err(|reason| Trouble::Answer(format!("redirect: {reason}")))?;
+                .map_err(|reason| TransportError::Answer(format!("redirect: {reason}")))?;
             if next.origin() != target.origin() {
                 headers.remove(header::AUTHORIZATION);
             }
             target = next;
         }
-        Err(Trouble::Answer(format!("stopped after {HOPS} redirects")))
+        Err(TransportError::Answer(format!(
+            "stopped after {MAX_REDIRECTS} redirects"
+        )))
     }
 
     /// One request and its answer, written down.
@@ -164,7 +166,7 @@ impl<'a> Transport<'a> {
         headers: &HeaderMap,
         deadline: Option<Instant>,
         notes: &mut (dyn Write + Send),
-    ) -> Result<Incoming, Trouble> {
+    ) -> Result<Incoming, TransportError> {
         let mut headers = headers.clone();
         if let Ok(host) = HeaderValue::from_str(target.host_header()) {
             headers.insert(header::HOST, host);
@@ -185,7 +187,7 @@ impl<'a> Transport<'a> {
         let result = match (deadline, request.timeout) {
             (Some(deadline), Some(timeout)) => tokio::time::timeout_at(deadline, work)
                 .await
-                .unwrap_or(Err(Trouble::Deadline(timeout))),
+                .unwrap_or(Err(TransportError::Deadline(timeout))),
             _ => work.await,
         };
         log.waited(notes, started.elapsed());
@@ -194,9 +196,9 @@ impl<'a> Transport<'a> {
             Ok(answer) => self
                 .log
                 .answer(notes, &self.mask, request.purpose, answer, took),
-            Err(trouble) => {
+            Err(error) => {
                 self.log
-                    .trouble(notes, &self.mask, &trouble.to_string(), took);
+                    .failure(notes, &self.mask, &error.to_string(), took);
             }
         }
         result
@@ -207,26 +209,29 @@ impl<'a> Transport<'a> {
         request: &Outgoing,
         target: &Target,
         headers: &HeaderMap,
-    ) -> Result<Incoming, Trouble> {
-        // One connection per request: none is met that the server is about to close, so what
-        // fails has failed once.
-        let mut link = self.open(target.origin()).await?;
-        link.send(request, target, headers).await
+    ) -> Result<Incoming, TransportError> {
+        // One connection per request: a kept one may be closed by the server at any time, and
+        // such a failure could not be told from a real one.
+        let mut connection = self.open(target.origin()).await?;
+        connection.send(request, target, headers).await
     }
 
-    async fn open(&mut self, origin: Origin) -> Result<Link, Trouble> {
-        let proxy = self.proxies.proxy_for(&origin).map_err(Trouble::lasting)?;
+    async fn open(&mut self, origin: Origin) -> Result<Connection, TransportError> {
+        let proxy = self
+            .proxies
+            .proxy_for(&origin)
+            .map_err(TransportError::lasting)?;
         let is_tls = |proxy: &Intercept| Origin::of(proxy.uri()).is_tls;
         if self.tls.is_none() && (origin.is_tls || proxy.as_ref().is_some_and(is_tls)) {
             let tls = tls::connector(self.environment)
-                .map_err(|cause| Trouble::lasting(format!("TLS: {cause}")))?;
+                .map_err(|cause| TransportError::lasting(format!("TLS: {cause}")))?;
             self.tls = Some(tls);
         }
         let stream = connect::dial(&origin, proxy.as_ref(), self.tls.as_ref()).await?;
         let (sender, driver) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| broken("", &error))?;
-        Ok(Link {
+        Ok(Connection {
             forwarder: proxy.filter(|_| !origin.is_tls),
             sender,
             driver: Some(Box::pin(driver)),
@@ -234,15 +239,15 @@ impl<'a> Transport<'a> {
     }
 }
 
-// === impl Link ===
+// === impl Connection ===
 
-impl Link {
+impl Connection {
     async fn send(
         &mut self,
         request: &Outgoing,
         target: &Target,
         headers: &HeaderMap,
-    ) -> Result<Incoming, Trouble> {
+    ) -> Result<Incoming, TransportError> {
         let uri = if self.forwarder.is_some() {
             target.url()
         } else {
@@ -250,7 +255,7 @@ impl Link {
         };
         let uri: Uri = uri
             .parse()
-            .map_err(|error: http::uri::InvalidUri| Trouble::Answer(error.to_string()))?;
+            .map_err(|error: http::uri::InvalidUri| TransportError::Answer(error.to_string()))?;
         let mut message = Request::new(Full::new(request.body.clone().unwrap_or_default()));
         *message.method_mut() = request.method.clone();
         *message.uri_mut() = uri;
@@ -283,23 +288,27 @@ pub(super) async fn drive<T>(driver: &mut Option<Driver>, work: impl Future<Outp
         if has_ended {
             *driver = None;
         }
-        // What the connection just read may be all the work was waiting for.
+        // The connection may just have read the data that the work was waiting for.
         work.as_mut().poll(context)
     })
     .await
 }
 
-async fn read(answer: Response<hyper::body::Incoming>, is_head: bool) -> Result<Incoming, Trouble> {
+async fn read(
+    answer: Response<hyper::body::Incoming>,
+    is_head: bool,
+) -> Result<Incoming, TransportError> {
     let (parts, mut body) = answer.into_parts();
-    let too_large = || Trouble::Answer(format!("the answer is larger than {} MiB", LARGEST >> 20));
-    if !is_head && usize::try_from(body.size_hint().lower()).is_ok_and(|least| least > LARGEST) {
+    let too_large =
+        || TransportError::Answer(format!("the answer is larger than {} MiB", MAX_BODY >> 20));
+    if !is_head && usize::try_from(body.size_hint().lower()).is_ok_and(|least| least > MAX_BODY) {
         return Err(too_large());
     }
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken("", &error))?;
         if let Some(part) = frame.data_ref() {
-            if whole.len() + part.len() > LARGEST {
+            if whole.len() + part.len() > MAX_BODY {
                 return Err(too_large());
             }
             whole.extend_from_slice(part);
@@ -317,16 +326,16 @@ fn is_redirect(answer: &Incoming) -> bool {
 }
 
 /// The failure of a connection that broke, with all its causes behind the prefix.
-pub(super) fn broken(prefix: &str, error: &hyper::Error) -> Trouble {
+pub(super) fn broken(prefix: &str, error: &hyper::Error) -> TransportError {
     let mut cause = format!("{prefix}{error}");
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {
         cause = format!("{cause}: {inner}");
         source = inner.source();
     }
-    Trouble::Connection {
+    TransportError::Connection {
         cause,
-        // What is no HTTP will not be HTTP in a second.
+        // A server that does not speak HTTP will not do so a second later.
         is_passing: !error.is_parse(),
     }
 }

@@ -1,4 +1,4 @@
-//! A keychain that answers in time or is given up.
+//! A time limit for every call of a keychain.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -8,15 +8,15 @@ use std::{
 
 use super::{Keychain, KeychainError};
 
-/// How long one call may take.
+/// The most time that one call may take.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// Asks another keychain, each time in a thread that is left behind if it does not answer.
+/// Asks another keychain, each time in a thread that is abandoned if it does not answer.
 #[derive(Debug)]
 pub(crate) struct Bounded<K> {
     inner: Arc<K>,
     limit: Duration,
-    /// Why it was given up.
+    /// The reason why it is not asked again.
     given_up: Mutex<Option<KeychainError>>,
 }
 
@@ -51,7 +51,7 @@ impl<K: Keychain + 'static> Bounded<K> {
         let started = thread::Builder::new()
             .name("keychain".to_owned())
             .spawn(move || {
-                // Whoever asked may have left.
+                // The caller may have stopped waiting.
                 let _ = sender.send(question(&inner));
             });
         let answer = match started {

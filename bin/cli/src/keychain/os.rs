@@ -1,11 +1,11 @@
 //! The keychain of the operating system: macOS Keychain, Windows Credential Manager, or the Secret
-//! Service. Never the kernel's keyring, which forgets.
+//! Service. Never the kernel's keyring, which loses its entries at a restart.
 
 use keyring::v1::{Entry, Error};
 
 use super::{Keychain, KeychainError};
 
-/// What the entries are filed under.
+/// The service name of the entries.
 const SERVICE: &str = "ziggurat-cli";
 
 /// The keychain of the operating system. It may block for ever.

@@ -1,10 +1,10 @@
-//! Writes foreign text so that it stays where it was put: one record is one line.
+//! Escapes text of other sources, so that one record is one line.
 
 use std::fmt::Write as _;
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Escapes a cell: what cannot be seen, or could move the cursor, is spelled out.
+/// Escapes a cell: invisible characters, and those that could move the cursor.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -31,7 +31,7 @@ pub(crate) fn escape_lines(text: &str) -> String {
     escaped
 }
 
-/// Spells out what moves the cursor of a terminal or turns its text around: control characters,
+/// Escapes characters that move the cursor of a terminal or reverse its text: control characters,
 /// bidirectional controls, and bytes that are no text. Line ends and tabs stay.
 ///
 /// The form is that of JSON, so that JSON stays JSON.

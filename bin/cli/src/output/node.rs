@@ -1,4 +1,4 @@
-//! JSON as a tree that changes nothing it does not have to.
+//! JSON as a tree that keeps numbers as they were written.
 //!
 //! Numbers keep the digits they came with, so an identifier of twenty digits is printed as it was
 //! sent. Members are sorted, which is how results of the API are printed.

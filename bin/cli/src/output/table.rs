@@ -13,11 +13,11 @@ pub(crate) struct Column {
     pub(crate) or: Option<&'static str>,
     /// The heading.
     pub(crate) title: std::borrow::Cow<'static, str>,
-    /// How the value is shown.
+    /// The form of the value.
     pub(crate) show: Show,
 }
 
-/// How a value becomes a cell.
+/// The form of a value in a cell.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Show {
     /// As it is.

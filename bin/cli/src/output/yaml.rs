@@ -88,8 +88,8 @@ pub(crate) fn scalar(text: &str) -> String {
     }
 }
 
-/// Text in double quotes. What cannot be seen is spelled out: YAML allows few of those characters,
-/// and takes some for the end of a line.
+/// Text in double quotes. Invisible characters are escaped: YAML allows few of them, and takes some
+/// for the end of a line.
 fn quoted(text: &str) -> String {
     let mut quoted = "\"".to_owned();
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Finds what was meant by a word that is no command.
+//! Finds commands that resemble an unknown word.
 
 use crate::{
     parser,
@@ -21,7 +21,7 @@ pub(super) fn candidates(typed: &str, command: &Command) -> String {
         .collect();
     // Behind `--` a word is no command, even if there is one of that name.
     if near.is_empty() && command.child(original).is_none() {
-        near = elsewhere(&typed);
+        near = in_other_groups(&typed);
     }
     if near.is_empty() {
         return String::new();
@@ -36,7 +36,7 @@ pub(super) fn candidates(typed: &str, command: &Command) -> String {
 }
 
 /// The commands of this name in other groups, with the words that lead to them.
-fn elsewhere(typed: &str) -> Vec<String> {
+fn in_other_groups(typed: &str) -> Vec<String> {
     tree::commands()
         .into_iter()
         .filter(|(path, command)| {
@@ -46,7 +46,7 @@ fn elsewhere(typed: &str) -> Vec<String> {
         .collect()
 }
 
-/// How many letters may be wrong.
+/// The most letters that may be wrong.
 const MOST: usize = 2;
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ pub(super) fn page(path: &[&str], command: &'static Command) -> String {
     text
 }
 
-/// What a command prints, in a sentence.
+/// Describes the output of a command in a sentence.
 pub(super) fn output(command: &Command) -> String {
     match command.output {
         Output::None if command.is_group() => "The help of the group.".to_owned(),

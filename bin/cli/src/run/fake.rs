@@ -22,7 +22,7 @@ pub(super) struct Fake {
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
-/// What is answered to a request: a status and a body.
+/// An answer to a request: a status and a body.
 pub(super) type Answer = (u16, String);
 
 // === impl Fake ===
@@ -49,7 +49,7 @@ impl Fake {
         format!("http://{}", self.address)
     }
 
-    /// What was asked so far, the token exchange left out.
+    /// The requests so far, the token exchange left out.
     pub(super) fn asked(&self) -> Vec<Asked> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = asked
@@ -58,7 +58,7 @@ impl Fake {
         calls.cloned().collect()
     }
 
-    /// What was asked so far, one line each.
+    /// The requests so far, one line each.
     pub(super) fn lines(&self) -> Vec<String> {
         self.asked()
             .iter()

@@ -2,7 +2,7 @@ use std::fs;
 
 use super::{
     fake::{Asked, Fake},
-    scene::Scene,
+    fixture::Fixture,
 };
 use crate::{
     parser::full_name,
@@ -50,18 +50,18 @@ fn line_of(path: &[&str], command: &tree::Command) -> String {
 
 #[test]
 fn every_command_and_group_prints_its_help_without_configuration_or_network() {
-    let scene = Scene::new().with_config("broken: [");
+    let fixture = Fixture::new().with_config("broken: [");
     for (path, command) in tree::commands() {
         for flag in ["--help", "-h", "--help=true"] {
-            let done = scene.run(&format!("{} {flag}", path.join(" ")));
+            let done = fixture.run(&format!("{} {flag}", path.join(" ")));
             assert_eq!(done.exit, 0, "{path:?}: {}", done.stderr);
             assert_eq!(done.stderr, "", "{path:?}");
             assert!(done.stdout.starts_with(command.summary), "{path:?}");
         }
-        let done = scene.run(&format!("help {}", path.join(" ")));
+        let done = fixture.run(&format!("help {}", path.join(" ")));
         assert!(done.stdout.starts_with(command.summary), "{path:?}");
         if command.is_group() {
-            let done = scene.run(&path.join(" "));
+            let done = fixture.run(&path.join(" "));
             assert_eq!(done.exit, 0, "{path:?}");
             assert!(done.stdout.starts_with(command.summary), "{path:?}");
         }
@@ -78,14 +78,14 @@ fn every_command_that_writes_can_be_tried_without_writing() {
             continue;
         }
         let platform = fake(|_| (200, "{}"));
-        let scene = Scene::signed_in(&platform);
+        let fixture = Fixture::signed_in(&platform);
         for flags in [
             "--dry-run",
             "--dry-run -o json",
             "--dry-run=checks -o yaml --debug",
         ] {
             let line = format!("{} {flags}", line_of(&path, command));
-            let done = scene.run(&line);
+            let done = fixture.run(&line);
             let written: Vec<_> = platform
                 .asked()
                 .into_iter()
@@ -104,7 +104,7 @@ fn every_command_that_writes_can_be_tried_without_writing() {
 
 #[test]
 fn what_knows_the_tree_works_without_configuration() {
-    let scene = Scene::new().with_config("broken: [");
+    let fixture = Fixture::new().with_config("broken: [");
     for line in [
         "version",
         "--version",
@@ -122,33 +122,33 @@ fn what_knows_the_tree_works_without_configuration() {
         "version -o json",
         "version -o yaml",
     ] {
-        let done = scene.run(line);
+        let done = fixture.run(line);
         assert_eq!((done.exit, done.stderr.as_str()), (0, ""), "{line}");
         assert!(!done.stdout.is_empty(), "{line}");
     }
     let version: serde_json::Value =
-        serde_json::from_str(&scene.run("version -o json").stdout).expect("JSON");
+        serde_json::from_str(&fixture.run("version -o json").stdout).expect("JSON");
     assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
 }
 
 #[test]
 fn unknown_pages_and_topics_are_refused() {
-    let scene = Scene::new();
-    let done = scene.run("help platform nothing");
+    let fixture = Fixture::new();
+    let done = fixture.run("help platform nothing");
     assert_eq!(done.exit, 2);
     assert_eq!(
         done.stderr,
         "Error: unknown help topic \"platform nothing\" — run 'ziggurat help' for the command \
          list\n"
     );
-    assert_eq!(scene.run("llms nothing").exit, 2);
-    assert_eq!(scene.run("man nothing").exit, 2);
-    assert_eq!(scene.run("llms __complete").exit, 2);
+    assert_eq!(fixture.run("llms nothing").exit, 2);
+    assert_eq!(fixture.run("man nothing").exit, 2);
+    assert_eq!(fixture.run("llms __complete").exit, 2);
 }
 
 #[test]
 fn completion_offers_what_could_stand_there() {
-    let scene = Scene::new().with_config("profiles:\n  staging: {}\n  default: {}\n");
+    let fixture = Fixture::new().with_config("profiles:\n  staging: {}\n  default: {}\n");
     for (line, offers) in [
         ("pl", "platform\tManage the account on a platform\n"),
         ("platform client c", "create\tCreate an API client\n"),
@@ -167,7 +167,7 @@ fn completion_offers_what_could_stand_there() {
     ] {
         let mut words = vec!["__complete", "--"];
         words.extend(line.split(' '));
-        let done = scene.words(&words);
+        let done = fixture.words(&words);
         assert_eq!((done.exit, done.stderr.as_str()), (0, ""), "{line}");
         assert_eq!(done.stdout, offers, "{line}");
     }
@@ -175,12 +175,12 @@ fn completion_offers_what_could_stand_there() {
 
 #[test]
 fn completion_is_installed_once_and_taken_away_again() {
-    let scene = Scene::new().with("SHELL", "/bin/zsh");
-    let script = scene.home().join(".zsh/completions/_ziggurat");
-    let startup = scene.home().join(".zshrc");
+    let fixture = Fixture::new().with("SHELL", "/bin/zsh");
+    let script = fixture.home().join(".zsh/completions/_ziggurat");
+    let startup = fixture.home().join(".zshrc");
     fs::write(&startup, "export A=1").expect("a file");
     for _ in 0..2 {
-        let done = scene.run("completion install --write-rc");
+        let done = fixture.run("completion install --write-rc");
         assert_eq!(
             (done.exit, done.stdout.as_str()),
             (0, ""),
@@ -197,35 +197,35 @@ fn completion_is_installed_once_and_taken_away_again() {
         1
     );
     fs::write(&script, "mine").expect("a file");
-    assert_eq!(scene.run("completion install").exit, 1);
-    assert_eq!(scene.run("completion uninstall").exit, 1);
+    assert_eq!(fixture.run("completion install").exit, 1);
+    assert_eq!(fixture.run("completion uninstall").exit, 1);
     assert_eq!(fs::read_to_string(&script).expect("a file"), "mine");
-    assert_eq!(scene.run("completion install --force").exit, 0);
-    assert_eq!(scene.run("completion uninstall").exit, 0);
+    assert_eq!(fixture.run("completion install --force").exit, 0);
+    assert_eq!(fixture.run("completion uninstall").exit, 0);
     assert!(!script.exists());
     assert_eq!(
         fs::read_to_string(&startup).expect("a file"),
         "export A=1\n"
     );
-    assert_eq!(scene.run("completion install --shell tcsh").exit, 2);
+    assert_eq!(fixture.run("completion install --shell tcsh").exit, 2);
 }
 
 #[test]
 fn colour_is_for_terminals_that_want_it() {
     let line = "platform tenant get nope";
-    let typed = || Scene::new().typing("");
+    let typed = || Fixture::new().typing("");
     assert!(
         typed()
             .run(line)
             .stderr
             .starts_with("\u{1b}[31mError:\u{1b}[0m invalid")
     );
-    for scene in [
-        Scene::new(),
+    for fixture in [
+        Fixture::new(),
         typed().with("NO_COLOR", "1"),
         typed().with("TERM", "dumb"),
     ] {
-        assert!(scene.run(line).stderr.starts_with("Error: invalid"));
+        assert!(fixture.run(line).stderr.starts_with("Error: invalid"));
     }
     let done = typed().run(&format!("{line} --no-color"));
     assert!(done.stderr.starts_with("Error: invalid"));
@@ -236,8 +236,8 @@ fn colour_is_for_terminals_that_want_it() {
 #[test]
 fn the_installation_is_checked_without_failing() {
     let platform = fake(|_| (404, "{}"));
-    let scene = Scene::signed_in(&platform).with("SHELL", "/bin/bash");
-    let done = scene.run("doctor --no-version-check");
+    let fixture = Fixture::signed_in(&platform).with("SHELL", "/bin/bash");
+    let done = fixture.run("doctor --no-version-check");
     assert_eq!((done.exit, done.stderr.as_str()), (0, ""));
     let lines: Vec<&str> = done.stdout.lines().collect();
     assert!(lines[0].starts_with("CHECK "), "{}", done.stdout);
@@ -247,11 +247,11 @@ fn the_installation_is_checked_without_failing() {
         done.stdout
     );
     let report: serde_json::Value =
-        serde_json::from_str(&scene.run("doctor -o json").stdout).expect("JSON");
+        serde_json::from_str(&fixture.run("doctor -o json").stdout).expect("JSON");
     assert_eq!(report["config"]["config_exists"], true);
     assert_eq!(report["connections"][0]["has_credentials"], true);
     assert_eq!(report["shell"]["shell"], "bash");
-    let nowhere = Scene::new()
+    let nowhere = Fixture::new()
         .with_config("profiles:\n  default:\n    platform:\n      api_url: http://127.0.0.1:1\n");
     assert_eq!(nowhere.run("doctor").exit, 0);
     assert_eq!(nowhere.run("doctor --strict").exit, 1);
@@ -266,9 +266,9 @@ fn ids_are_completed_while_a_token_is_cached() {
         ),
         _ => (200, r#"[{"id":"t1","name":"Acme"}]"#),
     });
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     let complete = ["__complete", "--", "platform", "client", "get", ""];
-    let done = scene.words(&complete);
+    let done = fixture.words(&complete);
     assert_eq!(
         (done.exit, done.stdout.as_str(), done.stderr.as_str()),
         (0, "", "")
@@ -278,8 +278,8 @@ fn ids_are_completed_while_a_token_is_cached() {
         [""; 0],
         "no token is minted for a completion"
     );
-    assert_eq!(scene.run("platform tenant list").exit, 0);
-    assert_eq!(scene.words(&complete).stdout, "b0c1\tci\\tx\nc0d1\tb\n");
+    assert_eq!(fixture.run("platform tenant list").exit, 0);
+    assert_eq!(fixture.words(&complete).stdout, "b0c1\tci\\tx\nc0d1\tb\n");
     let complete = [
         "__complete",
         "--",
@@ -290,27 +290,27 @@ fn ids_are_completed_while_a_token_is_cached() {
         "--force",
         "c",
     ];
-    let done = scene.words(&complete);
+    let done = fixture.words(&complete);
     assert_eq!(
         (done.stdout.as_str(), done.stderr.as_str()),
         ("c0d1\tb\n", "")
     );
     // A second argument is not an id.
     let complete = ["__complete", "--", "platform", "client", "get", "b0c1", ""];
-    assert_eq!(scene.words(&complete).stdout, "");
+    assert_eq!(fixture.words(&complete).stdout, "");
 }
 
 #[test]
 fn members_are_chosen_in_text_too() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(
-        scene.run("version --fields version").stdout,
+        fixture.run("version --fields version").stdout,
         format!("VERSION\n{version}\n")
     );
-    let done = scene.run("commands --fields path,writes");
+    let done = fixture.run("commands --fields path,writes");
     assert!(done.stdout.starts_with("COMMAND  "), "{}", done.stdout);
-    let done = scene.run("commands --fields path,exit_codes");
+    let done = fixture.run("commands --fields path,exit_codes");
     assert!(done.stdout.starts_with("PATH  "), "{}", done.stdout);
     assert!(done.stdout.contains("[0,1,2]\n"), "{}", done.stdout);
 }
@@ -318,14 +318,14 @@ fn members_are_chosen_in_text_too() {
 #[test]
 fn a_reader_who_went_away_is_told_nothing() {
     let platform = fake(|_| (200, "[{\"id\":\"1\"}]"));
-    let scene = Scene::signed_in(&platform).unread();
+    let fixture = Fixture::signed_in(&platform).unread();
     for line in [
         "commands",
         "platform tenant list",
         "version -o json",
         "--help",
     ] {
-        let done = scene.run(line);
+        let done = fixture.run(line);
         assert_eq!((done.exit, done.stderr.as_str()), (141, ""), "{line}");
     }
 }
@@ -333,11 +333,11 @@ fn a_reader_who_went_away_is_told_nothing() {
 #[test]
 fn without_a_home_nothing_is_read_from_where_one_stands() {
     for home in ["", ".", "relative"] {
-        let scene = Scene::new().with("HOME", home);
-        assert_eq!(scene.run("profile list").exit, 0);
-        let config = scene.run("doctor --fields config -o json").stdout;
+        let fixture = Fixture::new().with("HOME", home);
+        assert_eq!(fixture.run("profile list").exit, 0);
+        let config = fixture.run("doctor --fields config -o json").stdout;
         assert!(config.contains("/dev/null/.ziggurat"), "{config}");
-        let named = scene.with_config("profiles:\n  a: {}\n");
+        let named = fixture.with_config("profiles:\n  a: {}\n");
         assert_eq!(
             named.run("profile use a").stderr,
             "Error: unknown profile \"a\" — no profiles are configured; run 'ziggurat platform \

@@ -1,7 +1,7 @@
-//! What a cached token belongs to: one address, one credential, one login (section 8.3).
+//! Binds a cached token to one address, one credential and one login.
 //!
-//! The login stands in for the secret, so that a warm cache needs no keychain: a new login draws a
-//! new id, and a token of the old one is never sent again.
+//! The id of the login replaces the secret in the fingerprint, so that a cached token needs no
+//! keychain. A new login draws a new id, and a token of the old one is never sent again.
 
 use rand::{
     TryRng as _,
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::http::address::Address;
 
-/// What tells this use of the hash from every other.
+/// The text that tells this use of the hash from every other.
 const DOMAIN: &str = "ziggurat-cli/token-cache/v3";
 
 /// The fingerprint of a login by its id.
@@ -19,7 +19,7 @@ pub(crate) fn of_login(address: &Address, client_id: &str, login_id: &str) -> St
     fingerprint(address, client_id, login_id)
 }
 
-/// The fingerprint of a credential that nobody logged in with: the secret's hash is its login.
+/// The fingerprint of a credential without a login: the hash of the secret replaces its id.
 pub(crate) fn of_secret(address: &Address, client_id: &str, secret: &str) -> String {
     fingerprint(address, client_id, &hex(&Sha256::digest(secret.as_bytes())))
 }

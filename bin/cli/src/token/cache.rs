@@ -1,7 +1,7 @@
 //! The file a token is kept in between commands.
 //!
-//! It holds a live token, so only its owner may read it. Whatever is wrong with it counts as an
-//! empty cache: nobody has to repair it.
+//! It holds a live token, so only its owner may read it. An unreadable file counts as an empty
+//! cache, so that it needs no repair.
 
 use std::{
     fs, io,
@@ -27,7 +27,7 @@ pub(crate) struct Cache {
     path: PathBuf,
 }
 
-/// A token and what it belongs to.
+/// A token and its fingerprint.
 pub(crate) struct Cached {
     pub(crate) token: Token,
     pub(crate) fingerprint: String,
@@ -84,14 +84,14 @@ impl Cache {
         private_file::replace(&self.path, &serde_json::to_vec(&file)?)
     }
 
-    /// Keeps other commands from exchanging at the same moment, for as long as it is held; nothing
+    /// Keeps other commands from exchanging at the same time, for as long as it is held; nothing
     /// when that takes too long or cannot be done.
-    pub(crate) fn lock(&self, patience: Duration) -> Option<Lock> {
+    pub(crate) fn lock(&self, timeout: Duration) -> Option<Lock> {
         private_file::create_folder(&self.path, true).ok()?;
-        Lock::within(&self.path, patience).ok()
+        Lock::within(&self.path, timeout).ok()
     }
 
-    /// Removes the token, and what a command that was killed may have left of one.
+    /// Removes the token, and temporary files of commands that were killed.
     pub(crate) fn clear(&self) -> io::Result<()> {
         let name = self.path.file_name().unwrap_or_default();
         let leftover = format!(".{}.tmp", name.to_string_lossy());

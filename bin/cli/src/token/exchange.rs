@@ -1,4 +1,4 @@
-//! The exchange of a client id and secret for a token (section 8).
+//! Exchanges a client id and secret for a token.
 
 use std::time::Duration;
 
@@ -14,28 +14,28 @@ use crate::{
         address::Address,
         classify,
         mask::Mask,
-        message::{Incoming, Outgoing, Purpose, Trouble},
+        message::{Incoming, Outgoing, Purpose, TransportError},
         retry,
     },
 };
 
-/// Where tokens are obtained.
+/// The path of the token endpoint.
 const PATH: &str = "/account/v1/oauth/token";
 
-/// How long an exchange may take when nobody set a limit.
+/// The limit of an exchange when `--timeout 0` sets none.
 const UNBOUNDED: Duration = Duration::from_secs(30);
 
-/// No token is believed to live longer.
+/// The longest lifetime that is accepted.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
 
 #[derive(Serialize)]
-struct Ask<'a> {
+struct TokenRequest<'a> {
     client_id: &'a str,
     client_secret: &'a str,
 }
 
 #[derive(Deserialize)]
-struct Grant {
+struct TokenResponse {
     #[serde(default)]
     access_token: String,
     expires_in: f64,
@@ -49,11 +49,11 @@ pub(crate) fn request(
     timeout: Option<Duration>,
     mut headers: HeaderMap,
 ) -> Outgoing {
-    let ask = Ask {
+    let request = TokenRequest {
         client_id,
         client_secret,
     };
-    let body = serde_json::to_vec(&ask).expect("two strings");
+    let body = serde_json::to_vec(&request).expect("two strings");
     headers.insert(
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
@@ -80,7 +80,7 @@ pub(crate) fn token(
         return Err(refusal(answer, &refused, mask));
     }
     let excerpt = mask.excerpt(&answer.body);
-    let grant: Grant = serde_json::from_slice(&answer.body).map_err(|error| {
+    let response: TokenResponse = serde_json::from_slice(&answer.body).map_err(|error| {
         let line = answer.status_line();
         let cause = undecoded(&error);
         failed(
@@ -91,13 +91,13 @@ pub(crate) fn token(
             ),
         )
     })?;
-    if grant.access_token.is_empty() {
+    if response.access_token.is_empty() {
         return Err(failed(
             Code::Server,
             &format!("token endpoint returned no access_token: {excerpt}"),
         ));
     }
-    if !grant
+    if !response
         .access_token
         .bytes()
         .all(|byte| byte.is_ascii_graphic())
@@ -107,31 +107,31 @@ pub(crate) fn token(
             "token endpoint returned an access_token that no header can carry",
         ));
     }
-    let lifetime = SignedDuration::try_from_secs_f64(grant.expires_in)
+    let lifetime = SignedDuration::try_from_secs_f64(response.expires_in)
         .unwrap_or(LONGEST)
         .clamp(SignedDuration::ZERO, LONGEST);
     Ok(Token {
-        bearer: grant.access_token,
+        bearer: response.access_token,
         expires_at: now.checked_add(lifetime).unwrap_or(Timestamp::MAX),
         issued_at: Some(now),
     })
 }
 
 /// The failure when no answer came.
-pub(crate) fn unanswered(trouble: &Trouble, address: &Address, mask: &Mask) -> Failure {
-    let code = match trouble {
-        Trouble::Deadline(_) => Code::Timeout,
-        Trouble::Connection { .. } => Code::Unreachable,
-        Trouble::Answer(_) => Code::Server,
+pub(crate) fn unanswered(error: &TransportError, address: &Address, mask: &Mask) -> Failure {
+    let code = match error {
+        TransportError::Deadline(_) => Code::Timeout,
+        TransportError::Connection { .. } => Code::Unreachable,
+        TransportError::Answer(_) => Code::Server,
     };
-    let cause = mask.text(&trouble.to_string());
+    let cause = mask.text(&error.to_string());
     failed(
         code,
         &format!("token request to {}: {cause}", address.as_str()),
     )
 }
 
-/// The endpoint answered and refused. Only then is it the credential's fault: see ruling 3.
+/// The failure when the endpoint refused. Only then is the credential at fault, with exit 5.
 fn refusal(answer: &Incoming, refused: &Failure, mask: &Mask) -> Failure {
     let code = match answer.status.as_u16() {
         400 | 401 => Code::Auth,
@@ -149,7 +149,8 @@ fn refusal(answer: &Incoming, refused: &Failure, mask: &Mask) -> Failure {
     failed(code, &message).with_status(answer.status.as_u16())
 }
 
-/// What is wrong with a body. The decoder's own words would quote it, and a token may stand there.
+/// Describes a body that cannot be read. The decoder's message would quote it, and it may hold a
+/// token.
 fn undecoded(error: &serde_json::Error) -> String {
     let what = match error.classify() {
         Category::Data => "a member is missing or of another kind",

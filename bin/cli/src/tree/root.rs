@@ -357,7 +357,7 @@ const HELP: Command = Command {
     ..BLANK
 };
 
-/// What the scripts of the shells ask for words.
+/// The command that the completion scripts of the shells call.
 const COMPLETE: Command = Command {
     name: "__complete",
     summary: "Offer words to a shell",

@@ -1,4 +1,4 @@
-//! What is checked of a call before anything is looked up or sent (section 15.9).
+//! Checks a call before anything is looked up or sent.
 
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -27,7 +27,7 @@ pub(super) fn method(typed: &str) -> Result<Method, Failure> {
         })
 }
 
-/// A path below the base, with nothing in it that leads out again.
+/// Checks that a path stays below the base.
 pub(super) fn path(typed: &str) -> Result<(), Failure> {
     let shown = quoted(typed);
     if !typed.starts_with('/') || typed.contains("://") {
@@ -42,13 +42,13 @@ pub(super) fn path(typed: &str) -> Result<(), Failure> {
         )));
     }
     let (path, query) = split(typed);
-    let climbs = path.split('/').any(|segment| {
+    let has_dot_segment = path.split('/').any(|segment| {
         matches!(
             &*percent_decode_str(segment).decode_utf8_lossy(),
             "." | ".."
         )
     });
-    if climbs {
+    if has_dot_segment {
         return Err(Failure::usage(format!(
             "path {shown} contains a . or .. segment"
         )));
@@ -137,7 +137,7 @@ fn split(typed: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What is wrong with a query, if something is.
+/// The error of a query, if it has one.
 fn unparsable(query: &str) -> Option<String> {
     if query.contains(';') {
         return Some("a semicolon separates nothing".to_owned());

@@ -16,7 +16,7 @@ use crate::{
     token::{self, Token, binding, cache::Cache},
 };
 
-/// What `-o json` says of a login.
+/// The report of a login for `-o json`.
 #[derive(Serialize)]
 struct Report<'a> {
     profile: &'a str,
@@ -26,7 +26,7 @@ struct Report<'a> {
     expires_at: String,
 }
 
-/// Where the secret went.
+/// The place where the secret was stored.
 enum Storage {
     Keychain,
     /// Into the file; the cause when that was not asked for.
@@ -50,7 +50,7 @@ pub(in crate::commands) async fn login(
     let address = credentials::address(context, false)?;
     let (client_id, secret) = match pair {
         Some(pair) => pair,
-        None => asked(context)?,
+        None => prompt_for_credential(context)?,
     };
     let mut api = Api::new(context);
     let token = api.exchange(&address, &client_id, &secret).await?;
@@ -72,7 +72,7 @@ pub(in crate::commands) async fn login(
             .streams
             .note(format_args!("Warning: the token is not kept: {error}"));
     }
-    tell(context, &token, &storage);
+    note_storage(context, &token, &storage);
     if context.globals.output == Format::Text {
         return Ok(());
     }
@@ -115,7 +115,7 @@ fn keep(
     };
     if let Err(failure) = context.config.update_profile(&context.profile, &profile) {
         if !is_in_file {
-            // What cannot be taken back is overwritten by the next login.
+            // An entry that cannot be removed is overwritten by the next login.
             let _ = context.keychain.delete(&account);
         }
         return Err(Failure::config(format!("save credentials: {failure}")));
@@ -127,7 +127,7 @@ fn keep(
     Ok(storage)
 }
 
-fn tell(context: &mut Context<'_>, token: &Token, storage: &Storage) {
+fn note_storage(context: &mut Context<'_>, token: &Token, storage: &Storage) {
     let path = context.config.path().display().to_string();
     let expires = token::shown(token.expires_at);
     let streams = &mut *context.streams;
@@ -152,7 +152,7 @@ fn tell(context: &mut Context<'_>, token: &Token, storage: &Storage) {
     }
 }
 
-fn asked(context: &mut Context<'_>) -> Result<(String, String), Failure> {
+fn prompt_for_credential(context: &mut Context<'_>) -> Result<(String, String), Failure> {
     let flags = "pass --client-id and --client-secret, or --client-secret-file";
     if context.globals.no_input {
         return Err(Failure::usage(format!(

@@ -10,8 +10,8 @@ use crate::{
     token::cache::Cache,
 };
 
-/// Removes the token, the secret and the id; the address stays. The server is not told, because
-/// there is nothing there to revoke.
+/// Removes the token, the secret and the id; the address stays. No request is sent, because the
+/// server has no endpoint that revokes a token.
 pub(in crate::commands) fn logout(context: &mut Context<'_>) -> Result<(), Failure> {
     let cleared = Cache::of(&context.config.cache_folder(), &context.profile).clear();
     if let Some(profile) = context.config.profile(&context.profile) {

@@ -1,4 +1,4 @@
-//! `auth status`: which credential would be used, without asking any server.
+//! `auth status`: shows the credential that would be used, without asking any server.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::{
     token::{self, cache::Cache},
 };
 
-/// What is known of the cached token.
+/// The state of the cached token.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub(in crate::commands) struct TokenState {
     /// It has not expired.
@@ -47,7 +47,7 @@ pub(in crate::commands) fn status(context: &mut Context<'_>) -> Result<(), Failu
     let address = credentials::address(context, is_env)?;
     let mut credentials = match found {
         Ok(credentials) => credentials,
-        Err(missing) => return nobody(context, &address, missing),
+        Err(missing) => return without_credential(context, &address, missing),
     };
     let token = token_state(context, &mut credentials, &address);
     let status = Status {
@@ -63,7 +63,7 @@ pub(in crate::commands) fn status(context: &mut Context<'_>) -> Result<(), Failu
     output::report(context, &status, view)
 }
 
-/// What the cache holds for a credential.
+/// The cached token of a credential.
 pub(in crate::commands) fn token_state(
     context: &Context<'_>,
     credentials: &mut Credentials,
@@ -91,7 +91,11 @@ pub(in crate::commands) fn look(context: &mut Context<'_>) -> Result<Credentials
     Ok(credentials)
 }
 
-fn nobody(context: &mut Context<'_>, address: &Address, missing: Missing) -> Result<(), Failure> {
+fn without_credential(
+    context: &mut Context<'_>,
+    address: &Address,
+    missing: Missing,
+) -> Result<(), Failure> {
     let status = Status {
         problem: missing.problem(),
         api_url: Some(address.as_str().to_owned()),

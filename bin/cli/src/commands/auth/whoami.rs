@@ -90,7 +90,7 @@ pub(in crate::commands) async fn records(
     }
 }
 
-/// Whether a tenant is on trial.
+/// Says if a tenant is on trial.
 pub(in crate::commands) fn is_trial(tenant: &Node) -> bool {
     matches!(tenant.member("plan_trial"), Some(Node::Literal(literal)) if literal == "true")
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-/// How deep a value may be nested before its positions count as unknown.
+/// The deepest nesting of values; below it the positions count as unknown.
 const DEEPEST: usize = 128;
 
-/// What a walk over a text found.
+/// The findings of a walk over a text.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Where the secret values stand, in order, not overlapping.
+    /// The positions of the secret values, in order, not overlapping.
     pub(super) spans: Vec<Range<usize>>,
     /// The names of the outermost object, as far as they were read; nothing when it is no object.
     pub(super) keys: Option<Vec<String>>,
@@ -156,14 +156,14 @@ impl Walk<'_> {
         }
     }
 
-    fn takes(&mut self, wanted: u8) -> bool {
-        let is_there = self.text.get(self.at) == Some(&wanted);
+    fn takes(&mut self, expected: u8) -> bool {
+        let is_there = self.text.get(self.at) == Some(&expected);
         self.at += usize::from(is_there);
         is_there
     }
 
-    fn must(&mut self, wanted: u8) -> Result<(), Broken> {
-        if self.takes(wanted) {
+    fn must(&mut self, expected: u8) -> Result<(), Broken> {
+        if self.takes(expected) {
             Ok(())
         } else {
             Err(Broken)

@@ -32,8 +32,8 @@ pub(super) fn masked_pairs(pairs: &str) -> String {
     masked.collect::<Vec<_>>().join("&")
 }
 
-/// A text that is not JSON to its end has a quoted name of a secret in it, so a value may follow
-/// whose end nobody can be sure of.
+/// Finds a quoted name of a secret in a text that is not JSON to its end. The end of a value
+/// behind it would be uncertain.
 pub(super) fn has_quoted_member(text: &str) -> bool {
     let bytes = text.as_bytes();
     let opens = text
@@ -83,7 +83,7 @@ fn is_form(text: &str) -> bool {
         })
 }
 
-/// Where the next secret value starts and ends.
+/// Finds the start and the end of the next secret value.
 fn next_value(text: &str, is_line_start: bool) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
     for member in MEMBERS {

@@ -6,10 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use super::{Fake, Scene, fake};
+use super::{Fake, Fixture, fake};
 use crate::keychain::{Keychain, KeychainError};
 
-const SECRET: &str = "a-secret-that-nobody-else-has";
+const SECRET: &str = "a-secret-of-its-own";
 
 /// A keychain that counts how often it is asked for a secret, and may be out of order.
 #[derive(Debug, Default)]
@@ -69,29 +69,29 @@ fn platform() -> Fake {
     fake(|_| (200, "[]"))
 }
 
-fn scene() -> (Scene, Arc<Memory>) {
+fn fixture() -> (Fixture, Arc<Memory>) {
     let memory = Arc::new(Memory::default());
     let keychain = Arc::clone(&memory) as Arc<dyn Keychain>;
-    (Scene::new().with_keychain(keychain), memory)
+    (Fixture::new().with_keychain(keychain), memory)
 }
 
-fn login(scene: &Scene, fake: &Fake, more: &str) -> super::super::scene::Done {
+fn login(fixture: &Fixture, fake: &Fake, more: &str) -> super::super::fixture::Done {
     let url = fake.url();
-    scene.run(&format!(
+    fixture.run(&format!(
         "platform auth login --api-url {url} --client-id me --client-secret {SECRET} {more}"
     ))
 }
 
-fn file(scene: &Scene) -> String {
-    fs::read_to_string(scene.config()).unwrap_or_default()
+fn file(fixture: &Fixture) -> String {
+    fs::read_to_string(fixture.config()).unwrap_or_default()
 }
 
 #[test]
 fn a_secret_goes_to_the_keychain_and_nowhere_else() {
-    let (fake, (scene, memory)) = (platform(), scene());
-    let done = login(&scene, &fake, "");
+    let (fake, (fixture, memory)) = (platform(), fixture());
+    let done = login(&fixture, &fake, "");
     assert_eq!(done.exit, 0, "{done:?}");
-    let path = scene.config().display().to_string();
+    let path = fixture.config().display().to_string();
     assert_eq!(
         done.stderr.lines().last(),
         Some(&*format!(
@@ -100,51 +100,51 @@ fn a_secret_goes_to_the_keychain_and_nowhere_else() {
     );
     let account = format!("default@{path}");
     assert_eq!(memory.entries(), [(account, SECRET.to_owned())]);
-    assert!(!file(&scene).contains(SECRET));
-    assert!(file(&scene).contains("login_id: "));
+    assert!(!file(&fixture).contains(SECRET));
+    assert!(file(&fixture).contains("login_id: "));
 }
 
 #[test]
 fn a_warm_cache_asks_no_keychain() {
-    let (fake, (scene, memory)) = (platform(), scene());
-    login(&scene, &fake, "");
+    let (fake, (fixture, memory)) = (platform(), fixture());
+    login(&fixture, &fake, "");
     for _ in 0..2 {
-        assert_eq!(scene.run("platform tenant list").exit, 0);
+        assert_eq!(fixture.run("platform tenant list").exit, 0);
     }
     assert_eq!(memory.reads(), 0);
     // Not even when it is out of order.
     memory.refuse(true);
-    assert_eq!(scene.run("platform tenant list").exit, 0);
+    assert_eq!(fixture.run("platform tenant list").exit, 0);
     memory.refuse(false);
-    fs::remove_dir_all(scene.home().join(".ziggurat/cache")).expect("a cold cache");
-    assert_eq!(scene.run("platform tenant list").exit, 0);
+    fs::remove_dir_all(fixture.home().join(".ziggurat/cache")).expect("a cold cache");
+    assert_eq!(fixture.run("platform tenant list").exit, 0);
     assert_eq!(memory.reads(), 1);
-    let done = scene.run("platform auth status -o json");
+    let done = fixture.run("platform auth status -o json");
     assert!(done.stdout.contains(r#""source":"keychain""#), "{done:?}");
     assert!(done.stdout.contains(r#""storage":"keychain""#), "{done:?}");
 }
 
 #[test]
 fn a_secret_moves_between_file_and_keychain_and_leaves_nothing_behind() {
-    let (fake, (scene, memory)) = (platform(), scene());
-    login(&scene, &fake, "--insecure-storage");
-    assert!(file(&scene).contains(SECRET) && memory.entries().is_empty());
-    login(&scene, &fake, "");
-    assert!(!file(&scene).contains(SECRET), "{}", file(&scene));
+    let (fake, (fixture, memory)) = (platform(), fixture());
+    login(&fixture, &fake, "--insecure-storage");
+    assert!(file(&fixture).contains(SECRET) && memory.entries().is_empty());
+    login(&fixture, &fake, "");
+    assert!(!file(&fixture).contains(SECRET), "{}", file(&fixture));
     assert_eq!(memory.entries().len(), 1);
-    let done = login(&scene, &fake, "--insecure-storage");
+    let done = login(&fixture, &fake, "--insecure-storage");
     assert!(!done.stderr.contains("Warning"), "{done:?}");
-    assert!(file(&scene).contains(SECRET) && memory.entries().is_empty());
-    login(&scene, &fake, "");
-    assert_eq!(scene.run("platform auth logout").exit, 0);
-    assert!(!file(&scene).contains(SECRET) && memory.entries().is_empty());
+    assert!(file(&fixture).contains(SECRET) && memory.entries().is_empty());
+    login(&fixture, &fake, "");
+    assert_eq!(fixture.run("platform auth logout").exit, 0);
+    assert!(!file(&fixture).contains(SECRET) && memory.entries().is_empty());
 }
 
 #[test]
 fn a_keychain_that_refuses_leaves_the_secret_in_the_file_with_a_warning() {
-    let (fake, (scene, memory)) = (platform(), scene());
+    let (fake, (fixture, memory)) = (platform(), fixture());
     memory.refuse(true);
-    let done = login(&scene, &fake, "");
+    let done = login(&fixture, &fake, "");
     assert_eq!(done.exit, 0);
     assert!(
         done.stderr.contains(
@@ -154,9 +154,9 @@ fn a_keychain_that_refuses_leaves_the_secret_in_the_file_with_a_warning() {
         "{}",
         done.stderr
     );
-    assert!(file(&scene).contains(SECRET));
+    assert!(file(&fixture).contains(SECRET));
     // A secret that is in the file was never in the keychain: it is not asked.
-    let done = scene.run("platform auth logout");
+    let done = fixture.run("platform auth logout");
     assert_eq!(
         (done.exit, done.stderr.as_str()),
         (0, "Logged out. Token and stored credentials removed.\n")
@@ -165,10 +165,10 @@ fn a_keychain_that_refuses_leaves_the_secret_in_the_file_with_a_warning() {
 
 #[test]
 fn a_keychain_that_broke_after_the_login_is_said_so_and_stops_nothing() {
-    let (fake, (scene, memory)) = (platform(), scene());
-    login(&scene, &fake, "");
+    let (fake, (fixture, memory)) = (platform(), fixture());
+    login(&fixture, &fake, "");
     memory.refuse(true);
-    let done = scene.run("platform auth logout");
+    let done = fixture.run("platform auth logout");
     assert_eq!(done.exit, 0);
     assert!(
         done.stderr.starts_with(
@@ -178,17 +178,17 @@ fn a_keychain_that_broke_after_the_login_is_said_so_and_stops_nothing() {
     );
     // A second try finds it, though the profile knows nothing of a credential any more.
     memory.refuse(false);
-    scene.run("platform auth logout");
+    fixture.run("platform auth logout");
     assert!(memory.entries().is_empty());
 }
 
 #[test]
 fn an_entry_that_is_gone_is_no_credential() {
-    let (fake, (scene, memory)) = (platform(), scene());
-    login(&scene, &fake, "");
+    let (fake, (fixture, memory)) = (platform(), fixture());
+    login(&fixture, &fake, "");
     memory.0.lock().expect("a state").entries.clear();
-    fs::remove_dir_all(scene.home().join(".ziggurat/cache")).expect("a cold cache");
-    let done = scene.run("platform tenant list");
+    fs::remove_dir_all(fixture.home().join(".ziggurat/cache")).expect("a cold cache");
+    let done = fixture.run("platform tenant list");
     assert_eq!(done.exit, 5);
     assert!(
         done.stderr.starts_with("Error: no credentials found"),
@@ -198,10 +198,10 @@ fn an_entry_that_is_gone_is_no_credential() {
 
 #[test]
 fn a_configuration_that_cannot_be_saved_takes_the_secret_back() {
-    let (fake, (scene, memory)) = (platform(), scene());
-    fs::write(scene.home().join("blocked"), "").expect("a file where a folder should be");
-    let path = scene.home().join("blocked/config.yaml");
-    let done = login(&scene, &fake, &format!("--config {}", path.display()));
+    let (fake, (fixture, memory)) = (platform(), fixture());
+    fs::write(fixture.home().join("blocked"), "").expect("a file where a folder should be");
+    let path = fixture.home().join("blocked/config.yaml");
+    let done = login(&fixture, &fake, &format!("--config {}", path.display()));
     assert_eq!(done.exit, 1, "{done:?}");
     assert!(memory.entries().is_empty());
 }
@@ -209,8 +209,8 @@ fn a_configuration_that_cannot_be_saved_takes_the_secret_back() {
 #[test]
 fn the_command_line_switches_the_keychain_off_in_the_file() {
     let fake = platform();
-    let scene = Scene::new().with_config("keychain: false\n");
-    let done = login(&scene, &fake, "");
+    let fixture = Fixture::new().with_config("keychain: false\n");
+    let done = login(&fixture, &fake, "");
     assert!(done.stderr.contains("(keychain: switched off)"), "{done:?}");
-    assert!(file(&scene).starts_with("keychain: false\n"));
+    assert!(file(&fixture).starts_with("keychain: false\n"));
 }

@@ -117,15 +117,15 @@ const WRONG: &[(&str, u8, &str)] = &[
 #[test]
 fn a_wrong_command_line_sends_nothing() {
     let platform = fake(|_| (200, "[]"));
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     for (line, exit, message) in WRONG {
-        let done = scene.run(&line.replace("ID", ID));
+        let done = fixture.run(&line.replace("ID", ID));
         assert_eq!(done.exit, *exit, "{line}: {}", done.stderr);
         assert_eq!(done.stdout, "", "{line}");
         let first = format!("Error: {message}\n");
         assert!(done.stderr.starts_with(&first), "{line}: {}", done.stderr);
     }
-    let done = scene.run(&format!("platform client delete {ID} --dry-run=server"));
+    let done = fixture.run(&format!("platform client delete {ID} --dry-run=server"));
     assert!(
         done.stderr
             .starts_with("Error: --dry-run=server is not available:"),
@@ -137,7 +137,7 @@ fn a_wrong_command_line_sends_nothing() {
 
 #[test]
 fn what_comes_first_is_what_is_said() {
-    let broken = Scene::new().with_config("broken: [");
+    let broken = Fixture::new().with_config("broken: [");
     for (line, exit) in [
         ("platform tenat", 2),
         ("platform tenant get --bogus", 2),
@@ -148,7 +148,7 @@ fn what_comes_first_is_what_is_said() {
     ] {
         assert_eq!(broken.run(line).exit, exit, "{line}");
     }
-    let fine = Scene::new();
+    let fine = Fixture::new();
     for (line, message) in [
         // The profile is guarded after required flags, and before what the command does.
         (
@@ -175,7 +175,7 @@ fn what_comes_first_is_what_is_said() {
 
 #[test]
 fn a_person_is_told_how_the_command_is_called() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     for (line, said) in [
         (
             "platform tenant get",
@@ -197,55 +197,55 @@ fn a_person_is_told_how_the_command_is_called() {
              digits in groups of 8-4-4-4-12; see 'ziggurat platform tenant list'.\n",
         ),
     ] {
-        let done = scene.run(line);
+        let done = fixture.run(line);
         assert_eq!((done.exit, done.stderr.as_str()), (2, said), "{line}");
     }
 }
 
 #[test]
 fn a_build_that_does_not_know_its_commit_says_nothing_of_it() {
-    let done = Scene::new().run("version");
+    let done = Fixture::new().run("version");
     assert!(!done.stdout.contains("unknown"), "{}", done.stdout);
     let is_known = option_env!("ZIGGURAT_GIT_COMMIT").is_some();
     assert_eq!(done.stdout.contains("commit:"), is_known);
-    let done = Scene::new().run("version -o json");
+    let done = Fixture::new().run("version -o json");
     assert_eq!(done.stdout.contains("\"commit\""), is_known);
 }
 
 #[test]
 fn errors_are_one_line_of_json_for_a_script() {
-    let scene = Scene::new();
-    let done = scene.run("platform tenant get nope -o json");
+    let fixture = Fixture::new();
+    let done = fixture.run("platform tenant get nope -o json");
     assert_eq!(done.exit, 2);
     assert_eq!(
         done.stderr,
         "{\"error\":{\"code\":\"usage\",\"exit_code\":2,\"message\":\"invalid tenant ID \
          \\\"nope\\\": invalid UUID length: 4\"}}\n"
     );
-    let done = scene.run("platform tenant get nope -o yaml");
+    let done = fixture.run("platform tenant get nope -o yaml");
     assert!(
         done.stderr.starts_with("error:\n    code: usage\n"),
         "{}",
         done.stderr
     );
     // The format of the file counts as well, and an empty -o is none.
-    let scene = scene.with_config("output:\n  format: json\n");
+    let fixture = fixture.with_config("output:\n  format: json\n");
     for line in ["platform tenant get nope", "platform tenant get nope -o ="] {
-        let done = scene.words(&line.replace("-o =", "-o=").split(' ').collect::<Vec<_>>());
+        let done = fixture.words(&line.replace("-o =", "-o=").split(' ').collect::<Vec<_>>());
         assert!(done.stderr.starts_with('{'), "{line}: {}", done.stderr);
     }
-    let done = scene.run("platform tenant get nope -o table");
+    let done = fixture.run("platform tenant get nope -o table");
     assert!(done.stderr.starts_with("Error: "), "{}", done.stderr);
 }
 
 #[test]
 fn variables_rank_between_flags_and_the_file() {
     let platform = fake(|_| (200, "[]"));
-    let scene = Scene::signed_in(&platform)
+    let fixture = Fixture::signed_in(&platform)
         .with("ZIGGURAT_PROFILE", "elsewhere")
         .with("ZIGGURAT_API_URL", "http://127.0.0.1:9");
     assert!(
-        scene
+        fixture
             .run("platform client list")
             .stderr
             .contains("unknown profile \"elsewhere\"")
@@ -254,9 +254,9 @@ fn variables_rank_between_flags_and_the_file() {
         "platform client list --profile default --api-url {}",
         platform.url()
     );
-    let done = scene.run(&line);
+    let done = fixture.run(&line);
     assert_eq!(done.exit, 0, "{}", done.stderr);
-    let named = Scene::new().with("ZIGGURAT_CONFIG", "/nowhere/config.yaml");
+    let named = Fixture::new().with("ZIGGURAT_CONFIG", "/nowhere/config.yaml");
     assert!(
         named
             .run("profile list")

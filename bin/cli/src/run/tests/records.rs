@@ -11,35 +11,37 @@ fn records_are_a_table_for_people_and_whole_for_scripts() {
         ),
         _ => (200, CLIENT),
     });
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     assert_eq!(
-        scene.run("platform clients list").stdout,
+        fixture.run("platform clients list").stdout,
         "ID  NAME  DESCRIPTION  CREDENTIAL ID  CREATED     UPDATED\n\
          1   a\\nb               Zk3            2026-01-02  \n"
     );
     assert_eq!(
-        scene.run("platform client list -o json").stdout,
+        fixture.run("platform client list -o json").stdout,
         "[{\"auth0_id\":\"Zk3\",\"created_at\":\"2026-01-02T03:04:05Z\",\"extra\":true,\
          \"id\":\"1\",\"name\":\"a\\nb\"}]\n"
     );
     let get = format!("platform client get {}", ID.to_uppercase());
     assert_eq!(
-        scene.run(&get).stdout.lines().nth(1).expect("a row"),
+        fixture.run(&get).stdout.lines().nth(1).expect("a row"),
         "b0c1d2e3-f4a5-6789-bcde-890123456789  ci    CI runner    Zk3            2026-01-02  2026-01-03"
     );
-    let yaml = scene.run(&format!("{get} -o yaml")).stdout;
+    let yaml = fixture.run(&format!("{get} -o yaml")).stdout;
     assert!(yaml.contains("quota: 12345678901234567890123\n"), "{yaml}");
     assert!(yaml.starts_with("auth0_id: Zk3\ncreated_at: \""), "{yaml}");
     assert_eq!(
-        scene.run(&format!("{get} --fields name,updated_at")).stdout,
+        fixture
+            .run(&format!("{get} --fields name,updated_at"))
+            .stdout,
         "NAME  UPDATED\nci    2026-01-03\n"
     );
     assert_eq!(
-        scene.run(&format!("{get} --fields name -o json")).stdout,
+        fixture.run(&format!("{get} --fields name -o json")).stdout,
         "{\"name\":\"ci\"}\n"
     );
     assert_eq!(
-        scene
+        fixture
             .run(&format!("{get} --jq .name,.quota,.nothing"))
             .stdout,
         "ci\n12345678901234567890123\nnull\n"
@@ -54,19 +56,19 @@ fn records_are_a_table_for_people_and_whole_for_scripts() {
 fn an_empty_list_is_a_note_and_no_result() {
     for body in ["[]", "", "null", " \n"] {
         let platform = fake(move |_| (200, body));
-        let scene = Scene::signed_in(&platform);
+        let fixture = Fixture::signed_in(&platform);
         for (noun, note) in [
             ("client", "No API clients found.\n"),
             ("invite", "No invites found.\n"),
             ("membership", "No memberships found.\n"),
             ("tenant", "No tenants found.\n"),
         ] {
-            let done = scene.run(&format!("platform {noun} list"));
+            let done = fixture.run(&format!("platform {noun} list"));
             assert_eq!(
                 (done.exit, done.stdout.as_str(), done.stderr.as_str()),
                 (0, "", note)
             );
-            let done = scene.run(&format!("platform {noun} list -o json"));
+            let done = fixture.run(&format!("platform {noun} list -o json"));
             assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("[]\n", ""));
         }
     }
@@ -75,16 +77,16 @@ fn an_empty_list_is_a_note_and_no_result() {
 #[test]
 fn a_success_without_a_record_is_noted() {
     let platform = fake(|_| (204, ""));
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     for line in ["tenant get ID", "tenant update ID --name x"] {
         let line = format!("platform {}", line.replace("ID", ID));
-        let done = scene.run(&line);
+        let done = fixture.run(&line);
         assert_eq!(
             (done.exit, done.stdout.as_str(), done.stderr.as_str()),
             (0, "", "No tenant data returned.\n"),
             "{line}"
         );
-        let done = scene.run(&format!("{line} -o json"));
+        let done = fixture.run(&format!("{line} -o json"));
         assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("null\n", ""));
     }
 }
@@ -102,8 +104,8 @@ fn what_cannot_be_read_is_a_failure() {
         ("tenant get ID", "[]", "get tenant: the answer is no object"),
     ] {
         let platform = fake(move |_| (200, body));
-        let scene = Scene::signed_in(&platform);
-        let done = scene.run(&format!("platform {}", line.replace("ID", ID)));
+        let fixture = Fixture::signed_in(&platform);
+        let done = fixture.run(&format!("platform {}", line.replace("ID", ID)));
         assert_eq!((done.exit, done.stdout.as_str()), (1, ""), "{line}");
         assert_eq!(done.stderr, format!("Error: {message}\n"), "{line}");
     }
@@ -112,12 +114,12 @@ fn what_cannot_be_read_is_a_failure() {
 #[test]
 fn an_update_sends_what_was_given_and_nothing_else() {
     let platform = fake(|_| (200, CLIENT));
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     for flags in ["--name n", "--description d", "--name n --description d"] {
-        let done = scene.run(&format!("platform client update {ID} {flags}"));
+        let done = fixture.run(&format!("platform client update {ID} {flags}"));
         assert_eq!(done.exit, 0, "{}", done.stderr);
     }
-    let done = scene.words(&["platform", "client", "update", ID, "--description", ""]);
+    let done = fixture.words(&["platform", "client", "update", ID, "--description", ""]);
     assert_eq!(done.exit, 0, "{}", done.stderr);
     let path = format!("PATCH /account/v1/clients/{ID}");
     assert_eq!(
@@ -170,11 +172,11 @@ fn a_deletion_asks_and_only_a_yes_goes_on() {
             ("yep\n", false),
         ] {
             let platform = fake(|_| (204, ""));
-            let scene = Scene::signed_in(&platform).with("NO_COLOR", "1");
-            let done = scene.typing(answer).run(&line);
+            let fixture = Fixture::signed_in(&platform).with("NO_COLOR", "1");
+            let done = fixture.typing(answer).run(&line);
             assert!(done.stderr.contains(&question), "{}", done.stderr);
-            let scene = format!("profile \"default\" at {}\n", platform.url());
-            assert!(done.stderr.starts_with(&scene), "{}", done.stderr);
+            let fixture = format!("profile \"default\" at {}\n", platform.url());
+            assert!(done.stderr.starts_with(&fixture), "{}", done.stderr);
             assert_eq!(platform.lines().len(), usize::from(goes_on), "{answer:?}");
             if goes_on {
                 assert_eq!(done.exit, 0);
@@ -187,8 +189,8 @@ fn a_deletion_asks_and_only_a_yes_goes_on() {
             }
         }
         let platform = fake(|_| (200, "ignored"));
-        let scene = Scene::signed_in(&platform);
-        let done = scene.run(&format!("{line} --force -o json"));
+        let fixture = Fixture::signed_in(&platform);
+        let done = fixture.run(&format!("{line} --force -o json"));
         assert_eq!(
             done.stdout,
             format!("{{\"id\":\"{ID}\",\"deleted\":true}}\n")
@@ -197,7 +199,7 @@ fn a_deletion_asks_and_only_a_yes_goes_on() {
             platform.lines(),
             [format!("DELETE /account/v1/{noun}s/{ID}")]
         );
-        let unasked = Scene::signed_in(&platform).typing("y\n");
+        let unasked = Fixture::signed_in(&platform).typing("y\n");
         assert_eq!(unasked.run(&format!("{line} --no-input")).exit, 2);
     }
 }
@@ -205,10 +207,10 @@ fn a_deletion_asks_and_only_a_yes_goes_on() {
 #[test]
 fn a_dry_run_tells_the_request_and_the_checks() {
     let platform = fake(|_| (200, "{}"));
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     let url = platform.url();
     assert_eq!(
-        scene
+        fixture
             .run(&format!("platform client delete {ID} --dry-run"))
             .stdout,
         format!(
@@ -218,7 +220,7 @@ fn a_dry_run_tells_the_request_and_the_checks() {
         )
     );
     assert_eq!(
-        scene
+        fixture
             .run(&format!(
                 "platform tenant update {ID} --name acme --dry-run -o json"
             ))
@@ -235,23 +237,23 @@ fn a_dry_run_tells_the_request_and_the_checks() {
 fn a_new_secret_is_all_there_is_on_standard_output() {
     const CREATED: &str = r#"{"id":"1","name":"ci\"x","auth0_id":"Zk3","auth0_secret":"s3cr3t"}"#;
     let platform = fake(|_| (201, CREATED));
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     let line = "platform client create --name ci --description d";
-    let done = scene.run(line);
+    let done = fixture.run(line);
     assert_eq!((done.exit, done.stdout.as_str()), (0, "s3cr3t\n"));
     assert_eq!(
         done.stderr,
         "API client \"ci\\\"x\" created (id: 1).\nClient ID:     Zk3\nClient secret: Save the \
          secret now — it is shown once and cannot be retrieved again.\n"
     );
-    let done = scene.run(&format!("{line} -o json"));
+    let done = fixture.run(&format!("{line} -o json"));
     assert_eq!(done.stderr, "");
     assert_eq!(
         done.stdout,
         "{\"auth0_id\":\"Zk3\",\"auth0_secret\":\"s3cr3t\",\"id\":\"1\",\"name\":\"ci\\\"x\"}\n"
     );
     assert_eq!(
-        scene.run(&format!("{line} --jq .auth0_secret")).stdout,
+        fixture.run(&format!("{line} --jq .auth0_secret")).stdout,
         "s3cr3t\n"
     );
     assert_eq!(
@@ -264,7 +266,7 @@ fn a_new_secret_is_all_there_is_on_standard_output() {
 fn a_secret_that_did_not_come_is_said_to_be_lost() {
     let line = "platform client create --name ci --description d";
     let platform = fake(|_| (200, r#"{"id":"1"}"#));
-    let done = Scene::signed_in(&platform).run(line);
+    let done = Fixture::signed_in(&platform).run(line);
     assert_eq!((done.exit, done.stdout.as_str()), (0, ""));
     assert!(
         done.stderr
@@ -274,7 +276,7 @@ fn a_secret_that_did_not_come_is_said_to_be_lost() {
     );
     for body in ["", "<html>", "[]"] {
         let platform = fake(move |_| (200, body));
-        let done = Scene::signed_in(&platform).run(line);
+        let done = Fixture::signed_in(&platform).run(line);
         assert_eq!((done.exit, done.stdout.as_str()), (1, ""), "{body:?}");
         assert!(
             done.stderr
@@ -302,7 +304,7 @@ fn a_client_may_be_named_instead_of_its_id() {
             r#"{"id":"b0c1d2e3-f4a5-6789-bcde-890123456789","name":"ci"}"#,
         ),
     });
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     for (line, request) in [
         (
             "platform client get ci",
@@ -317,19 +319,19 @@ fn a_client_may_be_named_instead_of_its_id() {
             format!("DELETE /account/v1/clients/{ID}"),
         ),
     ] {
-        let done = scene.run(line);
+        let done = fixture.run(line);
         assert_eq!(done.exit, 0, "{line}: {}", done.stderr);
         let asked = platform.asked();
         let last = asked.last().expect("a request");
         assert_eq!(format!("{} {}", last.method, last.path), request, "{line}");
     }
     assert!(
-        scene
+        fixture
             .run("platform client delete ci")
             .stderr
             .contains("destructive")
     );
-    let tried = scene.run("platform client delete ci --dry-run");
+    let tried = fixture.run("platform client delete ci --dry-run");
     assert!(
         tried.stdout.contains(&format!("/clients/{ID}\n")),
         "{}",
@@ -349,7 +351,7 @@ fn a_client_may_be_named_instead_of_its_id() {
         ("odd", 2, "Error: invalid client ID \"../tenants\": "),
     ] {
         let before = platform.asked().len();
-        let done = scene.run(&format!("platform client delete {name} --force"));
+        let done = fixture.run(&format!("platform client delete {name} --force"));
         assert_eq!((done.exit, done.stdout.as_str()), (exit, ""), "{name}");
         assert!(done.stderr.starts_with(said), "{}", done.stderr);
         assert_eq!(platform.asked().len(), before + 1, "only the list");
@@ -359,7 +361,7 @@ fn a_client_may_be_named_instead_of_its_id() {
 #[test]
 fn a_dry_run_of_an_invite_shows_the_request_of_a_person_and_sends_nothing() {
     let platform = fake(|_| (200, "{}"));
-    let scene = Scene::signed_in(&platform);
+    let fixture = Fixture::signed_in(&platform);
     for (line, path, body) in [
         (
             "platform invite create --email a@b --expiration 5 --dry-run -o json".to_owned(),
@@ -377,7 +379,7 @@ fn a_dry_run_of_an_invite_shows_the_request_of_a_person_and_sends_nothing() {
             r#""body":{"token":"████"}"#,
         ),
     ] {
-        let done = scene.run(&line);
+        let done = fixture.run(&line);
         assert_eq!(done.exit, 0, "{line}: {}", done.stderr);
         assert!(
             done.stdout.contains(r#""method":"POST""#),
@@ -398,14 +400,14 @@ fn a_dry_run_of_an_invite_shows_the_request_of_a_person_and_sends_nothing() {
 #[test]
 fn invites_send_people_to_the_web() {
     let platform = fake(|_| (200, "{}"));
-    let scene = Scene::signed_in(&platform);
-    let text = fs::read_to_string(scene.config()).expect("a file");
+    let fixture = Fixture::signed_in(&platform);
+    let text = fs::read_to_string(fixture.config()).expect("a file");
     let with_web = text.replace(
         "      login_id",
         "      web_url: https://web.example.com\n      login_id",
     );
-    let with_web = Scene::new().with_config(&with_web);
-    for scene in [&Scene::new(), &scene, &with_web] {
+    let with_web = Fixture::new().with_config(&with_web);
+    for fixture in [&Fixture::new(), &fixture, &with_web] {
         for (line, start) in [
             (
                 "platform invite create".to_owned(),
@@ -416,7 +418,7 @@ fn invites_send_people_to_the_web() {
                 "Error: invite accept needs a signed-in user.",
             ),
         ] {
-            let done = scene.run(&line);
+            let done = fixture.run(&line);
             assert_eq!((done.exit, done.stdout.as_str()), (5, ""), "{line}");
             assert!(done.stderr.starts_with(start), "{}", done.stderr);
         }
@@ -433,10 +435,10 @@ fn invites_send_people_to_the_web() {
 #[test]
 fn a_secret_that_nobody_read_is_said_to_be_lost_and_which_client_to_delete() {
     let platform = fake(|_| (200, r#"{"id":"77","auth0_secret":"s3cr3t"}"#));
-    let scene = Scene::signed_in(&platform).unread();
+    let fixture = Fixture::signed_in(&platform).unread();
     for format in ["text", "json", "yaml"] {
         let line = format!("platform client create --name ci --description d -o {format}");
-        let done = scene.run(&line);
+        let done = fixture.run(&line);
         assert_eq!(done.exit, 1, "{format}");
         assert!(
             done.stderr.contains("is lost; delete client 77"),
@@ -449,9 +451,9 @@ fn a_secret_that_nobody_read_is_said_to_be_lost_and_which_client_to_delete() {
 
 #[test]
 fn a_dry_run_that_fails_first_still_tells_the_checks_that_passed() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let line = format!("platform client delete {ID} --dry-run -o json");
-    let done = scene.run(&line);
+    let done = fixture.run(&line);
     assert_eq!((done.exit, done.stdout.as_str()), (5, ""));
     assert!(
         done.stderr.starts_with(
@@ -460,7 +462,7 @@ fn a_dry_run_that_fails_first_still_tells_the_checks_that_passed() {
         "{}",
         done.stderr
     );
-    let done = scene.run(&format!("platform client delete {ID} --dry-run --force"));
+    let done = fixture.run(&format!("platform client delete {ID} --dry-run --force"));
     assert!(
         done.stderr.starts_with("Error: no credentials"),
         "{}",

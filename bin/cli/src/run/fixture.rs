@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A home, variables, and what stands at the streams.
-pub(super) struct Scene {
+pub(super) struct Fixture {
     folder: tempfile::TempDir,
     variables: Vec<(String, String)>,
     terminals: Terminals,
@@ -26,7 +26,7 @@ pub(super) struct Scene {
 /// A pipe whose other end is gone.
 struct Closed;
 
-/// What became of a command line.
+/// The outcome of a command line.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) exit: u8,
@@ -37,10 +37,10 @@ pub(super) struct Done {
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
-// === impl Scene ===
+// === impl Fixture ===
 
-impl Scene {
-    /// A new machine, on which nobody has a keychain.
+impl Fixture {
+    /// A new machine without a keychain.
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let home = folder.path().to_str().expect("UTF-8").to_owned();
@@ -91,7 +91,7 @@ impl Scene {
         self
     }
 
-    /// With somebody at the terminal who types this.
+    /// With a user at the terminal who types this.
     pub(super) fn typing(mut self, input: &str) -> Self {
         self.terminals.stdin = true;
         self.terminals.stderr = true;
@@ -99,7 +99,7 @@ impl Scene {
         self
     }
 
-    /// With a standard output that nobody reads.
+    /// With a standard output that is not read.
     pub(super) fn unread(mut self) -> Self {
         self.stdout_is_closed = true;
         self
