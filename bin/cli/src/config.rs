@@ -15,7 +15,10 @@ use std::{
     time::Duration,
 };
 
-use ziggurat_runtime::private_file::{self, Lock};
+use ziggurat_runtime::{
+    Secret,
+    private_file::{self, Lock},
+};
 
 use crate::{context::Environment, failure::Failure};
 
@@ -40,13 +43,13 @@ struct Content {
 }
 
 /// A profile: a platform and a credential for it.
-#[derive(Clone, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Profile {
     pub(crate) api_url: Option<String>,
     /// The credential id.
     pub(crate) client_id: Option<String>,
     /// Only of a login that could not, or should not, use the keychain.
-    pub(crate) client_secret: Option<String>,
+    pub(crate) client_secret: Option<Secret>,
     /// The id that binds a cached token to one login.
     pub(crate) login_id: Option<String>,
     /// The address for signing in with a browser.
@@ -242,20 +245,13 @@ impl Profile {
         [
             ("api_url", self.api_url.as_deref()),
             ("client_id", self.client_id.as_deref()),
-            ("client_secret", self.client_secret.as_deref()),
+            (
+                "client_secret",
+                self.client_secret.as_ref().map(Secret::expose),
+            ),
             ("login_id", self.login_id.as_deref()),
             ("web_url", self.web_url.as_deref()),
         ]
-    }
-}
-
-impl std::fmt::Debug for Profile {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Profile")
-            .field("api_url", &self.api_url)
-            .field("client_id", &self.client_id)
-            .finish_non_exhaustive()
     }
 }
 

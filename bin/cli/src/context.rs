@@ -9,6 +9,8 @@ use std::{
     time::Duration,
 };
 
+use ziggurat_runtime::Secret;
+
 use crate::{
     config::Config,
     failure::Failure,
@@ -86,12 +88,12 @@ pub(crate) struct Globals {
 }
 
 /// The flags of the group that speaks to a platform. No value is empty.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionFlags {
     /// From `--api-url` or its variable.
     pub(crate) api_url: Option<String>,
     pub(crate) client_id: Option<String>,
-    pub(crate) client_secret: Option<String>,
+    pub(crate) client_secret: Option<Secret>,
     /// A path, or `-` for standard input.
     pub(crate) client_secret_file: Option<String>,
     /// The most time that one request may take; `None` is for ever.
@@ -255,19 +257,6 @@ impl Context<'_> {
     }
 }
 
-// === impl ConnectionFlags ===
-
-impl fmt::Debug for ConnectionFlags {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ConnectionFlags")
-            .field("api_url", &self.api_url)
-            .field("timeout", &self.timeout)
-            .field("retries", &self.retries)
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,7 +274,7 @@ mod tests {
     #[test]
     fn a_secret_on_the_command_line_is_not_in_debug_output() {
         let flags = ConnectionFlags {
-            client_secret: Some("hush".to_owned()),
+            client_secret: Some("hush".into()),
             ..ConnectionFlags::default()
         };
         assert!(!format!("{flags:?}").contains("hush"));

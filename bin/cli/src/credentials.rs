@@ -5,6 +5,8 @@
 
 use std::{fmt, io::Read as _, path::Path};
 
+use ziggurat_runtime::Secret;
+
 use crate::{
     config::Profile,
     context::Context,
@@ -21,7 +23,7 @@ pub(crate) const DEFAULT_API_URL: &str = "http://127.0.0.1:8090";
 const LONGEST_SECRET: u64 = 64 * 1024;
 
 /// A credential and where it came from.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Credentials {
     /// The credential id.
     pub(crate) client_id: String,
@@ -29,7 +31,7 @@ pub(crate) struct Credentials {
     /// Present for a profile with a login.
     login_id: Option<String>,
     /// Known already unless it is in the keychain.
-    secret: Option<String>,
+    secret: Option<Secret>,
 }
 
 /// The source of a credential.
@@ -64,7 +66,7 @@ impl Credentials {
         let [id, secret] = VARIABLES.map(|name| context.environment.var(name));
         match (id, secret) {
             (Some(id), Some(secret)) => {
-                let (id, secret) = (id.to_owned(), secret.to_owned());
+                let (id, secret) = (id.to_owned(), secret.into());
                 no_profile_named(context).map_err(Missing::Because)?;
                 return Ok(Self::known(id, secret, Source::Env));
             }
@@ -90,7 +92,7 @@ impl Credentials {
     }
 
     /// The secret, from the keychain if it is there.
-    pub(crate) fn secret(&mut self, context: &Context<'_>) -> Result<String, Missing> {
+    pub(crate) fn secret(&mut self, context: &Context<'_>) -> Result<Secret, Missing> {
         if let Some(secret) = &self.secret {
             return Ok(secret.clone());
         }
@@ -103,8 +105,7 @@ impl Credentials {
                  file instead"
             ))),
         })?;
-        self.secret = Some(secret.clone());
-        Ok(secret)
+        Ok(self.secret.insert(secret.into()).clone())
     }
 
     /// The fingerprint that binds a token to this credential at this address.
@@ -117,7 +118,11 @@ impl Credentials {
             return Ok(binding::of_login(address, &self.client_id, login));
         }
         let secret = self.secret(context)?;
-        Ok(binding::of_secret(address, &self.client_id, &secret))
+        Ok(binding::of_secret(
+            address,
+            &self.client_id,
+            secret.expose(),
+        ))
     }
 
     /// Tokens of the variables live as long as the process.
@@ -125,22 +130,13 @@ impl Credentials {
         self.source != Source::Env
     }
 
-    fn known(client_id: String, secret: String, source: Source) -> Self {
+    fn known(client_id: String, secret: Secret, source: Source) -> Self {
         Self {
             client_id,
             source,
             login_id: None,
             secret: Some(secret),
         }
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Credentials")
-            .field("source", &self.source)
-            .finish_non_exhaustive()
     }
 }
 
@@ -186,24 +182,22 @@ impl Missing {
 /// # Errors
 ///
 /// Only one of the two is there, the secret is given twice, or its file cannot be read.
-pub(crate) fn flag_pair(context: &mut Context<'_>) -> Result<Option<(String, String)>, Failure> {
+pub(crate) fn flag_pair(context: &mut Context<'_>) -> Result<Option<(String, Secret)>, Failure> {
     let flags = context.connection.clone();
-    let secret = match (flags.client_secret, flags.client_secret_file) {
-        (Some(_), Some(_)) => {
-            return Err(Failure::usage(
-                "--client-secret and --client-secret-file exclude each other: give one of them",
-            ));
-        }
-        (Some(secret), None) => Some(("--client-secret", secret)),
-        (None, Some(path)) => Some(("--client-secret-file", path)),
-        (None, None) => None,
-    };
-    match (flags.client_id, secret) {
-        (None, None) => Ok(None),
-        (Some(_), None) => Err(half_pair("--client-id", "--client-secret")),
-        (None, Some((given, _))) => Err(half_pair(given, "--client-id")),
-        (Some(id), Some(("--client-secret", secret))) => Ok(Some((id, secret))),
-        (Some(id), Some((_, path))) => Ok(Some((id, secret_of(context, &path)?))),
+    match (
+        flags.client_id,
+        flags.client_secret,
+        flags.client_secret_file,
+    ) {
+        (_, Some(_), Some(_)) => Err(Failure::usage(
+            "--client-secret and --client-secret-file exclude each other: give one of them",
+        )),
+        (None, None, None) => Ok(None),
+        (Some(_), None, None) => Err(half_pair("--client-id", "--client-secret")),
+        (None, Some(_), None) => Err(half_pair("--client-secret", "--client-id")),
+        (None, None, Some(_)) => Err(half_pair("--client-secret-file", "--client-id")),
+        (Some(id), Some(secret), None) => Ok(Some((id, secret))),
+        (Some(id), None, Some(path)) => Ok(Some((id, secret_of(context, &path)?))),
     }
 }
 
@@ -279,7 +273,7 @@ fn half_pair(given: &str, missing: &str) -> Failure {
     ))
 }
 
-fn secret_of(context: &mut Context<'_>, path: &str) -> Result<String, Failure> {
+fn secret_of(context: &mut Context<'_>, path: &str) -> Result<Secret, Failure> {
     let refused = |reason: &dyn fmt::Display| {
         Failure::usage(format!("--client-secret-file {path}: {reason}"))
     };
@@ -298,7 +292,7 @@ fn secret_of(context: &mut Context<'_>, path: &str) -> Result<String, Failure> {
         return Err(refused(&"it is empty"));
     }
     // Standard input can be read once, and the credential may be asked for twice.
-    let secret = secret.to_owned();
+    let secret = Secret::from(secret);
     context.connection.client_secret_file = None;
     context.connection.client_secret = Some(secret.clone());
     Ok(secret)

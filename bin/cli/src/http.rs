@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
+use ziggurat_runtime::Secret;
 
 pub(crate) use self::message::{Incoming as Answer, Recorded};
 use self::{
@@ -85,9 +86,15 @@ impl<'c, 'a> Api<'c, 'a> {
         let mut transport = Transport::new(context.environment, log, context.dry_run);
         let profile = context.config.profile(&context.profile);
         let secrets = [
-            context.connection.client_secret.as_deref(),
+            context
+                .connection
+                .client_secret
+                .as_ref()
+                .map(Secret::expose),
             context.environment.var("ZIGGURAT_CLIENT_SECRET"),
-            profile.as_ref().and_then(|it| it.client_secret.as_deref()),
+            profile
+                .as_ref()
+                .and_then(|profile| Some(profile.client_secret.as_ref()?.expose())),
         ];
         for secret in secrets.into_iter().flatten() {
             transport.mask.add(secret);
@@ -186,7 +193,7 @@ impl<'c, 'a> Api<'c, 'a> {
         }
     }
 
-    async fn sent(&mut self, call: &Call<'_>, bearer: &str) -> Result<Sent, Failure> {
+    async fn sent(&mut self, call: &Call<'_>, bearer: &Secret) -> Result<Sent, Failure> {
         let request = self.outgoing(call, bearer)?;
         let outcome = self
             .transport
@@ -243,12 +250,12 @@ impl<'c, 'a> Api<'c, 'a> {
         &self.transport.mask
     }
 
-    fn outgoing(&self, call: &Call<'_>, bearer: &str) -> Result<Outgoing, Failure> {
+    fn outgoing(&self, call: &Call<'_>, bearer: &Secret) -> Result<Outgoing, Failure> {
         let mut headers = own_headers();
         for (name, value) in &call.headers {
             headers.insert(name, value.clone());
         }
-        let authorization = HeaderValue::from_str(&format!("Bearer {bearer}"))
+        let authorization = HeaderValue::from_str(&format!("Bearer {}", bearer.expose()))
             .map_err(|_| Failure::server("the access token cannot be sent in a header"))?;
         headers.insert(header::AUTHORIZATION, authorization);
         Ok(Outgoing {

@@ -256,7 +256,7 @@ fn connection(matches: &Matches, environment: &Environment) -> Result<Connection
         api_url: given("api-url")?
             .or_else(|| environment.var("ZIGGURAT_API_URL").map(str::to_owned)),
         client_id: given("client-id")?,
-        client_secret,
+        client_secret: client_secret.map(Into::into),
         client_secret_file,
         timeout,
         retries,

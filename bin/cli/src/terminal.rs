@@ -40,7 +40,7 @@ pub(crate) use self::system::State;
 
 #[cfg(unix)]
 mod system {
-    use std::{fmt, io};
+    use std::io;
 
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
@@ -65,12 +65,6 @@ mod system {
         pub(crate) fn restore(&self) {
             // A closed terminal needs no settings.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
-        }
-    }
-
-    impl fmt::Debug for State {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.debug_struct("State").finish_non_exhaustive()
         }
     }
 

@@ -4,18 +4,17 @@ pub(crate) mod binding;
 pub(crate) mod cache;
 pub(crate) mod exchange;
 
-use std::fmt;
-
 use jiff::{SignedDuration, Timestamp};
+use ziggurat_runtime::Secret;
 
 /// A token is exchanged this long before it expires, at the latest.
 const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 
 /// An access token.
-#[derive(Clone, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Token {
     /// The text that is sent.
-    pub(crate) bearer: String,
+    pub(crate) bearer: Secret,
     pub(crate) expires_at: Timestamp,
     /// Unknown of tokens that something else put into the cache.
     pub(crate) issued_at: Option<Timestamp>,
@@ -40,15 +39,6 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Token")
-            .field("expires_at", &self.expires_at)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A time as it is printed: seconds, UTC.
 pub(crate) fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -61,7 +51,7 @@ mod tests {
     fn token(issued: Option<i64>, expires: i64) -> Token {
         let at = |seconds| Timestamp::from_second(seconds).expect("a time");
         Token {
-            bearer: "t".to_owned(),
+            bearer: "t".into(),
             expires_at: at(expires),
             issued_at: issued.map(at),
         }

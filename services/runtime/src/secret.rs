@@ -25,6 +25,12 @@ impl Secret {
     }
 }
 
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
 impl From<&str> for Secret {
     fn from(text: &str) -> Self {
         Self(text.into())
@@ -42,6 +48,8 @@ impl PartialEq for Secret {
         self.expose() == other.expose()
     }
 }
+
+impl Eq for Secret {}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

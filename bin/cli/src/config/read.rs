@@ -3,6 +3,7 @@
 //! A reason never quotes the file: it may hold a secret.
 
 use serde_yaml::{Mapping, Value};
+use ziggurat_runtime::Secret;
 
 use super::{Content, Profile};
 
@@ -66,7 +67,7 @@ fn profile(name: &str, section: &Value) -> Result<Profile, String> {
     Ok(Profile {
         api_url: text_of(platform, "api_url", &place)?,
         client_id: text_of(platform, "client_id", &place)?,
-        client_secret: text_of(platform, "client_secret", &place)?,
+        client_secret: text_of(platform, "client_secret", &place)?.map(Secret::from),
         login_id: text_of(platform, "login_id", &place)?,
         web_url: text_of(platform, "web_url", &place)?,
     })

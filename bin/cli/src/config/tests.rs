@@ -74,7 +74,7 @@ fn every_member_is_read() {
     );
     let staging = config.profile("staging").expect("it is there");
     assert_eq!(
-        staging.client_secret.as_deref(),
+        staging.client_secret.as_ref().map(Secret::expose),
         Some("only-with-insecure-storage")
     );
     assert_eq!(config.profile("absent"), None);

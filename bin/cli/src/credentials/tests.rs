@@ -102,7 +102,7 @@ impl Fixture {
 fn flags(id: Option<&str>, secret: Option<&str>) -> ConnectionFlags {
     ConnectionFlags {
         client_id: id.map(str::to_owned),
-        client_secret: secret.map(str::to_owned),
+        client_secret: secret.map(Secret::from),
         ..ConnectionFlags::default()
     }
 }
@@ -121,7 +121,11 @@ const PAIR: [(&str, &str); 2] = [
 fn found(context: &mut Context<'_>) -> (String, &'static str, String) {
     let mut credentials = Credentials::resolve(context).expect("credentials");
     let secret = credentials.secret(context).expect("a secret");
-    (credentials.client_id, credentials.source.name(), secret)
+    (
+        credentials.client_id,
+        credentials.source.name(),
+        secret.expose().to_owned(),
+    )
 }
 
 fn refused(context: &mut Context<'_>) -> (String, u8) {

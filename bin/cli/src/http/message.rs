@@ -72,24 +72,6 @@ impl Outgoing {
     }
 }
 
-impl fmt::Debug for Outgoing {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Outgoing")
-            .field("method", &self.method)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Recorded {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Recorded")
-            .field("method", &self.method)
-            .finish_non_exhaustive()
-    }
-}
-
 // === impl Incoming ===
 
 impl Incoming {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use ziggurat_runtime::Secret;
 
 use super::{Api, address::Address, message::Outcome, own_headers};
 use crate::{
@@ -20,7 +21,7 @@ pub(super) struct Session {
     pub(super) credentials: Credentials,
     held: Option<Held>,
     /// A token that is not sent again, though it may still be in the cache.
-    refused: Option<String>,
+    refused: Option<Secret>,
 }
 
 /// A token in use.
@@ -62,12 +63,12 @@ impl Api<'_, '_> {
         };
         let token =
             token.map_err(|failure| failure.with_request("POST", mask.url(&request.url)))?;
-        self.transport.mask.add(&token.bearer);
+        self.transport.mask.add(token.bearer.expose());
         Ok(token)
     }
 
     /// The token to send, and whether this process obtained it.
-    pub(super) async fn bearer(&mut self) -> Result<(String, bool), Failure> {
+    pub(super) async fn bearer(&mut self) -> Result<(Secret, bool), Failure> {
         let now = Timestamp::now();
         let session = self.session()?;
         if let Some(held) = &session.held
@@ -164,8 +165,8 @@ impl Api<'_, '_> {
         let Some(cached) = self.cache().load() else {
             return Ok(None);
         };
-        let refused = self.session.as_ref().and_then(|it| it.refused.as_deref());
-        if !cached.token.is_fresh(Timestamp::now()) || refused == Some(&*cached.token.bearer) {
+        let refused = self.session.as_ref().and_then(|it| it.refused.as_ref());
+        if !cached.token.is_fresh(Timestamp::now()) || refused == Some(&cached.token.bearer) {
             return Ok(None);
         }
         let fingerprint = credentials
@@ -185,12 +186,12 @@ impl Api<'_, '_> {
         let secret = credentials
             .secret(self.context)
             .map_err(credentials::Missing::into_failure)?;
-        self.exchange(address, &credentials.client_id, &secret)
+        self.exchange(address, &credentials.client_id, secret.expose())
             .await
     }
 
-    fn hold(&mut self, token: Token, credentials: Credentials, is_minted: bool) -> (String, bool) {
-        self.transport.mask.add(&token.bearer);
+    fn hold(&mut self, token: Token, credentials: Credentials, is_minted: bool) -> (Secret, bool) {
+        self.transport.mask.add(token.bearer.expose());
         let bearer = token.bearer.clone();
         if let Some(session) = &mut self.session {
             session.credentials = credentials;

@@ -64,7 +64,7 @@ impl Cache {
                 .all(|byte| byte.is_ascii_graphic());
         is_sendable.then_some(Cached {
             token: Token {
-                bearer: file.access_token,
+                bearer: file.access_token.into(),
                 expires_at: file.expires_at,
                 issued_at: file.issued_at,
             },
@@ -75,7 +75,7 @@ impl Cache {
     /// Keeps a token for the next command.
     pub(crate) fn save(&self, token: &Token, fingerprint: &str) -> io::Result<()> {
         let file = File {
-            access_token: token.bearer.clone(),
+            access_token: token.bearer.expose().to_owned(),
             expires_at: token.expires_at,
             issued_at: token.issued_at,
             binding_fingerprint: fingerprint.to_owned(),
@@ -118,7 +118,7 @@ mod tests {
 
     fn token() -> Token {
         Token {
-            bearer: "abc.def".to_owned(),
+            bearer: "abc.def".into(),
             expires_at: "2026-01-02T03:04:05Z".parse().expect("a time"),
             issued_at: Some("2026-01-01T03:04:05Z".parse().expect("a time")),
         }

@@ -111,7 +111,7 @@ pub(crate) fn token(
         .unwrap_or(LONGEST)
         .clamp(SignedDuration::ZERO, LONGEST);
     Ok(Token {
-        bearer: response.access_token,
+        bearer: response.access_token.into(),
         expires_at: now.checked_add(lifetime).unwrap_or(Timestamp::MAX),
         issued_at: Some(now),
     })

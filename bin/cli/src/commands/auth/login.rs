@@ -1,6 +1,7 @@
 //! `auth login`: tries a credential and keeps it if it works.
 
 use serde::Serialize;
+use ziggurat_runtime::Secret;
 
 use super::HIDDEN_BY_VARIABLES;
 use crate::{
@@ -37,7 +38,7 @@ enum Storage {
 struct Accepted<'a> {
     address: &'a Address,
     client_id: &'a str,
-    secret: &'a str,
+    secret: &'a Secret,
     login_id: &'a str,
 }
 
@@ -53,7 +54,7 @@ pub(in crate::commands) async fn login(
         None => prompt_for_credential(context)?,
     };
     let mut api = Api::new(context);
-    let token = api.exchange(&address, &client_id, &secret).await?;
+    let token = api.exchange(&address, &client_id, secret.expose()).await?;
     let login_id = binding::new_login_id()
         .map_err(|error| Failure::general(format!("draw a login id: {error}")))?;
     let accepted = Accepted {
@@ -100,7 +101,7 @@ fn keep(
     let storage = if insecure {
         Storage::File(None)
     } else {
-        match context.keychain.store(&account, accepted.secret) {
+        match context.keychain.store(&account, accepted.secret.expose()) {
             Ok(()) => Storage::Keychain,
             Err(error) => Storage::File(Some(error.to_string())),
         }
@@ -109,7 +110,7 @@ fn keep(
     let profile = Profile {
         api_url: Some(accepted.address.as_str().to_owned()),
         client_id: Some(accepted.client_id.to_owned()),
-        client_secret: is_in_file.then(|| accepted.secret.to_owned()),
+        client_secret: is_in_file.then(|| accepted.secret.clone()),
         login_id: Some(accepted.login_id.to_owned()),
         ..context.config.profile(&context.profile).unwrap_or_default()
     };
@@ -152,7 +153,7 @@ fn note_storage(context: &mut Context<'_>, token: &Token, storage: &Storage) {
     }
 }
 
-fn prompt_for_credential(context: &mut Context<'_>) -> Result<(String, String), Failure> {
+fn prompt_for_credential(context: &mut Context<'_>) -> Result<(String, Secret), Failure> {
     let flags = "pass --client-id and --client-secret, or --client-secret-file";
     if context.globals.no_input {
         return Err(Failure::usage(format!(
@@ -174,5 +175,5 @@ fn prompt_for_credential(context: &mut Context<'_>) -> Result<(String, String), 
     if id.is_empty() || secret.is_empty() {
         return Err(Failure::general("client ID and secret are required"));
     }
-    Ok((id.to_owned(), secret.to_owned()))
+    Ok((id.to_owned(), secret.into()))
 }
