@@ -9,7 +9,7 @@ use ziggurat_benches::{
     neighbours::{self, BareAxum},
     request, run, send,
 };
-use ziggurat_layers::rate_limit::{Failures, RateLimitLayer, Steady};
+use ziggurat_layers::rate_limit::{FailureWindow, RateLimitLayer, Steady};
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
@@ -36,7 +36,7 @@ fn pass_steady(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn pass_failures(bencher: Bencher<'_, '_>) {
-    let failures = Failures::new("10 per 15 minutes".parse().expect("a quota"));
+    let failures = FailureWindow::new("10 per 15 minutes".parse().expect("a quota"));
     measure(bencher, RateLimitLayer::new(failures).layer(Bare), request);
 }
 

@@ -18,7 +18,7 @@ use ziggurat_layers::{
     client_ip::{ClientIpLayer, HopHeader},
     json_rpc::{Call, Json, JsonRpcLayer, NoStream, Reply},
     link::{Link, LinkLayer},
-    rate_limit::{Failures, RateLimitLayer},
+    rate_limit::{FailureWindow, RateLimitLayer},
     sanitize::SanitizeLayer,
 };
 
@@ -29,7 +29,7 @@ static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 macro_rules! stack {
     ($service:expr) => {{
         let tokens = Hashed::from_iter([(TokenHash::of(TOKEN), 7_u64)]);
-        let failures = Failures::new("10 per 15 minutes".parse().expect("a quota"));
+        let failures = FailureWindow::new("10 per 15 minutes".parse().expect("a quota"));
         let trusted = "10.0.0.0/8".parse().expect("networks");
         ServiceBuilder::new()
             .layer(SanitizeLayer::new())

@@ -20,7 +20,7 @@ use ziggurat_layers::{
     body_limit::BodyLimitLayer,
     client_ip::{ClientIp, ClientIpLayer, HopHeader, TrustedProxies},
     link::{Link, LinkLayer},
-    rate_limit::{Failures, RateLimitLayer},
+    rate_limit::{FailureWindow, RateLimitLayer},
     sanitize::SanitizeLayer,
 };
 
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .layer(LinkLayer::new([Link::service_desc("/openapi.json")?]))
         .layer(BodyLimitLayer::new(64 * 1024))
         .layer(ClientIpLayer::new(trusted, HopHeader::XForwardedFor))
-        .layer(RateLimitLayer::new(Failures::new(
+        .layer(RateLimitLayer::new(FailureWindow::new(
             "10 per 15 minutes".parse()?,
         )))
         .layer(

@@ -110,14 +110,14 @@ pub struct LinkLayer<F = JsonResponses> {
 
 /// Service made by [`LinkLayer`].
 #[derive(Clone)]
-pub struct Linked<S, F = JsonResponses> {
+pub struct LinkService<S, F = JsonResponses> {
     inner: S,
     links: Prepared,
     filter: F,
 }
 
 pin_project! {
-    /// Response future of [`Linked`].
+    /// Response future of [`LinkService`].
     pub struct ResponseFuture<T, F = JsonResponses> {
         #[pin]
         response: T,
@@ -212,10 +212,10 @@ impl<F> fmt::Debug for LinkLayer<F> {
 }
 
 impl<S, F: Clone> Layer<S> for LinkLayer<F> {
-    type Service = Linked<S, F>;
+    type Service = LinkService<S, F>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Linked {
+        LinkService {
             inner,
             links: self.links.clone(),
             filter: self.filter.clone(),
@@ -223,18 +223,18 @@ impl<S, F: Clone> Layer<S> for LinkLayer<F> {
     }
 }
 
-// === impl Linked ===
+// === impl LinkService ===
 
-impl<S: fmt::Debug, F> fmt::Debug for Linked<S, F> {
+impl<S: fmt::Debug, F> fmt::Debug for LinkService<S, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Linked")
+        f.debug_struct("LinkService")
             .field("inner", &self.inner)
             .field("links", &self.links)
             .finish_non_exhaustive()
     }
 }
 
-impl<S, F, ReqBody, ResBody> Service<Request<ReqBody>> for Linked<S, F>
+impl<S, F, ReqBody, ResBody> Service<Request<ReqBody>> for LinkService<S, F>
 where
     S: Service<Request<ReqBody>, Response = Response<ResBody>>,
     F: Select + Clone,

@@ -6,7 +6,7 @@
 //! | Policy | What counts | At the limit |
 //! | --- | --- | --- |
 //! | [`Steady`] | every admitted request | one more as soon as the rate allows it |
-//! | [`Failures`] | responses that carry [`AuthFailed`] | none until the window ends |
+//! | [`FailureWindow`] | responses that carry [`AuthFailed`] | none until the window ends |
 //!
 //! Whose requests count together is a [`Key`]: the address in the
 //! [`ClientIp`] extension, IPv6 addresses by their /64. A refused request
@@ -20,12 +20,12 @@
 //! use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 //! use ziggurat_layers::{
 //!     client_ip::ClientIp,
-//!     rate_limit::{Failures, RateLimitLayer},
+//!     rate_limit::{FailureWindow, RateLimitLayer},
 //!     reject::AuthFailed,
 //! };
 //!
 //! # tokio_test::block_on(async {
-//! let failures = Failures::new("1 per 15 minutes".parse()?);
+//! let failures = FailureWindow::new("1 per 15 minutes".parse()?);
 //! let service = ServiceBuilder::new()
 //!     .layer(RateLimitLayer::new(failures))
 //!     .service(service_fn(|_: Request<()>| async {
@@ -55,8 +55,8 @@
 //!   or everybody behind one shares one allowance. Requests without a [`ClientIp`] all share
 //!   [`Key::UNKNOWN`]: forgetting to insert it in the accept loop shows soon.
 //! - Put the layer outside of what it protects: password hashing, the bearer check.
-//! - [`Failures`] counts a failure when it is answered. On a login route add
-//!   [`with_in_flight_counted`](Failures::with_in_flight_counted), or guesses sent all at once
+//! - [`FailureWindow`] counts a failure when it is answered. On a login route add
+//!   [`with_in_flight_counted`](FailureWindow::with_in_flight_counted), or guesses sent all at once
 //!   are all admitted.
 //! - The counts live in this process: with three replicas a caller has three allowances.
 //! - The layer shares its policy with every service it makes. A policy also works alone, where
@@ -72,7 +72,7 @@
 //! It also means that someone who commands more addresses than the cap is not held by counting
 //! addresses. A `/48` has 65,536 keys; set the cap above what you expect to be attacked from.
 //!
-//! An admitted request of a known key allocates nothing, and [`Failures`] allocates nothing for
+//! An admitted request of a known key allocates nothing, and [`FailureWindow`] allocates nothing for
 //! callers who never fail.
 
 mod clock;
@@ -107,7 +107,7 @@ use crate::{
 
 pub use self::{
     clock::{Clock, ManualClock, Monotonic},
-    failures::{Attempt, Failures},
+    failures::{Attempt, FailureWindow},
     fields::InvalidName,
     key::Key,
     quota::{InvalidQuota, Quota},
@@ -161,7 +161,7 @@ pub enum Outcome {
 /// Says that a request proved who sent it.
 ///
 /// The counterpart of [`AuthFailed`]: put into the extensions of a response by a handler that
-/// checked a password. [`Failures`] forgives for it [if told so](Failures::with_forgiveness).
+/// checked a password. [`FailureWindow`] forgives for it [if told so](FailureWindow::with_forgiveness).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuthSucceeded;
 

@@ -57,7 +57,7 @@ pub struct ErrorObject;
 
 /// Renders `{"success": false, "error": "<message>"}`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SuccessFalse;
+pub struct SuccessFlag;
 
 /// Renders an RFC 9457 problem document.
 #[derive(Clone, Copy, Debug, Default)]
@@ -205,7 +205,7 @@ impl<B: From<Bytes>> Render<B> for ErrorObject {
     }
 }
 
-impl<B: From<Bytes>> Render<B> for SuccessFalse {
+impl<B: From<Bytes>> Render<B> for SuccessFlag {
     fn render(&self, rejection: &Rejection) -> Response<B> {
         let mut body = String::from(r#"{"success":false,"error":"#);
         push_json_string(&mut body, rejection.message());
@@ -349,8 +349,8 @@ mod tests {
                 r#"{"error":{"code":"SHORT_AND_STOUT","message":"say \"tea\"\n"}}"#,
             ),
             (
-                "SuccessFalse",
-                teapot().into_response(&SuccessFalse),
+                "SuccessFlag",
+                teapot().into_response(&SuccessFlag),
                 r#"{"success":false,"error":"say \"tea\"\n"}"#,
             ),
             (

@@ -22,7 +22,7 @@ use ziggurat_layers::{
     client_ip::{ClientIp, ClientIpLayer, HopHeader},
     json_rpc::{Call, Json, JsonRpcLayer, NoStream, Reply},
     link::{Link, LinkLayer},
-    rate_limit::{Failures, RateLimitLayer, Steady},
+    rate_limit::{FailureWindow, RateLimitLayer, Steady},
     sanitize::SanitizeLayer,
 };
 
@@ -131,7 +131,7 @@ fn link() -> LinkLayer {
 fn an_admitted_request_allocates_no_more_than_its_budget() {
     let _counting = dhat::Profiler::builder().testing().build();
     let steady = Steady::new("1000 per second".parse().expect("a quota"));
-    let failures = Failures::new("10 per hour".parse().expect("a quota"));
+    let failures = FailureWindow::new("10 per hour".parse().expect("a quota"));
 
     let budgets = [
         ("bearer", 0, added(&bearer(()), small)),

@@ -7,7 +7,7 @@ use tower::{ServiceBuilder, service_fn};
 use ziggurat_http::serve::RequestBody;
 use ziggurat_layers::{
     client_ip::{ClientIp, ClientIpLayer, HopHeader},
-    rate_limit::{Failures, Policy as _, RateLimitLayer, Steady},
+    rate_limit::{FailureWindow, Policy as _, RateLimitLayer, Steady},
     reject::AuthFailed,
 };
 
@@ -121,7 +121,7 @@ async fn ten_thousand_addresses_never_take_more_than_the_thousand_places() {
 
 #[tokio::test]
 async fn after_too_many_failures_nobody_from_there_gets_in() {
-    let failures = Failures::new("3 per 15 minutes".parse().expect("a quota"));
+    let failures = FailureWindow::new("3 per 15 minutes".parse().expect("a quota"));
     let handler = service_fn(|request: Request<RequestBody>| async move {
         let mut response = Response::new(Body::default());
         if request.uri().path() == "/wrong" {

@@ -19,7 +19,7 @@ use ziggurat_layers::{
     client_ip::ClientIpLayer,
     json_rpc::JsonRpcLayer,
     link::{Link, LinkLayer},
-    reject::SuccessFalse,
+    reject::SuccessFlag,
     sanitize::SanitizeLayer,
 };
 use ziggurat_mcp::{
@@ -131,9 +131,7 @@ pub(crate) fn build(
     let databases = ServiceBuilder::new()
         .map_response(|response: Response<_>| response.map(EitherBody::second))
         .layer(option_layer(
-            bearer
-                .clone()
-                .map(|bearer| bearer.with_render(SuccessFalse)),
+            bearer.clone().map(|bearer| bearer.with_render(SuccessFlag)),
         ))
         .layer(limit.clone())
         .service(rest::router([rest::databases::routes(

@@ -14,7 +14,7 @@ use tower::{ServiceExt as _, service_fn};
 use tower_test::mock;
 
 use super::*;
-use crate::reject::{AuthFailed, SuccessFalse};
+use crate::reject::{AuthFailed, SuccessFlag};
 
 /// A body of ready frames.
 #[derive(Clone, Debug, Default)]
@@ -423,7 +423,7 @@ fn notifications_reach_the_service_unless_their_params_are_unusable() {
 fn what_is_no_message_is_refused_by_the_renderer() {
     let layer = JsonRpcLayer::new()
         .with_max_bytes(8)
-        .with_render(SuccessFalse);
+        .with_render(SuccessFlag);
     let ask = |request: Request<Frames>| {
         let response = block_on(layer.layer(Serve).oneshot(request)).expect("infallible");
         let allow = response.headers().get("allow").cloned();

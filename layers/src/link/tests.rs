@@ -324,7 +324,7 @@ fn layer_service_and_future_are_send_sync_and_clone() {
     fn check<T: Send + Sync + Clone + fmt::Debug>() {}
     fn check_future<T: Send + Sync + fmt::Debug>() {}
     check::<LinkLayer>();
-    check::<Linked<()>>();
+    check::<LinkService<()>>();
     check_future::<ResponseFuture<Ready<()>>>();
 }
 

@@ -24,10 +24,10 @@ const MESSAGE: &str =
 ///
 /// ```
 /// use std::{net::IpAddr, time::Duration};
-/// use ziggurat_layers::rate_limit::{Failures, Key, ManualClock, Outcome, Permit as _, Policy as _};
+/// use ziggurat_layers::rate_limit::{FailureWindow, Key, ManualClock, Outcome, Permit as _, Policy as _};
 ///
 /// let clock = ManualClock::new();
-/// let failures = Failures::new("2 per 15 minutes".parse()?).with_clock(clock.clone());
+/// let failures = FailureWindow::new("2 per 15 minutes".parse()?).with_clock(clock.clone());
 ///
 /// let caller = Key::from("192.0.2.1".parse::<IpAddr>()?);
 /// for _ in 0..2 {
@@ -45,7 +45,7 @@ const MESSAGE: &str =
 /// have failed, the window that began first, which is the next to end, is forgotten.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Failures<C = Monotonic> {
+pub struct FailureWindow<C = Monotonic> {
     quota: Quota,
     counts_in_flight: bool,
     forgives: bool,
@@ -57,7 +57,7 @@ pub struct Failures<C = Monotonic> {
 #[derive(Debug)]
 #[must_use]
 pub struct Attempt<C = Monotonic> {
-    policy: Failures<C>,
+    policy: FailureWindow<C>,
     key: Hashed,
     standing: Standing,
     /// The window that counts it already, by serial.
@@ -70,9 +70,9 @@ struct Window {
     failures: u32,
 }
 
-// === impl Failures ===
+// === impl FailureWindow ===
 
-impl Failures {
+impl FailureWindow {
     /// Permits as many failures as the quota says.
     pub fn new(quota: Quota) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Failures {
     }
 }
 
-impl<C> Failures<C> {
+impl<C> FailureWindow<C> {
     /// Takes every request for a failure until its response says otherwise.
     ///
     /// Without it a caller can send a thousand guesses at once and have them all admitted before
@@ -120,8 +120,8 @@ impl<C> Failures<C> {
     }
 
     /// Takes the time from another clock.
-    pub fn with_clock<T>(self, clock: T) -> Failures<T> {
-        Failures {
+    pub fn with_clock<T>(self, clock: T) -> FailureWindow<T> {
+        FailureWindow {
             quota: self.quota,
             counts_in_flight: self.counts_in_flight,
             forgives: self.forgives,
@@ -143,7 +143,7 @@ impl<C> Failures<C> {
     }
 }
 
-impl<C: Clock + Clone> Policy for Failures<C> {
+impl<C: Clock + Clone> Policy for FailureWindow<C> {
     type Permit = Attempt<C>;
 
     fn admit(&self, key: Key) -> Result<Attempt<C>, Limited> {
@@ -180,7 +180,7 @@ impl<C: Clock + Clone> Policy for Failures<C> {
     }
 }
 
-impl<C> Failures<C> {
+impl<C> FailureWindow<C> {
     fn count(
         &self,
         windows: &mut Shard<Window>,

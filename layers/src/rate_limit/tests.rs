@@ -69,9 +69,9 @@ fn key(n: u32) -> Key {
     IpAddr::V4(n.into()).into()
 }
 
-fn failures(text: &str) -> (ManualClock, Failures<ManualClock>) {
+fn failures(text: &str) -> (ManualClock, FailureWindow<ManualClock>) {
     let clock = ManualClock::new();
-    let policy = Failures::new(quota(text)).with_clock(clock.clone());
+    let policy = FailureWindow::new(quota(text)).with_clock(clock.clone());
     (clock, policy)
 }
 
@@ -116,7 +116,7 @@ fn layers_services_and_futures_are_send_sync_and_clone_where_it_matters() {
     let layer = RateLimitLayer::new(Steady::new(quota("5/s")));
     check(&layer);
     check(&layer.layer(()));
-    let layer = RateLimitLayer::new(Failures::new(quota("5/s")));
+    let layer = RateLimitLayer::new(FailureWindow::new(quota("5/s")));
     check(&layer);
     check(&layer.layer(()));
     check_future(&wrap(&layer).call(from("192.0.2.1", Outcome::Neither)));

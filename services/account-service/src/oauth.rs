@@ -15,7 +15,7 @@ use utoipa::{OpenApi, ToSchema};
 use ziggurat_accounts::WallClock;
 use ziggurat_layers::{
     client_ip::ClientIp,
-    rate_limit::{Failures, Key, Limited, Outcome, Permit as _, Policy as _, Quota},
+    rate_limit::{FailureWindow, Key, Limited, Outcome, Permit as _, Policy as _, Quota},
     reject::Rejection,
 };
 use ziggurat_runtime::Secret;
@@ -51,8 +51,8 @@ pub struct Attempts {
 pub(super) struct Exchange {
     store: Store,
     tokens: Tokens,
-    by_address: Failures<WallClock>,
-    by_id: Failures<WallClock>,
+    by_address: FailureWindow<WallClock>,
+    by_id: FailureWindow<WallClock>,
 }
 
 /// What a client signs in with.
@@ -97,7 +97,7 @@ impl Default for Attempts {
 
 impl Exchange {
     pub(super) fn new(store: Store, tokens: Tokens, attempts: Attempts, clock: &WallClock) -> Self {
-        let policy = |quota| Failures::new(quota).with_clock(clock.clone());
+        let policy = |quota| FailureWindow::new(quota).with_clock(clock.clone());
         Self {
             store,
             tokens,

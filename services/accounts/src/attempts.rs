@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tracing::error;
-use ziggurat_layers::rate_limit::{Failures, Key, Outcome, Permit as _, Policy, Quota};
+use ziggurat_layers::rate_limit::{FailureWindow, Key, Outcome, Permit as _, Policy, Quota};
 use ziggurat_state as store;
 
 use super::{Accounts, LoginError, Settings, WallClock};
@@ -12,7 +12,7 @@ use super::{Accounts, LoginError, Settings, WallClock};
 /// logins.
 #[derive(Clone, Debug)]
 pub struct PasswordAttempts {
-    failures: Failures<WallClock>,
+    failures: FailureWindow<WallClock>,
     shared: Option<(store::Shared, Quota)>,
 }
 
@@ -25,7 +25,7 @@ pub struct PasswordAttempt {
 
 #[derive(Debug)]
 enum Kind {
-    Local(<Failures<WallClock> as Policy>::Permit),
+    Local(<FailureWindow<WallClock> as Policy>::Permit),
     Shared(store::Shared, store::Attempt),
 }
 
@@ -68,7 +68,7 @@ impl Default for PasswordAttempts {
     /// Counts alone, for a server without accounts.
     fn default() -> Self {
         let settings = Settings::default();
-        let failures = Failures::new(settings.failed_logins).with_clock(settings.clock);
+        let failures = FailureWindow::new(settings.failed_logins).with_clock(settings.clock);
         Self {
             failures: failures.with_in_flight_counted(),
             shared: None,

@@ -78,7 +78,7 @@ use thiserror::Error;
 use tracing::info;
 use ziggurat_layers::{
     bearer::{Denied, TokenHash, Verify},
-    rate_limit::{Failures, Quota},
+    rate_limit::{FailureWindow, Quota},
 };
 use ziggurat_state as store;
 
@@ -168,7 +168,7 @@ struct Shared {
     passwords: Passwords,
     max_failed_attempts: u32,
     max_sessions: usize,
-    failures: Failures<WallClock>,
+    failures: FailureWindow<WallClock>,
     quota: Quota,
     together: Option<Replicated>,
     gate: LoginLimiter,
@@ -233,7 +233,7 @@ impl Accounts {
             users: WatchedFile::open(settings.user_file)?,
             sessions: Sessions::default(),
         };
-        let failures = Failures::new(settings.failed_logins).with_forgiveness();
+        let failures = FailureWindow::new(settings.failed_logins).with_forgiveness();
         let shared = Shared {
             known: ArcSwap::default(),
             state: Mutex::new(state),

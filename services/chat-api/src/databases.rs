@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 use ziggurat_databases::{Databases, Listing, SelectError};
 use ziggurat_http::{Payload, Refusal};
-use ziggurat_layers::reject::SuccessFalse;
+use ziggurat_layers::reject::SuccessFlag;
 
 use super::Caller;
 
@@ -44,7 +44,7 @@ struct Selected {
 
 /// The endpoints of this area.
 pub fn routes(databases: Databases) -> Router {
-    let no_such_method = async || Refusal::<SuccessFalse>::no_such_method();
+    let no_such_method = async || Refusal::<SuccessFlag>::no_such_method();
     Router::new()
         .route("/api/databases", get(list).fallback(no_such_method))
         .route(
@@ -78,8 +78,8 @@ async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listin
 async fn select(
     State(databases): State<Databases>,
     caller: Caller,
-    payload: Payload<SuccessFalse>,
-) -> Result<Json<Selected>, Refusal<SuccessFalse>> {
+    payload: Payload<SuccessFlag>,
+) -> Result<Json<Selected>, Refusal<SuccessFlag>> {
     let selection: Selection = payload.object()?;
     let name = selection.name.unwrap_or_default();
     if name.is_empty() {

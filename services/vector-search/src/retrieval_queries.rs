@@ -36,8 +36,11 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-pub use ziggurat_postgres::{driver::{DriverError, Row}, single_round_trip::Value};
-use crate::{{number, quoted, text}};
+use crate::{number, quoted, text};
+pub use ziggurat_postgres::{
+    driver::{DriverError, Row},
+    single_round_trip::Value,
+};
 
 pub use self::{
     condition::{Comparison, Condition, Conditions, Test},

@@ -1,8 +1,8 @@
 //! The rows whose vectors come closest to that of a question.
 
 use super::{Hit, Search};
+use crate::{quoted, settings, vector};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
-use crate::{{quoted, settings, vector}};
 
 /// How far an index looks at least, and as far as pgvector lets one look.
 const REACH: (u32, u32) = (40, 1000);

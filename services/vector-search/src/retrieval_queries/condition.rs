@@ -1,7 +1,7 @@
 //! Which rows a client wants, without a word of its own in the query.
 
 use super::{Column, Draft};
-use crate::{quoted};
+use crate::quoted;
 
 /// Tests of a row's columns.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,8 +8,13 @@ use std::fmt::Write as _;
 use serde_json::Value as Json;
 
 use super::{Draft, Search, SearchTable, Shape, read_row, shape::Index};
-pub(super) use ziggurat_postgres::{driver::{DriverError, Row}, error::QueryError, pool::Pool, single_round_trip::{Flight, Value}};
-use crate::{{number, quoted, text}};
+use crate::{number, quoted, text};
+pub(super) use ziggurat_postgres::{
+    driver::{DriverError, Row},
+    error::QueryError,
+    pool::Pool,
+    single_round_trip::{Flight, Value},
+};
 
 /// To take the words out of every text would take minutes, whatever the planner thinks of it;
 /// and to compile what an index answers takes longer than the answer.

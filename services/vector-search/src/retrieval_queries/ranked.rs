@@ -5,8 +5,8 @@
 //! their schemas need not be on the search path.
 
 use super::{Draft, Hit, Search, SearchTable, Shape, shape::literal};
+use crate::quoted;
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
-use crate::{quoted};
 
 /// How much further an index looks where a filter may leave out what it finds.
 const SPARE: u32 = 4;

@@ -1,8 +1,8 @@
 //! Rows read one by one, for whoever ranks them.
 
 use super::{Search, read_row};
+use crate::{quoted, text};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
-use crate::{{quoted, text}};
 
 /// How many rows a sample has at most.
 const SAMPLE: u32 = 300;

@@ -6,8 +6,8 @@ mod query;
 use serde::Deserialize;
 
 use super::SearchTable;
+use crate::{text, vector};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
-use crate::{{text, vector}};
 
 pub use self::finding::Finding;
 pub(super) use self::query::literal;

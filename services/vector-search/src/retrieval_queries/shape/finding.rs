@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Column, Shape};
-use crate::{retrieval_queries::SearchTable, quoted};
+use crate::{quoted, retrieval_queries::SearchTable};
 
 /// Tables with more rows than this are slow without an index.
 const MANY: f64 = 10_000.0;
