@@ -24,7 +24,7 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 
-/// What a token proves here: a name.
+/// The name that a token proves.
 #[derive(Clone)]
 struct Caller(&'static str);
 

@@ -1,5 +1,6 @@
 //! An authenticated, limited reverse proxy in front of any JSON-RPC backend, on hyper alone.
-//! It listens on `LISTEN`, asks for the token in `TOKEN` and sends what passes to `BACKEND`.
+//! It listens on `LISTEN`, expects the token in `TOKEN` and forwards admitted requests to
+//! `BACKEND`.
 
 use std::{env, error::Error};
 
@@ -23,7 +24,7 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 
-/// A refusal of our own, or the backend's answer as it streams in.
+/// A refusal of the gateway, or the answer of the backend as it streams in.
 type Body = Either<Full<Bytes>, Incoming>;
 
 #[tokio::main(flavor = "current_thread")]
@@ -37,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let forward = service_fn(move |mut request: Request<LimitedBody<Incoming>>| {
         *request.uri_mut() = backend.clone();
-        // The token was for us, and the rest ends at this hop.
+        // The token was for this gateway; the others are hop-by-hop headers.
         for name in [header::AUTHORIZATION, header::HOST, header::CONNECTION] {
             request.headers_mut().remove(name);
         }

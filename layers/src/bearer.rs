@@ -1,12 +1,11 @@
-//! Refuse requests that do not carry a valid bearer token (RFC 6750).
+//! Refuses requests that do not carry a valid bearer token (RFC 6750).
 //!
 //! The layer reads the `Authorization` header, asks a [`Verify`] whether the token is good
 //! and puts what the token proves into the request extensions. A request without a good
 //! token is answered at once: the wrapped service is not called and the body is not read.
 //!
-//! It leaves tokens in query strings and form bodies alone (RFC 6750 sections 2.2 and 2.3
-//! discourage both), issues no tokens, and knows nothing of scopes beyond naming them in the
-//! challenge.
+//! It ignores tokens in query strings and form bodies (RFC 6750 sections 2.2 and 2.3 discourage
+//! both), issues no tokens, and only names scopes in the challenge.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -20,8 +19,8 @@
 //! let service = ServiceBuilder::new()
 //!     .layer(BearerLayer::new(tokens).with_exempt(["/health"]))
 //!     .service(service_fn(|request: Request<Full<Bytes>>| async move {
-//!         let who = request.extensions().get::<&str>().copied().unwrap_or("nobody");
-//!         Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from(who)))
+//!         let name = request.extensions().get::<&str>().copied().unwrap_or("no token");
+//!         Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from(name)))
 //!     }));
 //!
 //! let request = Request::get("/cave")
@@ -108,31 +107,31 @@ pub use self::{
 /// # let _ = layer;
 /// ```
 pub trait Verify {
-    /// What a valid token proves; put into the request extensions.
+    /// The identity that a valid token proves; put into the request extensions.
     type Identity: Clone + Send + Sync + 'static;
     /// Future returned by [`verify`](Self::verify).
     type Future: Future<Output = Result<Self::Identity, Denied>>;
     /// Looks the token up.
     fn verify(&self, token: &str) -> Self::Future;
-    /// Looks the token up if that takes no waiting; asked first.
+    /// Looks the token up without waiting, if possible; called before [`verify`](Self::verify).
     ///
-    /// A check in memory answers here, and its requests are passed on at once, without being
-    /// kept for later. The default has no answer.
+    /// A check in memory answers here, and the request is passed on at once. The default returns
+    /// `None`, which means: call `verify`.
     fn verify_now(&self, token: &str) -> Option<Result<Self::Identity, Denied>> {
         let _ = token;
         None
     }
 }
 
-/// Why a well-formed token may not pass.
+/// The reason why a well-formed token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Denied {
     /// The token is unknown, expired or revoked; the client is not told which.
     Invalid,
-    /// The token is good but does not reach this far.
+    /// The token is good, but its scope does not cover this request.
     InsufficientScope,
-    /// The token could not be checked: not the client's fault, and worth another try.
+    /// The token could not be checked. This is not the client's fault; it may try again.
     Unavailable,
 }
 
@@ -154,7 +153,7 @@ pub struct Bearer<S, V, R = ErrorString> {
     rules: Arc<Rules>,
 }
 
-/// Everything that is settled when the layer is built.
+/// Settings that are fixed when the layer is built.
 #[derive(Clone, Debug)]
 struct Rules {
     challenges: Challenges,
@@ -174,25 +173,25 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<S, R, Req, V, F> {
-        Refused { fault: Fault, refusing: Refusing<R> },
+        Refused { fault: Fault, refusal_parts: RefusalParts<R> },
         Verifying {
             #[pin]
-            verdict: V,
-            kept: Option<Kept<S, R, Req>>,
+            verification: V,
+            pending: Option<PendingRequest<S, R, Req>>,
         },
         Serving { #[pin] response: F },
     }
 }
 
-/// What is needed once the verdict is there.
-struct Kept<S, R, Req> {
+/// The request and its service, held until the token is verified.
+struct PendingRequest<S, R, Req> {
     inner: S,
     request: Req,
-    refusing: Refusing<R>,
+    refusal_parts: RefusalParts<R>,
 }
 
-/// What it takes to refuse.
-struct Refusing<R> {
+/// The parts that are needed to refuse a request.
+struct RefusalParts<R> {
     render: R,
     rules: Arc<Rules>,
 }
@@ -241,17 +240,17 @@ impl<V, R> BearerLayer<V, R> {
         }
     }
 
-    /// Says more in the `WWW-Authenticate` header than `Bearer`.
+    /// Extends the `WWW-Authenticate` header beyond plain `Bearer`.
     pub fn with_challenge(mut self, challenge: Challenge) -> Self {
         Arc::make_mut(&mut self.rules).challenges = challenge.complete();
         self
     }
 
-    /// Lets requests to these paths through without a look at their headers.
+    /// Lets requests to these paths through without reading their headers.
     ///
-    /// A path matches exactly, or, when it ends in `/*`, with all that is below it. A request
-    /// path with a `.` or `..` segment, percent-encoded or not, is never below anything, so
-    /// that a router that resolves such segments cannot be led around the check.
+    /// A path matches exactly, or, when it ends in `/*`, all paths below it match. A request path
+    /// with a `.` or `..` segment, percent-encoded or not, never matches `/*`, so that a router
+    /// that resolves such segments cannot be used to avoid the check.
     pub fn with_exempt<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         Arc::make_mut(&mut self.rules).exempt.extend(paths);
         self
@@ -259,9 +258,9 @@ impl<V, R> BearerLayer<V, R> {
 
     /// Lets requests to these paths through when they have no `Authorization` header.
     ///
-    /// They arrive without an identity and the service decides. A header that is there has
-    /// to be good all the same. Paths match as in [`with_exempt`](Self::with_exempt); `/*`
-    /// makes every token optional.
+    /// They arrive without an identity and the service decides. If the header is present, its token
+    /// must still be valid. Paths match as in [`with_exempt`](Self::with_exempt); `/*` makes every
+    /// token optional.
     pub fn with_optional<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         Arc::make_mut(&mut self.rules).optional.extend(paths);
         self
@@ -269,8 +268,8 @@ impl<V, R> BearerLayer<V, R> {
 
     /// Sets whether a refused token counts as a failed login (it does by default).
     ///
-    /// When it does, the refusal carries [`AuthFailed`], and a rate limiter further out can
-    /// slow down whoever is guessing.
+    /// When it does, the refusal carries [`AuthFailed`], and a rate limiter further out can slow
+    /// down clients that guess tokens.
     pub fn with_failures_reported(mut self, reported: bool) -> Self {
         Arc::make_mut(&mut self.rules).reports_failures = reported;
         self
@@ -335,11 +334,11 @@ where
             }
             Admission::Refuse(fault) => State::Refused {
                 fault,
-                refusing: self.refusing(),
+                refusal_parts: self.refusal_parts(),
             },
-            Admission::Verify(verdict) => State::Verifying {
-                verdict,
-                kept: Some(self.keep(request)),
+            Admission::Verify(verification) => State::Verifying {
+                verification,
+                pending: Some(self.keep(request)),
             },
         };
         ResponseFuture { state }
@@ -377,8 +376,8 @@ impl<S, V: Verify, R> Bearer<S, V, R> {
 }
 
 impl<S, V, R: Clone> Bearer<S, V, R> {
-    fn refusing(&self) -> Refusing<R> {
-        Refusing {
+    fn refusal_parts(&self) -> RefusalParts<R> {
+        RefusalParts {
             render: self.render.clone(),
             rules: Arc::clone(&self.rules),
         }
@@ -386,13 +385,13 @@ impl<S, V, R: Clone> Bearer<S, V, R> {
 }
 
 impl<S: Clone, V, R: Clone> Bearer<S, V, R> {
-    fn keep<Req>(&mut self, request: Req) -> Kept<S, R, Req> {
-        // The clone was never polled ready: it stays, and the service that was is used up.
+    fn keep<Req>(&mut self, request: Req) -> PendingRequest<S, R, Req> {
+        // The clone was never polled ready, so it stays here and the ready service is used.
         let clone = self.inner.clone();
-        Kept {
+        PendingRequest {
             inner: mem::replace(&mut self.inner, clone),
             request,
-            refusing: self.refusing(),
+            refusal_parts: self.refusal_parts(),
         }
     }
 }
@@ -413,23 +412,31 @@ where
         loop {
             match state.as_mut().project() {
                 StateProj::Serving { response } => return response.poll(cx),
-                StateProj::Refused { fault, refusing } => {
-                    return Poll::Ready(Ok(refusing.rules.refuse(*fault, &refusing.render)));
+                StateProj::Refused {
+                    fault,
+                    refusal_parts,
+                } => {
+                    return Poll::Ready(Ok(refusal_parts
+                        .rules
+                        .refuse(*fault, &refusal_parts.render)));
                 }
-                StateProj::Verifying { verdict, kept } => {
-                    let verdict = ready!(verdict.poll(cx));
-                    let mut kept = kept.take().expect("there is one verdict");
-                    let next = match verdict {
+                StateProj::Verifying {
+                    verification,
+                    pending,
+                } => {
+                    let verification = ready!(verification.poll(cx));
+                    let mut pending = pending.take().expect("there is one verification");
+                    let next = match verification {
                         Ok(identity) => {
-                            kept.request.extensions_mut().insert(identity);
+                            pending.request.extensions_mut().insert(identity);
                             State::Serving {
-                                response: kept.inner.call(kept.request),
+                                response: pending.inner.call(pending.request),
                             }
                         }
-                        // The request goes now: its body must not wait for the answer.
+                        // Dropping the request first: its body must not wait for the answer.
                         Err(denied) => State::Refused {
                             fault: denied.into(),
-                            refusing: kept.refusing,
+                            refusal_parts: pending.refusal_parts,
                         },
                     };
                     state.set(next);

@@ -1,9 +1,9 @@
-//! Refuse request bodies that are too large.
+//! Refuses request bodies that are too large.
 //!
-//! A body whose size is announced is judged by its headers: the refusal goes out before a
-//! byte of it is read, so a client that sent `Expect: 100-continue` never starts sending. A
-//! body of unknown size is counted as it is read. When it overruns, the layer answers 413
-//! itself, whatever the handler was about to say, and drops the handler's future at once.
+//! A body with an announced size is checked by its headers: the refusal is sent before a byte of it
+//! is read, so a client that sent `Expect: 100-continue` never starts sending. A body of unknown
+//! size is counted as it is read. If it exceeds the limit, the layer answers 413 itself instead of
+//! the handler, and drops the handler's future at once.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -31,9 +31,9 @@
 //!
 //! # What it leaves alone
 //!
-//! Headers (a server bounds those), trailers, and responses. Once a handler has answered,
-//! a body that overruns afterwards can no longer become a 413: the handler, or the response
-//! body it streams, sees a [`BodyError`] instead.
+//! Headers (a server bounds those), trailers, and responses. Once a handler has answered, a body
+//! that exceeds the limit can no longer become a 413: the handler, or the response body it streams,
+//! gets a [`BodyError`] instead.
 //!
 //! # Deployment
 //!
@@ -68,7 +68,7 @@ use crate::reject::{ErrorString, Rejection, Render};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// So many digits make no number that is too large for 64 bits.
+/// A decimal number of this many digits always fits into 64 bits.
 const SAFE_DIGITS: usize = 19;
 
 /// Refuses request bodies over a number of bytes.
@@ -110,14 +110,14 @@ pin_project! {
     }
 }
 
-/// What it takes to refuse a request, at once or while it is served and its body may overrun.
+/// Refuses a request, at once or when its body exceeds the limit while it is served.
 #[derive(Debug)]
 struct Watch<R> {
     refusal: Refusal<R>,
     overrun: Option<Arc<Overrun>>,
 }
 
-/// A refusal, certain or possible.
+/// A refusal that may still turn out to be unnecessary.
 #[derive(Debug)]
 struct Refusal<R> {
     layer: Arc<BodyLimitLayer<R>>,
@@ -125,7 +125,7 @@ struct Refusal<R> {
     version: Version,
 }
 
-/// Why a body could not be read.
+/// The reason why a body could not be read.
 #[derive(Debug)]
 pub struct BodyError {
     kind: ErrorKind,
@@ -143,7 +143,7 @@ enum Fault {
     ContentLength,
 }
 
-/// Tells the response future, on whatever task, that the body has overrun.
+/// Tells the response future, which may run on another task, that the body exceeded the limit.
 #[derive(Debug, Default)]
 struct Overrun {
     state: Mutex<OverrunState>,
@@ -158,7 +158,7 @@ struct OverrunState {
 // === impl BodyLimitLayer ===
 
 impl BodyLimitLayer {
-    /// Lets bodies of up to `max_bytes` bytes through, that number included.
+    /// Allows bodies of up to `max_bytes` bytes, inclusive.
     pub fn new(max_bytes: u64) -> Self {
         Self {
             max_bytes,
@@ -201,7 +201,7 @@ impl<R> BodyLimitLayer<R> {
                 "Invalid Content-Length header: expected one decimal number",
             ),
         };
-        // HTTP/2 and later know no connection header (RFC 9113, section 8.2.2).
+        // HTTP/2 and later have no `Connection` header (RFC 9113, section 8.2.2).
         if version <= Version::HTTP_11 {
             let close = HeaderValue::from_static("close");
             rejection = rejection.with_header(header::CONNECTION, close);
@@ -238,12 +238,12 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        match self.layer.judge(&request) {
+        match self.layer.check_size(&request) {
             Ok(Size::WithinLimit) => ResponseFuture {
                 response: Some(self.serve(request, None)),
                 watch: None,
             },
-            judged => self.call_otherwise(request, judged),
+            checked => self.call_unless_within_limit(request, checked),
         }
     }
 }
@@ -263,18 +263,18 @@ impl<S, R> BodyLimit<S, R> {
         }))
     }
 
-    // Out of the way of requests whose size is known, which are nearly all.
+    // Not inlined, to keep the path of requests with a known size small; nearly all have one.
     #[inline(never)]
-    fn call_otherwise<B>(
+    fn call_unless_within_limit<B>(
         &mut self,
         request: Request<B>,
-        judged: Result<Size, Fault>,
+        checked: Result<Size, Fault>,
     ) -> ResponseFuture<S::Future, R>
     where
         S: Service<Request<LimitedBody<B>>>,
     {
-        let refusal = self.refusal(judged.err().unwrap_or(Fault::TooLarge), request.version());
-        let overrun = judged.is_ok().then(Arc::<Overrun>::default);
+        let refusal = self.refusal(checked.err().unwrap_or(Fault::TooLarge), request.version());
+        let overrun = checked.is_ok().then(Arc::<Overrun>::default);
         let response = overrun
             .clone()
             .map(|overrun| self.serve(request, Some(overrun)));
@@ -300,15 +300,15 @@ enum Size {
 }
 
 impl<R> BodyLimitLayer<R> {
-    /// Judges a request by what it says of its body, without touching the body.
+    /// Classifies a request by its announced size, without touching the body.
     #[inline]
-    fn judge<B: Body>(&self, request: &Request<B>) -> Result<Size, Fault> {
+    fn check_size<B: Body>(&self, request: &Request<B>) -> Result<Size, Fault> {
         let hint = request.body().size_hint();
         let announced = content_length(request.headers(), &hint)?;
         if announced.unwrap_or(0).max(hint.lower()) > self.max_bytes {
             return Err(Fault::TooLarge);
         }
-        // The header alone proves nothing: what counts is the body the server hands on.
+        // The header alone proves nothing: the body from the server decides.
         match hint.upper() {
             Some(upper) if upper <= self.max_bytes => Ok(Size::WithinLimit),
             _ => Ok(Size::Unknown),
@@ -318,15 +318,15 @@ impl<R> BodyLimitLayer<R> {
 
 /// Reads `Content-Length` strictly (RFC 9110, section 8.6).
 ///
-/// One field line of digits, and `Transfer-Encoding` beside it only where the server settled
-/// on just that length: whatever two readers could understand differently is how requests are
-/// smuggled (RFC 9112, section 11.2). A number too large for 64 bits is simply too large.
+/// Accepts one field line of digits, and `Transfer-Encoding` next to it only if the server found
+/// exactly that length: headers that two readers could understand differently allow request
+/// smuggling (RFC 9112, section 11.2). A number too large for 64 bits is simply too large.
 #[inline]
 fn content_length(headers: &HeaderMap, hint: &SizeHint) -> Result<Option<u64>, Fault> {
     let Some(value) = headers.get(header::CONTENT_LENGTH) else {
         return Ok(None);
     };
-    // Counting is cheaper than a second look-up: mostly no header is there twice.
+    // Counting is cheaper than a second look-up: repeated headers are rare.
     if headers.len() > headers.keys_len() && is_repeated(headers) {
         return Err(Fault::ContentLength);
     }
@@ -461,7 +461,7 @@ impl<R> Watch<R> {
                 return response;
             }
         }
-        // The handler goes first: nothing of it runs on while the answer is made.
+        // The handler is dropped first, so that it does not run while the answer is made.
         response.set(None);
         Poll::Ready(Ok(self.refusal.answer()))
     }
@@ -487,7 +487,7 @@ impl Overrun {
             state.happened = true;
             state.waiting.take()
         };
-        // Woken outside the lock: a waker may run anything.
+        // The waker is called outside the lock, because it may run any code.
         if let Some(waker) = waiting {
             waker.wake();
         }
@@ -517,7 +517,7 @@ impl BodyError {
         }
     }
 
-    /// Says whether the body was too large, rather than broken in itself.
+    /// Returns whether the body was too large; otherwise the inner body failed.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         matches!(self.kind, ErrorKind::TooLarge)

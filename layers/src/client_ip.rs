@@ -1,19 +1,17 @@
-//! Find out who is calling, through the proxies you list and no others.
+//! Finds the client address behind the proxies you list.
 //!
 //! The accept loop puts a [`ClientIp`] into the extensions of every request: the address of
 //! the socket, which cannot be forged. When the socket belongs to a proxy you listed, the
 //! layer reads the one header that proxy writes and corrects the [`ClientIp`] in place. All
 //! that follows (rate limits, logs, access rules) reads the extension and never a header.
 //!
-//! The header is read from its right end, because each proxy appends the address it was
-//! called from and only the entries of proxies you trust are worth anything. The walk steps
-//! over trusted addresses and stops at the first one that is not: that is the client. What
-//! stands further left was written by the client, and is never looked at. An entry that names
-//! no address (`unknown`, `_hidden`, or nonsense) ends the walk as well, and the trusted
-//! address to its right stays the answer.
-//!
+//! The header is read from its right end, because each proxy appends the address of its own peer,
+//! and only entries written by trusted proxies can be believed. The walk steps over trusted
+//! addresses and stops at the first untrusted one: the client. Entries further left were written by
+//! the client and are never read. An entry that names no address (`unknown`, `_hidden`, or garbage)
+//! also ends the walk, and the trusted address to its right is the result.
 //! The layer leaves the headers as they are, refuses nothing and resolves no names. A request
-//! without the extension passes untouched: nobody knows its peer, so nobody can be believed.
+//! without the extension passes unchanged: its peer is unknown, so no header can be believed.
 //!
 //! ```
 //! use http::{Request, Response};
@@ -72,23 +70,23 @@ use tower_service::Service;
 
 pub use self::trusted::{InvalidNetwork, TrustedProxies};
 
-/// How many addresses of the header are read before the walk gives up.
+/// Number of addresses of the header that are read before the walk stops.
 ///
-/// More proxies than that do not stand in a row, and the client decides how long the header is.
+/// Real chains of proxies are shorter, and the client decides how long the header is.
 const MAX_HOPS: usize = 32;
 
-/// Who is calling: the address of the socket, and the client behind the trusted proxies.
+/// The address of the socket, and the client behind the trusted proxies.
 ///
-/// A request extension, inserted by the accept loop and corrected by [`ClientIpLayer`]. IPv4
-/// addresses in IPv6 clothes (`::ffff:192.0.2.1`), which a dual-stack socket reports, are
-/// folded to IPv4, so one client has one address.
+/// A request extension, inserted by the accept loop and corrected by [`ClientIpLayer`]. IPv4-mapped
+/// IPv6 addresses (`::ffff:192.0.2.1`), which a dual-stack socket reports, are converted to IPv4,
+/// so one client has one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientIp {
     peer: SocketAddr,
     client: IpAddr,
 }
 
-/// The header in which the proxies say who called them.
+/// The header in which the proxies name their peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HopHeader {

@@ -1,12 +1,12 @@
-//! Turn HTTP requests, or lines, into JSON-RPC calls.
+//! Turns HTTP requests, or lines, into JSON-RPC calls.
 //!
 //! [`JsonRpcLayer`] makes a `Service<Request<B>>` of a `Service<Call>`. It collects the body,
-//! checks the message, hands each [`Call`] to the service and wraps its [`Reply`]. The
-//! service sees methods and params; ids, batches, notifications and malformed messages are
-//! settled here. [`lines`] does the same for standard input and output.
+//! checks the message, passes each [`Call`] to the service and wraps its [`Reply`]. The service
+//! sees methods and params; the layer handles ids, batches, notifications and malformed messages.
+//! [`lines`] does the same for standard input and output.
 //!
-//! It leaves the meaning of methods alone, asks for no `Content-Type` or `Accept` header,
-//! compresses nothing, and sends no requests of its own.
+//! It does not interpret methods, requires no `Content-Type` or `Accept` header, compresses
+//! nothing, and sends no requests of its own.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -55,28 +55,26 @@
 //! | has `params` of the wrong type | -32602 |
 //! | is a notification, or a batch of nothing else | 202 without a body, once the service is done |
 //!
-//! An object with a key twice means different things to different readers, and so does not
-//! get past the one that checks. The `data` of these errors names the problem and the place,
-//! and quotes nothing of the message. Errors are sent with status 200 unless the
-//! [`Dialect`] or the [`Reply`] says otherwise.
+//! Different readers understand an object with a duplicate key differently, so it is refused. The
+//! `data` of these errors names the problem and its position, and quotes nothing of the message.
+//! Errors are sent with status 200 unless the [`Dialect`] or the [`Reply`] sets another.
 //!
 //! # Memory
 //!
-//! The body is held as one buffer: where it was, if it came in one frame, and gathered into a
-//! buffer of its own otherwise. Calls share it. Beyond that an ordinary call costs the buffer
-//! of its answer, and nothing while it is checked. Checking a message with more than 32 keys
-//! in the objects that are open costs up to 56 bytes for each of them; that of a batch, a
-//! note of some hundred bytes on every call. What the answers to a batch may take is set by
-//! [`Batches`].
+//! The body is held as one buffer: the frame itself if there is only one, and otherwise a buffer
+//! for all frames. Calls share it. An ordinary call also costs the buffer of its answer, and
+//! nothing for the checks. Checking a message with more than 32 keys in the objects that are open
+//! costs up to 56 bytes for each of them; checking a batch, about a hundred bytes per call.
+//! [`Batches`] limits the size of the answers to a batch.
 //!
 //! # Deployment
 //!
-//! - Put a body limit further out if large bodies should be refused for all routes alike;
-//!   the limit here is only for messages.
-//! - The answers to a batch leave together. Of what its replies say about HTTP only the
-//!   extensions are kept, and of several extensions of one type only one.
-//! - An error of a streamed result ends the response in the middle; only who streams knows
-//!   the cause, and has to log it. In a batch the call is answered with -32603 instead.
+//! - Put a body limit further out to refuse large bodies for all routes; the limit here is only for
+//!   messages.
+//! - The answers to a batch are sent as one response. Of the HTTP parts of its replies only the
+//!   extensions are kept, and only one of each type.
+//! - An error of a streamed result ends the response in the middle. The layer does not know its
+//!   cause, so the service must log it. In a batch the call is answered with -32603 instead.
 
 mod answer;
 mod batch;
@@ -168,7 +166,7 @@ pin_project! {
     }
 }
 
-/// Why a request is no message at all.
+/// The reason why a request contains no message.
 #[derive(Debug)]
 enum Refused {
     Method,
@@ -204,8 +202,8 @@ impl<R> JsonRpcLayer<R> {
         self
     }
 
-    /// Sets which messages are accepted, request by request: a server that speaks several
-    /// revisions of a protocol knows by a header which one is meant.
+    /// Sets which messages are accepted per request: a server that supports several revisions of a
+    /// protocol reads the revision from a header.
     ///
     /// Takes precedence over [`with_dialect`](Self::with_dialect).
     pub fn with_dialect_of(mut self, dialect_of: fn(&Parts) -> Dialect) -> Self {
@@ -283,7 +281,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let mut dialect = self.dialect;
         let state = if request.method() == Method::POST {
-            // The clone was never polled ready: keep it, use up the service that was.
+            // The clone was never polled ready, so it stays here and the ready service is used.
             let clone = self.inner.clone();
             let inner = mem::replace(&mut self.inner, clone);
             let (head, body) = request.into_parts();

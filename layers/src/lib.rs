@@ -1,19 +1,19 @@
-//! Tower layers for HTTP gateways, each on its own.
+//! Independent Tower layers for HTTP gateways.
 //!
 //! | Module | Feature | What the layer does |
 //! | --- | --- | --- |
 //! | `bearer` | `bearer` | refuses requests without a valid bearer token |
-//! | `client_ip` | `client-ip` | finds out who is calling, through the proxies you list |
+//! | `client_ip` | `client-ip` | finds the client address behind the proxies you list |
 //! | `rate_limit` | `rate-limit` | limits requests, or failures, per client address |
 //! | `body_limit` | `body-limit` | refuses request bodies that are too large |
 //! | `link` | `link` | adds `Link` headers to responses |
 //! | `sanitize` | `sanitize` | keeps the cause of a server fault out of its response |
 //! | `json_rpc` | `json-rpc` | turns HTTP requests, or lines, into JSON-RPC calls |
 //!
-//! Every layer is generic over the request and response bodies, keeps the type of the
-//! response body, boxes nothing on the way of an admitted request, and depends on no
-//! framework. A refusal is a [`Rejection`](reject::Rejection); how it looks on the wire is
-//! for a [`Render`](reject::Render) to say, and the same one serves every layer.
+//! Every layer is generic over the request and response bodies, keeps the type of the response
+//! body, boxes nothing for an admitted request, and depends on no framework. A refusal is a
+//! [`Rejection`](reject::Rejection). A [`Render`](reject::Render) turns it into a response; one
+//! `Render` can serve all layers.
 //!
 //! No feature is on by default; `full` turns on all of them.
 #![cfg_attr(docsrs, feature(doc_cfg))]

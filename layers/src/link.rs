@@ -1,11 +1,11 @@
-//! Add `Link` headers to responses (RFC 8288).
+//! Adds `Link` headers to responses (RFC 8288).
 //!
-//! The layer tells clients where to find what belongs to the response they hold: the
-//! description of the API, its documentation, its status page. RFC 8631 names the relations
-//! for these, and [`Link`] has a constructor for each.
+//! The layer tells clients about resources that belong to a response: the description of the API,
+//! its documentation, its status page. RFC 8631 names the relations for these, and [`Link`] has a
+//! constructor for each.
 //!
-//! It leaves alone what the service says itself: its `Link` headers stay, and a link the
-//! response already carries is not added again.
+//! `Link` headers of the service stay, and a link that the response already carries is not added
+//! again.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -35,10 +35,9 @@
 //!
 //! # Which responses
 //!
-//! By default those whose content type is `application/json` or `application/*+json`,
-//! whatever their status: a client that was just refused is the one that needs the
-//! description. Event streams, pages and empty answers get nothing.
-//! [`with_filter`](LinkLayer::with_filter) decides otherwise.
+//! By default responses whose content type is `application/json` or `application/*+json`, with any
+//! status: a client that was just refused needs the description most. Event streams, pages and
+//! empty answers get no links. [`with_filter`](LinkLayer::with_filter) changes this.
 //!
 //! Two kinds never get a link. An interim or upgrading response (1xx) does not describe a
 //! resource, and a 304 updates a stored response that has its links already (RFC 9110,
@@ -46,17 +45,16 @@
 //!
 //! # When a link is already there
 //!
-//! A link counts as present when some `Link` line of the response has one with the same
-//! target, every one of its relations and the same anchor. Targets are compared as they are
-//! written: `/openapi.json` and `https://example.com/openapi.json` are two links, since the
-//! layer does not know under which name it is reached.
+//! A link counts as present if a `Link` line of the response has one with the same target, all of
+//! its relations and the same anchor. Targets are compared as written: `/openapi.json` and
+//! `https://example.com/openapi.json` are two links, since the layer does not know its own host
+//! name.
 //!
 //! # Cost
 //!
-//! Header values are made once, when the layer is built, and kept for as long as the program
-//! runs. A response that gets a link costs the space its header map needs for it; one that does
-//! not costs a look at its content type.
-//! Link lines that are already there are read in place, in time linear in their length.
+//! Header values are made once, when the layer is built, and are never freed. A response that gets
+//! a link costs the space its header map needs for it; another one costs a comparison of its
+//! content type. Existing `Link` lines are read in place, in linear time.
 
 #[cfg(test)]
 mod corpus;
@@ -83,12 +81,12 @@ use tower_service::Service;
 
 pub use self::value::{InvalidLink, Link};
 
-/// Decides which responses get the links.
+/// Selects the responses that get the links.
 ///
 /// Implemented by [`JsonResponses`], [`EveryResponse`] and every
 /// `Fn(StatusCode, &HeaderMap) -> bool`.
 pub trait Select {
-    /// Whether the response with this head gets the links.
+    /// Returns whether the response with this head gets the links.
     fn selects(&self, status: StatusCode, headers: &HeaderMap) -> bool;
 }
 
@@ -126,9 +124,10 @@ pin_project! {
     }
 }
 
-/// The header values that say the links.
+/// The links as header values.
 ///
-/// The first one travels by itself: it moves into the response, and most servers have no other.
+/// The first is stored separately, because most servers have only one, and it moves into the
+/// response.
 #[derive(Clone, Debug, Default)]
 struct Prepared {
     first: Option<HeaderValue>,
@@ -149,7 +148,8 @@ where
 impl Select for JsonResponses {
     #[inline]
     fn selects(&self, _: StatusCode, headers: &HeaderMap) -> bool {
-        // Mostly it is the first there is, and a look at that costs less than looking it up.
+        // The content type is usually the first header, and comparing that is faster than a
+        // look-up.
         let content_type = match headers.iter().next() {
             Some((name, value)) if name == header::CONTENT_TYPE => Some(value),
             _ => headers.get(header::CONTENT_TYPE),
@@ -179,7 +179,7 @@ impl LinkLayer {
 }
 
 impl<F> LinkLayer<F> {
-    /// Adds the links to the responses that `filter` selects instead.
+    /// Adds the links to the responses selected by `filter` instead.
     ///
     /// ```
     /// use http::{HeaderMap, StatusCode};
@@ -248,7 +248,7 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        // Before the call, so that what it returns is written where it stays.
+        // Cloned before the call, so that the result of the call is written to its final place.
         let links = self.links.clone();
         let filter = self.filter.clone();
         ResponseFuture {
@@ -270,7 +270,7 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        // Changed where it is: a response is large enough for a copy of it to be felt.
+        // Changed in place: a response is large, so copying it costs time.
         let mut polled = this.response.poll(cx);
         if let Poll::Ready(Ok(response)) = &mut polled {
             let status = response.status();
@@ -302,14 +302,14 @@ impl Prepared {
         // A link is printable ASCII.
         let mut values = different
             .iter()
-            .map(|link| HeaderValue::from_static(kept(link.to_string())));
+            .map(|link| HeaderValue::from_static(interned(link.to_string())));
         Self {
             first: values.next(),
             more: Some(values.collect::<Arc<[_]>>()).filter(|more| !more.is_empty()),
         }
     }
 
-    /// Appends the links that the response did not come with.
+    /// Appends the links that the response does not have yet.
     fn append_to(self, headers: &mut HeaderMap) {
         let Some(first) = self.first else { return };
         let more = self.more.as_deref().unwrap_or_default();
@@ -321,10 +321,10 @@ impl Prepared {
                 }
             }
             Entry::Occupied(mut entry) => {
-                // What is appended here stands behind these, and is not compared with.
+                // Only the lines the response came with are compared, not those appended here.
                 let own = entry.iter().count();
                 for value in iter::once(&first).chain(more) {
-                    if !says(&entry, own, value) {
+                    if !has_link(&entry, own, value) {
                         entry.append(value.clone());
                     }
                 }
@@ -333,16 +333,16 @@ impl Prepared {
     }
 }
 
-/// The texts of all links that a layer was ever made with, each once.
-static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+/// The texts of all links of all layers, each once.
+static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// Keeps a text for as long as the program runs.
+/// Leaks a text, once per distinct text.
 ///
-/// What is there for good is put into a response without counting who holds it, and processors
-/// that count together wait for each other. Links are written by whoever builds a server, not by
-/// its clients, so there are few.
-fn kept(text: String) -> &'static str {
-    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+/// A static header value needs no reference counter, and processors that count on the same counter
+/// wait for each other. Links come from the code that builds a server, not from clients, so there
+/// are few.
+fn interned(text: String) -> &'static str {
+    let mut texts = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = texts.get(&*text) {
         return known;
     }
@@ -351,21 +351,21 @@ fn kept(text: String) -> &'static str {
     text
 }
 
-/// Whether one of the first lines has a link that says what ours says.
-fn says(lines: &OccupiedEntry<'_, HeaderValue>, first: usize, ours: &HeaderValue) -> bool {
+/// Returns whether one of the first lines contains our link.
+fn has_link(lines: &OccupiedEntry<'_, HeaderValue>, first: usize, ours: &HeaderValue) -> bool {
     let ours = parse::links(ours.as_bytes()).next();
     ours.is_some_and(|ours| {
         let mut lines = lines.iter().take(first).map(HeaderValue::as_bytes);
-        lines.any(|line| parse::links(line).any(|written| written.says(&ours)))
+        lines.any(|line| parse::links(line).any(|written| written.covers(&ours)))
     })
 }
 
 #[inline]
 fn is_json(content_type: &HeaderValue) -> bool {
-    content_type == "application/json" || is_json_in_other_words(content_type)
+    content_type == "application/json" || is_json_media_type(content_type)
 }
 
-fn is_json_in_other_words(content_type: &HeaderValue) -> bool {
+fn is_json_media_type(content_type: &HeaderValue) -> bool {
     let media_type = content_type
         .as_bytes()
         .split(|&byte| byte == b';')

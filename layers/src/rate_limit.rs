@@ -1,18 +1,17 @@
-//! Limit requests, or failures, per client address.
+//! Limits requests, or failures, per client address.
 //!
-//! A [`Policy`] decides who is admitted, and the layer answers 429 for it when somebody is not.
-//! There are two, and a trait for yours:
+//! A [`Policy`] decides which requests are admitted; the layer answers 429 to the others. There are
+//! two policies, and a trait for your own:
 //!
 //! | Policy | What counts | At the limit |
 //! | --- | --- | --- |
 //! | [`Steady`] | every admitted request | one more as soon as the rate allows it |
 //! | [`FailureWindow`] | responses that carry [`AuthFailed`] | none until the window ends |
 //!
-//! Whose requests count together is a [`Key`]: the address in the
-//! [`ClientIp`] extension, IPv6 addresses by their /64. A refused request
-//! never reaches the wrapped service, which was ready for it, and its body is not read. The
-//! layer does not queue or delay anything, and it does not look at paths: wrap the route you
-//! mean.
+//! A [`Key`] tells which requests count together: the address in the [`ClientIp`] extension, IPv6
+//! addresses by their /64. A refused request never reaches the wrapped service, and its body is not
+//! read. The layer does not queue or delay anything, and it does not match paths: wrap the route
+//! you mean.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -51,32 +50,31 @@
 //!
 //! # Deployment
 //!
-//! - Put [`ClientIpLayer`](crate::client_ip::ClientIpLayer) further out when there are proxies,
-//!   or everybody behind one shares one allowance. Requests without a [`ClientIp`] all share
-//!   [`Key::UNKNOWN`]: forgetting to insert it in the accept loop shows soon.
+//! - Put [`ClientIpLayer`](crate::client_ip::ClientIpLayer) further out when there are proxies, or
+//!   all clients behind one proxy share one quota. Requests without a [`ClientIp`] all share
+//!   [`Key::UNKNOWN`], so a missing extension is noticed soon.
 //! - Put the layer outside of what it protects: password hashing, the bearer check.
 //! - [`FailureWindow`] counts a failure when it is answered. On a login route add
 //!   [`with_in_flight_counted`](FailureWindow::with_in_flight_counted), or guesses sent all at once
 //!   are all admitted.
-//! - The counts live in this process: with three replicas a caller has three allowances.
-//! - The layer shares its policy with every service it makes. A policy also works alone, where
-//!   an attempt is not a request: call [`admit`](Policy::admit) and
-//!   [`settle`](Permit::settle) yourself.
+//! - The counts are per process: with three replicas a client has three quotas.
+//! - All services of a layer share its policy. To limit something that is not a request, use a
+//!   policy without the layer: call [`admit`](Policy::admit) and [`settle`](Permit::settle).
 //!
 //! # Memory
 //!
-//! A policy remembers 100,000 keys at most, at 100 to 200 bytes each, unless told otherwise.
-//! The cap holds for the whole store at any time; the store is divided into parts of equal
-//! size, so the first keys may be forgotten when it is nearly full. What is forgotten is the
-//! oldest, and being forgotten means a fresh start: too many callers never lock anybody out.
-//! It also means that someone who commands more addresses than the cap is not held by counting
-//! addresses. A `/48` has 65,536 keys; set the cap above what you expect to be attacked from.
+//! A policy remembers 100,000 keys at most by default, at 100 to 200 bytes each. The cap holds for
+//! the whole store at any time. The store is divided into parts of equal size, so the first keys
+//! may be dropped when it is nearly full. The oldest keys are dropped first, and a dropped key
+//! starts with a full quota: too many clients never lock another client out. This also means that
+//! counting addresses does not stop a client that has more addresses than the cap. A `/48` has
+//! 65,536 keys; set the cap above the number of addresses you expect in an attack.
 //!
-//! An admitted request of a known key allocates nothing, and [`FailureWindow`] allocates nothing for
-//! callers who never fail.
+//! An admitted request of a known key allocates nothing, and [`FailureWindow`] allocates nothing
+//! for clients without failures.
 
 mod clock;
-mod failures;
+mod failure_window;
 mod fields;
 mod key;
 mod quota;
@@ -107,28 +105,28 @@ use crate::{
 
 pub use self::{
     clock::{Clock, ManualClock, Monotonic},
-    failures::{Attempt, FailureWindow},
+    failure_window::{Attempt, FailureWindow},
     fields::InvalidName,
     key::Key,
     quota::{InvalidQuota, Quota},
     steady::{Steady, Ticket},
 };
 
-/// Decides who is admitted.
+/// Decides which requests are admitted.
 ///
-/// Called for every request, so an implementation neither blocks nor waits. Clones have to
-/// count together: every service made by a layer has its own.
+/// Called for every request, so an implementation must not block or wait. Clones must count
+/// together: every service of a layer has a clone.
 pub trait Policy {
-    /// What is kept of an admitted request until it is answered.
+    /// The state kept for an admitted request until it is answered.
     type Permit: Permit;
 
-    /// Admits a request, or says when to come back.
+    /// Admits a request, or returns the time until the next attempt.
     fn admit(&self, key: Key) -> Result<Self::Permit, Limited>;
 
-    /// What the `RateLimit-Policy` field says.
+    /// The quota in the `RateLimit-Policy` field.
     fn quota(&self) -> Quota;
 
-    /// The name in the header fields, unless the layer is given another. Printable ASCII.
+    /// The name in the header fields, unless the layer sets another. Printable ASCII.
     fn name(&self) -> &'static str {
         "default"
     }
@@ -136,18 +134,18 @@ pub trait Policy {
 
 /// An admitted request that is not answered yet.
 ///
-/// Dropped unsettled when there is no response to learn from, since the request was abandoned
-/// or the service returned an error, and when it does not [learn](Self::LEARNS).
+/// Dropped without `settle` if there is no response (the request was abandoned or the service
+/// returned an error), or if the permit does not [learn](Self::LEARNS).
 pub trait Permit {
-    /// Whether it learns anything from a response. Where it does not, and no header field is
-    /// to tell what is left, responses pass without a look.
+    /// Returns whether the permit learns from responses. If not, and no header field has to be
+    /// added, responses pass without being read.
     const LEARNS: bool = true;
 
-    /// Learns how the request ended, and tells where its sender stands now.
+    /// Learns the outcome of the request, and returns the state of the quota after it.
     fn settle(self, outcome: Outcome) -> Standing;
 }
 
-/// How an admitted request ended.
+/// The outcome of an admitted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The response carries [`AuthFailed`].
@@ -158,14 +156,15 @@ pub enum Outcome {
     Neither,
 }
 
-/// Says that a request proved who sent it.
+/// Marks the response to a request whose credentials were valid.
 ///
 /// The counterpart of [`AuthFailed`]: put into the extensions of a response by a handler that
-/// checked a password. [`FailureWindow`] forgives for it [if told so](FailureWindow::with_forgiveness).
+/// checked a password. [`FailureWindow`] resets its count for it if
+/// [told so](FailureWindow::with_forgiveness).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuthSucceeded;
 
-/// Why a request is not admitted.
+/// A refusal by a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Limited {
@@ -173,14 +172,14 @@ pub struct Limited {
     message: &'static str,
 }
 
-/// How much of a quota is left to a caller.
+/// The remaining quota of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     remaining: u32,
     reset: Option<Duration>,
 }
 
-/// Answers 429 to requests its policy does not admit.
+/// Answers 429 to requests that its policy does not admit.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RateLimitLayer<P, R = ErrorString> {
@@ -198,7 +197,7 @@ pub struct RateLimit<S, P, R = ErrorString> {
     rules: Arc<Rules>,
 }
 
-/// Everything that is settled when the layer is built.
+/// Settings that are fixed when the layer is built.
 #[derive(Clone, Debug)]
 struct Rules {
     fields: Fields,
@@ -221,16 +220,16 @@ pin_project! {
         Serving {
             #[pin]
             response: F,
-            // None: there is no need to look at the response.
+            // `None`: the response need not be read.
             admitted: Option<Admitted<T>>,
         },
     }
 }
 
-/// What is needed when the response is there.
+/// The state that is needed when the response arrives.
 struct Admitted<T> {
     permit: T,
-    /// Only when the response is to carry the fields.
+    /// Set only if the response gets the fields.
     rules: Option<Arc<Rules>>,
 }
 
@@ -251,7 +250,7 @@ impl Outcome {
 
 // === impl Permit ===
 
-/// A permit of a policy that learns nothing from answers.
+/// The permit of a policy that learns nothing from responses.
 impl Permit for Standing {
     const LEARNS: bool = false;
 
@@ -263,7 +262,7 @@ impl Permit for Standing {
 // === impl Limited ===
 
 impl Limited {
-    /// Asks the caller to come back after this time, which the header rounds up to seconds.
+    /// Refuses until this time has passed. The header rounds it up to seconds.
     pub fn new(retry_after: Duration) -> Self {
         Self {
             retry_after,
@@ -271,13 +270,13 @@ impl Limited {
         }
     }
 
-    /// Replaces the sentence for the client, unless the layer is given another.
+    /// Replaces the sentence for the client, unless the layer sets another.
     pub fn with_message(mut self, message: &'static str) -> Self {
         self.message = message;
         self
     }
 
-    /// When the caller may come back.
+    /// The time until the client may send the next request.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
         self.retry_after
@@ -287,7 +286,7 @@ impl Limited {
 // === impl Standing ===
 
 impl Standing {
-    /// Leaves this many requests, or failures, to the caller.
+    /// Leaves this many requests, or failures, to the client.
     #[must_use]
     pub fn new(remaining: u32) -> Self {
         Self {
@@ -296,20 +295,20 @@ impl Standing {
         }
     }
 
-    /// Adds when the quota is whole again.
+    /// Adds the time until the quota is full again.
     #[must_use]
     pub fn with_reset(mut self, reset: Duration) -> Self {
         self.reset = Some(reset);
         self
     }
 
-    /// How much is left.
+    /// The number of requests, or failures, that are left.
     #[must_use]
     pub fn remaining(&self) -> u32 {
         self.remaining
     }
 
-    /// When the quota is whole again, if any of it is used.
+    /// The time until the quota is full again, if any of it is used.
     #[must_use]
     pub fn reset(&self) -> Option<Duration> {
         self.reset
@@ -319,7 +318,7 @@ impl Standing {
 // === impl RateLimitLayer ===
 
 impl<P: Policy> RateLimitLayer<P> {
-    /// Admits what the policy admits.
+    /// Admits the requests that the policy admits.
     ///
     /// # Panics
     /// Panics if the policy's own name is not printable ASCII.
@@ -366,10 +365,10 @@ impl<P, R> RateLimitLayer<P, R> {
         Ok(self)
     }
 
-    /// Tells admitted callers too where they stand.
+    /// Adds the fields to admitted responses too.
     ///
-    /// This allocates the value of `RateLimit` for every response, and room in its header map
-    /// where there is none left.
+    /// This allocates the value of `RateLimit` for every response, and space in its header map if
+    /// there is none left.
     pub fn with_fields_on_success(mut self) -> Self {
         Arc::make_mut(&mut self.rules).fields_on_success = true;
         self
@@ -447,7 +446,7 @@ where
                 if admitted.is_none() {
                     return response.poll(cx);
                 }
-                // Changed where it is: a response is large enough for a copy of it to be felt.
+                // Changed in place: a response is large, so copying it costs time.
                 let mut polled = response.poll(cx);
                 if let Poll::Ready(Ok(response)) = &mut polled
                     && let Some(admitted) = admitted.take()
@@ -475,7 +474,7 @@ impl<T, F, B> fmt::Debug for ResponseFuture<T, F, B> {
 impl Rules {
     #[cold]
     fn refuse<B>(&self, limited: Limited, render: &impl Render<B>) -> Response<B> {
-        // A client that is told to wait for nothing would be back at once.
+        // With `Retry-After: 0` a client would come back at once.
         let wait = limited.retry_after.max(Duration::from_secs(1));
         let seconds = HeaderValue::from(fields::whole_seconds(wait));
         let standing = Standing::new(0).with_reset(wait);

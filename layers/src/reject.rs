@@ -1,11 +1,10 @@
-//! How a layer says no.
+//! Refusals and their format.
 //!
 //! A layer that refuses a request describes the refusal as a [`Rejection`]: a status, a short
-//! machine-readable code, a sentence for the client and the headers HTTP asks for. What it
-//! looks like on the wire is decided by a [`Render`], so one gateway answers in one format
-//! whichever of its layers refused.
+//! machine-readable code, a sentence for the client and the headers HTTP asks for. A [`Render`]
+//! makes the response, so one gateway answers in one format, independent of the layer that refused.
 //!
-//! A `Rejection` is made from words that were written for the client. Nothing in this module
+//! A `Rejection` is made from texts that were written for the client. Nothing in this module
 //! accepts an error value, so a driver's message cannot become a body by accident.
 //!
 //! ```
@@ -28,7 +27,7 @@ use std::{borrow::Cow, error::Error, io};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
-/// A refusal: what the client may know about it, and nothing else.
+/// A refusal: only what the client may know about it.
 #[derive(Clone, Debug)]
 pub struct Rejection {
     status: StatusCode,
@@ -70,11 +69,10 @@ pub struct MapBody<R, F> {
     map: F,
 }
 
-/// Says that a request failed to prove who sent it.
+/// Marks the response to a request whose credentials failed.
 ///
-/// Put into the extensions of a response by whatever checked the credentials: the bearer
-/// layer, or a handler that checks a password. The failure policy of the rate limiter counts
-/// it.
+/// The code that checked the credentials puts it into the extensions of the response: the bearer
+/// layer, or a handler that checks a password. The failure policy of the rate limiter counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuthFailed;
 
@@ -100,10 +98,10 @@ impl Rejection {
 
     /// Describes the refusal of a request whose body could not be read.
     ///
-    /// 408 if the body came in too slowly, which an [`io::Error`] of the kind
-    /// [`TimedOut`](io::ErrorKind::TimedOut) among the causes of the error says; the connection
-    /// is closed then (RFC 9110, section 15.5.9). 400 otherwise. Nothing else of the error is
-    /// looked at.
+    /// Answers 408 if the body came in too slowly, that is, if an [`io::Error`] of the kind
+    /// [`TimedOut`](io::ErrorKind::TimedOut) is among the causes of the error. The connection is
+    /// closed then (RFC 9110, section 15.5.9). Answers 400 otherwise. Nothing else of the error is
+    /// read.
     pub fn unreadable_body(error: &(dyn Error + 'static)) -> Self {
         let mut causes = std::iter::successors(Some(error), |&error| error.source());
         let is_late = causes.any(|cause| {
@@ -150,7 +148,7 @@ impl Rejection {
         &self.message
     }
 
-    /// The headers the refusal needs: a challenge, when to come back, which methods exist.
+    /// The headers the refusal needs, such as a challenge, `Retry-After` or `Allow`.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.headers

@@ -1,13 +1,11 @@
-//! Keep the cause of a server fault out of its response.
+//! Keeps the cause of a server fault out of its response.
 //!
-//! A response with a status of 500 or above, and a panic, become one fixed sentence and a
-//! request id. What really happened goes to the log, under the same id and with credentials
-//! removed.
+//! A response with a status of 500 or above, and a panic, become one fixed sentence and a request
+//! id. The cause goes to the log, under the same id and with credentials removed.
 //!
-//! It leaves alone what is below 500: refusals were written for the client, and a success
-//! passes as it is, its body not looked at. It also leaves alone a fault whose body was
-//! written for the client, which the response says by carrying a [`Rejection`] or [`Public`]
-//! in its extensions.
+//! Responses below 500 pass unchanged, without a look at the body: refusals were written for the
+//! client, and a success has nothing to hide. A fault also passes if its body was written for the
+//! client, which a [`Rejection`] or [`Public`] in the extensions of the response tells.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -45,36 +43,32 @@
 //! | other headers: `retry-after`, `set-cookie`, `link` | stay; a secret in one of them stays too |
 //! | `x-request-id` | the [`RequestId`] of the request or response extensions, else a new one |
 //!
-//! A body that was written for the client stays, with all of its headers; only the id is
-//! added.
+//! A body that was written for the client stays, with all of its headers; only the id is added.
 //!
 //! # The log
 //!
-//! One `error` event per fault: `request_id`, `status`, `method`, `path` (without the query)
-//! and `error`, the [`ErrorDetail`] that the service put into the extensions of the response,
-//! or what the panic said. The detail is taken out, so a second layer further out does not
-//! log it again. A fault that was written for the client and brings no detail, such as an
-//! overload or a failing health check, is a `debug` event.
-//!
+//! One `error` event per fault: `request_id`, `status`, `method`, `path` (without the query) and
+//! `error`, the [`ErrorDetail`] from the extensions of the response, or the message of the panic.
+//! The detail is removed from the extensions, so a second layer further out does not log it again.
+//! A fault that was written for the client and has no detail, such as an overload or a failing
+//! health check, is a `debug` event.
 //! # Panics
 //!
-//! Panics are caught while the service makes its future and while the future runs, and the
-//! future is dropped. The service itself is used again: like every service that outlives a
-//! panic, one that keeps state outside the request must bring it back in order itself, as a
-//! poisoned `Mutex` reminds it to. Out of reach are
+//! Panics are caught while the service makes its future and while the future runs, and the future
+//! is dropped. The service itself is used again: a service that keeps state outside the request
+//! must repair it after a panic, as a poisoned `Mutex` reminds it to. The layer does not catch
 //!
-//! - a panic in `poll_ready` or in a response body that is already being sent: the
-//!   connection breaks off, which is the honest answer,
+//! - a panic in `poll_ready` or in a response body that is already being sent: the connection is
+//!   closed, so the client sees that the response is incomplete,
 //! - every panic in a program built with `panic = "abort"`,
-//! - the panic hook, which runs first and by default writes the message to standard error as
-//!   it is.
+//! - the panic hook, which runs first and by default writes the message to standard error as it is.
 //!
 //! # Deployment
 //!
-//! Put it outside of everything that can fail and inside of what assigns request ids. A
-//! service error (`Err`) is not a response and passes. The layer holds the method, the path
-//! and the id of each request until its response is there, sharing them with the request; it
-//! allocates on a fault only. A detail takes up to 4096 bytes of log.
+//! Put it outside of everything that can fail and inside of the layer that assigns request ids. A
+//! service error (`Err`) is not a response and passes. The layer holds the method, the path and the
+//! id of each request until its response arrives, sharing them with the request; it allocates on a
+//! fault only. A detail takes up to 4096 bytes of log.
 
 mod detail;
 mod public;
@@ -110,7 +104,7 @@ pub use self::{
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Headers that say something about the body, or how long it may be kept.
+/// Headers that describe the body or its caching.
 const ABOUT_BODY: [HeaderName; 24] = [
     header::ACCEPT_RANGES,
     header::AGE,
@@ -157,7 +151,7 @@ pin_project! {
     pub struct ResponseFuture<F, R = ErrorString> {
         #[pin]
         state: State<F>,
-        origin: Origin,
+        origin: RequestInfo,
         rules: Rules<R>,
     }
 }
@@ -171,7 +165,7 @@ pin_project! {
     }
 }
 
-/// Everything that is settled when the layer is built.
+/// Settings that are fixed when the layer is built.
 #[derive(Clone, Copy)]
 struct Rules<R> {
     render: R,
@@ -179,9 +173,9 @@ struct Rules<R> {
     sanitizer: Sanitizer,
 }
 
-/// What the log says about the request: nothing, if nobody listens to it.
-struct Origin {
-    asked: Option<(Method, Option<PathAndQuery>)>,
+/// The log fields of the request; empty if logging is off.
+struct RequestInfo {
+    head: Option<(Method, Option<PathAndQuery>)>,
     id: Option<RequestId>,
 }
 
@@ -207,10 +201,9 @@ impl Default for SanitizeLayer {
 }
 
 impl<R> SanitizeLayer<R> {
-    /// Replaces the body that stands in for that of a fault.
+    /// Replaces the body of the response to a fault.
     ///
-    /// The rejection that is rendered has the `x-request-id` among its headers, for a body
-    /// that names it.
+    /// The rejection to render has the `x-request-id` among its headers, for a body that names it.
     pub fn with_render<T>(self, render: T) -> SanitizeLayer<T> {
         SanitizeLayer {
             rules: Rules {
@@ -227,11 +220,11 @@ impl<R> SanitizeLayer<R> {
         self
     }
 
-    /// Sets whether clients are shown what happened (they are not by default).
+    /// Sets whether clients are shown the cause (they are not by default).
     ///
-    /// When they are, the sentence is the scrubbed detail of the fault; a fault without a
-    /// detail keeps the body the service gave it. Scrubbing is not enough to make this safe
-    /// for strangers: turn it on for developers only.
+    /// When they are, the sentence is the scrubbed detail of the fault; a fault without a detail
+    /// keeps its body. Scrubbing does not make this safe for production: turn it on for developers
+    /// only.
     pub fn with_detail(mut self, shown: bool) -> Self {
         self.rules.sanitizer = Sanitizer {
             shows_detail: shown,
@@ -284,9 +277,9 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        let origin = Origin::of(&request);
+        let origin = RequestInfo::of(&request);
         let rules = self.rules.clone();
-        // The request is gone after a panic. The service is not; see the module docs.
+        // The request is dropped after a panic. The service is not; see the module docs.
         match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
             Ok(response) => ResponseFuture {
                 state: State::Serving { response },
@@ -316,8 +309,8 @@ where
         let StateProj::Serving { response } = this.state.as_mut().project() else {
             return self.poll_panicked();
         };
-        // Safe to unwind through, since the future is dropped below. The response is looked at
-        // where it lies, and then moved once.
+        // Unwind safe, because the future is dropped below. The response is changed in place and
+        // moved once.
         let served = catch_unwind(AssertUnwindSafe(|| {
             let mut polled = response.poll(cx);
             if let Poll::Ready(Ok(response)) = &mut polled
@@ -368,7 +361,7 @@ impl<F> State<F> {
     }
 }
 
-/// RFC 9110, section 15: what is above 599 counts as a server error.
+/// RFC 9110, section 15: codes above 599 count as server errors.
 #[inline]
 fn is_fault(status: StatusCode) -> bool {
     status >= StatusCode::INTERNAL_SERVER_ERROR
@@ -387,7 +380,7 @@ impl<R> fmt::Debug for Rules<R> {
 
 impl<R> Rules<R> {
     #[cold]
-    fn answer<B>(&self, origin: &Origin, response: &mut Response<B>)
+    fn answer<B>(&self, origin: &RequestInfo, response: &mut Response<B>)
     where
         R: Render<B>,
     {
@@ -422,7 +415,7 @@ impl<R> Rules<R> {
         *response.body_mut() = body;
     }
 
-    fn answer_to_panic<B>(&self, origin: &Origin, detail: &ErrorDetail) -> Response<B>
+    fn answer_to_panic<B>(&self, origin: &RequestInfo, detail: &ErrorDetail) -> Response<B>
     where
         R: Render<B>,
     {
@@ -446,14 +439,14 @@ impl<R> Rules<R> {
     }
 }
 
-// === impl Origin ===
+// === impl RequestInfo ===
 
-impl Origin {
+impl RequestInfo {
     #[inline]
     fn of<B>(request: &Request<B>) -> Self {
         let uri = request.uri();
         Self {
-            asked: tracing::enabled!(tracing::Level::ERROR)
+            head: tracing::enabled!(tracing::Level::ERROR)
                 .then(|| (request.method().clone(), uri.path_and_query().cloned())),
             id: RequestId::of(request),
         }
@@ -466,7 +459,7 @@ impl Origin {
         detail: Option<&ErrorDetail>,
         is_public: bool,
     ) {
-        let Some((method, path)) = &self.asked else {
+        let Some((method, path)) = &self.head else {
             return;
         };
         let request_id = id.as_str();

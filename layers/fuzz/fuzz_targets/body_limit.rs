@@ -1,4 +1,4 @@
-//! Any length headers and any cut of a body: it passes whole within the limit, or is refused.
+//! Any length headers and any chunks of a body: it passes whole within the limit, or is refused.
 #![no_main]
 
 use std::{
@@ -18,7 +18,7 @@ use ziggurat_layers::body_limit::{BodyLimitLayer, LimitedBody};
 
 const LIMIT: usize = 64;
 
-/// A body of unknown length, cut where the fuzzer says.
+/// A body of unknown length, cut at the places the fuzzer chooses.
 struct Chunked(VecDeque<Bytes>);
 
 impl Body for Chunked {

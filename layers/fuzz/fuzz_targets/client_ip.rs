@@ -1,5 +1,5 @@
-//! Any forwarding headers: the walk ends, believes nobody who is not listed, and a quota or a
-//! list of networks written by anyone is read or refused.
+//! Any forwarding headers: the walk ends and believes only listed proxies. Any text of a quota or
+//! of a list of networks is read or refused.
 #![no_main]
 
 use std::{

@@ -1,5 +1,5 @@
-//! Any `Link` headers of an inner service: they stay as they are, and at most one link of our
-//! own is added; any target and parameter is written in a form that is found again.
+//! Any `Link` headers of an inner service: they stay as they are, and at most one link is added.
+//! Any target and parameter is written in a form that the parser finds again.
 #![no_main]
 
 use std::{

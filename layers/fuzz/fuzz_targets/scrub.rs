@@ -1,5 +1,5 @@
-//! Any text: scrubbed without a panic, once and for all, and a password put into it in a
-//! documented form never comes out.
+//! Any text: scrubbed without a panic, scrubbing twice changes nothing, and a password in a
+//! documented form never remains.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

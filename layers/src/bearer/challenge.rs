@@ -1,4 +1,4 @@
-//! What the `WWW-Authenticate` header says (RFC 6750 section 3, RFC 9728 section 5.1).
+//! The `WWW-Authenticate` header (RFC 6750 section 3, RFC 9728 section 5.1).
 
 use std::{error::Error, fmt};
 
@@ -7,7 +7,7 @@ use http::HeaderValue;
 
 use super::Denied;
 
-/// What the `WWW-Authenticate` header of a refusal says besides `Bearer`.
+/// Parameters of the `WWW-Authenticate` header of a refusal.
 ///
 /// ```
 /// use ziggurat_layers::bearer::{BearerLayer, Challenge, Hashed};
@@ -28,14 +28,14 @@ pub struct Challenge {
     resource_metadata: Option<String>,
 }
 
-/// A text that cannot stand in a challenge.
+/// A text that is not allowed in a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidChallenge {
     parameter: &'static str,
     expected: &'static str,
 }
 
-/// Why a request is refused.
+/// The reason for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     Missing,
@@ -56,12 +56,12 @@ pub(super) struct Challenges {
 // === impl Challenge ===
 
 impl Challenge {
-    /// Says nothing but `Bearer`.
+    /// Makes a challenge that is just `Bearer`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names the protection space, which clients may show to people.
+    /// Names the protection space, which clients may show to users.
     ///
     /// # Errors
     /// Fails on anything but printable ASCII.
@@ -80,7 +80,7 @@ impl Challenge {
     /// Names the scopes a token needs, separated by single spaces.
     ///
     /// # Errors
-    /// Fails on an empty scope and on characters RFC 6749 section 3.3 leaves out.
+    /// Fails on an empty scope and on characters that RFC 6749 section 3.3 does not allow.
     pub fn with_scope(mut self, scope: impl Into<String>) -> Result<Self, InvalidChallenge> {
         let scope = scope.into();
         let is_token = |token: &str| {
@@ -99,7 +99,7 @@ impl Challenge {
         Ok(self)
     }
 
-    /// Points to the document that says where tokens come from (RFC 9728).
+    /// Points to the document that says which servers issue tokens (RFC 9728).
     ///
     /// # Errors
     /// Fails on anything but an absolute `http` or `https` URL.
@@ -121,10 +121,10 @@ impl Challenge {
         Ok(self)
     }
 
-    /// The header value for a request that has shown no token, which is told of no error.
+    /// The header value for a request without a token, which names no error.
     ///
-    /// For a service behind [`with_optional`](super::BearerLayer::with_optional) paths that asks
-    /// for a token after all.
+    /// For a service behind [`with_optional`](super::BearerLayer::with_optional) paths that does
+    /// need a token.
     ///
     /// ```
     /// use ziggurat_layers::bearer::Challenge;
@@ -184,9 +184,9 @@ fn push_quoted(out: &mut String, text: &str) {
 // === impl Challenges ===
 
 impl Challenges {
-    /// The challenge that goes with a fault; none where a better token would not help.
+    /// Returns the challenge for a fault; `None` if a better token would not help.
     ///
-    /// RFC 6750 section 3.1: a request that sent no token is not told of an error.
+    /// RFC 6750 section 3.1: the challenge to a request without a token names no error.
     pub(super) fn answer_to(&self, fault: Fault) -> Option<HeaderValue> {
         let value = match fault {
             Fault::Missing | Fault::OtherScheme => &self.plain,

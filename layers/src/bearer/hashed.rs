@@ -17,9 +17,9 @@ use super::{Denied, Verify};
 
 /// The SHA-256 digest of a token.
 ///
-/// Digests are compared in constant time, and a file or a database that holds them instead
-/// of tokens gives nobody access. That a fast hash is enough rests on the tokens: 32 random
-/// bytes cannot be guessed, a password can. Use it for tokens only.
+/// Digests are compared in constant time, and a file or a database that holds them instead of
+/// tokens gives no access. A fast hash is enough for tokens of 32 random bytes, which cannot be
+/// guessed. Passwords can be guessed: do not use it for them.
 ///
 /// ```
 /// use ziggurat_layers::bearer::TokenHash;
@@ -38,8 +38,8 @@ pub struct InvalidTokenHash;
 
 /// Verifies tokens against a fixed set of digests.
 ///
-/// Clones share the set. A set that changes while the server runs is better kept by a
-/// [`Verify`] of your own that looks [`TokenHash::of`] up in it.
+/// Clones share the set. For a set that changes while the server runs, write a [`Verify`] that
+/// looks [`TokenHash::of`] up in it.
 #[derive(Clone)]
 pub struct Hashed<I> {
     identities: Arc<HashMap<TokenHash, I>>,
@@ -74,7 +74,7 @@ impl TokenHash {
 
 impl PartialEq for TokenHash {
     fn eq(&self, other: &Self) -> bool {
-        // By words, in an eighth of the steps that bytes take.
+        // Compares words, which takes an eighth of the steps that bytes take.
         let pairs = self.words().into_iter().zip(other.words());
         let same = pairs.fold(Choice::from(1), |same, (a, b)| same & a.ct_eq(&b));
         same.into()
@@ -85,12 +85,12 @@ impl Eq for TokenHash {}
 
 impl Hash for TokenHash {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Of a digest, any part is as good as the whole.
+        // Any part of a digest is as random as the whole.
         state.write_u64(self.words()[0]);
     }
 }
 
-/// The digits of hexadecimal numbers.
+/// Hexadecimal digits.
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Writes the digest in lower-case hexadecimal; `{:.12}` cuts it to the first 12 digits.

@@ -1,4 +1,4 @@
-//! Which request paths a rule speaks of.
+//! The request paths that a rule applies to.
 
 use http::Uri;
 
@@ -24,7 +24,7 @@ impl Paths {
         }
     }
 
-    /// [`contain`](Self::contain) with nothing to do where there is no rule, which is mostly.
+    /// Like [`contain`](Self::contain), but returns at once if there is no rule, the usual case.
     #[inline]
     pub(super) fn contain_path_of(&self, uri: &Uri) -> bool {
         !(self.exact.is_empty() && self.below.is_empty()) && self.contain(uri.path())
@@ -36,7 +36,7 @@ impl Paths {
     }
 }
 
-/// Says whether some segment is `.` or `..`, spelled out or percent-encoded.
+/// Returns whether a segment is `.` or `..`, literally or percent-encoded.
 ///
 /// An encoded slash or backslash counts as the end of a segment, because some routers
 /// decode before they split.
@@ -57,7 +57,7 @@ fn has_dot_segment(path: &str) -> bool {
     matches!(dots, Some(1 | 2))
 }
 
-/// The first byte of a path, decoded once, and how many bytes it took.
+/// Returns the first byte of a path, decoded once, and its encoded length.
 fn percent_decoded(bytes: &[u8]) -> (u8, usize) {
     let digit = |byte: u8| {
         char::from(byte)

@@ -19,7 +19,7 @@ use crate::reject::Rejection;
 
 type Outcome = Response<Bytes>;
 
-/// Answers with the identity it was handed.
+/// Answers with the identity of the request.
 fn whoami<B>(request: &Request<B>) -> Outcome {
     let who = request.extensions().get::<&str>().copied();
     Response::new(Bytes::from_static(who.unwrap_or("nobody").as_bytes()))
@@ -69,7 +69,7 @@ fn the_layer_and_its_service_are_send_sync_and_clone() {
 }
 
 #[test]
-fn a_good_token_passes_whatever_the_case_of_the_scheme() {
+fn a_good_token_passes_with_the_scheme_in_any_case() {
     for value in [
         "Bearer open-sesame",
         "bearer open-sesame",
@@ -136,7 +136,7 @@ fn each_fault_has_its_code_text_and_challenge() {
 }
 
 #[test]
-fn a_missing_header_is_challenged_without_talk_of_an_error() {
+fn a_missing_header_gets_a_challenge_without_an_error() {
     let response = send(&BearerLayer::new(known()), to_path("/"));
     assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(code(&response), Some("missing_token"));
@@ -203,7 +203,7 @@ fn a_full_challenge_lists_its_parameters_in_order() {
 }
 
 #[test]
-fn a_challenge_that_could_not_be_read_back_is_refused_when_it_is_built() {
+fn invalid_challenge_parameters_are_refused_when_the_challenge_is_built() {
     let cases = [
         (Challenge::new().with_realm("line\nbreak"), "realm"),
         (Challenge::new().with_realm("caf\u{e9}"), "realm"),
@@ -226,7 +226,7 @@ fn a_challenge_that_could_not_be_read_back_is_refused_when_it_is_built() {
 }
 
 #[test]
-fn exempt_paths_pass_without_a_look_at_the_header() {
+fn exempt_paths_pass_without_reading_the_header() {
     let layer = BearerLayer::new(known()).with_exempt(["/health", "/.well-known/*"]);
     let cases = [
         ("/health", true),
@@ -286,10 +286,10 @@ fn only_a_refused_token_is_reported_as_a_failed_login() {
     assert!(!failed(&silent, with_header("Bearer wrong")));
 }
 
-/// A body nobody may read.
-struct Untouchable;
+/// A body that panics when it is read.
+struct UnreadableBody;
 
-impl Body for Untouchable {
+impl Body for UnreadableBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -303,13 +303,13 @@ impl Body for Untouchable {
 
 #[test]
 fn a_refusal_neither_reads_the_body_nor_calls_the_service() {
-    let inner = service_fn(|_: Request<Untouchable>| async {
+    let inner = service_fn(|_: Request<UnreadableBody>| async {
         panic!("the service was called");
         #[expect(unreachable_code, reason = "gives the future its type")]
         Ok::<Outcome, Infallible>(Response::default())
     });
     for value in ["Bearer wrong", "Basic x"] {
-        let request = with_header(value).map(|()| Untouchable);
+        let request = with_header(value).map(|()| UnreadableBody);
         let service = BearerLayer::new(known()).layer(inner);
         let response = block_on(service.oneshot(request)).expect("infallible");
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{value}");
@@ -333,7 +333,7 @@ fn the_inner_body_type_and_error_type_are_kept() {
 }
 
 #[test]
-fn readiness_is_the_inner_services_and_a_slow_verdict_uses_the_service_that_was_ready() {
+fn readiness_is_the_inner_services_and_slow_verification_uses_the_service_that_was_ready() {
     type Answer = Result<&'static str, Denied>;
     let (asked, verdict) = tokio::sync::oneshot::channel::<Answer>();
     let verdict = std::sync::Mutex::new(Some(verdict));
@@ -357,7 +357,7 @@ fn readiness_is_the_inner_services_and_a_slow_verdict_uses_the_service_that_was_
 
     let mut response = task::spawn(service.call(with_header("Bearer t")));
     assert_pending!(response.poll());
-    asked.send(Ok("slow")).expect("still wanted");
+    asked.send(Ok("slow")).expect("still pending");
     assert_pending!(response.poll(), "now the inner service is at work");
 
     let (request, reply) = assert_ready!(task::spawn(handle.next_request()).poll()).expect("one");
@@ -367,7 +367,7 @@ fn readiness_is_the_inner_services_and_a_slow_verdict_uses_the_service_that_was_
 }
 
 #[test]
-fn the_token_never_shows_in_debug() {
+fn debug_never_shows_the_token() {
     let shows = |text: String| text.contains("open-sesame");
     let layer = BearerLayer::new(known());
     assert!(!shows(format!("{layer:?}")));
@@ -407,7 +407,7 @@ fn a_hash_reads_back_in_either_case_and_shows_only_its_first_digits_in_debug() {
 }
 
 #[test]
-fn one_illegal_byte_anywhere_in_a_token_of_any_length_is_found() {
+fn one_illegal_byte_in_a_token_is_found_at_any_position_and_length() {
     for length in 1..=50 {
         let token = vec![b'z'; length];
         assert!(token::is_b64token(&token), "{length}");
@@ -435,11 +435,11 @@ fn digests_that_differ_anywhere_are_not_equal() {
     }
 }
 
-/// Knows one token by heart and has to wait for all others.
+/// Answers at once for one token and later for all others.
 #[derive(Clone)]
-struct ByHeart;
+struct OneTokenAtOnce;
 
-impl Verify for ByHeart {
+impl Verify for OneTokenAtOnce {
     type Identity = &'static str;
     type Future = Ready<Result<&'static str, Denied>>;
 
@@ -458,8 +458,8 @@ impl Verify for ByHeart {
 }
 
 #[test]
-fn only_a_check_that_has_no_answer_yet_is_waited_for() {
-    let layer = BearerLayer::new(ByHeart);
+fn the_future_is_polled_only_if_verify_now_has_no_answer() {
+    let layer = BearerLayer::new(OneTokenAtOnce);
     for (token, who) in [("known", "by heart"), ("other", "looked up")] {
         let response = send(&layer, with_header(format!("Bearer {token}")));
         assert_eq!(response.body(), who, "{token}");
@@ -489,7 +489,7 @@ proptest! {
     }
 
     #[test]
-    fn no_path_below_an_exempt_root_climbs_out_of_it(path in "/open/[./%2eEfF5cCa\\\\]{0,16}") {
+    fn no_path_below_an_exempt_root_leaves_it(path in "/open/[./%2eEfF5cCa\\\\]{0,16}") {
         let mut paths = Paths::default();
         paths.extend(["/open/*"]);
         if paths.contain(&path) {

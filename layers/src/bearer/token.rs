@@ -6,10 +6,10 @@ use super::challenge::Fault;
 
 /// Takes the token out of `Authorization: Bearer <token>`, and marks the header as a secret.
 ///
-/// The token is RFC 6750's `b64token` to the letter, so lists, quotes and inner blanks are
-/// refused and cannot be read differently by someone further in.
+/// The token is RFC 6750's `b64token` to the letter, so lists, quotes and inner blanks are refused
+/// and inner services cannot read them differently.
 pub(super) fn bearer_token(headers: &mut HeaderMap) -> Result<&str, Fault> {
-    // Counting is cheaper than a second look-up: mostly no header is there twice.
+    // Counting is cheaper than a second look-up: repeated headers are rare.
     if headers.len() > headers.keys_len() && is_repeated(headers) {
         return Err(Fault::Malformed);
     }
@@ -30,10 +30,10 @@ fn is_repeated(headers: &HeaderMap) -> bool {
     values.nth(1).is_some()
 }
 
-/// What stands behind the scheme, which may be in any case (RFC 9110, section 11.1), and the
-/// blanks after it.
+/// The text after the scheme, which may be in any case (RFC 9110, section 11.1), and the blanks
+/// behind it.
 fn credentials(value: &[u8]) -> Result<&[u8], Fault> {
-    // As nearly every client writes it.
+    // The spelling that nearly every client uses.
     if let Some((b"Bearer ", token)) = value.split_first_chunk()
         && token.first() != Some(&b' ')
     {
@@ -52,7 +52,7 @@ fn credentials(value: &[u8]) -> Result<&[u8], Fault> {
 pub(super) fn is_b64token(token: &[u8]) -> bool {
     let padding = token.iter().rev().take_while(|&&byte| byte == b'=').count();
     let unpadded = &token[..token.len() - padding];
-    // Sixteen bytes are one vector. The last one overlaps the one before it.
+    // Checks 16 bytes as one vector. The last vector overlaps the one before it.
     let (vectors, rest) = unpadded.as_chunks::<16>();
     vectors.iter().all(all_in_token)
         && match unpadded.last_chunk::<16>() {
@@ -63,13 +63,13 @@ pub(super) fn is_b64token(token: &[u8]) -> bool {
 
 #[inline]
 fn all_in_token(vector: &[u8; 16]) -> bool {
-    // Without an early exit, so that it becomes a handful of vector instructions.
+    // No early exit, so that the compiler emits vector instructions.
     vector
         .iter()
         .fold(true, |all, &byte| all & is_in_token(byte))
 }
 
-/// Ranges and not a look-up, which has no vector form.
+/// Compares with ranges, because a look-up table has no vector form.
 #[expect(
     clippy::needless_bitwise_bool,
     reason = "branches have no vector form either"

@@ -47,10 +47,10 @@ impl Body for Chunked {
     }
 }
 
-/// A body nobody may read.
-struct Untouchable(SizeHint);
+/// A body that panics when it is read.
+struct UnreadableBody(SizeHint);
 
-impl Body for Untouchable {
+impl Body for UnreadableBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -67,12 +67,12 @@ impl Body for Untouchable {
 }
 
 fn refused_untouched(headers: &[(&'static str, &str)], hint: SizeHint) -> Outcome {
-    let mut request = Request::new(Untouchable(hint));
+    let mut request = Request::new(UnreadableBody(hint));
     for (name, value) in headers {
         let value = value.parse().expect("a header value");
         request.headers_mut().append(*name, value);
     }
-    let inner = service_fn(|_: Request<LimitedBody<Untouchable>>| async {
+    let inner = service_fn(|_: Request<LimitedBody<UnreadableBody>>| async {
         panic!("the service was called");
         #[expect(unreachable_code, reason = "gives the future its type")]
         Ok::<Outcome, Infallible>(Response::default())
@@ -80,7 +80,7 @@ fn refused_untouched(headers: &[(&'static str, &str)], hint: SizeHint) -> Outcom
     block_on(BodyLimitLayer::new(10).layer(inner).oneshot(request)).expect("infallible")
 }
 
-/// Sends a body to a handler that reads it all and then answers as it likes.
+/// Sends a body to a handler that reads all of it and answers with `answer`.
 fn send(body: Chunked, answer: fn(Result<Bytes, BodyError>) -> Outcome) -> Outcome {
     let inner = service_fn(move |request: Request<LimitedBody<Chunked>>| async move {
         let read = request.into_body().collect().await;
@@ -152,7 +152,7 @@ fn an_ambiguous_content_length_is_refused() {
 }
 
 #[test]
-fn an_http_2_refusal_says_nothing_of_the_connection() {
+fn an_http_2_refusal_has_no_connection_header() {
     let mut request = Request::new(Full::<Bytes>::from("12345678901"));
     *request.version_mut() = Version::HTTP_2;
     let inner = service_fn(|_: Request<LimitedBody<Full<Bytes>>>| {
@@ -204,7 +204,7 @@ fn the_handlers_future_is_dropped_before_the_413_is_rendered() {
         async move {
             let read = request.into_body().collect().await;
             assert!(read.is_err());
-            // A handler that goes on working after a failed read.
+            // A handler that continues after a failed read.
             pending::<()>().await;
             drop(held);
             Ok::<_, Infallible>(Outcome::default())
@@ -224,7 +224,7 @@ fn the_handlers_future_is_dropped_before_the_413_is_rendered() {
 }
 
 #[test]
-fn an_overrun_seen_on_another_task_wakes_the_response() {
+fn an_overrun_on_another_task_wakes_the_response() {
     let (service, mut handle) = mock::pair::<Request<LimitedBody<Chunked>>, Outcome>();
     let mut service = mock::Spawn::new(BodyLimitLayer::new(10).layer(service));
     assert_ready_ok!(service.poll_ready());
@@ -253,7 +253,7 @@ fn readiness_is_the_inner_services() {
 }
 
 #[test]
-fn trailers_and_errors_of_the_inner_body_come_through() {
+fn trailers_and_errors_of_the_inner_body_are_passed_on() {
     let mut trailers = HeaderMap::new();
     trailers.insert("x-sum", HeaderValue::from_static("1"));
     let inner = Chunked::of(&["12345"])
@@ -331,7 +331,7 @@ proptest! {
     }
 
     #[test]
-    fn a_content_length_reads_as_its_digits_or_not_at_all(text in "[0-9+ ,x-]{0,24}") {
+    fn a_content_length_is_read_as_its_digits_or_refused(text in "[0-9+ ,x-]{0,24}") {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_LENGTH, text.parse().expect("visible ascii"));
         let expected = match text.parse::<u128>() {

@@ -1,4 +1,5 @@
-//! Forwarding headers that led a fuzzer to new places in the parsers.
+//! `Forwarded` and `X-Forwarded-For` values with which a fuzzer reached new branches of the
+//! parsers.
 
 pub(super) const LINES: &[&[u8]] = &[
     b"; =/",

@@ -1,8 +1,8 @@
-//! Reads the hops a request came through out of its headers, the nearest first.
+//! Reads the addresses in the forwarding headers of a request, the nearest hop first.
 //!
-//! A hop is `None` when an entry stands there that names no address. Everything is read from
-//! the right: what the nearest proxy wrote is understood whatever a client put before it, an
-//! open quote or bytes that are not text included.
+//! A hop is `None` if its entry names no address. Everything is read from the right: a client
+//! cannot hide the entry of the nearest proxy with anything it put to the left, such as an open
+//! quote or bytes that are not text.
 
 use std::{
     iter,
@@ -12,7 +12,7 @@ use std::{
 
 use http::{HeaderMap, HeaderName, header};
 
-/// Room for a node identifier with backslashes in it: the longest address takes 47 bytes.
+/// Size of a node identifier that may contain backslashes: the longest address takes 47 bytes.
 const MAX_ESCAPED_NODE: usize = 64;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -63,7 +63,8 @@ fn forwarded_for(element: &[u8]) -> Option<IpAddr> {
         let equals = pair.iter().position(|&byte| byte == b'=')?;
         let (name, value) = pair.split_at(equals);
         if name.eq_ignore_ascii_case(b"for") && node.replace(&value[1..]).is_some() {
-            // RFC 7239, section 4: a parameter occurs once. Which one would be true?
+            // RFC 7239, section 4: a parameter occurs once. With two it is unclear which one is
+            // true.
             return None;
         }
     }
@@ -73,7 +74,7 @@ fn forwarded_for(element: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Hands the text of a quoted string (RFC 9110, section 5.6.4) on without its backslashes.
+/// Passes the text of a quoted string (RFC 9110, section 5.6.4) to `read` without its backslashes.
 fn unescape<T>(quoted: &[u8], read: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
     if !quoted.contains(&b'\\') {
         return read(quoted);
@@ -89,7 +90,7 @@ fn unescape<T>(quoted: &[u8], read: impl FnOnce(&[u8]) -> Option<T>) -> Option<T
     read(&text[..len])
 }
 
-/// An address as `X-Forwarded-For` has it: like a node, or IPv6 without brackets.
+/// An address in `X-Forwarded-For`: like a node, or IPv6 without brackets.
 fn bare_or_node(text: &[u8]) -> Option<IpAddr> {
     match str::from_utf8(text).ok()?.parse::<Ipv6Addr>() {
         Ok(address) => Some(IpAddr::V6(address).to_canonical()),
@@ -97,14 +98,14 @@ fn bare_or_node(text: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// An address as RFC 7239 (section 6) has it: `192.0.2.1` or `[2001:db8::1]`, and a port if
-/// need be. The other nodes, `unknown` and `_hidden`, name no address.
+/// An address in RFC 7239, section 6: `192.0.2.1` or `[2001:db8::1]`, with an optional port. The
+/// other nodes, `unknown` and `_hidden`, name no address.
 fn node(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?;
     let (address, rest) = if let Some(bracketed) = text.strip_prefix('[') {
         let (address, rest) = bracketed.split_once(']')?;
-        // The parser of the standard library takes no zone id here, which is what we want: a
-        // zone means nothing to any host but the one that wrote it.
+        // The standard library's parser refuses a zone id here, as it should: a zone means nothing
+        // to other hosts.
         (address.parse::<Ipv6Addr>().ok()?.into(), rest)
     } else {
         let (address, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
@@ -128,8 +129,8 @@ fn is_port(text: &str) -> bool {
 
 /// Splits at `separator` from the right, except inside quoted strings.
 ///
-/// In a well-formed value this finds the same parts as reading from the left does. In one that
-/// a client spoiled, the parts to the right of the damage are still what the proxies wrote.
+/// In a well-formed value this finds the same parts as reading from the left. In a value that a
+/// client damaged, the parts to the right of the damage are still what the proxies wrote.
 fn rsplit_unquoted(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(text);
     iter::from_fn(move || {
@@ -137,7 +138,7 @@ fn rsplit_unquoted(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
         let mut quoted = false;
         for (at, &byte) in text.iter().enumerate().rev() {
             if byte == b'"' {
-                // Inside a string, the quote that no backslash precedes is its beginning.
+                // Inside a string, a quote without a backslash before it is the opening one.
                 quoted = !quoted || text[..at].ends_with(b"\\");
             } else if byte == separator && !quoted {
                 rest = Some(&text[..at]);

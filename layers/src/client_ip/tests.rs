@@ -32,7 +32,7 @@ fn from_proxy(name: &str, lines: &[&[u8]]) -> Request<()> {
     request
 }
 
-fn handed_on(header: HopHeader, request: Request<()>) -> Option<ClientIp> {
+fn extension_after(header: HopHeader, request: Request<()>) -> Option<ClientIp> {
     let layer = ClientIpLayer::new(TRUSTED.parse().expect("networks"), header);
     let inner = service_fn(|request: Request<()>| {
         ready(Ok::<_, Infallible>(request.extensions().get().copied()))
@@ -40,7 +40,7 @@ fn handed_on(header: HopHeader, request: Request<()>) -> Option<ClientIp> {
     block_on(layer.layer(inner).oneshot(request)).expect("infallible")
 }
 
-/// The client behind our proxy, which sent these lines of the header.
+/// The client behind our proxy, which sent these header lines.
 fn client(header: HopHeader, lines: &[&[u8]]) -> IpAddr {
     let name = match &header {
         HopHeader::Forwarded => "forwarded",
@@ -48,7 +48,7 @@ fn client(header: HopHeader, lines: &[&[u8]]) -> IpAddr {
         HopHeader::Single(name) => name.as_str(),
     }
     .to_owned();
-    let caller = handed_on(header, from_proxy(&name, lines)).expect("it was there");
+    let caller = extension_after(header, from_proxy(&name, lines)).expect("it was there");
     assert_eq!(caller.peer().to_string(), PROXY, "the peer never changes");
     caller.client()
 }
@@ -62,7 +62,7 @@ fn check(header: &HopHeader, cases: &[(&[&[u8]], &str)]) {
     }
 }
 
-/// What stays when the header says nothing of use.
+/// The result when the header names no address.
 const UNKNOWN: &str = "10.0.0.1";
 
 #[test]
@@ -83,7 +83,7 @@ fn x_forwarded_for_is_walked_from_the_right() {
         (&[b"203.0.113.9"], "203.0.113.9"),
         (&[b"203.0.113.9, 10.9.9.9, 10.8.8.8"], "203.0.113.9"),
         (&[b"203.0.113.9,10.9.9.9 ,\t10.8.8.8 "], "203.0.113.9"),
-        // What stands left of the first untrusted address is the client's own word.
+        // Entries left of the first untrusted address were written by the client.
         (
             &[b"10.7.7.7, 1.1.1.1, 203.0.113.9, 10.9.9.9"],
             "203.0.113.9",
@@ -93,15 +93,15 @@ fn x_forwarded_for_is_walked_from_the_right() {
         (&[b"1.1.1.1", b"203.0.113.9"], "203.0.113.9"),
         (&[b"1.1.1.1", b"203.0.113.9", b"10.9.9.9"], "203.0.113.9"),
         (&[b"203.0.113.9", b"", b" ,10.9.9.9,"], "203.0.113.9"),
-        // All are trusted: the leftmost is as close as anybody gets.
+        // All are trusted: the leftmost is the best answer there is.
         (&[b"10.3.3.3, 10.2.2.2"], "10.3.3.3"),
-        // An entry that names nobody ends the walk.
+        // An entry without an address ends the walk.
         (&[b"203.0.113.9, unknown"], UNKNOWN),
         (&[b"203.0.113.9, unknown, 10.2.2.2"], "10.2.2.2"),
         (&[b"203.0.113.9, _hidden, 10.2.2.2"], "10.2.2.2"),
         (&[b"203.0.113.9, 10.2.2.2.2, 10.3.3.3"], "10.3.3.3"),
         (&[b"203.0.113.9 10.2.2.2"], UNKNOWN),
-        // Notations.
+        // Formats of an address.
         (&[b"2001:db8::1"], "2001:db8::1"),
         (&[b"[2001:db8::1]"], "2001:db8::1"),
         (&[b"[2001:db8::1]:4711"], "2001:db8::1"),
@@ -126,7 +126,7 @@ fn x_forwarded_for_is_walked_from_the_right() {
         (&[b"2001:db8::1]"], UNKNOWN),
         (&[b"[2001:db8::1]4711"], UNKNOWN),
         (&[b"\"203.0.113.9\""], UNKNOWN),
-        // A zone id means nothing here.
+        // A zone id means nothing to other hosts.
         (&[b"fe80::1%eth0"], UNKNOWN),
         (&[b"[fe80::1%1]:80"], UNKNOWN),
     ];
@@ -154,7 +154,7 @@ fn forwarded_is_walked_from_the_right() {
             "203.0.113.9",
         ),
         (&[b"for=10.3.3.3, , for=10.2.2.2,"], "10.3.3.3"),
-        // An element that names nobody ends the walk.
+        // An element without an address ends the walk.
         (&[b"for=203.0.113.9, for=unknown, for=10.2.2.2"], "10.2.2.2"),
         (&[b"for=203.0.113.9, for=\"Unknown\""], UNKNOWN),
         (&[b"for=203.0.113.9, for=_hidden, for=10.2.2.2"], "10.2.2.2"),
@@ -192,9 +192,9 @@ fn forwarded_nodes_are_read_in_every_notation_of_rfc_7239() {
         (&[b"for=\"[::ffff:203.0.113.9]\""], "203.0.113.9"),
         (&[b"for=\"[fe80::1%25eth0]\""], UNKNOWN),
         (&[b"for=\"[fe80::1%1]:80\""], UNKNOWN),
-        // RFC 7239, section 6: IPv6 wants brackets, or its end could be a port.
+        // RFC 7239, section 6: IPv6 needs brackets, or its end could be a port.
         (&[b"for=\"2001:db8::1\""], UNKNOWN),
-        // Backslashes stand for what follows them.
+        // A backslash escapes the next character.
         (&[b"for=\"203.0.\\1\\13.9\""], "203.0.113.9"),
         (&[b"for=\"\\[2001:db8::1\\]:4711\""], "2001:db8::1"),
         (&[b"for=\"203.0.113.9\\"], UNKNOWN),
@@ -217,14 +217,14 @@ fn forwarded_nodes_are_read_in_every_notation_of_rfc_7239() {
 }
 
 #[test]
-fn a_spoiled_left_end_does_not_hide_what_the_proxy_wrote() {
+fn a_damaged_left_end_does_not_hide_the_entry_of_the_proxy() {
     let cases: &[(&[&[u8]], &str)] = &[
         (&[b"for=\", for=203.0.113.9"], "203.0.113.9"),
         (&[b"for=\\, for=\"203.0.113.9\""], "203.0.113.9"),
         (&[b"for=\"\\\", for=203.0.113.9"], "203.0.113.9"),
         (&[b"\xff\"\xfe, for=203.0.113.9;proto=https"], "203.0.113.9"),
         (&[b"for=\"1.1.1.1", b"for=203.0.113.9"], "203.0.113.9"),
-        // And once the walk gets there, it ends.
+        // The damaged part ends the walk.
         (&[b"for=\"1.1.1.1, for=10.2.2.2"], "10.2.2.2"),
     ];
     check(&HopHeader::Forwarded, cases);
@@ -248,7 +248,7 @@ fn a_single_header_counts_when_it_holds_one_address() {
 }
 
 #[test]
-fn nothing_is_believed_from_a_peer_nobody_listed() {
+fn headers_of_an_unlisted_peer_are_ignored() {
     for peer in ["203.0.113.9:80", "11.0.0.1:80", "[2001:db8:2::1]:80"] {
         for (header, name, value) in [
             (HopHeader::XForwardedFor, "x-forwarded-for", "1.1.1.1"),
@@ -262,7 +262,7 @@ fn nothing_is_believed_from_a_peer_nobody_listed() {
             let mut request = from_proxy(name, &[value.as_bytes()]);
             let peer = ClientIp::from_peer(peer.parse().expect("a socket address"));
             request.extensions_mut().insert(peer);
-            assert_eq!(handed_on(header, request), Some(peer), "{name}");
+            assert_eq!(extension_after(header, request), Some(peer), "{name}");
         }
     }
 }
@@ -270,19 +270,19 @@ fn nothing_is_believed_from_a_peer_nobody_listed() {
 #[test]
 fn only_the_chosen_header_is_read() {
     let request = from_proxy("x-forwarded-for", &[b"1.1.1.1"]);
-    let caller = handed_on(HopHeader::Forwarded, request).expect("it was there");
+    let caller = extension_after(HopHeader::Forwarded, request).expect("it was there");
     assert_eq!(caller.client(), address(UNKNOWN));
 }
 
 #[test]
-fn without_the_extension_the_layer_does_nothing() {
+fn without_the_extension_the_request_passes_unchanged() {
     let mut request = from_proxy("x-forwarded-for", &[b"1.1.1.1"]);
     request.extensions_mut().clear();
-    assert_eq!(handed_on(HopHeader::XForwardedFor, request), None);
+    assert_eq!(extension_after(HopHeader::XForwardedFor, request), None);
 }
 
 #[test]
-fn the_extension_is_corrected_where_it_is() {
+fn the_extension_is_corrected_in_place() {
     type Seen = (usize, IpAddr);
 
     fn at<B>(request: &Request<B>) -> Seen {
@@ -383,9 +383,8 @@ fn networks_are_read_strictly() {
     }
 }
 
-/// A node, and the address it names.
 #[test]
-fn what_a_fuzzer_found_worth_keeping_names_nobody() {
+fn fuzzer_corpus_names_no_address() {
     for line in corpus::LINES {
         for header in [HopHeader::Forwarded, HopHeader::XForwardedFor] {
             let case = line.escape_ascii();
@@ -404,6 +403,7 @@ fn what_a_fuzzer_found_worth_keeping_names_nobody() {
     }
 }
 
+/// A node, and the address it names.
 fn any_node() -> impl Strategy<Value = (String, Option<IpAddr>)> {
     let v4 = any::<Ipv4Addr>();
     let v6 = any::<Ipv6Addr>();
@@ -416,7 +416,7 @@ fn any_node() -> impl Strategy<Value = (String, Option<IpAddr>)> {
     ]
 }
 
-/// Bytes a client can put into a header, most of them from the syntax.
+/// Bytes that a client can put into a header, mostly syntax characters.
 fn junk() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         3 => prop::sample::select(b"\",;=\\ [].:%for192".to_vec()),
@@ -445,7 +445,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_nearest_proxy_wrote_is_read_whatever_precedes_it(
+    fn the_entry_of_the_nearest_proxy_is_read_after_any_bytes(
         junk in junk(),
         (node, ip) in any_node(),
     ) {

@@ -1,4 +1,4 @@
-//! The networks whose word is taken.
+//! The networks of trusted proxies.
 
 use std::{
     error::Error,
@@ -10,10 +10,10 @@ use std::{
 
 use ipnet::IpNet;
 
-/// The networks whose proxies are believed.
+/// The networks of the proxies whose headers are believed.
 ///
 /// Made from text: networks (`10.0.0.0/8`, `2001:db8::/32`) and single addresses
-/// (`192.0.2.1`), separated by commas. The default trusts nobody. Clones share one list.
+/// (`192.0.2.1`), separated by commas. The default trusts no proxy. Clones share one list.
 ///
 /// ```
 /// use ziggurat_layers::client_ip::TrustedProxies;
@@ -67,7 +67,7 @@ impl TrustedProxies {
         Ok(Self { networks })
     }
 
-    /// Tells whether a proxy at this address is believed.
+    /// Returns whether a proxy at this address is believed.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -132,15 +132,16 @@ fn network(text: &str) -> Result<IpNet, InvalidNetwork> {
         .and_then(|prefix| IpNet::new(address, prefix).ok())
         .ok_or_else(|| invalid(Reason::PrefixLength { max }))?;
     if network.trunc() != network {
-        // Trusting 16 million addresses because of a missing digit should not be easy.
+        // A missing digit could mean trust in 16 million addresses.
         let network = network.trunc();
         return Err(invalid(Reason::HostBits { network }));
     }
-    Ok(fold(network))
+    Ok(to_ipv4_if_mapped(network))
 }
 
-/// Folds `::ffff:10.0.0.0/104` to `10.0.0.0/8`, as addresses are folded before the look-up.
-fn fold(network: IpNet) -> IpNet {
+/// Converts `::ffff:10.0.0.0/104` to `10.0.0.0/8`, since addresses are converted before the
+/// look-up.
+fn to_ipv4_if_mapped(network: IpNet) -> IpNet {
     const MAPPED_BITS: u8 = 96;
     let IpNet::V6(v6) = network else {
         return network;

@@ -1,4 +1,4 @@
-//! From a message to its answer.
+//! Turns a message into its answer.
 
 use std::{
     fmt,
@@ -12,9 +12,9 @@ use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use crate::json_rpc::{Call, Envelope, Reply, RpcBody, batch::Run};
+use crate::json_rpc::{Call, Envelope, Reply, RpcBody, batch::RunningBatch};
 
-/// The answer to a message; there is nothing to send if the message wants none.
+/// The answer to a message; empty if the message needs none.
 #[must_use]
 pub struct Answer<T> {
     pub(super) status: StatusCode,
@@ -40,7 +40,7 @@ pin_project! {
     enum State<F, T> {
         Called { call: Option<Call> },
         Serving { envelope: Envelope, #[pin] reply: F },
-        Batched { run: Run<F, T> },
+        Batched { run: RunningBatch<F, T> },
         Answered { answer: Option<Answer<T>> },
     }
 }
@@ -48,7 +48,7 @@ pin_project! {
 // === impl Answer ===
 
 impl<T> Answer<T> {
-    /// No answer, which HTTP calls 202.
+    /// No answer, which is status 202 in HTTP.
     pub(super) fn none(extensions: Extensions) -> Self {
         Self {
             status: StatusCode::ACCEPTED,
@@ -58,13 +58,13 @@ impl<T> Answer<T> {
         }
     }
 
-    /// What to write, if anything: one JSON document without a line feed behind it.
+    /// Returns the bytes to send, if any: one JSON document without a line feed at the end.
     #[must_use]
     pub fn into_body(self) -> Option<RpcBody<T>> {
         self.body
     }
 
-    /// The answer as HTTP sends it.
+    /// Converts the answer to an HTTP response.
     #[must_use]
     pub fn into_response(self) -> Response<RpcBody<T>> {
         let body = self.body.unwrap_or_else(|| RpcBody::from(Bytes::new()));
@@ -95,7 +95,7 @@ impl<S, F, T> Answering<S, F, T> {
         Self { service, state }
     }
 
-    pub(super) fn batch(run: Run<F, T>, service: S) -> Self {
+    pub(super) fn batch(run: RunningBatch<F, T>, service: S) -> Self {
         let state = State::Batched { run };
         Self { service, state }
     }

@@ -21,11 +21,11 @@ use crate::json_rpc::{
     scan::Message,
 };
 
-/// How batches are answered.
+/// Limits and concurrency of batches.
 ///
-/// The answers come in the order of the calls and are complete before the first is sent: a
-/// result that is streamed may hold on to something its neighbours are waiting for. So they
-/// are gathered, within a bound.
+/// The answers come in the order of the calls. They are complete before the first is sent, because
+/// a streamed result may hold something that another call of the batch waits for. So they are
+/// collected, up to a limit.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Batches {
@@ -34,7 +34,7 @@ pub struct Batches {
     max_bytes: usize,
 }
 
-/// A batch whose calls have yet to be made.
+/// A batch whose calls have not been made yet.
 pub struct Batch {
     pub(super) dialect: Dialect,
     pub(super) limits: Batches,
@@ -43,25 +43,25 @@ pub struct Batch {
     pub(super) messages: Vec<Message>,
 }
 
-/// A batch on its way to the service.
-pub(super) struct Run<F, T> {
+/// A batch whose calls are running.
+pub(super) struct RunningBatch<F, T> {
     dialect: Dialect,
     document: Bytes,
     head: Parts,
     waiting: vec::IntoIter<Message>,
     concurrency: usize,
-    /// At most as many as may run at once, so all of them are polled on every wake-up.
-    flights: Vec<Flight<F, T>>,
-    /// By the order of the messages; empty where there is nothing to say.
+    /// Not more than may run at once, so all of them are polled on every wake-up.
+    running: Vec<RunningCall<F, T>>,
+    /// In the order of the messages; empty for a message without an answer.
     answers: Vec<Bytes>,
-    room: usize,
+    bytes_left: usize,
     extensions: Extensions,
 }
 
-struct Flight<F, T> {
+struct RunningCall<F, T> {
     index: usize,
     envelope: Envelope,
-    // Boxed: a batch is rare, and its calls move while the list shrinks.
+    // Boxed: batches are rare, and the list moves its calls when one completes.
     stage: Pin<Box<Stage<F, T>>>,
 }
 
@@ -86,16 +86,15 @@ impl Batches {
         }
     }
 
-    /// Sets how many calls of a batch the service works on at once; one at least.
+    /// Sets how many calls of a batch run at once; at least one.
     pub fn with_concurrency(mut self, calls: usize) -> Self {
         self.concurrency = calls.max(1);
         self
     }
 
-    /// Sets how much the answers to a batch may hold together.
+    /// Sets the maximum size of all answers to a batch.
     ///
-    /// A call whose result does not fit any more is answered with
-    /// [`Error::INTERNAL_ERROR`].
+    /// A call whose result does not fit is answered with [`Error::INTERNAL_ERROR`].
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
@@ -105,24 +104,24 @@ impl Batches {
 // === impl Batch ===
 
 impl Batch {
-    /// How many messages the batch has, at least one.
+    /// Returns the number of messages, at least one.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "an empty batch is refused")]
     pub fn len(&self) -> usize {
         self.messages.len()
     }
 
-    pub(super) fn run<F, T>(self) -> Run<F, T> {
+    pub(super) fn run<F, T>(self) -> RunningBatch<F, T> {
         let count = self.messages.len();
-        Run {
+        RunningBatch {
             dialect: self.dialect,
             document: self.document,
             head: self.head,
             waiting: self.messages.into_iter(),
             concurrency: self.limits.concurrency,
-            flights: Vec::with_capacity(self.limits.concurrency.min(count)),
+            running: Vec::with_capacity(self.limits.concurrency.min(count)),
             answers: vec![Bytes::new(); count],
-            room: self.limits.max_bytes,
+            bytes_left: self.limits.max_bytes,
             extensions: Extensions::new(),
         }
     }
@@ -136,9 +135,9 @@ impl fmt::Debug for Batch {
     }
 }
 
-// === impl Run ===
+// === impl RunningBatch ===
 
-impl<F, T: Body<Data = Bytes>> Run<F, T> {
+impl<F, T: Body<Data = Bytes>> RunningBatch<F, T> {
     pub(super) fn poll<S>(
         &mut self,
         service: &mut S,
@@ -149,23 +148,23 @@ impl<F, T: Body<Data = Bytes>> Run<F, T> {
         F: Future<Output = Result<Reply<T>, S::Error>>,
     {
         loop {
-            self.take_off(service, cx)?;
-            let has_landed = self.fly(cx)?;
-            if self.flights.is_empty() && self.waiting.len() == 0 {
+            self.start_calls(service, cx)?;
+            let any_complete = self.poll_calls(cx)?;
+            if self.running.is_empty() && self.waiting.len() == 0 {
                 return Poll::Ready(Ok(self.answer()));
             }
-            if !has_landed {
+            if !any_complete {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Starts calls while there is room and the service is ready for one.
-    fn take_off<S>(&mut self, service: &mut S, cx: &mut Context<'_>) -> Result<(), S::Error>
+    /// Starts calls up to the limit, as long as the service is ready.
+    fn start_calls<S>(&mut self, service: &mut S, cx: &mut Context<'_>) -> Result<(), S::Error>
     where
         S: Service<Call, Future = F>,
     {
-        while self.flights.len() < self.concurrency {
+        while self.running.len() < self.concurrency {
             let Some(message) = self.waiting.as_slice().first() else {
                 break;
             };
@@ -178,7 +177,7 @@ impl<F, T: Body<Data = Bytes>> Run<F, T> {
                     let call = checked.into_call(self.head.clone(), true);
                     let envelope = call.envelope();
                     let reply = service.call(call);
-                    self.flights.push(Flight {
+                    self.running.push(RunningCall {
                         index,
                         envelope,
                         stage: Box::pin(Stage::Serving { reply }),
@@ -192,23 +191,23 @@ impl<F, T: Body<Data = Bytes>> Run<F, T> {
         Ok(())
     }
 
-    /// Polls the calls that are under way; says whether any is complete.
-    fn fly<E>(&mut self, cx: &mut Context<'_>) -> Result<bool, E>
+    /// Polls the running calls; returns whether any is complete.
+    fn poll_calls<E>(&mut self, cx: &mut Context<'_>) -> Result<bool, E>
     where
         F: Future<Output = Result<Reply<T>, E>>,
     {
-        let before = self.flights.len();
+        let before = self.running.len();
         let mut at = 0;
-        while let Some(flight) = self.flights.get_mut(at) {
-            match flight.poll(&mut self.room, &mut self.extensions, cx)? {
+        while let Some(call) = self.running.get_mut(at) {
+            match call.poll(&mut self.bytes_left, &mut self.extensions, cx)? {
                 Poll::Ready(answer) => {
-                    self.answers[flight.index] = answer;
-                    self.flights.swap_remove(at);
+                    self.answers[call.index] = answer;
+                    self.running.swap_remove(at);
                 }
                 Poll::Pending => at += 1,
             }
         }
-        Ok(self.flights.len() < before)
+        Ok(self.running.len() < before)
     }
 
     fn answer(&mut self) -> Answer<T> {
@@ -220,7 +219,7 @@ impl<F, T: Body<Data = Bytes>> Run<F, T> {
         if frames.is_empty() {
             return Answer::none(extensions);
         }
-        // The place of the first comma is that of the bracket.
+        // The bracket takes the position of the first comma.
         frames[0] = Bytes::from_static(b"[");
         frames.push(Bytes::from_static(b"]"));
         Answer {
@@ -235,13 +234,13 @@ impl<F, T: Body<Data = Bytes>> Run<F, T> {
     }
 }
 
-// === impl Flight ===
+// === impl RunningCall ===
 
-impl<F, T: Body<Data = Bytes>> Flight<F, T> {
+impl<F, T: Body<Data = Bytes>> RunningCall<F, T> {
     /// Resolves to the whole answer, which is empty if the call was a notification.
     fn poll<E>(
         &mut self,
-        room: &mut usize,
+        bytes_left: &mut usize,
         extensions: &mut Extensions,
         cx: &mut Context<'_>,
     ) -> Result<Poll<Bytes>, E>
@@ -263,11 +262,11 @@ impl<F, T: Body<Data = Bytes>> Flight<F, T> {
                     self.stage.set(Stage::Gathering { body, gathered });
                 }
                 StageProj::Gathering { body, gathered } => {
-                    let Poll::Ready(whole) = gather(body, gathered, room, cx) else {
+                    let Poll::Ready(whole) = gather(body, gathered, bytes_left, cx) else {
                         return Ok(Poll::Pending);
                     };
                     return Ok(Poll::Ready(whole.unwrap_or_else(|problem| {
-                        *room += gathered.len();
+                        *bytes_left += gathered.len();
                         let error = Error::internal_error().with_data(problem);
                         self.envelope.wrap_error(&error)
                     })));
@@ -280,22 +279,22 @@ impl<F, T: Body<Data = Bytes>> Flight<F, T> {
 fn gather<T: Body<Data = Bytes>>(
     mut body: Pin<&mut RpcBody<T>>,
     gathered: &mut Gathered,
-    room: &mut usize,
+    bytes_left: &mut usize,
     cx: &mut Context<'_>,
 ) -> Poll<Result<Bytes, &'static str>> {
     loop {
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         match ready!(body.as_mut().poll_frame(cx)) {
             Some(Ok(frame)) => {
-                // A member of an array has no place for trailers.
+                // A member of an array cannot have trailers.
                 let Ok(data) = frame.into_data() else {
                     continue;
                 };
-                let Some(rest) = room.checked_sub(data.len()) else {
+                let Some(rest) = bytes_left.checked_sub(data.len()) else {
                     return Poll::Ready(Err("the answers to the batch are too large"));
                 };
-                gathered.push(data, announced.min(*room));
-                *room = rest;
+                gathered.push(data, announced.min(*bytes_left));
+                *bytes_left = rest;
             }
             Some(Err(_)) => return Poll::Ready(Err("the result broke off")),
             None => return Poll::Ready(Ok(gathered.take())),

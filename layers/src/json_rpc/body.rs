@@ -15,9 +15,9 @@ use pin_project_lite::pin_project;
 pin_project! {
     /// The body of an answer: the result, wrapped in its envelope.
     ///
-    /// A streamed result passes through frame by frame and is not copied; its trailers, if it
-    /// has any, follow the end of the envelope. The size is exact whenever that of the result
-    /// is, so a server can send a `Content-Length`.
+    /// Frames of a streamed result are passed on and not copied; its trailers, if any, follow the
+    /// end of the envelope. The size is exact if that of the result is, so a server can send a
+    /// `Content-Length`.
     pub struct RpcBody<T> {
         #[pin]
         kind: Kind<T>,
@@ -44,18 +44,18 @@ pin_project! {
 enum Progress {
     Opening,
     Result,
-    // Boxed: hardly ever there, and every answer would be moved about with room for them.
+    // Boxed: trailers are rare, and inline they would make every body larger.
     Trailers(Box<HeaderMap>),
     Done,
 }
 
-/// An answer up to its result or error, in pieces that only have to be joined.
+/// The beginning of an answer, up to its result or error, in pieces to be joined.
 pub(super) struct Opening<'a>([&'a str; 4]);
 
 // === impl RpcBody ===
 
 impl<T> RpcBody<T> {
-    /// A body of a first frame and some more; none of the latter is empty.
+    /// A body of a first frame and more; none of the latter is empty.
     pub(super) fn buffered(first: Bytes, rest: Vec<Bytes>) -> Self {
         let rest = rest.into_iter();
         let kind = Kind::Buffered { first, rest };
@@ -187,7 +187,7 @@ impl<'a> Opening<'a> {
         self.0.iter().map(|piece| piece.as_bytes())
     }
 
-    /// Joins the pieces in a buffer with room for `more` bytes behind them.
+    /// Joins the pieces in a buffer with space for `more` bytes behind them.
     pub(super) fn join(&self, more: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.len() + more);
         for piece in self.pieces() {

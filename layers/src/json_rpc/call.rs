@@ -1,4 +1,4 @@
-//! One call, as a service receives it.
+//! One call, as the service receives it.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use crate::json_rpc::{Envelope, Error, Id, text::Text};
 
-/// How much of a deserializer's complaint is passed on, in bytes: it may quote the input.
-const MAX_COMPLAINT: usize = 200;
+/// Maximum bytes of a deserializer's error message that are sent, since it may quote the input.
+const MAX_ERROR_TEXT: usize = 200;
 
 /// A request or a notification whose envelope has been checked.
 ///
@@ -61,13 +61,13 @@ impl Call {
         self.envelope.id()
     }
 
-    /// Whether nobody waits for an answer.
+    /// Returns whether the call is a notification, which gets no answer.
     #[must_use]
     pub fn is_notification(&self) -> bool {
         self.id().is_none()
     }
 
-    /// Whether the call arrived in a batch.
+    /// Returns whether the call arrived in a batch.
     #[must_use]
     pub fn is_batched(&self) -> bool {
         self.is_batched
@@ -79,11 +79,11 @@ impl Call {
         self.params.as_ref().map(Text::as_str)
     }
 
-    /// Reads the params; what they hold may borrow from the call.
+    /// Deserializes the params, which may borrow from the call.
     ///
-    /// Absent params and `null` are read as `{}`, so the members of `P` that may be left out
-    /// all may be left out together. A struct can be read from an array too, its members by
-    /// position, as JSON-RPC has it.
+    /// Absent params and `null` are read as `{}`, so they are accepted if all members of `P` are
+    /// optional. A struct can be read from an array too, its members by position, as JSON-RPC
+    /// allows.
     ///
     /// # Errors
     ///
@@ -92,26 +92,26 @@ impl Call {
         let params = self.params.as_ref().map_or(&b"{}"[..], Text::as_bytes);
         serde_json::from_slice(params).map_err(|error| {
             let complaint = error.to_string();
-            // The place counts from the start of the params, which tells a client nothing.
+            // The position counts from the start of the params, which means nothing to a client.
             let place = format!(" at line {} column {}", error.line(), error.column());
             let complaint = complaint.strip_suffix(&place).unwrap_or(&complaint);
             Error::invalid_params().with_data(shortened(complaint))
         })
     }
 
-    /// The head of the HTTP request: headers, and in the extensions what the layers further
-    /// out found out about the caller. On a line it is what the driver of the lines put there.
+    /// The head of the HTTP request: headers, and extensions of the layers further out, such as the
+    /// caller's identity. On lines, the head that the code which reads the lines has set.
     #[must_use]
     pub fn head(&self) -> &Parts {
         &self.head
     }
 
-    /// The head of the HTTP request, to be changed.
+    /// The head of the HTTP request, mutable.
     pub fn head_mut(&mut self) -> &mut Parts {
         &mut self.head
     }
 
-    /// What the answer has to be wrapped in; only for those who call the service by hand.
+    /// The envelope for the answer; needed only to call the service without the layer.
     pub fn envelope(&self) -> Envelope {
         self.envelope.clone()
     }
@@ -129,7 +129,7 @@ impl fmt::Debug for Call {
 }
 
 fn shortened(text: &str) -> &str {
-    let mut end = text.len().min(MAX_COMPLAINT);
+    let mut end = text.len().min(MAX_ERROR_TEXT);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

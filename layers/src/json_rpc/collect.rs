@@ -1,4 +1,4 @@
-//! A body as one buffer.
+//! Collects a body into one buffer.
 
 use std::{
     error::Error,
@@ -16,7 +16,7 @@ use crate::reject::Rejection;
 type BoxError = Box<dyn Error + Send + Sync>;
 
 pin_project! {
-    /// Future of a whole body; resolves before it would hold more than `max_bytes`.
+    /// Future of a whole body; fails before it holds more than `max_bytes`.
     pub(super) struct Collect<B> {
         #[pin]
         body: B,
@@ -25,15 +25,15 @@ pin_project! {
     }
 }
 
-/// Why a body could not be collected.
+/// The reason why a body could not be collected.
 #[derive(Debug)]
 pub(super) enum Unreadable {
     TooLarge,
-    // Boxed: the future that waits for a body is not to grow for what is rare.
+    // Boxed: the rare case should not make the future larger.
     Broken(Box<Rejection>),
 }
 
-/// The data of several frames, in one buffer; that of a single frame stays where it is.
+/// The data of several frames in one buffer; a single frame is not copied.
 #[derive(Default)]
 pub(super) struct Gathered {
     first: Bytes,
@@ -61,18 +61,18 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         loop {
-            let room = *this.max_bytes - this.gathered.len();
+            let rest = *this.max_bytes - this.gathered.len();
             let announced = usize::try_from(this.body.size_hint().lower()).unwrap_or(usize::MAX);
-            if announced > room {
+            if announced > rest {
                 return Poll::Ready(Err(Unreadable::TooLarge));
             }
             match ready!(this.body.as_mut().poll_frame(cx)) {
                 Some(Ok(frame)) => {
-                    // Trailers say nothing about a message.
+                    // Trailers are not part of a message.
                     let Ok(data) = frame.into_data() else {
                         continue;
                     };
-                    if data.remaining() > room {
+                    if data.remaining() > rest {
                         return Poll::Ready(Err(Unreadable::TooLarge));
                     }
                     this.gathered.push(data, announced);
@@ -94,7 +94,7 @@ impl Gathered {
         self.first.len() + self.joined.len()
     }
 
-    /// Adds a frame; `announced` is how much was to come, this frame included.
+    /// Adds a frame; `announced` is the size of the remaining body, including this frame.
     pub(super) fn push(&mut self, mut data: impl Buf, announced: usize) {
         let length = data.remaining();
         if self.len() == 0 {

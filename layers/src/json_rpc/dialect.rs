@@ -1,4 +1,4 @@
-//! Which messages are accepted, and what becomes of one.
+//! Checks which messages are accepted, and reads them.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use crate::json_rpc::{
     text::{Span, Text},
 };
 
-/// The JSON-RPC that is spoken here: which messages are accepted, and what refusals look like.
+/// The variant of JSON-RPC: which messages are accepted, and the form of refusals.
 ///
-/// By default it is version 2.0 to the letter, without batches. The same dialect serves HTTP
-/// and [lines](crate::json_rpc::lines).
+/// By default it is strict version 2.0, without batches. The same dialect serves HTTP and
+/// [lines](crate::json_rpc::lines).
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Dialect {
@@ -29,21 +29,21 @@ pub struct Dialect {
     error_status: fn(&Error) -> StatusCode,
 }
 
-/// What a message turned out to be.
+/// A message that was read.
 #[derive(Debug)]
 pub enum Incoming {
     /// One request or notification.
     Call(Call),
     /// Several in an array.
     Batch(Batch),
-    /// Something that is answered with an error by itself.
+    /// A message that is answered with an error without calling the service.
     Refused(Refusal),
-    /// Something that wants no answer and is of no use: a response, if those are
-    /// [ignored](Dialect::with_responses_ignored), or a notification with unusable params.
+    /// A message without an answer that is not passed on: a response, if those are
+    /// [ignored](Dialect::with_responses_ignored), or a notification with invalid params.
     Ignored,
 }
 
-/// The answer to a message that cannot be passed on.
+/// The error answer to a message that is not passed on.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Refusal {
@@ -51,7 +51,7 @@ pub struct Refusal {
     error: Error,
 }
 
-/// What one message of a document turned out to be.
+/// One message of a document, checked.
 pub(super) enum Checked {
     Call(CheckedCall),
     Refused(Refusal),
@@ -68,7 +68,7 @@ pub(super) struct CheckedCall {
 // === impl Dialect ===
 
 impl Dialect {
-    /// Accepts requests and notifications as version 2.0 of the specification has them.
+    /// Accepts requests and notifications of version 2.0 of the specification.
     pub fn new() -> Self {
         Self {
             batches: None,
@@ -81,7 +81,7 @@ impl Dialect {
         }
     }
 
-    /// Answers batches; they are refused otherwise.
+    /// Answers batches, which are refused by default.
     pub fn with_batches(mut self, batches: Batches) -> Self {
         self.batches = Some(batches);
         self
@@ -89,7 +89,7 @@ impl Dialect {
 
     /// Sets how many arrays and objects may be open at once in a message (64 by default).
     ///
-    /// `serde_json` gives up at 128 levels below the params, whatever is set here.
+    /// `serde_json` fails at 128 levels below the params in any case.
     pub fn with_max_depth(mut self, levels: u8) -> Self {
         self.max_depth = levels;
         self
@@ -101,13 +101,13 @@ impl Dialect {
         self
     }
 
-    /// Refuses params by position: only an object will do.
+    /// Refuses params by position: params must be an object.
     pub fn with_object_params(mut self) -> Self {
         self.params_are_objects = true;
         self
     }
 
-    /// Ignores messages that are responses; they are refused otherwise.
+    /// Ignores messages that are responses, which are refused by default.
     ///
     /// A response is an object of version 2.0, without a `method`, that has a `result` or an
     /// `error`.
@@ -116,7 +116,8 @@ impl Dialect {
         self
     }
 
-    /// Leaves the `id` out of an answer to nobody knows whom; it is `null` otherwise.
+    /// Omits the `id` of an answer if the id of the message could not be read; the default is
+    /// `null`.
     pub fn with_unknown_id_omitted(mut self) -> Self {
         self.unknown_id = UnknownId::Omitted;
         self
@@ -124,8 +125,8 @@ impl Dialect {
 
     /// Sets the HTTP status of answers that are errors (200 by default).
     ///
-    /// It applies to refused messages and to the errors of the service alike, unless a reply
-    /// [has a status](Reply::with_status) of its own. Batches are 200 whatever they hold.
+    /// It applies to refused messages and to the errors of the service, unless a reply [has its own
+    /// status](Reply::with_status). Batches always have status 200.
     pub fn with_error_status(mut self, status: fn(&Error) -> StatusCode) -> Self {
         self.error_status = status;
         self
@@ -133,8 +134,8 @@ impl Dialect {
 
     /// Reads a message.
     ///
-    /// The body of the request is the whole message; its head is handed to the calls in it.
-    /// Where there is no HTTP, `Request::new(line)` will do.
+    /// The body of the request is the whole message; its head is passed to the calls in it. Without
+    /// HTTP, `Request::new(line)` is enough.
     #[must_use]
     pub fn read(&self, message: Request<Bytes>) -> Incoming {
         let (head, document) = message.into_parts();
@@ -208,14 +209,14 @@ impl Dialect {
         };
         let params = match self.params(message, document) {
             Ok(params) => params,
-            // Nobody waits for the error.
+            // A notification gets no answer, so the error is dropped.
             Err(_) if id.is_none() => return Checked::Ignored,
             Err(problem) => {
                 let error = Error::invalid_params().with_data(problem);
                 return Checked::Refused(self.refuse(id, error));
             }
         };
-        let recipient = id.map_or(Recipient::Nobody, Recipient::Caller);
+        let recipient = id.map_or(Recipient::Notification, Recipient::Caller);
         Checked::Call(CheckedCall {
             method,
             params,
@@ -233,7 +234,7 @@ impl Dialect {
         }
     }
 
-    /// Takes `null` for absent.
+    /// Treats `null` as absent.
     fn params(&self, message: &Message, document: &Bytes) -> Result<Option<Text>, &'static str> {
         let Some(span) = message.params else {
             return Ok(None);
@@ -267,7 +268,7 @@ impl Default for Dialect {
     }
 }
 
-/// Whether a message is an object of version 2.0.
+/// Returns whether a message is an object of version 2.0.
 fn check_version(message: &Message, document: &Bytes) -> Result<(), &'static str> {
     if !message.is_object {
         return Err("a message must be an object");
@@ -294,7 +295,7 @@ fn string(document: &Bytes, span: Span) -> Option<Text> {
 // === impl Incoming ===
 
 impl Incoming {
-    /// Answers the message, asking the service for what it takes.
+    /// Answers the message, with calls of the service if needed.
     ///
     /// The service need not be ready.
     pub fn answer<S, T>(self, service: S) -> Answering<S, S::Future, T>
@@ -313,13 +314,13 @@ impl Incoming {
 // === impl Refusal ===
 
 impl Refusal {
-    /// Why the message was refused.
+    /// The reason for the refusal.
     #[must_use]
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// The answer, complete.
+    /// Returns the complete answer.
     pub fn into_answer<T>(self) -> Answer<T> {
         self.envelope.wrap(Reply::from(self.error))
     }

@@ -1,4 +1,4 @@
-//! What an answer is wrapped in.
+//! The envelope of an answer.
 
 #[cfg(test)]
 mod tests;
@@ -11,13 +11,13 @@ use crate::json_rpc::{Answer, Error, Id, Reply, RpcBody, body::Opening, reply::O
 const RESULT: &str = r#","result":"#;
 const ERROR: &str = r#","error":"#;
 
-/// Room for the headers that layers on the way out add, made once.
+/// Capacity for the headers that outer layers add, reserved once.
 const HEADERS: usize = 6;
 
-/// Wraps the reply to one call: remembers its id, or that nobody waits for an answer.
+/// Wraps the reply to one call: holds its id, or that the call is a notification.
 ///
-/// Whoever calls a service by hand takes it from the call first. Everybody else lets
-/// [`Incoming::answer`](crate::json_rpc::Incoming::answer) do both.
+/// Needed only to call a service without the layer; take it from the call first. Otherwise
+/// [`Incoming::answer`](crate::json_rpc::Incoming::answer) does both.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Envelope {
@@ -25,18 +25,18 @@ pub struct Envelope {
     pub(super) error_status: fn(&Error) -> StatusCode,
 }
 
-/// Who reads the answer.
+/// The recipient of the answer.
 #[derive(Clone, Debug)]
 pub(super) enum Recipient {
-    /// Whoever sent this id.
+    /// The client that sent this id.
     Caller(Id),
-    /// Somebody whose id could not be read.
+    /// A client whose id could not be read.
     Unknown(UnknownId),
-    /// The call was a notification.
-    Nobody,
+    /// No recipient: the call was a notification.
+    Notification,
 }
 
-/// What stands in for an id that could not be read.
+/// The replacement for an id that could not be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum UnknownId {
     Null,
@@ -49,7 +49,7 @@ impl Envelope {
     pub(super) fn id(&self) -> Option<&Id> {
         match &self.recipient {
             Recipient::Caller(id) => Some(id),
-            Recipient::Unknown(_) | Recipient::Nobody => None,
+            Recipient::Unknown(_) | Recipient::Notification => None,
         }
     }
 
@@ -63,7 +63,7 @@ impl Envelope {
             mut headers,
             extensions,
         } = reply;
-        if matches!(self.recipient, Recipient::Nobody) {
+        if matches!(self.recipient, Recipient::Notification) {
             return Answer::none(extensions);
         }
         let (usual, body) = match outcome {
@@ -98,7 +98,7 @@ impl Envelope {
     fn opening(&self, member: &'static str) -> Opening<'_> {
         let (name, id) = match &self.recipient {
             Recipient::Caller(id) => (r#","id":"#, id.as_json()),
-            Recipient::Unknown(UnknownId::Null) | Recipient::Nobody => (r#","id":"#, "null"),
+            Recipient::Unknown(UnknownId::Null) | Recipient::Notification => (r#","id":"#, "null"),
             Recipient::Unknown(UnknownId::Omitted) => ("", ""),
         };
         Opening::new([r#"{"jsonrpc":"2.0""#, name, id, member])

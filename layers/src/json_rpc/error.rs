@@ -1,4 +1,4 @@
-//! What a client is told when a call fails.
+//! The error object for the client.
 
 use std::{borrow::Cow, error, fmt};
 
@@ -6,8 +6,8 @@ use serde::Serialize;
 
 /// The error object of an answer (JSON-RPC 2.0, section 5.1).
 ///
-/// It is the client's view of a failure. Nothing makes one from an error value, so what a
-/// driver has to say is not sent by accident; log it where the call failed.
+/// It contains only what the client may see. It cannot be made from an error value, so a driver's
+/// message is not sent by accident; log that where the call failed.
 ///
 /// ```
 /// use ziggurat_layers::json_rpc::Error;
@@ -34,7 +34,7 @@ impl Error {
     pub const INVALID_REQUEST: i64 = -32600;
     /// There is no such method.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The method cannot do anything with these parameters.
+    /// The method does not accept these parameters.
     pub const INVALID_PARAMS: i64 = -32602;
     /// The server failed.
     pub const INTERNAL_ERROR: i64 = -32603;
@@ -88,7 +88,7 @@ impl Error {
 
     /// Adds the `data` member: anything that helps the client and was written for it.
     ///
-    /// A value JSON has no words for, such as a map whose keys are not strings, leaves the
+    /// A value that JSON cannot represent, such as a map whose keys are not strings, leaves the
     /// error without data.
     #[must_use]
     pub fn with_data(mut self, data: impl Serialize) -> Self {

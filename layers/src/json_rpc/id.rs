@@ -1,4 +1,4 @@
-//! The id that ties an answer to its call.
+//! The id that matches an answer to its call.
 
 use std::{
     fmt,
@@ -13,10 +13,9 @@ use crate::json_rpc::text::{Span, Text, unescape};
 
 /// The id of a call: a string, a number or `null`, as the client wrote it.
 ///
-/// Numbers keep their digits: nothing is rounded and `1` is not `1.0`. Strings are the same
-/// when they say the same, however their characters are escaped. That makes an id a good key
-/// for a map of the calls that are running, and an id found in the params of a cancellation
-/// can be looked up in it.
+/// Numbers keep their digits: nothing is rounded and `1` is not `1.0`. Strings are equal if their
+/// text is equal, however its characters are escaped. So an id can be the key of a map of running
+/// calls, and the id in the params of a cancellation can be looked up in it.
 ///
 /// An id shares the buffer of its message and keeps it alive.
 ///
@@ -39,7 +38,7 @@ use crate::json_rpc::text::{Span, Text, unescape};
 pub struct Id {
     /// JSON.
     raw: Text,
-    /// What a string with escapes says.
+    /// The text of a string with escapes.
     unescaped: Option<Box<str>>,
 }
 
@@ -67,7 +66,7 @@ impl Id {
         self.raw.as_str()
     }
 
-    /// What the id says, if it is a string.
+    /// The text of the id, if it is a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         let raw = self.as_json();
@@ -77,13 +76,13 @@ impl Id {
         }
     }
 
-    /// Whether the id is `null`.
+    /// Returns whether the id is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.raw.as_bytes() == b"null"
     }
 
-    /// Whether the id is a number without a fraction and without an exponent.
+    /// Returns whether the id is a number without a fraction and without an exponent.
     #[must_use]
     pub fn is_integer(&self) -> bool {
         let digits = self.raw.as_bytes();
@@ -106,7 +105,7 @@ impl Eq for Id {}
 
 impl Hash for Id {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // A string may share its hash with a number; they are told apart by `==`.
+        // A string and a number may have the same hash; `==` tells them apart.
         self.as_str().unwrap_or_else(|| self.as_json()).hash(state);
     }
 }
@@ -123,7 +122,7 @@ impl fmt::Display for Id {
     }
 }
 
-/// Reads an id with all its digits; works with `serde_json` only, which keeps them.
+/// Reads an id with all its digits; needs `serde_json`, which keeps them.
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -133,7 +132,7 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// Writes the id with all its digits; works with `serde_json` only, which keeps them.
+/// Writes the id with all its digits; needs `serde_json`, which keeps them.
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(self.as_json()).expect("an id is JSON");
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_the_same_when_they_say_the_same() {
+    fn ids_are_equal_if_their_text_is_equal() {
         let cases = [
             ("1", "1", true),
             ("1", "1.0", false),
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_of_an_id_is_told_apart() {
+    fn the_types_of_ids_are_distinguished() {
         let cases = [
             ("1", None, true, false),
             ("-0", None, true, false),
@@ -217,7 +216,7 @@ mod tests {
         }
 
         #[test]
-        fn a_string_says_what_was_meant(text: String) {
+        fn a_string_is_read_back(text: String) {
             let json = serde_json::to_string(&text).expect("JSON");
             let id = id(&json);
             prop_assert_eq!(id.as_str(), Some(&*text));

@@ -1,10 +1,9 @@
 //! JSON-RPC over lines: one message per line, as on standard input and output.
 //!
-//! [`LineDecoder`] cuts a stream of bytes into lines and does no input or output of its own;
-//! [`Dialect::read_line`] turns a line into an [`Incoming`], from where everything is as with
-//! HTTP. Messages may be answered concurrently and out of order: ids tie the answers to
-//! them. Only the writing has to be done by one at a time, body by body, each with a line
-//! feed behind it.
+//! [`LineDecoder`] splits a stream of bytes into lines and does no input or output itself;
+//! [`Dialect::read_line`] turns a line into an [`Incoming`], which works as with HTTP. Messages may
+//! be answered concurrently and out of order, since answers have ids. Only the bodies have to be
+//! written one after the other, each with a line feed at the end.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -24,7 +23,7 @@
 //! let dialect = Dialect::new();
 //! let mut lines = LineDecoder::new();
 //! let mut output = Vec::new();
-//! // What one read brought. The last line is not complete yet: it stays in the decoder.
+//! // The result of one read. The last line is not complete yet: it stays in the decoder.
 //! let mut input: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}
 //! not json
 //! {"jsonrpc":"2."#;
@@ -44,9 +43,9 @@
 //! # }).unwrap();
 //! ```
 //!
-//! To cancel a call, keep what stops it in a map by its [`Id`](crate::json_rpc::Id) while it
-//! runs: match on the [`Incoming`] before answering it. A body that was stopped half-way
-//! leaves half a line behind, so stop only what has not begun to write.
+//! To cancel a call, keep its abort handle in a map by its [`Id`](crate::json_rpc::Id) while it
+//! runs: match on the [`Incoming`] before answering it. A body that was aborted half-way leaves
+//! half a line behind, so abort only calls that have not begun to write.
 
 use std::mem;
 
@@ -57,23 +56,22 @@ use crate::json_rpc::{DEFAULT_MAX_BYTES, Dialect, Error, Incoming};
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 ///
-/// A line ends with a line feed, and a carriage return before that belongs to the end. Blank
-/// lines and a byte order mark in front of a line are skipped. It never holds more than one
-/// line, and never more of it than the limit: the rest of a line that is too long is thrown
-/// away as it comes.
+/// A line ends with a line feed, and a carriage return before that belongs to the end. Blank lines
+/// and a byte order mark in front of a line are skipped. The decoder holds at most one line, up to
+/// the limit: the rest of a line that is too long is dropped as it arrives.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LineDecoder {
     max_bytes: usize,
     /// The line so far.
     partial: Vec<u8>,
-    /// Whether the line has been reported as too long already.
+    /// True if the line has been reported as too long already.
     is_skipping: bool,
 }
 
-/// A line, or the lack of one.
+/// A line, or the report that a line is too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     /// A line that is not blank, without its end.
@@ -94,7 +92,7 @@ impl LineDecoder {
         }
     }
 
-    /// Sets how long a line may be, everything before its line feed counted.
+    /// Sets the maximum length of a line, without its line feed.
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
@@ -102,7 +100,7 @@ impl LineDecoder {
 
     /// Takes bytes from the input up to the end of the next line.
     ///
-    /// `None` says that the input is used up and the line is not complete.
+    /// Returns `None` if the input is used up and the line is not complete.
     pub fn decode(&mut self, input: &mut &[u8]) -> Option<Line> {
         while !input.is_empty() {
             let newline = input.iter().position(|&byte| byte == b'\n');
@@ -127,7 +125,7 @@ impl LineDecoder {
         None
     }
 
-    /// Takes what is left at the end of the input: a last line without a line feed.
+    /// Takes the remaining bytes at the end of the input: a last line without a line feed.
     #[must_use]
     pub fn finish(mut self) -> Option<Line> {
         self.take()
@@ -136,7 +134,7 @@ impl LineDecoder {
     fn extend(&mut self, piece: &[u8]) {
         let needed = self.partial.len() + piece.len();
         if needed > self.partial.capacity() {
-            // Grows as a vector does, but not beyond the limit.
+            // Grows like a vector, but not beyond the limit.
             let doubled = (2 * self.partial.capacity()).min(self.max_bytes);
             self.partial
                 .reserve_exact(needed.max(doubled) - self.partial.len());
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_cut_and_cleaned() {
+    fn lines_are_split_and_trimmed() {
         let cases: [(&str, &[Line]); 9] = [
             ("", &[]),
             ("a\nb\n", &[message("a"), message("b")]),
@@ -245,7 +243,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_lines_are_the_same_however_the_input_is_cut(
+        fn the_lines_do_not_depend_on_the_chunks_of_the_input(
             input in "[ab\r\n\u{feff} ]{0,64}",
             cuts in prop::collection::vec(1_usize..8, 0..64),
         ) {
@@ -263,7 +261,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_lost_or_made_up(input in "[ab\r\n ]{0,64}") {
+        fn no_bytes_are_lost_or_added(input in "[ab\r\n ]{0,64}") {
             let lines = decode(LineDecoder::new(), &[input.as_bytes()]);
             let expected: Vec<_> = input
                 .split('\n')

@@ -1,4 +1,4 @@
-//! What a service replies to a call.
+//! The reply of a service to a call.
 
 use std::{
     convert::Infallible,
@@ -14,14 +14,14 @@ use serde::Serialize;
 
 use crate::json_rpc::{Error, RpcBody, body::Opening};
 
-/// Room in front of a ready result: the opening of an answer with an id of up to 40 bytes,
-/// which is a UUID in its quotes.
+/// Space in front of a ready result: the opening of an answer with an id of up to 40 bytes, enough
+/// for a UUID in quotes.
 const HEADROOM: usize = r#"{"jsonrpc":"2.0","id":,"result":"#.len() + 40;
 
 /// The reply to a [`Call`](crate::json_rpc::Call): a ready result, a streamed one, or an error.
 ///
-/// `T` is the body of streamed results. What belongs to HTTP may go along: a status other
-/// than the usual, headers, and extensions that tell the layers further out what happened.
+/// `T` is the body of streamed results. A reply may have HTTP parts: a status, headers, and
+/// extensions for the layers further out.
 ///
 /// ```
 /// use http::StatusCode;
@@ -53,12 +53,11 @@ pub(super) enum Outcome<T> {
 
 /// A result that is ready, as JSON.
 ///
-/// It is serialised once, behind room for the opening of its answer, and goes out as one
-/// frame without being copied. A result that is large, or already there as text, is better
-/// [streamed](Reply::stream).
+/// It is serialised once, behind space for the opening of its answer, and sent as one frame without
+/// being copied. A large result, or one that is text already, is better [streamed](Reply::stream).
 #[derive(Clone)]
 pub struct Json {
-    /// [`HEADROOM`] bytes to be written over, then the result.
+    /// [`HEADROOM`] bytes to be overwritten, then the result.
     buffer: Vec<u8>,
 }
 
@@ -66,14 +65,14 @@ pub struct Json {
 #[derive(Debug)]
 pub struct NotJson(serde_json::Error);
 
-/// The body of a service that streams no results: there is none.
+/// The body of a service that streams no results; it has no values.
 #[derive(Clone, Copy, Debug)]
 pub enum NoStream {}
 
 // === impl Reply ===
 
 impl<T> Reply<T> {
-    /// Replies with a result that is sent as it comes.
+    /// Replies with a result that is sent as it is produced.
     ///
     /// The data of the body is one JSON value, which is neither checked nor copied. On lines
     /// it must not contain a line feed; JSON never needs one.
@@ -90,8 +89,8 @@ impl<T> Reply<T> {
         }
     }
 
-    /// Sets the HTTP status: otherwise it is 200, or what
-    /// [`with_error_status`](crate::json_rpc::Dialect::with_error_status) says.
+    /// Sets the HTTP status. The default is 200 for a result, and for an error the status set by
+    /// [`with_error_status`](crate::json_rpc::Dialect::with_error_status).
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
@@ -187,12 +186,13 @@ impl Json {
         &self.buffer[HEADROOM..]
     }
 
-    /// Completes the answer around the result.
+    /// Completes the answer in front of and behind the result.
     pub(super) fn into_body<T>(self, opening: &Opening<'_>) -> RpcBody<T> {
         let mut buffer = self.buffer;
         buffer.push(b'}');
         let Some(start) = HEADROOM.checked_sub(opening.len()) else {
-            // The id is longer than most. It goes first, for the result may be large.
+            // The id is longer than most. It is sent as a frame of its own, because the result may
+            // be large.
             let mut rest = Bytes::from(buffer);
             rest.advance(HEADROOM);
             return RpcBody::buffered(opening.join(0).into(), vec![rest]);
@@ -210,7 +210,7 @@ impl Json {
 
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The text is left out: it may be long, and it is the caller's.
+        // The text is left out: it may be long and private.
         let length = self.as_bytes().len();
         f.debug_struct("Json")
             .field("length", &length)

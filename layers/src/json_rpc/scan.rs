@@ -1,8 +1,8 @@
 //! One pass over a JSON document.
 //!
-//! The scanner checks the whole grammar of RFC 8259, bounds the nesting, refuses duplicate
-//! keys and notes where the members of the envelope are. It builds no tree and copies
-//! nothing: an ordinary document is scanned without an allocation.
+//! The scanner checks the whole grammar of RFC 8259, limits the nesting, refuses duplicate keys and
+//! records the positions of the members of the envelope. It builds no tree and copies nothing: an
+//! ordinary document is scanned without an allocation.
 
 #[cfg(test)]
 mod corpus;
@@ -17,23 +17,23 @@ use crate::json_rpc::{
     text::Span,
 };
 
-/// What the scanner is asked to put up with.
+/// The limits of a document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// How many arrays and objects may be open at once. The type bounds the recursion.
+    /// Maximum number of arrays and objects that are open at once. The type bounds the recursion.
     pub(super) max_depth: u8,
-    /// How many elements of an array at the top are kept; the others are only counted.
+    /// Maximum number of elements of a top-level array that are kept; the others are only counted.
     pub(super) max_messages: usize,
 }
 
-/// A document that is JSON.
+/// A document that is valid JSON.
 #[derive(Debug)]
 pub(super) enum Document {
     Single(Message),
     Array { kept: Vec<Message>, count: usize },
 }
 
-/// A value where a message is expected: the members of the envelope, if it is an object.
+/// A value at the place of a message: the members of the envelope, if it is an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Message {
     pub(super) is_object: bool,
@@ -45,7 +45,7 @@ pub(super) struct Message {
     pub(super) has_outcome: bool,
 }
 
-/// Why a document was not accepted, and where.
+/// The reason why a document was refused, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     kind: FaultKind,
@@ -117,7 +117,7 @@ impl Fault {
         let before = &document[..offset];
         let lines = before.split(|&byte| byte == b'\n');
         let last_line = lines.clone().next_back().unwrap_or_default();
-        // Only first bytes of characters are counted, so that an editor agrees.
+        // Counts first bytes of characters only, so that the column is that of an editor.
         let is_first = |byte: &&u8| !matches!(byte, 0x80..0xC0);
         Self {
             kind,
@@ -186,7 +186,7 @@ impl<'a> Scanner<'a> {
         Ok(message)
     }
 
-    /// Passes over any value; `depth` is how many more levels it may have.
+    /// Skips any value; `depth` is how many more levels it may have.
     fn value(&mut self, depth: u8) -> Scanned {
         match self.peek() {
             Some(b'{') => self.object(depth, |_, _| {}),
@@ -285,7 +285,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes over `\uXXXX`.
+    /// Skips `\uXXXX`.
     fn code_unit(&mut self) -> Scanned<u16> {
         let rest = &self.text.as_bytes()[self.at..];
         let [b'\\', b'u', digits @ ..] = rest else {
@@ -294,7 +294,7 @@ impl<'a> Scanner<'a> {
         let digits = digits.first_chunk::<4>().ok_or(FaultKind::InvalidEscape)?;
         let mut unit = 0;
         for &digit in digits {
-            // A sign would pass `u16::from_str_radix`.
+            // `u16::from_str_radix` would accept a sign.
             let digit = match digit {
                 b'0'..=b'9' => digit - b'0',
                 b'a'..=b'f' => digit - b'a' + 10,
@@ -309,8 +309,8 @@ impl<'a> Scanner<'a> {
 
     fn number(&mut self) -> Scanned {
         self.eat(b'-');
-        // RFC 8259, section 6: no leading zeros. What follows a zero is not a digit then,
-        // and whoever reads on refuses it.
+        // RFC 8259, section 6: no leading zeros. A digit after a zero is left, and the caller
+        // refuses it.
         if !self.eat(b'0') {
             self.digits()?;
         }
@@ -344,7 +344,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Passes over a bracket and the blanks behind it, one level further down.
+    /// Skips a bracket and the blanks behind it, one level further down.
     fn open(&mut self, depth: u8) -> Scanned<u8> {
         let depth = depth
             .checked_sub(1)
@@ -354,17 +354,17 @@ impl<'a> Scanner<'a> {
         Ok(depth)
     }
 
-    /// Passes over `wanted` and the blanks behind it.
-    fn expect(&mut self, wanted: u8, name: &'static str) -> Scanned {
-        if !self.eat(wanted) {
+    /// Skips `expected` and the blanks behind it.
+    fn expect(&mut self, expected: u8, name: &'static str) -> Scanned {
+        if !self.eat(expected) {
             return Err(FaultKind::Expected(name));
         }
         self.skip_whitespace();
         Ok(())
     }
 
-    fn eat(&mut self, wanted: u8) -> bool {
-        let is_there = self.peek() == Some(wanted);
+    fn eat(&mut self, expected: u8) -> bool {
+        let is_there = self.peek() == Some(expected);
         self.at += usize::from(is_there);
         is_there
     }

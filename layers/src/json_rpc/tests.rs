@@ -185,7 +185,7 @@ fn the_futures_and_bodies_are_send() {
 }
 
 #[test]
-fn a_request_is_answered_under_its_id() {
+fn a_request_is_answered_with_its_id() {
     let cases = [
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"add","params":[2,3]}"#,
@@ -226,7 +226,7 @@ fn a_request_is_answered_under_its_id() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_under_its_id_if_it_has_one() {
+fn an_invalid_request_is_refused_with_its_id_if_it_has_one() {
     let no_id = "`id` must be a string, a number or null";
     let cases = [
         ("7", "null", "a message must be an object"),
@@ -287,7 +287,7 @@ fn what_is_no_request_is_refused_under_its_id_if_it_has_one() {
 }
 
 #[test]
-fn what_is_not_json_is_refused_under_no_id() {
+fn text_that_is_not_json_is_refused_without_an_id() {
     let cases = [
         ("", "expected a value at line 1 column 1"),
         ("{", "expected a key at line 1 column 2"),
@@ -319,7 +319,7 @@ fn params_of_the_wrong_type_are_refused() {
 }
 
 #[test]
-fn a_dialect_settles_what_is_accepted() {
+fn a_dialect_decides_which_messages_are_accepted() {
     let dialect = Dialect::new();
     let strict = "`id` must be a string or an integer";
     let cases = [
@@ -372,7 +372,7 @@ fn a_dialect_settles_what_is_accepted() {
 }
 
 #[test]
-fn what_wants_no_answer_gets_202_and_no_body() {
+fn messages_without_an_answer_get_202_and_no_body() {
     let dialect = Dialect::new()
         .with_responses_ignored()
         .with_batches(Batches::new(3));
@@ -398,7 +398,7 @@ fn what_wants_no_answer_gets_202_and_no_body() {
 }
 
 #[test]
-fn notifications_reach_the_service_unless_their_params_are_unusable() {
+fn notifications_reach_the_service_unless_their_params_are_invalid() {
     let cases = [
         (r#"{"jsonrpc":"2.0","method":"seen","params":{}}"#, true),
         (r#"{"jsonrpc":"2.0","method":"seen","params":7}"#, false),
@@ -420,7 +420,7 @@ fn notifications_reach_the_service_unless_their_params_are_unusable() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_by_the_renderer() {
+fn http_refusals_use_the_renderer() {
     let layer = JsonRpcLayer::new()
         .with_max_bytes(8)
         .with_render(SuccessFlag);
@@ -667,13 +667,13 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_sent_the_answer_is_json_or_nothing(message: Vec<u8>) {
+    fn the_answer_to_any_bytes_is_json_or_empty(message: Vec<u8>) {
         let answer = ask(Dialect::new().with_batches(Batches::new(4)), message);
         prop_assert!(answer.is_empty() || serde_json::from_str::<Value>(&answer).is_ok());
     }
 
     #[test]
-    fn whatever_its_members_are_a_message_gets_an_answer_or_wants_none(
+    fn a_message_of_any_members_is_answered_or_needs_no_answer(
         members in prop::collection::vec((
             prop::sample::select(vec!["jsonrpc", "id", "method", "params", "result", "x"]),
             prop::sample::select(vec!["\"2.0\"", "1", "null", "{}", "[1]", "true", "\"stream\""]),

@@ -1,4 +1,4 @@
-//! Pieces of a document the scanner has accepted.
+//! Parts of a document that the scanner has accepted.
 
 use std::{
     borrow::Cow,
@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 
-/// Where a value is in its document.
+/// The position of a value in its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: usize,
@@ -19,16 +19,16 @@ pub(super) struct Span {
 #[derive(Clone)]
 pub(super) struct Text(Bytes);
 
-/// The characters of a JSON string, its escapes undone.
+/// The characters of a JSON string, unescaped.
 ///
-/// Made from what stands between the quotes of a string the scanner has accepted.
+/// Made from the text between the quotes of a string that the scanner has accepted.
 #[derive(Clone, Debug)]
 pub(super) struct Unescaped<'a>(Chars<'a>);
 
 // === impl Text ===
 
 impl Text {
-    /// The JSON value at `span`, as it was written.
+    /// The JSON value at `span`, as written.
     pub(super) fn of_value(document: &Bytes, span: Span) -> Self {
         Self(document.slice(span.start..span.end))
     }
@@ -87,7 +87,7 @@ impl<'a> Unescaped<'a> {
         if !(0xD800..0xDC00).contains(&high) {
             return char::from_u32(high);
         }
-        // RFC 8259, section 7: the other half of the pair follows, as an escape of its own.
+        // RFC 8259, section 7: the other half of the pair follows as an escape of its own.
         self.0.nth(1)?;
         let low = self.hex()?;
         char::from_u32(0x1_0000 + ((high - 0xD800) << 10) + low.checked_sub(0xDC00)?)
@@ -111,7 +111,7 @@ impl Iterator for Unescaped<'_> {
     }
 }
 
-/// Undoes the escapes of what stands between the quotes of a JSON string.
+/// Unescapes the text between the quotes of a JSON string.
 pub(super) fn unescape(raw: &str) -> Cow<'_, str> {
     if raw.contains('\\') {
         Cow::Owned(Unescaped::new(raw).collect())

@@ -1,4 +1,4 @@
-//! `Link` headers that led a fuzzer to new places in the parser.
+//! `Link` headers with which a fuzzer reached new branches of the parser.
 
 pub(super) const LINES: &[&[u8]] = &[
     b"<.>C",

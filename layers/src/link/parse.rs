@@ -1,41 +1,41 @@
-//! Reads the `Link` headers that a response came with.
+//! Reads the `Link` headers of a response.
 //!
-//! They may have been written by anybody, so reading never fails: what does not follow the
-//! grammar is skipped up to the next comma, as RFC 8288, appendix B, suggests.
+//! The service may have written anything there, so reading never fails: text outside the grammar is
+//! skipped up to the next comma, as RFC 8288, appendix B, suggests.
 
 use std::iter;
 
-/// A link found in a header, its parts as they were written.
+/// A link found in a header, its parts as written there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written<'a> {
+pub(super) struct ParsedLink<'a> {
     target: &'a [u8],
-    rel: Option<Text<'a>>,
-    anchor: Option<Text<'a>>,
+    rel: Option<ParamValue<'a>>,
+    anchor: Option<ParamValue<'a>>,
 }
 
-/// The value of a parameter; a quoted one without its quotes, but with its escapes.
+/// The value of a parameter, without the quotes of a quoted one, but with its escapes.
 #[derive(Clone, Copy, Debug)]
-struct Text<'a> {
+struct ParamValue<'a> {
     raw: &'a [u8],
     quoted: bool,
 }
 
-/// What of the line is still to be read.
-struct Reader<'a> {
+/// The part of the line that is not read yet.
+struct LinkParser<'a> {
     rest: &'a [u8],
 }
 
 /// Finds the links in one header line.
-pub(super) fn links(line: &[u8]) -> impl Iterator<Item = Written<'_>> {
-    let mut reader = Reader { rest: line };
-    iter::from_fn(move || reader.link())
+pub(super) fn links(line: &[u8]) -> impl Iterator<Item = ParsedLink<'_>> {
+    let mut parser = LinkParser { rest: line };
+    iter::from_fn(move || parser.link())
 }
 
-// === impl Written ===
+// === impl ParsedLink ===
 
-impl<'a> Written<'a> {
-    /// Whether it says what `ours` says: same target, same anchor, no relation missing.
-    pub(super) fn says(&self, ours: &Written<'_>) -> bool {
+impl<'a> ParsedLink<'a> {
+    /// Returns whether this link covers `ours`: same target, same anchor, no relation missing.
+    pub(super) fn covers(&self, ours: &ParsedLink<'_>) -> bool {
         let same_anchor = match (self.anchor, ours.anchor) {
             (None, None) => true,
             (Some(written), Some(anchor)) => written.bytes().eq(anchor.bytes()),
@@ -48,16 +48,16 @@ impl<'a> Written<'a> {
                 .all(|rel| self.rel.is_some_and(|written| written.has_word(rel)))
     }
 
-    /// The relations as we write them: without escapes, one space between them.
+    /// The relations in our own format: without escapes, one space between them.
     fn relations(&self) -> impl Iterator<Item = &'a [u8]> {
         let relations = self.rel.map_or(&[][..], |rel| rel.raw);
         relations.split(|&byte| byte == b' ')
     }
 }
 
-// === impl Text ===
+// === impl ParamValue ===
 
-impl<'a> Text<'a> {
+impl<'a> ParamValue<'a> {
     /// The value with its escapes undone.
     fn bytes(self) -> impl Iterator<Item = u8> + use<'a> {
         let mut raw = self.raw.iter().copied();
@@ -67,9 +67,9 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Whether `word` is one of the words of the value; relations have no case.
+    /// Returns whether `word` is one of the words of the value; relations are case-insensitive.
     fn has_word(self, word: &[u8]) -> bool {
-        // How much of `word` the current word has matched, until it differs.
+        // Length of the match between `word` and the current word, until they differ.
         let mut matched = Some(0);
         for byte in self.bytes().chain([b' ']) {
             if byte.is_ascii_whitespace() {
@@ -87,10 +87,10 @@ impl<'a> Text<'a> {
     }
 }
 
-// === impl Reader ===
+// === impl LinkParser ===
 
-impl<'a> Reader<'a> {
-    fn link(&mut self) -> Option<Written<'a>> {
+impl<'a> LinkParser<'a> {
+    fn link(&mut self) -> Option<ParsedLink<'a>> {
         loop {
             self.skip(|byte| byte == b',' || byte.is_ascii_whitespace());
             if self.rest.is_empty() {
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         if !self.eat(b'>') {
             return None;
         }
-        let mut link = Written {
+        let mut link = ParsedLink {
             target,
             rel: None,
             anchor: None,
@@ -122,8 +122,8 @@ impl<'a> Reader<'a> {
         Some(link)
     }
 
-    /// The next `; name=value`, or `; name`.
-    fn param(&mut self) -> Option<(&'a [u8], Option<Text<'a>>)> {
+    /// Reads the next `; name=value`, or `; name`.
+    fn param(&mut self) -> Option<(&'a [u8], Option<ParamValue<'a>>)> {
         self.skip_blanks();
         if !self.eat(b';') {
             return None;
@@ -136,22 +136,22 @@ impl<'a> Reader<'a> {
         Some((name, value))
     }
 
-    fn value(&mut self) -> Text<'a> {
+    fn value(&mut self) -> ParamValue<'a> {
         self.skip_blanks();
         if self.rest.first() == Some(&b'"') {
-            return Text {
+            return ParamValue {
                 raw: self.quoted_string(),
                 quoted: true,
             };
         }
         let raw = self.take(|byte| !matches!(byte, b';' | b','));
-        Text {
+        ParamValue {
             raw: raw.trim_ascii_end(),
             quoted: false,
         }
     }
 
-    /// The inside of a quoted string; one that is never closed ends with the line.
+    /// Reads the inside of a quoted string; one that is never closed ends with the line.
     fn quoted_string(&mut self) -> &'a [u8] {
         self.eat(b'"');
         let mut escaped = false;
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         inside
     }
 
-    /// Skips to the comma that ends the member; one inside a quoted string does not.
+    /// Skips to the comma that ends the member, but not to one inside a quoted string.
     fn skip_member(&mut self) {
         loop {
             self.skip(|byte| !matches!(byte, b',' | b'"'));

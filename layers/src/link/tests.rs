@@ -37,7 +37,7 @@ fn lines(response: &Response<Bytes>) -> Vec<&str> {
 }
 
 #[test]
-fn every_part_of_a_link_is_written_as_the_grammar_asks() {
+fn every_part_of_a_link_is_written_by_the_grammar() {
     let built = |link: Result<Link, InvalidLink>| link.expect("valid").to_string();
     let cases = [
         (built(Ok(desc())), DESC),
@@ -280,7 +280,7 @@ fn a_link_counts_as_present_when_target_relations_and_anchor_agree() {
 }
 
 #[test]
-fn every_link_line_is_looked_at() {
+fn every_link_line_is_read() {
     let response = json().header("link", "</a>; rel=next").header("link", DESC);
     let response = through(LinkLayer::new([desc()]), response);
     assert_eq!(lines(&response), ["</a>; rel=next", DESC]);
@@ -328,9 +328,8 @@ fn layer_service_and_future_are_send_sync_and_clone() {
     check_future::<ResponseFuture<Ready<()>>>();
 }
 
-/// Pieces that `Link` lines are made of, sensible or not.
 #[test]
-fn what_a_fuzzer_found_worth_keeping_stays_as_it_is_and_hides_no_link() {
+fn fuzzer_corpus_stays_as_it_is_and_hides_no_link() {
     for line in corpus::LINES {
         let case = line.escape_ascii();
         let value = HeaderValue::from_bytes(line).expect("a header value");
@@ -353,7 +352,8 @@ fn what_a_fuzzer_found_worth_keeping_stays_as_it_is_and_hides_no_link() {
     }
 }
 
-fn soup() -> impl Strategy<Value = Vec<u8>> {
+/// Pieces of `Link` lines, well-formed or not.
+fn syntax_pieces() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         prop::sample::select(vec![
             "<",
@@ -382,13 +382,13 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_to_the_end(line in soup()) {
+    fn any_bytes_are_read_to_the_end(line in syntax_pieces()) {
         let targets = line.split(|&byte| byte == b'<').count() - 1;
         prop_assert!(parse::links(&line).count() <= targets);
     }
 
     #[test]
-    fn a_link_is_found_behind_any_others_that_follow_the_grammar(
+    fn a_link_is_found_after_any_well_formed_links(
         others in prop::collection::vec(
             (r"[a-z0-9/,;=?\x22]{0,12}", r"([ -!#-\[\]-~]|\\[ -~]){0,16}"), 0..4,
         ),
@@ -400,12 +400,12 @@ proptest! {
         line.push(DESC.to_owned());
         let line = line.join(",");
         let ours = parse::links(DESC.as_bytes()).next().expect("a link");
-        let found = parse::links(line.as_bytes()).any(|written| written.says(&ours));
+        let found = parse::links(line.as_bytes()).any(|written| written.covers(&ours));
         prop_assert!(found, "{}", line);
     }
 
     #[test]
-    fn what_is_written_is_read_back(
+    fn a_written_link_is_read_back(
         target in r"[a-zA-Z0-9/:?#\[\]@!$&'()*+,;=._~-]{1,20}",
         rel in "[a-z][a-z0-9.-]{0,10}",
         title in "[ -~]{0,20}",
@@ -420,12 +420,12 @@ proptest! {
         prop_assert_eq!(read.len(), 1, "{}", line);
         let other = format!("<{target}>;anchor=\"{anchor}\" ; rel={rel}");
         let meant = parse::links(other.as_bytes()).next().expect("a link");
-        prop_assert!(read[0].says(&meant) && meant.says(&read[0]), "{}", line);
+        prop_assert!(read[0].covers(&meant) && meant.covers(&read[0]), "{}", line);
     }
 }
 
 #[test]
-fn a_text_is_kept_once() {
-    let [first, second] = [(); 2].map(|()| kept("</kept-once>; rel=\"help\"".to_owned()));
+fn a_text_is_interned_once() {
+    let [first, second] = [(); 2].map(|()| interned("</kept-once>; rel=\"help\"".to_owned()));
     assert!(std::ptr::eq(first, second));
 }

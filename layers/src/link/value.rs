@@ -1,10 +1,10 @@
-//! A link and the rules its parts obey.
+//! A link and the syntax of its parts.
 
 use std::{error::Error, fmt};
 
-/// A link to another resource, as a `Link` header says it.
+/// A link to another resource, as one member of a `Link` header.
 ///
-/// Every part is checked when it is given, so a link always has a valid header value.
+/// Every part is checked when it is set, so a link always has a valid header value.
 ///
 /// ```
 /// use ziggurat_layers::link::Link;
@@ -22,7 +22,7 @@ pub struct Link {
     target: String,
     /// Relations with one space between them.
     rel: String,
-    /// In the order they were given, names in lower case.
+    /// Names in lower case, in the order they were added.
     params: Vec<(String, String)>,
 }
 
@@ -36,12 +36,11 @@ pub struct InvalidLink {
 // === impl Link ===
 
 impl Link {
-    /// Links to `target`, which stands in the relation `rel` to the response.
+    /// Links to `target`, which has the relation `rel` to the response.
     ///
-    /// The target is a URI or a reference relative to the request's, such as
-    /// `/v1/openapi.json`; what a URI does not allow has to be percent-encoded. An empty
-    /// target, which would mean the response itself, is refused: it is a forgotten setting
-    /// far more often.
+    /// The target is a URI or a reference relative to the request's, such as `/v1/openapi.json`;
+    /// characters not allowed in a URI must be percent-encoded. An empty target would mean the
+    /// response itself. It is refused, because it is usually a forgotten setting.
     pub fn new(target: impl Into<String>, rel: &str) -> Result<Self, InvalidLink> {
         let target = target.into();
         if target.is_empty() {
@@ -70,12 +69,12 @@ impl Link {
         Self::new(target, "service-doc")
     }
 
-    /// Links to more about the service, for programs (RFC 8631, `service-meta`).
+    /// Links to metadata about the service, for programs (RFC 8631, `service-meta`).
     pub fn service_meta(target: impl Into<String>) -> Result<Self, InvalidLink> {
         Self::new(target, "service-meta")
     }
 
-    /// Links to the state the service is in (RFC 8631, `status`).
+    /// Links to the current status of the service (RFC 8631, `status`).
     pub fn status(target: impl Into<String>) -> Result<Self, InvalidLink> {
         Self::new(target, "status")
     }
@@ -99,11 +98,10 @@ impl Link {
 
     /// Adds a parameter, such as `type` or `title`.
     ///
-    /// Refused are `rel`, which has [`with_rel`](Self::with_rel); `rev`, which RFC 8288
-    /// gave up; names that end in `*`, whose values need an encoding of their own
-    /// (RFC 8187); a second parameter of the same name, unless it is `hreflang`; a value
-    /// that is not printable ASCII; a `type` that is not a media type; and an `anchor` that
-    /// is not a URI reference.
+    /// Refuses `rel`, which has [`with_rel`](Self::with_rel); `rev`, which RFC 8288 deprecates;
+    /// names that end in `*`, whose values need an encoding of their own (RFC 8187); a second
+    /// parameter of the same name, except `hreflang`; a value that is not printable ASCII; a `type`
+    /// that is not a media type; and an `anchor` that is not a URI reference.
     pub fn with_param(mut self, name: &str, value: &str) -> Result<Self, InvalidLink> {
         let name = name.to_ascii_lowercase();
         let repeated = name != "hreflang" && self.params.iter().any(|(given, _)| *given == name);
@@ -128,13 +126,13 @@ impl Link {
         Ok(self)
     }
 
-    /// Where the link leads.
+    /// The target of the link.
     #[must_use]
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// What the target is to the response.
+    /// The relations of the target to the response.
     pub fn relations(&self) -> impl Iterator<Item = &str> {
         self.rel.split_ascii_whitespace()
     }
@@ -145,7 +143,7 @@ impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "<{}>; rel=\"{}\"", self.target, self.rel)?;
         for (name, value) in &self.params {
-            // Before RFC 8288 the grammar asked for quotes around these, token or not.
+            // Before RFC 8288 the grammar required quotes around these, even for tokens.
             let quoted = matches!(name.as_str(), "anchor" | "media" | "title" | "type");
             if is_token(value) && !quoted {
                 write!(f, "; {name}={value}")?;
@@ -177,7 +175,7 @@ impl fmt::Display for InvalidLink {
 
 impl Error for InvalidLink {}
 
-/// RFC 3986, appendix A, as far as characters go.
+/// RFC 3986, appendix A, checked by character only.
 fn is_uri_reference(text: &str) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

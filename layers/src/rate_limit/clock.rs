@@ -1,4 +1,4 @@
-//! Where the policies take the time from.
+//! The clocks of the policies.
 
 use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
@@ -7,16 +7,16 @@ use std::{
 
 use governor::clock::{Clock as _, QuantaClock, QuantaInstant, Reference as _};
 
-/// Tells the time.
+/// Returns the current time.
 pub trait Clock {
-    /// The time since a moment that is always the same one.
+    /// The time since a fixed moment in the past.
     fn now(&self) -> Duration;
 }
 
-/// The time since this clock was first looked at, which settings of the time of day do not move.
+/// The time since this clock was first read; changes of the system time do not affect it.
 ///
-/// It is read from the processor where that keeps time for all of its cores, and from the
-/// operating system elsewhere, which takes several times as long.
+/// Read from the processor if its counter is the same on all cores, else from the operating system,
+/// which takes several times as long.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Monotonic;
 
@@ -43,7 +43,7 @@ pub struct ManualClock {
 impl Clock for Monotonic {
     #[inline]
     fn now(&self) -> Duration {
-        // Comparing the clock of the processor with that of the system takes a millisecond, once.
+        // Calibrating the processor's counter against the system clock takes a millisecond, once.
         static SINCE: LazyLock<(QuantaClock, QuantaInstant)> = LazyLock::new(|| {
             let clock = QuantaClock::default();
             let start = clock.now();
@@ -57,16 +57,16 @@ impl Clock for Monotonic {
 // === impl ManualClock ===
 
 impl ManualClock {
-    /// Starts at nothing.
+    /// Starts at zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Moves the time on.
+    /// Moves the time forward.
     ///
     /// # Panics
-    /// Panics beyond the end of time, some billions of centuries from the start.
+    /// Panics on overflow.
     pub fn advance(&self, by: Duration) {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) += by;
     }

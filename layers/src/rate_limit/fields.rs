@@ -1,5 +1,5 @@
-//! The header fields that tell a client where it stands
-//! (draft-ietf-httpapi-ratelimit-headers, in RFC 9651 syntax).
+//! The `RateLimit` and `RateLimit-Policy` header fields (draft-ietf-httpapi-ratelimit-headers, in
+//! RFC 9651 syntax).
 
 use std::{error::Error, fmt, fmt::Write as _, time::Duration};
 
@@ -13,15 +13,15 @@ pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("rateli
 /// RFC 9651, section 3.3.1: integers have at most fifteen digits.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
-/// A name that cannot stand in a header field.
+/// A name that is not allowed in a header field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidName;
 
-/// What is settled about the fields when the layer is built.
+/// The parts of the fields that are fixed when the layer is built.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {
-    /// In quotes already.
+    /// Already quoted.
     name: String,
     policy: HeaderValue,
 }
@@ -54,7 +54,7 @@ impl Fields {
         HeaderValue::try_from(text).expect("the name has been in a header value before")
     }
 
-    /// Adds both fields, next to those of limits further in: they are lists.
+    /// Adds both fields, next to those of limits further in: the fields are lists.
     pub(super) fn append_to(&self, headers: &mut HeaderMap, standing: Standing) {
         headers.append(RATE_LIMIT_POLICY, self.policy());
         headers.append(RATE_LIMIT, self.limit(standing));
@@ -71,7 +71,7 @@ impl fmt::Display for InvalidName {
 
 impl Error for InvalidName {}
 
-/// Rounds up: whoever comes back a moment early would be refused again.
+/// Rounds up: a client that comes back a moment early would be refused again.
 pub(super) fn whole_seconds(duration: Duration) -> u64 {
     let part = u64::from(duration.subsec_nanos() > 0);
     duration.as_secs().saturating_add(part).min(MAX_INTEGER)

@@ -1,4 +1,4 @@
-//! Whose requests are counted together.
+//! The key under which requests are counted together.
 
 use std::{
     fmt,
@@ -8,11 +8,11 @@ use std::{
 
 use crate::client_ip::ClientIp;
 
-/// Whose requests are counted together: an IPv4 address or an IPv6 network of 64 bits.
+/// The key under which requests are counted: an IPv4 address or an IPv6 network of 64 bits.
 ///
-/// A single customer is handed a whole /64 at least and can change address within it at will,
-/// so counting single IPv6 addresses would count nothing. IPv4 addresses in IPv6 clothes are
-/// IPv4 addresses.
+/// A single customer gets at least a whole /64 and can change the address within it at will, so
+/// counting single IPv6 addresses would limit nothing. IPv4-mapped IPv6 addresses count as IPv4
+/// addresses.
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -37,12 +37,12 @@ enum Caller {
 // === impl Key ===
 
 impl Key {
-    /// The key of all requests without a [`ClientIp`], which share one allowance.
+    /// The key of all requests without a [`ClientIp`], which share one quota.
     pub const UNKNOWN: Self = Self(Caller::Unknown);
 }
 
 impl Hash for Key {
-    /// One number: a key is hashed for every request.
+    /// Writes one number, because a key is hashed for every request.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(match self.0 {
             Caller::V4(address) => address.to_bits().into(),
@@ -99,7 +99,7 @@ mod tests {
             assert_eq!(key.to_string(), expected, "{address}");
         }
         assert_eq!(Key::UNKNOWN.to_string(), "unknown");
-        // An address is never taken for nobody.
+        // No address has the key of unknown clients.
         assert_ne!(Key::UNKNOWN, Key::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)));
         assert_ne!(Key::UNKNOWN, Key::from(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
     }

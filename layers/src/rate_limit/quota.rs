@@ -1,4 +1,4 @@
-//! How much is permitted in how much time.
+//! A number of requests or failures per period.
 
 use std::{error::Error, fmt, num::NonZeroU32, str::FromStr, time::Duration};
 
@@ -6,14 +6,14 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Longer periods than this are typing errors, or rules a restart will break.
+/// Longer periods are typing errors, or limits that a restart would reset.
 const MAX_PERIOD: u64 = 366 * DAY;
 
-/// How much is permitted in how much time, written in words.
+/// A number of requests or failures per period, parsed from text.
 ///
-/// A count, `per` or `/`, and a period: a unit, or a number of them. Units are seconds (`s`,
-/// `sec`, `second`), minutes (`m`, `min`, `minute`), hours (`h`, `hour`) and days (`d`, `day`),
-/// with a plural `s` if you like and in any case.
+/// The text is a count, `per` or `/`, and a period: a unit, or a number of them. Units are seconds
+/// (`s`, `sec`, `second`), minutes (`m`, `min`, `minute`), hours (`h`, `hour`) and days (`d`,
+/// `day`), with an optional plural `s` and in any case.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,11 +32,11 @@ const MAX_PERIOD: u64 = 366 * DAY;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     count: NonZeroU32,
-    /// Whole seconds, because the `RateLimit-Policy` field knows no others.
+    /// Whole seconds, because the `RateLimit-Policy` field has no smaller unit.
     period: Duration,
 }
 
-/// A text, or a period, that makes no quota.
+/// A text, or a period, that is not a valid quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidQuota {
     reason: &'static str,
@@ -63,13 +63,13 @@ impl Quota {
         Err(InvalidQuota { reason })
     }
 
-    /// How much is permitted.
+    /// The number of requests or failures.
     #[must_use]
     pub fn count(self) -> u32 {
         self.count.get()
     }
 
-    /// The time in which it is permitted.
+    /// The period.
     #[must_use]
     pub fn period(self) -> Duration {
         self.period
@@ -128,7 +128,7 @@ impl fmt::Display for InvalidQuota {
 
 impl Error for InvalidQuota {}
 
-/// Reads digits and nothing else: no sign, which the parser of the standard library takes.
+/// Reads digits only: the parser of the standard library would accept a sign.
 fn number(digits: &str) -> Option<u32> {
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
     all_digits.then(|| digits.parse().ok()).flatten()

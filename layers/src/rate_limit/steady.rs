@@ -1,4 +1,4 @@
-//! A steady rate, with room for a burst.
+//! A steady rate with bursts.
 
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -17,12 +17,12 @@ use super::{
 
 /// Permits requests at a steady rate.
 ///
-/// Each caller has a bucket that holds a burst, by default the whole count of the quota, and
-/// fills up evenly: with `60 per minute` a caller may send sixty requests at once, and one per
-/// second from then on. Every admitted request counts, however it ends.
+/// Each client has a bucket that holds a burst, by default the whole count of the quota, and fills
+/// up evenly: with `60 per minute` a client may send sixty requests at once, and one per second
+/// from then on. Every admitted request counts, with any outcome.
 ///
-/// Clones share their buckets. When there are too many, the caller who was admitted longest
-/// ago is forgotten and starts with a full bucket.
+/// Clones share their buckets. When there are too many, the client whose last admitted request is
+/// the oldest is dropped and starts with a full bucket.
 ///
 /// ```
 /// use std::{net::IpAddr, num::NonZeroU32, time::Duration};
@@ -50,7 +50,7 @@ pub struct Steady<C: Clock = Monotonic> {
 
 /// A request that [`Steady`] admitted.
 ///
-/// What is left to its sender is reckoned for whoever asks, and mostly nobody does.
+/// The remaining quota is computed only on request, which is rare.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Ticket(StateSnapshot);
@@ -65,11 +65,11 @@ struct Shared<C: Clock> {
 
 type Limiter<C> = RateLimiter<Key, Buckets, Ticks<C>, StateInformationMiddleware>;
 
-/// When each caller's bucket is full again.
+/// The time at which each client's bucket is full again.
 #[derive(Clone, Debug)]
 struct Buckets(Arc<Store<Nanos>>);
 
-/// The clock in governor's terms.
+/// Adapts the clock to governor.
 #[derive(Clone)]
 struct Ticks<C>(C);
 
@@ -84,7 +84,7 @@ impl<C: Clock> Clone for Steady<C> {
 }
 
 impl Steady {
-    /// Permits what the quota says, all of it at once if it comes to that.
+    /// Permits the whole quota at once.
     pub fn new(quota: Quota) -> Self {
         let burst = NonZeroU32::new(quota.count()).unwrap_or(NonZeroU32::MIN);
         Self::build(quota, burst, DEFAULT_MAX_KEYS, Monotonic)
@@ -92,9 +92,9 @@ impl Steady {
 }
 
 impl<C: Clock> Steady<C> {
-    /// Sets how many requests may come at once after a pause.
+    /// Sets the number of requests that may come at once after a pause.
     ///
-    /// Like the other options this empties all buckets: set it before the policy is in use.
+    /// Like the other options this clears all buckets: set it before the policy is in use.
     pub fn with_burst(self, burst: NonZeroU32) -> Self
     where
         C: Clone,
@@ -108,7 +108,7 @@ impl<C: Clock> Steady<C> {
         Self::build(quota, burst, max_keys, limiter.clock().0.clone())
     }
 
-    /// Sets how many callers are remembered (100,000 by default, at least one).
+    /// Sets the number of clients that are remembered (100,000 by default, at least one).
     pub fn with_max_keys(self, max_keys: usize) -> Self
     where
         C: Clone,
@@ -122,7 +122,7 @@ impl<C: Clock> Steady<C> {
         Self::build(quota, burst, max_keys, limiter.clock().0.clone())
     }
 
-    /// Takes the time from another clock.
+    /// Reads the time from another clock.
     pub fn with_clock<T: Clock>(self, clock: T) -> Steady<T> {
         let Shared {
             quota,
@@ -133,13 +133,13 @@ impl<C: Clock> Steady<C> {
         Steady::build(quota, burst, max_keys, clock)
     }
 
-    /// How many callers are remembered at the moment.
+    /// Returns the number of clients that are remembered now.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.buckets.0.len()
     }
 
-    /// Tells whether nobody has been admitted yet.
+    /// Returns whether no client is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -193,13 +193,13 @@ impl<C: Clock> fmt::Debug for Steady<C> {
 }
 
 fn interval(quota: Quota) -> Duration {
-    // More than one per nanosecond is nothing anybody can tell apart.
+    // A rate above one per nanosecond cannot be measured.
     (quota.period() / quota.count()).max(Duration::from_nanos(1))
 }
 
-/// The quota in governor's terms.
+/// Converts the quota to governor's type.
 fn rate(quota: Quota, burst: NonZeroU32) -> governor::Quota {
-    /// A century. Governor reckons in nanoseconds of 64 bits, which last for five.
+    /// A century. Governor counts nanoseconds in 64 bits, which last for five.
     const MAX_REFILL: Duration = Duration::from_secs(100 * 366 * 86_400);
 
     let interval = interval(quota);
@@ -214,7 +214,7 @@ fn rate(quota: Quota, burst: NonZeroU32) -> governor::Quota {
 // === impl Ticket ===
 
 impl Ticket {
-    /// How much was left when it was admitted.
+    /// The remaining quota when the request was admitted.
     #[must_use]
     pub fn standing(&self) -> Standing {
         let Self(bucket) = self;

@@ -1,9 +1,9 @@
-//! A map that never holds more keys than it was told to.
+//! A map with a fixed maximum of keys.
 //!
-//! The keys are spread over shards, each behind a lock of its own and with its share of the
-//! cap. A shard is a slab whose entries are linked from the oldest to the newest, so finding,
-//! adding, renewing and evicting all take constant time. What a lock guards is a few memory
-//! accesses; no lock is ever held while anything else runs.
+//! The keys are spread over shards, each with its own lock and its share of the maximum. A shard is
+//! a slab whose entries are linked from the oldest to the newest, so finding, adding, renewing and
+//! evicting all take constant time. A lock is held for a few memory accesses only, and never while
+//! other code runs.
 
 use std::{
     collections::{HashMap, hash_map::RandomState},
@@ -14,21 +14,21 @@ use std::{
 
 use super::Key;
 
-/// How many keys a store holds unless it is told otherwise.
+/// Maximum number of keys unless another is set.
 pub(super) const DEFAULT_MAX_KEYS: usize = 100_000;
 
 const MAX_SHARDS: usize = 16;
 
-/// Below this a share is too small for keys to spread evenly over the shards.
+/// With fewer keys per shard, the keys would not spread evenly over the shards.
 const MIN_KEYS_PER_SHARD: usize = 64;
 
 pub(super) struct Store<V> {
     shards: Box<[Mutex<Shard<V>>]>,
-    /// Seeded at random, so that nobody can choose addresses that meet in one shard.
+    /// Randomly seeded, so that a client cannot choose addresses that hash to one shard.
     hasher: RandomState,
 }
 
-/// A part of the store, with a cap of its own.
+/// A part of the store, with its own maximum.
 #[derive(Debug)]
 pub(super) struct Shard<V> {
     slots: HashMap<Hashed, Slot, BuildHasherDefault<AsHashed>>,
@@ -41,18 +41,18 @@ pub(super) struct Shard<V> {
     inserted: u64,
 }
 
-/// Where an entry is. Good until the shard is unlocked, or an entry inserted or removed.
+/// Index of an entry. Valid until the shard is unlocked, or an entry is inserted or removed.
 pub(super) type Slot = u32;
 
-/// A key with its hash, which chooses the shard and the place in it: hashing is most of the
-/// cost of a look-up, so it is done once.
+/// A key with its hash, which chooses the shard and the position in it. Hashing is most of the cost
+/// of a look-up, so it is done once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hashed {
     key: Key,
     hash: u64,
 }
 
-/// Hasher that passes on what was hashed before.
+/// Hasher that returns a hash computed before.
 #[derive(Default)]
 struct AsHashed(u64);
 
@@ -81,7 +81,7 @@ impl<V> Store<V> {
         }
     }
 
-    /// Hashes a key, once for all that is done with it.
+    /// Hashes a key, once for all operations on it.
     pub(super) fn hashed(&self, key: Key) -> Hashed {
         let hash = self.hasher.hash_one(key);
         Hashed { key, hash }
@@ -89,9 +89,9 @@ impl<V> Store<V> {
 
     /// Locks the shard a key belongs to.
     pub(super) fn lock(&self, key: &Hashed) -> MutexGuard<'_, Shard<V>> {
-        // The map inside a shard places its keys by the lowest and the highest bits.
+        // The map inside a shard uses the lowest and the highest bits of the hash.
         let place = usize::from(u16::try_from(key.hash >> 32 & 0xffff).expect("16 bits are left"));
-        // As spread out as by the remainder, without a division.
+        // Spreads keys as evenly as a remainder would, without a division.
         lock(&self.shards[(place * self.shards.len()) >> 16])
     }
 
@@ -111,7 +111,7 @@ impl<V> fmt::Debug for Store<V> {
 }
 
 fn lock<V>(shard: &Mutex<Shard<V>>) -> MutexGuard<'_, Shard<V>> {
-    // Nothing in this crate panics half way through a change.
+    // No code in this crate panics in the middle of a change.
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -168,12 +168,12 @@ impl<V> Shard<V> {
 
     #[inline]
     pub(super) fn find(&self, key: &Hashed) -> Option<Slot> {
-        // Whoever came last often comes again.
+        // The client of the last request often sends the next one, too.
         let newest = self.newest.filter(|&slot| self.entry(slot).key == *key);
         newest.or_else(|| self.slots.get(key).copied())
     }
 
-    /// The entry that was inserted, or renewed, before all others.
+    /// The entry that was inserted or renewed least recently.
     pub(super) fn oldest(&self) -> Option<Slot> {
         self.oldest
     }
@@ -186,12 +186,12 @@ impl<V> Shard<V> {
         &mut self.entry_mut(slot).value
     }
 
-    /// Tells this entry from every other that ever was, under the same key too.
+    /// Identifies this entry among all that ever were, even under the same key.
     pub(super) fn serial(&self, slot: Slot) -> u64 {
         self.entry(slot).serial
     }
 
-    /// Adds a key that is not there yet, at the expense of the oldest if need be.
+    /// Adds a key that is not there yet, and evicts the oldest if the shard is full.
     pub(super) fn insert(&mut self, key: Hashed, value: V) -> Slot {
         debug_assert!(!self.slots.contains_key(&key), "{key:?} is there already");
         if self.len() >= self.max_keys
@@ -289,7 +289,7 @@ mod tests {
             store.lock(&key).insert(key, n);
             assert!(store.len() <= 1000, "after {n}");
         }
-        // Every shard is full by now, so not a place is wasted either.
+        // Every shard is full by now, so all places are used.
         assert_eq!(store.len(), 1000);
     }
 

@@ -23,7 +23,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 type Inner = ServiceFn<fn(Request<()>) -> Ready<Result<Answer, &'static str>>>;
 
-/// Answers as the extension of the request asks for, and fails when there is none.
+/// Answers with the outcome in the request's extension, or fails if there is none.
 fn answer(request: &Request<()>) -> Result<Answer, &'static str> {
     let mut response = Response::new(Bytes::from_static(b"done"));
     let said = response.extensions_mut();
@@ -110,7 +110,7 @@ impl Policy for Closed {
 // === the layer ===
 
 #[test]
-fn layers_services_and_futures_are_send_sync_and_clone_where_it_matters() {
+fn layers_and_services_are_send_sync_and_clone_and_futures_send_and_sync() {
     fn check<T: Send + Sync + Clone>(_: &T) {}
     fn check_future<T: Send + Sync>(_: &T) {}
     let layer = RateLimitLayer::new(Steady::new(quota("5/s")));
@@ -144,7 +144,7 @@ fn a_refusal_says_why_and_when_to_come_back() {
 }
 
 #[test]
-fn the_refusal_can_be_dressed_and_named() {
+fn render_message_and_name_of_the_refusal_can_be_set() {
     let layer = RateLimitLayer::new(Closed(MINUTE))
         .with_render(Problem)
         .with_message("Slow down")
@@ -169,7 +169,7 @@ fn the_refusal_can_be_dressed_and_named() {
 }
 
 #[test]
-fn retry_after_is_rounded_up_and_never_nothing() {
+fn retry_after_is_rounded_up_and_never_zero() {
     let cases = [
         (Duration::ZERO, "1"),
         (Duration::from_nanos(1), "1"),
@@ -206,7 +206,7 @@ async fn the_service_has_to_be_ready_and_is_not_called_for_a_refused_request() {
 }
 
 #[test]
-fn callers_are_told_apart_by_address_and_by_64() {
+fn clients_are_distinguished_by_ipv4_address_and_ipv6_64() {
     let cases = [
         ("192.0.2.1", "192.0.2.1", true),
         ("192.0.2.1", "::ffff:192.0.2.1", true),
@@ -223,7 +223,7 @@ fn callers_are_told_apart_by_address_and_by_64() {
 }
 
 #[test]
-fn requests_from_nobody_share_one_allowance() {
+fn requests_without_an_address_share_one_quota() {
     let layer = RateLimitLayer::new(steady("1/m").1);
     let mut request = Request::new(());
     request.extensions_mut().insert(Outcome::Neither);
@@ -275,7 +275,7 @@ fn admitted_responses_carry_the_fields_only_when_asked_to() {
 }
 
 #[test]
-fn the_fields_of_several_limits_stand_side_by_side() {
+fn the_fields_of_several_limits_are_all_sent() {
     let outer = RateLimitLayer::new(steady("60/m").1).with_fields_on_success();
     let inner = RateLimitLayer::new(Closed(MINUTE));
     let service = outer.layer(wrap(&inner));
@@ -286,7 +286,7 @@ fn the_fields_of_several_limits_stand_side_by_side() {
 }
 
 #[test]
-fn a_failure_outweighs_a_success_in_one_response() {
+fn a_failure_wins_over_a_success_in_one_response() {
     let mut response = Response::new(());
     assert_eq!(Outcome::of(&response), Outcome::Neither);
     response.extensions_mut().insert(AuthSucceeded);
@@ -313,7 +313,7 @@ fn a_steady_rate_admits_a_burst_and_then_one_at_a_time() {
 }
 
 #[test]
-fn the_burst_is_set_apart_from_the_rate_and_capped_at_what_can_be_reckoned() {
+fn the_burst_is_independent_of_the_rate_and_capped() {
     let burst = |n| NonZeroU32::new(n).expect("not zero");
     let (clock, policy) = steady("60/m");
     let policy = policy.with_burst(burst(3));
@@ -342,7 +342,7 @@ fn the_options_of_the_steady_policy_keep_each_other() {
     assert_eq!(admitted(&policy, key(3), Outcome::Neither), 0);
     clock.advance(Duration::from_secs(1));
     assert_eq!(admitted(&policy, key(3), Outcome::Neither), 1);
-    // Now 4 is the one who was admitted longest ago, and is forgotten for 0.
+    // The last admitted request of 4 is now the oldest, so 4 is dropped for 0.
     assert_eq!(admitted(&policy, key(0), Outcome::Neither), 1);
     assert_eq!(admitted(&policy, key(3), Outcome::Neither), 0);
 }
@@ -403,7 +403,7 @@ fn requests_that_do_not_fail_are_neither_counted_nor_remembered() {
 }
 
 #[test]
-fn a_success_clears_failures_only_if_told_so() {
+fn a_success_clears_failures_only_with_forgiveness() {
     for counted in [false, true] {
         for forgiving in [false, true] {
             let (_, mut policy) = failures("3/m");
@@ -467,14 +467,14 @@ fn an_abandoned_request_is_a_failure_where_those_in_flight_are_counted() {
 }
 
 #[test]
-fn an_answer_counts_in_the_window_of_its_request_or_begins_the_next() {
+fn a_late_answer_counts_in_the_window_of_its_request_or_begins_the_next() {
     let (clock, policy) = failures("2/m");
     let policy = policy.with_in_flight_counted();
     let good = policy.admit(key(1)).expect("nothing counted yet");
     let bad = policy.admit(key(1)).expect("one counted");
     clock.advance(MINUTE);
     let fresh = policy.admit(key(1)).expect("the window has ended");
-    // The old window is gone: nothing to take back from the new one.
+    // The old window is gone, so nothing is subtracted from the new one.
     let standing = good.settle(Outcome::Neither);
     assert_eq!(standing.remaining(), 1);
     // A failure counts when it is known.
@@ -495,7 +495,7 @@ fn a_failure_after_a_forgiving_success_is_counted_again() {
 }
 
 #[test]
-fn the_window_that_began_first_is_forgotten_first() {
+fn the_oldest_window_is_dropped_first() {
     let (clock, policy) = failures("2/m");
     let policy = policy.with_max_keys(3);
     let fail = |n| {
@@ -513,7 +513,7 @@ fn the_window_that_began_first_is_forgotten_first() {
 }
 
 #[test]
-fn ended_windows_make_room_by_themselves() {
+fn ended_windows_are_dropped_over_time() {
     let (clock, policy) = failures("2/m");
     for n in 0..64 {
         assert!(
@@ -525,7 +525,7 @@ fn ended_windows_make_room_by_themselves() {
     }
     assert_eq!(policy.len(), 64);
     clock.advance(MINUTE);
-    // Each new window drops two that have ended, in the shard where it begins.
+    // Each new window drops two ended ones in its own shard.
     for n in 1000..2000 {
         assert!(
             policy
@@ -547,7 +547,7 @@ fn clones_and_services_count_together() {
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
 }
 
-/// Lets eight threads at a policy, each with a thousand turns.
+/// Runs `turn` on eight threads, a thousand times each.
 fn hammer(turn: impl Fn(u32) + Sync) {
     thread::scope(|scope| {
         for thread in 0..8 {
@@ -558,7 +558,7 @@ fn hammer(turn: impl Fn(u32) + Sync) {
 }
 
 #[test]
-fn threads_on_one_key_get_one_allowance_between_them() {
+fn threads_on_one_key_share_one_quota() {
     let (_, steady) = steady("100/m");
     let (_, failures) = failures("100/m");
     let failures = failures.with_in_flight_counted();
@@ -642,7 +642,7 @@ proptest! {
             admitted += u32::from(policy.admit(key(1)).is_ok());
             let passed = clock.now().saturating_sub(start).as_nanos();
             let flowed = passed * u128::from(count) / MINUTE.as_nanos();
-            // The interval is cut off to nanoseconds, hence the one.
+            // The interval is rounded down to nanoseconds, hence the extra one.
             prop_assert!(u128::from(admitted) <= u128::from(count) + flowed + 1);
         }
     }

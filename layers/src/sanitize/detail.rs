@@ -1,4 +1,4 @@
-//! What went wrong, for the log.
+//! The cause of a fault, for the log.
 
 use std::{
     any::Any,
@@ -11,17 +11,17 @@ use std::{
 
 use super::scrub;
 
-/// How many bytes of a text are read for the log.
+/// Number of bytes of a text that are read for the log.
 const LONGEST: usize = 4096;
 
-/// The cause of a fault, on its way to the log.
+/// The cause of a fault, for the log.
 ///
-/// A handler that answers with a fault puts one into the extensions of its response; the
-/// layer logs it and, in development, shows it.
+/// A handler that answers with a fault puts one into the extensions of its response; the layer logs
+/// it and, in development, shows it to the client.
 ///
-/// Both `Display` and `Debug` write the error and its sources, joined by colons, with what
-/// looks like a credential removed by [`scrub`](fn@scrub) and cut at 4096 bytes. A source that the
-/// error before it already quotes is not written again.
+/// Both `Display` and `Debug` write the error and its sources, joined by colons, scrubbed of
+/// credentials by [`scrub`](fn@scrub) and cut at 4096 bytes. A source that the error before it
+/// already quotes is not written again.
 ///
 /// ```
 /// use http::{Response, StatusCode};
@@ -51,7 +51,7 @@ struct Capped {
 // === impl ErrorDetail ===
 
 impl ErrorDetail {
-    /// Keeps an error, or a text.
+    /// Wraps an error, or a text.
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             error: error.into().into(),
@@ -82,7 +82,7 @@ impl fmt::Debug for ErrorDetail {
     }
 }
 
-/// It has no [`source`](Error::source): the text names all of them.
+/// Has no [`source`](Error::source), because the text names all of them.
 impl Error for ErrorDetail {}
 
 /// The error and its sources, scrubbed and cut.
@@ -120,13 +120,13 @@ impl Capped {
     }
 
     fn push(&mut self, value: &dyn fmt::Display) {
-        // The only error is the one that says that enough was written.
+        // The only error means that the text is full.
         _ = write!(self, "{value}");
     }
 
     fn scrubbed(mut self) -> String {
         if self.is_cut {
-            // Half a credential may not look like one, so the last word goes with the rest.
+            // Half a credential may not look like one, so the last word is removed, too.
             let end = self.text.rfind(char::is_whitespace).unwrap_or(0);
             self.text.truncate(end);
         }
@@ -146,14 +146,14 @@ impl fmt::Write for Capped {
         if self.is_cut {
             return Err(fmt::Error);
         }
-        let room = LONGEST - self.text.len();
-        if text.len() <= room {
+        let left = LONGEST - self.text.len();
+        if text.len() <= left {
             self.text.push_str(text);
             return Ok(());
         }
         self.is_cut = true;
         let kept = text.char_indices().map(|(start, _)| start);
-        let end = kept.take_while(|&end| end <= room).last().unwrap_or(0);
+        let end = kept.take_while(|&end| end <= left).last().unwrap_or(0);
         self.text.push_str(&text[..end]);
         Err(fmt::Error)
     }

@@ -1,10 +1,10 @@
-//! What a client may read.
+//! The parts of an error that a client may read.
 
 use std::{borrow::Cow, error::Error};
 
 use super::detail::with_sources;
 
-/// Says that the body of a response was written for the client.
+/// Marks a response whose body was written for the client.
 ///
 /// A service puts it into the extensions of a response whose status is a server error but
 /// whose body holds nothing to hide, such as the report of a health check.
@@ -20,10 +20,10 @@ use super::detail::with_sources;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Public;
 
-/// Decides what a client may read about an error.
+/// Decides which parts of an error a client may read.
 ///
-/// [`SanitizeLayer`](super::SanitizeLayer) decides with it about responses. Where an error reaches the client on
-/// another way, ask it directly. In an event of a stream that has already begun:
+/// [`SanitizeLayer`](super::SanitizeLayer) uses it for responses. Call it directly if an error
+/// reaches the client in another form. In an event of a stream that has already begun:
 ///
 /// ```
 /// use std::io;
@@ -45,8 +45,8 @@ pub struct Public;
 /// );
 /// ```
 ///
-/// And in the `data` of a JSON-RPC error, here with the
-/// [`ErrorDetail`](super::ErrorDetail) that goes to the log:
+/// In the `data` of a JSON-RPC error, here with the [`ErrorDetail`](super::ErrorDetail) for the
+/// log:
 ///
 /// ```
 /// use ziggurat_layers::sanitize::{ErrorDetail, Sanitizer};
@@ -63,7 +63,7 @@ pub struct Sanitizer {
 // === impl Sanitizer ===
 
 impl Sanitizer {
-    /// Lets nothing through but the fixed text.
+    /// Shows only the fixed text.
     #[must_use]
     pub const fn production() -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Sanitizer {
         Self { shows_detail: true }
     }
 
-    /// What the client may read: `fixed`, or the error itself in development.
+    /// The text for the client: `fixed`, or the error itself in development.
     #[must_use]
     pub fn public(self, error: &dyn Error, fixed: &'static str) -> Cow<'static, str> {
         if self.shows_detail {

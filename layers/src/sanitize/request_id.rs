@@ -1,4 +1,4 @@
-//! The name a request goes by in the log.
+//! The id of a request in the log.
 
 use std::{
     collections::hash_map::RandomState,
@@ -14,21 +14,20 @@ use std::{
 
 use http::{HeaderValue, Request};
 
-/// The longest id that is accepted.
+/// Maximum length of an id that is accepted.
 const LONGEST: usize = 128;
 
-/// Whether there has been an id at all. Where there is none, none is looked for in requests, which
-/// would take longer than the rest of what an admitted one costs.
+/// Set once any id was made. Until then requests are not searched for one, because the search would
+/// take longer than the rest of the layer.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// The name a request goes by, in the log and to the client.
+/// The id of a request, in the log and for the client.
 ///
-/// Whoever accepts the request may put one into its extensions; a layer that needs one and
-/// finds none makes it up. It is 1 to 128 characters out of ASCII letters, digits and
-/// `-._~:=+/`, so it can stand in a header, a log line or a page as it is. Clones share the
-/// text.
+/// The accept loop may put one into the extensions of a request; a layer that needs one and finds
+/// none makes one. It has 1 to 128 characters out of ASCII letters, digits and `-._~:=+/`, so it
+/// needs no escaping in a header, a log line or a page. Clones share the text.
 ///
-/// It is not a secret, and not hard to guess: do not let it open anything.
+/// It is not a secret and can be guessed: do not use it for access.
 ///
 /// ```
 /// use http::Request;
@@ -42,17 +41,17 @@ static ANY: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RequestId(Arc<str>);
 
-/// A text that is not fit to be a [`RequestId`].
+/// A text that is not a valid [`RequestId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidRequestId;
 
 // === impl RequestId ===
 
 impl RequestId {
-    /// Makes an id that no other request to this process has.
+    /// Makes an id that is unique within this process.
     ///
-    /// A random part, drawn once per process, keeps the ids of replicas and restarts apart;
-    /// the rest counts.
+    /// A random part, drawn once per process, distinguishes replicas and restarts; the rest is a
+    /// counter.
     #[must_use]
     pub fn generate() -> Self {
         static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
@@ -62,14 +61,14 @@ impl RequestId {
     }
 
     fn new(text: &str) -> Self {
-        // Only once: processors share what nobody writes to.
+        // Written only once, since processors can share a cache line that does not change.
         if !ANY.load(Ordering::Relaxed) {
             ANY.store(true, Ordering::Relaxed);
         }
         Self(text.into())
     }
 
-    /// The id of a request, if whoever accepted it gave it one.
+    /// Returns the id of a request, if the accept loop set one.
     #[inline]
     pub(super) fn of<B>(request: &Request<B>) -> Option<Self> {
         if ANY.load(Ordering::Relaxed) {
@@ -102,7 +101,7 @@ impl FromStr for RequestId {
     }
 }
 
-/// Takes over the id of a proxy that is trusted to number requests.
+/// Takes the id that a trusted proxy assigned.
 impl TryFrom<&HeaderValue> for RequestId {
     type Error = InvalidRequestId;
 

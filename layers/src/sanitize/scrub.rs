@@ -1,13 +1,13 @@
 //! Finds text that looks like a credential, and removes it.
 //!
-//! Each pass runs from left to right. At every byte where a shape may begin, the matcher for
-//! that shape says which range is the secret; the range is replaced and the pass goes on
-//! behind it. Matchers look back at the original text, also at what was replaced, so a secret
-//! that swallows the name of the next one does not hide it. Where a value ends is often a
-//! matter of opinion; a doubt is decided for removing too much.
+//! Each pass runs from left to right. At every byte where a shape may begin, the matcher for that
+//! shape returns the range of the secret; the range is replaced and the pass continues after it.
+//! Matchers read the original text, including replaced parts, so a secret that contains the name of
+//! the next one does not hide it. The end of a value is often ambiguous; in doubt, too much is
+//! removed.
 //!
-//! What begins with [`REDACTED`] is never a secret. Every secret that a pass finds begins so
-//! afterwards, which is why scrubbing twice is scrubbing once.
+//! Text that begins with [`REDACTED`] is never a secret. Every secret that a pass finds begins so
+//! afterwards, so scrubbing twice gives the same result as scrubbing once.
 
 #[cfg(test)]
 mod corpus;
@@ -21,10 +21,10 @@ use self::words::{
     LONGEST_NAME, Meaning, SCHEMES, ends_with_word, is_name, is_token68, starts_with_word,
 };
 
-/// What stands where a credential stood.
+/// The replacement for a credential.
 pub const REDACTED: &str = "[redacted]";
 
-/// What one pass looks for.
+/// The kind of secret that one pass looks for.
 #[derive(Clone, Copy)]
 enum Shape {
     /// Credentials in a URL.
@@ -38,13 +38,13 @@ struct Secrets<'a> {
     text: &'a [u8],
     at: usize,
     shape: Shape,
-    /// The run of URL text that was looked at last: where it ends, and its last `@`.
+    /// The last run of URL text: its end, and its last `@`.
     url: (usize, Option<usize>),
 }
 
-/// How the surroundings of a bare value tell where it ends.
+/// The rule for the end of a bare value, which depends on its context.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueEnd {
     /// In a query string: at the next parameter.
     Query,
     /// Behind a name in quotes, as in JSON: at the next comma or closing bracket.
@@ -55,25 +55,24 @@ enum Kind {
     Plain,
 }
 
-/// Replaces what looks like a credential by [`REDACTED`].
+/// Replaces text that looks like a credential with [`REDACTED`].
 ///
 /// Recognised are
 ///
-/// - the password in a URL (`postgres://app:secret@host`), or all that stands before the `@`
-///   when there is no user name,
+/// - the password in a URL (`postgres://app:secret@host`), or everything before the `@` when there
+///   is no user name,
 /// - the value of a name such as `password`, `api_key`, `Authorization` or `DB_PASSWORD`, in
 ///   the forms `name=value`, `name: value`, `"name": "value"` and `name='a b'`, also in JSON
 ///   inside JSON and in the `Debug` of a value (`password: Some("a b")`),
 /// - the same in a query string, where `key` is such a name too,
-/// - what follows `Bearer` and `Basic`,
-/// - keys with a well-known beginning (`sk-…`, `AIza…`, `ghp_…`, `AKIA…`) and JSON Web Tokens.
+/// - the text after `Bearer` and `Basic`,
+/// - keys with a well-known prefix (`sk-…`, `AIza…`, `ghp_…`, `AKIA…`) and JSON Web Tokens.
 ///
-/// A secret in another shape passes: this is a net under the rule that secrets do not belong
-/// in messages, not a replacement for it. A bare value goes up to the next white space, so
-/// more than the secret may be lost; what is left is meant for people, not for parsers.
+/// A secret in another shape passes: this is a second line of defence behind the rule that secrets
+/// do not belong in messages. A bare value goes up to the next white space, so more than the secret
+/// may be lost; the result is meant for people, not for parsers.
 ///
-/// The time is linear in the length of the text, and nothing is allocated when nothing is
-/// found.
+/// The time is linear in the length of the text, and nothing is allocated if no secret is found.
 ///
 /// ```
 /// use ziggurat_layers::sanitize::scrub;
@@ -85,8 +84,8 @@ enum Kind {
 /// ```
 #[must_use]
 pub fn scrub(text: &str) -> Cow<'_, str> {
-    // URLs first, since a password may look like a parameter; and last, since a value that
-    // is gone may have hidden the end of one.
+    // URLs first, since a password may look like a parameter; and last, since a replaced value may
+    // have hidden the end of a URL.
     [Shape::Userinfo, Shape::Named, Shape::Userinfo]
         .into_iter()
         .fold(Cow::Borrowed(text), without)
@@ -120,7 +119,7 @@ impl Iterator for Secrets<'_> {
                 !secret.is_empty() && !self.text[secret.clone()].starts_with(REDACTED.as_bytes())
             });
             if let Some(secret) = secret {
-                // It may end in the separator behind the next name: `a_token=b,password= c`.
+                // It may end in the separator of the next name: `a_token=b,password= c`.
                 self.at = self
                     .separator_before(secret.end)
                     .filter(|&separator| separator >= secret.start)
@@ -142,7 +141,7 @@ impl<'a> Secrets<'a> {
         }
     }
 
-    /// The secret whose shape begins at this byte, or shows itself there.
+    /// The secret whose shape begins, or is recognised, at this byte.
     fn secret_at(&mut self, at: usize) -> Option<Range<usize>> {
         match (self.shape, self.text[at]) {
             (Shape::Userinfo, b':') => self.userinfo(at),
@@ -159,7 +158,7 @@ impl<'a> Secrets<'a> {
             .into_iter()
             .find(|slashes| self.text[at..].starts_with(slashes))?;
         let start = at + slashes.len();
-        // All URLs of one run share its last `@`; looking for it once keeps the time linear.
+        // All URLs of one run share its last `@`; searching it once keeps the time linear.
         if start >= self.url.0 {
             let end = self.past(start, |byte| {
                 !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'<' | b'>' | b'`')
@@ -176,7 +175,7 @@ impl<'a> Secrets<'a> {
         let colon = user.iter().position(|&byte| byte == b':');
         match (colon, at_sign) {
             (Some(colon), Some(_)) => Some(start + colon + 1..last),
-            // No host and port, but a password with a raw `/`, `?` or `#` in it.
+            // Not a host and port, but a password with a raw `/`, `?` or `#` in it.
             (Some(colon), None) if !user[colon + 1..].iter().all(u8::is_ascii_digit) => {
                 Some(start + colon + 1..last)
             }
@@ -215,7 +214,7 @@ impl<'a> Secrets<'a> {
                 .take_while(|&&byte| byte == b'=')
                 .count();
         let run = &self.text[start..end];
-        // Enough to tell `Bearer 1b2f` from `bearer of news` and `Basic YTpiYw==` from
+        // Long enough to distinguish `Bearer 1b2f` from `bearer of news` and `Basic YTpiYw==` from
         // `Basic authentication`.
         let plausible = if scheme == b"bearer" {
             run.len() >= 8 || run.iter().any(u8::is_ascii_digit)
@@ -226,7 +225,7 @@ impl<'a> Secrets<'a> {
         if start == blank || !plausible {
             return None;
         }
-        // `Bearer password="a b"`: no padding, but the separator behind a name.
+        // `Bearer password="a b"`: the `=` is no padding, but the separator of a name.
         let end = match self.secret_before(end) {
             Some(_) => end,
             None => padded,
@@ -234,13 +233,13 @@ impl<'a> Secrets<'a> {
         Some(start..self.past_schemes(end, |start| self.past(start, is_token68)))
     }
 
-    /// The key that begins at `at`, if it begins like one.
+    /// The key that begins at `at`, if it has a well-known prefix.
     fn well_known_key(&self, at: usize) -> Option<Range<usize>> {
         let length = words::key_length(&self.text[at..], self.starts_word(at))?;
         Some(at..self.past_schemes(at + length, |start| self.past(start, is_token68)))
     }
 
-    /// Whether a word begins at `at`; the letter of an escape sequence is not part of it.
+    /// Returns whether a word begins at `at`; the letter of an escape sequence is not part of it.
     fn starts_word(&self, at: usize) -> bool {
         match &self.text[..at] {
             [.., b'\\', b'n' | b'r' | b't']
@@ -260,8 +259,8 @@ impl<'a> Secrets<'a> {
         }
     }
 
-    /// How the value behind the separator at `at` ends, if the name before it is a secret's.
-    fn secret_before(&self, at: usize) -> Option<Kind> {
+    /// The rule for the end of the value behind the separator at `at`, if its name is a secret's.
+    fn secret_before(&self, at: usize) -> Option<ValueEnd> {
         let before = trim_end(&self.text[..at], |byte| byte.is_ascii_whitespace());
         let unquoted = trim_end(before, |byte| {
             is_quote(byte) || matches!(byte, b'\\' | b']')
@@ -276,19 +275,19 @@ impl<'a> Secrets<'a> {
             self.text.get(at) == Some(&b'=') && matches!(before_name.last(), Some(b'?' | b'&'));
         let meaning = words::meaning(name, before_name, in_query)?;
         Some(match meaning {
-            Meaning::Parameter => Kind::Query,
-            Meaning::Header | Meaning::Secret if in_quotes => Kind::Json,
-            Meaning::Header => Kind::Header,
-            Meaning::Secret => Kind::Plain,
+            Meaning::Parameter => ValueEnd::Query,
+            Meaning::Header | Meaning::Secret if in_quotes => ValueEnd::Json,
+            Meaning::Header => ValueEnd::Header,
+            Meaning::Secret => ValueEnd::Plain,
         })
     }
 
-    /// Where the quoted value ends, and where the text goes on behind it.
+    /// Returns the end of the quoted value, and the position behind it.
     ///
-    /// The opening quote had `escapes` backslashes before it, as it has inside a string that
-    /// was quoted itself; a closing one then has as many, and an escaped one more. A doubled
-    /// quote stands for itself, one with a letter or digit behind it opens something inside,
-    /// and one that is never closed reaches to the end of the text.
+    /// The opening quote has `escapes` backslashes before it if the string is inside another quoted
+    /// string; the closing one then has as many, and an escaped one more. A doubled quote is an
+    /// escaped quote, one with a letter or digit behind it opens an inner string, and one that is
+    /// never closed reaches to the end of the text.
     fn end_of_quoted(&self, from: usize, mark: u8, escapes: usize) -> (usize, usize) {
         let mut backslashes = 0;
         let mut at = from;
@@ -310,29 +309,29 @@ impl<'a> Secrets<'a> {
         (at, at)
     }
 
-    /// Where the bare value that begins at `from` ends.
-    fn end_of_bare(&self, from: usize, kind: Kind) -> usize {
+    /// Returns the end of the bare value that begins at `from`.
+    fn end_of_bare(&self, from: usize, kind: ValueEnd) -> usize {
         let run = |from| self.end_of_run(from, kind);
         self.past_schemes(run(self.end_of_group(from)), run)
     }
 
-    fn end_of_run(&self, from: usize, kind: Kind) -> usize {
+    fn end_of_run(&self, from: usize, kind: ValueEnd) -> usize {
         let mut at = from;
         while let Some(&byte) = self.text.get(at) {
             let ends = match kind {
-                Kind::Query => {
+                ValueEnd::Query => {
                     matches!(byte, b'&' | b'#' | b'"' | b'<' | b'>')
                         || self.text[at..].starts_with(br#"\""#)
                 }
-                Kind::Json => matches!(byte, b',' | b'}' | b']'),
-                Kind::Header => matches!(byte, b'\r' | b'\n'),
-                Kind::Plain => false,
+                ValueEnd::Json => matches!(byte, b',' | b'}' | b']'),
+                ValueEnd::Header => matches!(byte, b'\r' | b'\n'),
+                ValueEnd::Plain => false,
             };
-            if ends || byte.is_ascii_whitespace() && kind != Kind::Header {
+            if ends || byte.is_ascii_whitespace() && kind != ValueEnd::Header {
                 break;
             }
             at += 1;
-            if kind == Kind::Plain && is_quote(byte) {
+            if kind == ValueEnd::Plain && is_quote(byte) {
                 at = self.past_opened_quote(from, at);
             }
         }
@@ -359,11 +358,11 @@ impl<'a> Secrets<'a> {
         if depth == 0 { from } else { at }
     }
 
-    /// The end of what the quote before `at` opens, or `at` if it opens nothing.
+    /// The end of the string that the quote before `at` opens, or `at` if it opens none.
     fn past_opened_quote(&self, from: usize, at: usize) -> usize {
         let before = trim_end(&self.text[from..at - 1], |byte| byte == b'\\');
         let opens = match before {
-            // `b"..."` and its like.
+            // `b"..."` and similar.
             [] | [b'b' | b'c' | b'f' | b'r' | b'u'] => true,
             [.., last] => {
                 last.is_ascii_whitespace()
@@ -377,7 +376,7 @@ impl<'a> Secrets<'a> {
         self.end_of_quoted(at, self.text[at - 1], escapes).1
     }
 
-    /// Goes on behind `end` as long as what ends there is a scheme with credentials behind it.
+    /// Continues behind `end` as long as the text there is a scheme with credentials behind it.
     fn past_schemes(&self, mut end: usize, end_of_run: impl Fn(usize) -> usize) -> usize {
         while SCHEMES
             .iter()

@@ -22,7 +22,7 @@ const FIXED: &str = r#"{"error":"Internal server error"}"#;
 /// The fields of one event, its level under `level`.
 type Line = HashMap<&'static str, String>;
 
-/// Keeps what is logged.
+/// Stores log events.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<Line>>>);
 
@@ -63,7 +63,7 @@ impl Visit for Fields {
     }
 }
 
-/// Sends a request to `/v1/answers?q=private` through the layer, and says what was logged.
+/// Sends a request to `/v1/answers?q=private` through the layer; returns the response and the log.
 fn send<R, S, F>(
     layer: &SanitizeLayer<R>,
     id: Option<&str>,
@@ -127,7 +127,7 @@ fn everything_below_500_passes_untouched_and_unlogged() {
 }
 
 #[test]
-fn a_fault_keeps_its_status_and_loses_its_body() {
+fn a_fault_keeps_its_status_but_not_its_body() {
     for code in [500, 502, 503, 511, 599, 600, 999] {
         let response = status(code).body(Bytes::from_static(b"private"));
         let (response, _) = through(&SanitizeLayer::new(), response.expect("valid parts"));
@@ -135,14 +135,14 @@ fn a_fault_keeps_its_status_and_loses_its_body() {
         assert_eq!(response.body(), FIXED, "{code}");
         assert_eq!(response.headers()["x-request-id"], "test-1", "{code}");
         let id = response.extensions().get::<RequestId>();
-        assert_eq!(id.expect("for whoever is further out").as_str(), "test-1");
+        assert_eq!(id.expect("for outer layers").as_str(), "test-1");
         let rejection = response.extensions().get::<Rejection>();
         assert_eq!(rejection.expect("kept").code(), "internal_error");
     }
 }
 
 #[test]
-fn headers_about_the_old_body_go_and_others_stay() {
+fn headers_about_the_old_body_are_removed_and_others_stay() {
     let mut old = HeaderMap::new();
     for name in &ABOUT_BODY {
         old.insert(name.clone(), HeaderValue::from_static("old"));
@@ -278,7 +278,7 @@ fn a_panic_while_the_future_runs_is_a_fault() {
 }
 
 #[test]
-fn a_panic_before_there_is_a_future_is_a_fault() {
+fn a_panic_in_call_is_a_fault() {
     let service = |_| -> Ready<Result<Response<Bytes>, Infallible>> { panic!("out of reach") };
     let (response, log) = send(&SanitizeLayer::new(), None, service);
     assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
@@ -297,7 +297,7 @@ fn a_panic_with_any_other_value_is_a_fault_too() {
 }
 
 #[test]
-fn after_a_panic_the_future_is_dropped_and_the_service_goes_on() {
+fn after_a_panic_the_future_is_dropped_and_the_service_is_used_again() {
     let alive = Arc::new(());
     let mut calls = 0;
     let service = service_fn(|_: Request<()>| {
@@ -320,7 +320,7 @@ fn after_a_panic_the_future_is_dropped_and_the_service_goes_on() {
 }
 
 #[test]
-fn the_id_comes_from_the_request_then_from_the_response_and_is_made_up_last() {
+fn the_id_comes_from_the_request_then_from_the_response_or_is_generated() {
     let fault = |id: Option<&'static str>| {
         move |_| {
             let mut response = status(500).body(Bytes::new()).expect("valid parts");
@@ -364,7 +364,7 @@ fn a_second_layer_changes_and_logs_nothing() {
 }
 
 #[test]
-fn message_and_render_decide_what_is_read() {
+fn message_and_render_set_the_response() {
     let render = |rejection: &Rejection| {
         let id = rejection.headers()["x-request-id"].to_str().expect("ASCII");
         Response::new(Bytes::from(format!("{} ({id})", rejection.message())))
@@ -401,11 +401,11 @@ fn development_shows_the_scrubbed_detail_or_the_body_itself() {
     assert_eq!(response.body(), FIXED);
 }
 
-/// A body that must not be looked at.
+/// A body that panics when it is read.
 #[derive(Debug)]
-struct Untouched;
+struct UnreadableBody;
 
-impl http_body::Body for Untouched {
+impl http_body::Body for UnreadableBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -419,13 +419,13 @@ impl http_body::Body for Untouched {
 
 #[test]
 fn bodies_are_never_polled() {
-    let render = |_: &Rejection| Response::new(Untouched);
+    let render = |_: &Rejection| Response::new(UnreadableBody);
     let layer = SanitizeLayer::new().with_render(render);
     for code in [200, 404, 500] {
-        let service = layer.layer(service_fn(move |_: Request<Untouched>| {
-            ready(status(code).body(Untouched))
+        let service = layer.layer(service_fn(move |_: Request<UnreadableBody>| {
+            ready(status(code).body(UnreadableBody))
         }));
-        let response = tokio_test::block_on(service.oneshot(Request::new(Untouched)));
+        let response = tokio_test::block_on(service.oneshot(Request::new(UnreadableBody)));
         assert_eq!(response.expect("valid parts").status(), code);
     }
 }
@@ -449,7 +449,7 @@ fn the_layer_is_ready_when_the_service_is() {
 }
 
 #[test]
-fn a_future_that_waits_is_waited_for() {
+fn a_pending_future_stays_pending() {
     let service = service_fn(|_: Request<()>| pending::<Result<Response<Bytes>, Infallible>>());
     let mut service = SanitizeLayer::new().layer(service);
     let mut response = tokio_test::task::spawn(service.call(Request::new(())));

@@ -77,14 +77,14 @@ fn a_batch_is_answered_in_order() {
 }
 
 #[test]
-fn the_calls_of_a_batch_know_that_they_are_in_one() {
+fn the_calls_of_a_batch_are_marked_as_batched() {
     let batches = Dialect::new().with_batches(Batches::new(1));
     let answer = ask(batches, r#"[{"jsonrpc":"2.0","id":1,"method":"about"}]"#);
     assert!(answer.contains(r#""batched":true"#), "{answer}");
 }
 
 #[test]
-fn of_what_a_batch_says_about_http_the_extensions_are_kept() {
+fn of_the_http_parts_of_a_batch_the_extensions_are_kept() {
     let batches = Dialect::new().with_batches(Batches::new(2));
     let response = send(
         batches,
@@ -96,7 +96,7 @@ fn of_what_a_batch_says_about_http_the_extensions_are_kept() {
 }
 
 #[test]
-fn what_does_not_fit_into_the_answers_of_a_batch_is_an_error() {
+fn a_result_that_does_not_fit_into_the_answers_is_an_error() {
     let fits = r#"{"jsonrpc":"2.0","id":1,"result":[1,2]}"#;
     let two = r#"[{"jsonrpc":"2.0","id":1,"method":"stream"},{"jsonrpc":"2.0","id":1,"method":"stream"}]"#;
     let too_large = error(
@@ -123,7 +123,7 @@ fn what_does_not_fit_into_the_answers_of_a_batch_is_an_error() {
 }
 
 #[test]
-fn what_did_not_fit_leaves_its_room_to_the_next() {
+fn a_result_that_did_not_fit_leaves_its_bytes_to_the_next() {
     let fits = r#"{"jsonrpc":"2.0","id":2,"result":[1,2]}"#;
     let batches = Batches::new(2)
         .with_max_bytes(fits.len())

@@ -138,7 +138,7 @@ fn a_streamed_result_that_breaks_off_breaks_the_body_off() {
 }
 
 #[test]
-fn an_error_carries_what_it_was_given_and_nothing_else() {
+fn an_error_has_only_the_members_it_was_given() {
     let error = Error::new(-32022, "say \"no\"\n").with_data(json!({"supported": ["a"]}));
     let body: RpcBody<NoStream> = wrap("1", error.into());
     assert_eq!(

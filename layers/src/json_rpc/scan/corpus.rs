@@ -1,4 +1,4 @@
-//! Inputs that led a fuzzer to new places in the scanner, cut to the shortest.
+//! Inputs with which a fuzzer reached new branches of the scanner, minimised.
 
 pub(super) const INPUTS: &[&[u8]] = &[
     b"\t\t",

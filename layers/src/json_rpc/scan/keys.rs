@@ -4,26 +4,26 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::json_rpc::text::{Unescaped, unescape};
 
-/// How many keys are kept without an allocation, over all the objects that are open.
+/// Number of keys, over all open objects, that are kept without an allocation.
 const INLINE: usize = 32;
 
-/// Up to this many keys are compared each with each, if none has an escape.
+/// Up to this many keys are compared pairwise, if none has an escape.
 const FEW: usize = 16;
 
-/// What stands between the quotes of a key.
+/// The text between the quotes of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key<'a> {
     pub(super) raw: &'a str,
     pub(super) is_escaped: bool,
 }
 
-/// A stack of keys: those of an inner object lie on top of those of the outer ones.
+/// A stack of keys: those of an inner object lie above those of the outer ones.
 pub(super) struct Keys<'a> {
     inline: [&'a str; INLINE],
     inline_len: usize,
-    /// Takes over all keys as soon as they are too many, until the stack is empty again.
+    /// Holds all keys as soon as they are too many, until the stack is empty again.
     spilled: Vec<&'a str>,
-    /// Whether any key so far has an escape; until then equal keys are equal bytes.
+    /// True if a key so far has an escape; until then equal keys are equal bytes.
     any_escaped: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Takes off the keys above `opened`; says whether they are all different.
+    /// Removes the keys above `opened`; returns whether they are all different.
     pub(super) fn close(&mut self, opened: usize) -> bool {
         let keys = if self.has_spilled() {
             &self.spilled[opened..]
@@ -81,8 +81,8 @@ impl<'a> Keys<'a> {
         };
         let are_different = match keys.len() {
             0 | 1 => true,
-            2..=FEW if !self.any_escaped => each_with_each(keys, |a, b| a == b),
-            _ => by_hash(keys),
+            2..=FEW if !self.any_escaped => are_pairwise_different(keys, |a, b| a == b),
+            _ => are_different_by_hash(keys),
         };
         self.inline_len = self.inline_len.min(opened);
         self.spilled.truncate(opened);
@@ -94,7 +94,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-fn each_with_each<T>(keys: &[T], is_same: impl Fn(&T, &T) -> bool) -> bool {
+fn are_pairwise_different<T>(keys: &[T], is_same: impl Fn(&T, &T) -> bool) -> bool {
     let mut rest = keys.iter();
     while let Some(key) = rest.next() {
         if rest.clone().any(|other| is_same(key, other)) {
@@ -104,9 +104,9 @@ fn each_with_each<T>(keys: &[T], is_same: impl Fn(&T, &T) -> bool) -> bool {
     true
 }
 
-/// Reads every key once, however many there are and however they are spelled. The hash is
-/// keyed at random, so that a client cannot aim at collisions.
-fn by_hash(keys: &[&str]) -> bool {
+/// Reads every key once, even if there are many and all are escaped. The hash is randomly seeded,
+/// so that a client cannot cause collisions.
+fn are_different_by_hash(keys: &[&str]) -> bool {
     let state = RandomState::new();
     let mut hashed: Vec<_> = keys
         .iter()
@@ -115,5 +115,5 @@ fn by_hash(keys: &[&str]) -> bool {
     hashed.sort_unstable_by_key(|(hash, _)| *hash);
     hashed
         .chunk_by(|(a, _), (b, _)| a == b)
-        .all(|alike| each_with_each(alike, |(_, a), (_, b)| unescape(a) == unescape(b)))
+        .all(|alike| are_pairwise_different(alike, |(_, a), (_, b)| unescape(a) == unescape(b)))
 }

@@ -32,7 +32,7 @@ fn object(keys: impl IntoIterator<Item = String>) -> String {
 }
 
 #[test]
-fn what_is_not_json_is_refused_where_it_goes_wrong() {
+fn text_that_is_not_json_is_refused_with_its_position() {
     let cases: [(&[u8], &str); 34] = [
         (b"", "expected a value at line 1 column 1"),
         (b" \n ", "expected a value at line 2 column 2"),
@@ -145,7 +145,7 @@ fn a_key_must_not_come_twice_in_one_object() {
         (with_first_again(16), false),
         (object(numbered(33)), true),
         (with_first_again(32), false),
-        // Keys of an inner object beside those of outer ones that no longer fit inline.
+        // Keys of an inner object after those of outer ones that no longer fit inline.
         (format!(r#"{{"x":{},"x":1}}"#, object(numbered(40))), false),
         (
             format!(
@@ -170,7 +170,7 @@ fn a_key_must_not_come_twice_in_one_object() {
 }
 
 #[test]
-fn a_flood_of_keys_is_settled_without_comparing_each_with_each() {
+fn many_keys_are_checked_without_pairwise_comparison() {
     let keys = || (0..200_000).map(|number| format!("some-common-prefix-{number}"));
     assert_eq!(fault(object(keys())), "");
     let twice = keys().chain([String::from("some-common-prefix-77")]);
@@ -193,7 +193,7 @@ fn the_members_of_the_envelope_are_found() {
 }
 
 #[test]
-fn only_so_many_messages_of_an_array_are_kept() {
+fn messages_of_an_array_are_kept_up_to_the_limit() {
     for count in [0_usize, 1, 8, 9, 5000] {
         let mut text = String::from("[");
         for number in 0..count {
@@ -213,7 +213,7 @@ fn only_so_many_messages_of_an_array_are_kept() {
     }
 }
 
-/// Values that `serde_json` writes and both readers have to agree on.
+/// Values that `serde_json` writes and both parsers must accept.
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -231,23 +231,23 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whether the scanner and `serde_json` agree, as far as they should.
+/// Returns whether the scanner and `serde_json` agree where they should.
 fn agree(document: &[u8]) -> bool {
     let ours = scan(document, LIMITS);
     let theirs = serde_json::from_slice::<Value>(document);
     match (ours, theirs) {
         (Ok(_), Ok(_)) | (Err(_), Err(_)) => true,
-        // They keep the last of two keys; we keep to the limit.
+        // `serde_json` keeps the last of two keys and has another depth limit.
         (Err(fault), Ok(_)) => {
             matches!(fault.kind, FaultKind::DuplicateKey | FaultKind::TooDeep(_))
         }
-        // They have to fit a number into a float.
+        // `serde_json` must fit a number into a float.
         (Ok(_), Err(error)) => error.to_string().starts_with("number out of range"),
     }
 }
 
 #[test]
-fn what_a_fuzzer_found_worth_keeping_is_judged_as_serde_json_does() {
+fn the_scanner_and_serde_json_agree_on_the_fuzzer_corpus() {
     for input in corpus::INPUTS {
         assert!(agree(input), "{}", input.escape_ascii());
     }
@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_value_is_judged_as_serde_json_does(
+    fn the_scanner_and_serde_json_agree_on_damaged_values(
         value in json(),
         place: prop::sample::Index,
         damage: Option<u8>,
@@ -278,21 +278,21 @@ proptest! {
     }
 
     #[test]
-    fn soup_of_json_is_judged_as_serde_json_does(
-        soup in "([\\[\\]{},:\"\\\\ u0-9aeE.+-]|\"a\":|\\\\ud8[0-9]0|\\\\udc00|true|null|é){0,24}",
+    fn the_scanner_and_serde_json_agree_on_json_fragments(
+        fragments in "([\\[\\]{},:\"\\\\ u0-9aeE.+-]|\"a\":|\\\\ud8[0-9]0|\\\\udc00|true|null|é){0,24}",
     ) {
-        prop_assert!(agree(soup.as_bytes()), "{soup}");
-        let quoted = format!("\"{soup}\"");
+        prop_assert!(agree(fragments.as_bytes()), "{fragments}");
+        let quoted = format!("\"{fragments}\"");
         prop_assert!(agree(quoted.as_bytes()), "{quoted}");
     }
 
     #[test]
-    fn any_bytes_are_judged_as_serde_json_does(document: Vec<u8>) {
+    fn the_scanner_and_serde_json_agree_on_any_bytes(document: Vec<u8>) {
         prop_assert!(agree(&document));
     }
 
     #[test]
-    fn keys_are_duplicates_exactly_when_they_read_the_same(
+    fn keys_are_duplicates_exactly_if_their_text_is_equal(
         keys in prop::collection::vec("(a|\\\\u0061|b|/|\\\\/){0,3}", 0..40),
     ) {
         let read: std::collections::HashSet<String> = keys

@@ -1,4 +1,4 @@
-//! Texts that led a fuzzer to new places in the scrubber.
+//! Texts with which a fuzzer reached new branches of the scrubber.
 
 pub(super) const TEXTS: &[&str] = &[
     ": pwd:JBearer\n//(bAS;=",

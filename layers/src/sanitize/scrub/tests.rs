@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Texts and what is left of them.
+/// Texts and their scrubbed form.
 const SCRUBBED: &[(&str, &str)] = &[
     // URLs
     (
@@ -172,7 +172,7 @@ fn ordinary_text_passes_without_a_copy() {
     }
 }
 
-/// Shapes that a secret of letters and digits can have, whatever stands around them.
+/// Shapes of a secret of letters and digits, in any context.
 const SHAPES: &[&str] = &[
     "postgres://app:{}@db/sales",
     "postgres://{}@db/sales",
@@ -199,7 +199,7 @@ const SHAPES: &[&str] = &[
     " AKIA{}",
 ];
 
-/// Shapes that also take a secret with blanks and punctuation in it.
+/// Shapes that also allow a secret with blanks and punctuation.
 const QUOTED: &[&str] = &[
     r#"password="{}""#,
     "password='{}'",
@@ -208,9 +208,8 @@ const QUOTED: &[&str] = &[
     "token => '{}'",
 ];
 
-/// Text made of what the scrubber looks at.
 #[test]
-fn what_a_fuzzer_found_worth_keeping_hides_no_secret_behind_it() {
+fn fuzzer_corpus_hides_no_secret_behind_it() {
     for text in corpus::TEXTS {
         let once = scrub(text);
         assert_eq!(scrub(&once), once, "{text:?}");
@@ -219,7 +218,8 @@ fn what_a_fuzzer_found_worth_keeping_hides_no_secret_behind_it() {
     }
 }
 
-fn soup() -> impl Strategy<Value = String> {
+/// Text of the syntax that the scrubber recognises.
+fn syntax_pieces() -> impl Strategy<Value = String> {
     let pieces = vec![
         " ",
         "\n",
@@ -281,7 +281,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn scrubbing_twice_is_scrubbing_once(text in soup()) {
+    fn scrubbing_twice_is_scrubbing_once(text in syntax_pieces()) {
         let once = scrub(&text);
         let twice = scrub(&once);
         prop_assert!(matches!(twice, Cow::Borrowed(_)), "{} -> {} -> {}", text, once, twice);
@@ -294,11 +294,11 @@ proptest! {
     }
 
     #[test]
-    fn a_secret_does_not_survive_whatever_surrounds_it(
-        before in soup(),
+    fn a_secret_is_removed_in_any_context(
+        before in syntax_pieces(),
         shape in prop::sample::select(SHAPES),
         secret in "Q[A-Za-z0-9]{12,20}",
-        after in soup(),
+        after in syntax_pieces(),
     ) {
         let text = format!("{before}{}{after}", shape.replace("{}", &secret));
         let scrubbed = scrub(&text);
@@ -306,11 +306,11 @@ proptest! {
     }
 
     #[test]
-    fn a_quoted_secret_does_not_survive_whatever_surrounds_it(
-        before in soup(),
+    fn a_quoted_secret_is_removed_in_any_context(
+        before in syntax_pieces(),
         shape in prop::sample::select(QUOTED),
         secret in "Q[ -!#-&(-\\[\\]-~]{8,20}Q",
-        after in soup(),
+        after in syntax_pieces(),
     ) {
         let text = format!("{before}{}{after}", shape.replace("{}", &secret));
         let scrubbed = scrub(&text);
@@ -318,10 +318,10 @@ proptest! {
     }
 
     #[test]
-    fn a_password_in_a_url_does_not_survive_whatever_it_is_made_of(
-        before in soup(),
+    fn a_password_of_any_characters_is_removed_from_a_url(
+        before in syntax_pieces(),
         secret in "Q[A-Za-z0-9:/?#@!$&'()*+,;=._~%-]{8,20}Q",
-        after in soup(),
+        after in syntax_pieces(),
     ) {
         let text = format!("{before}postgres://app:{secret}@db/sales{after}");
         let scrubbed = scrub(&text);
@@ -329,8 +329,8 @@ proptest! {
     }
 
     #[test]
-    fn basic_credentials_do_not_survive(
-        before in soup(),
+    fn basic_credentials_are_removed(
+        before in syntax_pieces(),
         secret in "([A-Za-z0-9+/]{4}){2,5}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?",
     ) {
         let text = format!("{before}Basic {secret}");
@@ -339,7 +339,7 @@ proptest! {
     }
 }
 
-/// Were a matcher to look at the rest of the text again and again, this would take minutes.
+/// Takes minutes if a matcher reads the rest of the text again and again.
 #[test]
 fn long_texts_take_no_more_time_per_byte_than_short_ones() {
     let pieces = [

@@ -1,9 +1,9 @@
-//! The words that credentials go by.
+//! The names, schemes and key prefixes of credentials.
 
-/// A name that is longer than this is judged by its last part.
+/// Of a longer name only the last part is checked.
 pub(super) const LONGEST_NAME: usize = 64;
 
-/// Names of secrets, without case, `_`, `-` and `.`; a longer name that holds one counts too.
+/// Names of secrets, without case, `_`, `-` and `.`; a longer name that contains one counts too.
 const NAMES: &[&[u8]] = &[
     b"password",
     b"passwd",
@@ -24,7 +24,7 @@ const NAMES: &[&[u8]] = &[
     b"credential",
 ];
 
-/// Names that mean a secret in a query string and anything at all elsewhere.
+/// Names that mean a secret in a query string only.
 const QUERY_NAMES: &[&[u8]] = &[
     b"auth",
     b"code",
@@ -35,18 +35,18 @@ const QUERY_NAMES: &[&[u8]] = &[
     b"xamzsignature",
 ];
 
-/// Those of [`NAMES`] whose values have blanks in them.
+/// The [`NAMES`] whose values contain blanks.
 const HEADERS: &[&[u8]] = &[b"authorization", b"cookie"];
 
-/// Words that make a secret of the word `key` behind them.
+/// Words that make the following word `key` the name of a secret.
 const KINDS_OF_KEY: &[&[u8]] = &[
     b"access", b"api", b"private", b"secret", b"shared", b"signing",
 ];
 
-/// Authentication schemes that are followed by credentials.
+/// Authentication schemes with credentials behind them.
 pub(super) const SCHEMES: [&[u8]; 2] = [b"bearer", b"basic"];
 
-/// Beginnings of the keys that well-known services hand out.
+/// Prefixes of the keys of well-known services.
 const KEYS: &[Key] = &[
     Key::anywhere("sk-ant-", 6),
     Key::at_start("sk-", 6),
@@ -77,16 +77,16 @@ const KEYS: &[Key] = &[
     Key::anywhere("eyJ", 10),
 ];
 
-/// How the keys of one service begin.
+/// The form of the keys of one service.
 struct Key {
     prefix: &'static str,
-    /// How many characters have to follow.
+    /// Minimum number of characters after the prefix.
     tail: usize,
-    /// Whether it may begin in the middle of a word.
+    /// True if a key may begin in the middle of a word.
     anywhere: bool,
 }
 
-/// What a name says about the value behind it.
+/// The meaning of a name for the value behind it.
 #[derive(Clone, Copy)]
 pub(super) enum Meaning {
     /// It is a secret.
@@ -97,8 +97,8 @@ pub(super) enum Meaning {
     Parameter,
 }
 
-/// What `name`, which has `before` in front of it, says about the value behind it, if that is
-/// for nobody to see.
+/// Returns the meaning of `name`, which has `before` in front of it, if the value behind it must be
+/// hidden.
 pub(super) fn meaning(name: &[u8], before: &[u8], in_query: bool) -> Option<Meaning> {
     let mut folded = [0; LONGEST_NAME];
     let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
@@ -109,7 +109,7 @@ pub(super) fn meaning(name: &[u8], before: &[u8], in_query: bool) -> Option<Mean
         .count();
     let folded = &folded[..length];
 
-    let is_secret = NAMES.iter().any(|word| holds(folded, word))
+    let is_secret = NAMES.iter().any(|word| contains_word(folded, word))
         || last_word(name).eq_ignore_ascii_case(b"pass")
         || in_query && QUERY_NAMES.contains(&folded)
         || folded == b"key" && follows_kind_of_key(before);
@@ -124,7 +124,7 @@ pub(super) fn meaning(name: &[u8], before: &[u8], in_query: bool) -> Option<Mean
     }
 }
 
-/// How long the key at the beginning of `text` is, if there is one.
+/// Returns the length of the key at the beginning of `text`, if there is one.
 pub(super) fn key_length(text: &[u8], starts_word: bool) -> Option<usize> {
     KEYS.iter()
         .filter(|key| key.anywhere || starts_word)
@@ -135,23 +135,23 @@ pub(super) fn key_length(text: &[u8], starts_word: bool) -> Option<usize> {
         })
 }
 
-/// What a name is made of.
+/// Returns whether a name may contain the byte.
 pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// What a key is made of; providers echo keys with stars in them.
+/// Returns whether a key may contain the byte; providers mask keys with stars.
 fn is_key(byte: u8) -> bool {
     is_name(byte) || byte == b'*'
 }
 
-/// What follows a scheme: RFC 9110, section 11.2, without the padding.
+/// Returns whether a token68 may contain the byte (RFC 9110, section 11.2, without the padding).
 pub(super) fn is_token68(byte: u8) -> bool {
     is_key(byte) || matches!(byte, b'~' | b'+' | b'/')
 }
 
-/// Whether the name holds the word, which does not count in `tokens` and `tokenizer`.
-fn holds(name: &[u8], word: &[u8]) -> bool {
+/// Returns whether the name contains the word, except in `tokens` and `tokenizer`.
+fn contains_word(name: &[u8], word: &[u8]) -> bool {
     name.windows(word.len())
         .enumerate()
         .filter(|(_, window)| *window == word)
@@ -163,7 +163,7 @@ fn last_word(name: &[u8]) -> &[u8] {
     &name[start.map_or(0, |separator| separator + 1)..]
 }
 
-/// Whether the text ends in `api ` or the like, so that `key` goes with it.
+/// Returns whether the text ends in `api ` or similar, so that `key` belongs to it.
 fn follows_kind_of_key(text: &[u8]) -> bool {
     text.split_last().is_some_and(|(&blank, text)| {
         blank == b' ' && KINDS_OF_KEY.iter().any(|kind| ends_with_word(text, kind))

@@ -7,19 +7,19 @@ use super::{
     store::{DEFAULT_MAX_KEYS, Hashed, Shard, Slot, Store},
 };
 
-/// How many ended windows are dropped whenever a new one begins.
+/// Number of ended windows that are dropped whenever a new one begins.
 ///
-/// More than one, so that the store shrinks; a constant, so that nobody waits for a sweep.
+/// More than one, so that the store shrinks; a constant, so that no request waits for a full sweep.
 const DROPPED_PER_WINDOW: usize = 2;
 
 const MESSAGE: &str =
     "too many failed authentication attempts from this IP address, please try again later";
 
-/// Stops callers who fail too often.
+/// Refuses clients that fail too often.
 ///
 /// Counts the responses that carry [`AuthFailed`](crate::reject::AuthFailed). The first failure
-/// begins a window of the period of the quota; once the count is reached, nobody with that
-/// [`Key`] is admitted until the window ends, valid credentials or not. Refused requests are not
+/// begins a window of the period of the quota. Once the count is reached, no request with that
+/// [`Key`] is admitted until the window ends, even with valid credentials. Refused requests are not
 /// counted again, so the end does not move.
 ///
 /// ```
@@ -41,8 +41,8 @@ const MESSAGE: &str =
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Clones share their windows. Callers without failures take no memory. When too many callers
-/// have failed, the window that began first, which is the next to end, is forgotten.
+/// Clones share their windows. Clients without failures take no memory. When too many clients have
+/// failed, the oldest window, which is the next to end, is dropped.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FailureWindow<C = Monotonic> {
@@ -60,7 +60,7 @@ pub struct Attempt<C = Monotonic> {
     policy: FailureWindow<C>,
     key: Hashed,
     standing: Standing,
-    /// The window that counts it already, by serial.
+    /// Serial of the window that already counts this request.
     counted_in: Option<u64>,
 }
 
@@ -73,7 +73,7 @@ struct Window {
 // === impl FailureWindow ===
 
 impl FailureWindow {
-    /// Permits as many failures as the quota says.
+    /// Permits as many failures as the quota allows.
     pub fn new(quota: Quota) -> Self {
         Self {
             quota,
@@ -86,32 +86,32 @@ impl FailureWindow {
 }
 
 impl<C> FailureWindow<C> {
-    /// Takes every request for a failure until its response says otherwise.
+    /// Counts every request as a failure until its response proves otherwise.
     ///
-    /// Without it a caller can send a thousand guesses at once and have them all admitted before
-    /// the first has failed. With it no more than the count of the quota are under way at a
-    /// time; one more is told to wait for the end of the window, though an answer may let it in
-    /// earlier. A request that is abandoned before it is answered, or ends in an error of the
-    /// service, has not said otherwise and stays counted.
+    /// Without it a client can send a thousand guesses at once and have them all admitted before
+    /// the first has failed. With it no more than the count of the quota are in flight at a time;
+    /// one more is told to wait for the end of the window, though an answer may let it in earlier.
+    /// A request stays counted if it is abandoned before it is answered, or if the service returns
+    /// an error.
     ///
-    /// Meant for routes that do nothing but check credentials: elsewhere, a page that loads
-    /// twenty images at once would look like twenty guesses.
+    /// Meant for routes that only check credentials: on other routes, a page that loads twenty
+    /// images at once would look like twenty guesses.
     pub fn with_in_flight_counted(mut self) -> Self {
         self.counts_in_flight = true;
         self
     }
 
-    /// Forgets a caller's failures when a response carries
+    /// Forgets a client's failures when a response carries
     /// [`AuthSucceeded`](super::AuthSucceeded).
     ///
-    /// Kind to people who mistype, and to guessers who own one valid account: every success
-    /// gives them another count of failures. Lock accounts out as well.
+    /// This is good for users who mistype, and for attackers who own one valid account: every
+    /// success gives them a full count of failures. Lock accounts out as well.
     pub fn with_forgiveness(mut self) -> Self {
         self.forgives = true;
         self
     }
 
-    /// Sets how many callers are remembered (100,000 by default, at least one).
+    /// Sets the number of clients that are remembered (100,000 by default, at least one).
     ///
     /// This forgets all failures: set it before the policy is in use.
     pub fn with_max_keys(mut self, max_keys: usize) -> Self {
@@ -119,7 +119,7 @@ impl<C> FailureWindow<C> {
         self
     }
 
-    /// Takes the time from another clock.
+    /// Reads the time from another clock.
     pub fn with_clock<T>(self, clock: T) -> FailureWindow<T> {
         FailureWindow {
             quota: self.quota,
@@ -130,13 +130,13 @@ impl<C> FailureWindow<C> {
         }
     }
 
-    /// How many callers are remembered; the windows of some may have ended.
+    /// Returns the number of clients that are remembered; some of their windows may have ended.
     #[must_use]
     pub fn len(&self) -> usize {
         self.windows.len()
     }
 
-    /// Tells whether nobody's failures are remembered.
+    /// Returns whether no failures are remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -221,14 +221,14 @@ impl<C: Clock> Permit for Attempt<C> {
             outcome => outcome,
         };
         if outcome == Outcome::Neither && self.counted_in.is_none() {
-            // By far the most frequent case has nothing to write down.
+            // By far the most frequent case changes nothing.
             return self.standing;
         }
         let policy = &self.policy;
         let now = policy.clock.now();
         let mut windows = policy.windows.lock(&self.key);
         let open = find_open(&mut windows, self.key, now);
-        // The window may have ended, been forgiven or evicted since, and another begun.
+        // The window may have ended, or been reset or dropped since, and another may have begun.
         let own = open.filter(|&slot| Some(windows.serial(slot)) == self.counted_in);
         let open = match (outcome, open, own) {
             (Outcome::Failed, _, Some(_)) | (Outcome::Neither, _, None) => open,
@@ -243,7 +243,7 @@ impl<C: Clock> Permit for Attempt<C> {
     }
 }
 
-/// Finds the caller's window, and drops it if it has ended.
+/// Finds the client's window, and drops it if it has ended.
 fn find_open(windows: &mut Shard<Window>, key: Hashed, now: Duration) -> Option<Slot> {
     let slot = windows.find(&key)?;
     if windows.value(slot).has_ended(now) {
@@ -263,7 +263,7 @@ fn uncount(windows: &mut Shard<Window>, slot: Slot) -> Option<Slot> {
     None
 }
 
-/// The oldest window is the first to end, so those that have ended are found without a search.
+/// Drops ended windows. The oldest window ends first, so this needs no search.
 fn drop_ended(windows: &mut Shard<Window>, now: Duration) {
     for _ in 0..DROPPED_PER_WINDOW {
         match windows.oldest() {
