@@ -1,8 +1,8 @@
-//! What checking a bearer token costs.
+//! Cost of checking a bearer token.
 
 use divan::{AllocProfiler, Bencher};
 use tower::Layer as _;
-use ziggurat_benches::{Bare, TOKEN, measure, neighbours, request, run};
+use ziggurat_benches::{Bare, TOKEN, measure, peer_layers, request, run};
 use ziggurat_layers::bearer::{BearerLayer, Hashed, TokenHash};
 
 #[global_allocator]
@@ -22,7 +22,7 @@ fn pass(bencher: Bencher<'_, '_>) {
     measure(bencher, BearerLayer::new(tokens()).layer(Bare), request);
 }
 
-/// With an identity that has a size: its box in the request extensions is the allocation.
+/// The identity has a size, so its box in the request extensions is one allocation.
 #[divan::bench]
 fn pass_with_identity(bencher: Bencher<'_, '_>) {
     let tokens = Hashed::from_iter([(TokenHash::of(TOKEN), 7_u64)]);
@@ -37,20 +37,20 @@ fn pass_exempt(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn refuse(bencher: Bencher<'_, '_>) {
-    let nobody = Hashed::<()>::default();
-    measure(bencher, BearerLayer::new(nobody).layer(Bare), request);
+    let no_tokens = Hashed::<()>::default();
+    measure(bencher, BearerLayer::new(no_tokens).layer(Bare), request);
 }
 
-/// The nearest published layer, doing the same check.
+/// The most similar published layer, with the same check.
 #[divan::bench]
 fn peer_async_require_authorization(bencher: Bencher<'_, '_>) {
-    measure(bencher, neighbours::bearer(tokens()).layer(Bare), request);
+    measure(bencher, peer_layers::bearer(tokens()).layer(Bare), request);
 }
 
 #[divan::bench]
 fn peer_async_require_authorization_refuse(bencher: Bencher<'_, '_>) {
-    let nobody = Hashed::default();
-    measure(bencher, neighbours::bearer(nobody).layer(Bare), request);
+    let no_tokens = Hashed::default();
+    measure(bencher, peer_layers::bearer(no_tokens).layer(Bare), request);
 }
 
 fn tokens() -> Hashed<()> {

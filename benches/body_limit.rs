@@ -1,4 +1,4 @@
-//! What limiting a request body costs.
+//! Cost of limiting a request body.
 
 use std::{
     convert::Infallible,
@@ -32,7 +32,7 @@ fn pass(bencher: Bencher<'_, '_>) {
     measure(bencher, BodyLimitLayer::new(1 << 20).layer(Bare), request);
 }
 
-/// The one flag is the allocation.
+/// The shared flag is the one allocation.
 #[divan::bench]
 fn pass_unknown_length(bencher: Bencher<'_, '_>) {
     measure(bencher, BodyLimitLayer::new(1 << 20).layer(Bare), chunked);
@@ -43,7 +43,7 @@ fn refuse(bencher: Bencher<'_, '_>) {
     measure(bencher, BodyLimitLayer::new(8).layer(Bare), request);
 }
 
-/// The nearest published layer.
+/// The most similar published layer.
 #[divan::bench]
 fn peer_request_body_limit(bencher: Bencher<'_, '_>) {
     let layer = RequestBodyLimitLayer::new(1 << 20);
@@ -68,7 +68,7 @@ fn chunked() -> Request<Chunked> {
     request
 }
 
-/// An empty body that does not say so.
+/// An empty body with an unknown size.
 struct Chunked;
 
 impl HttpBody for Chunked {

@@ -1,7 +1,7 @@
-//! What finding out who is calling costs.
+//! Cost of finding the client address.
 //!
-//! No published layer does this by itself: `tower_governor` reads the leftmost address inside
-//! its rate limiter, which the bench of that one measures.
+//! No published layer does only this: `tower_governor` reads the leftmost address inside its rate
+//! limiter; see `rate_limit.rs`.
 
 use divan::{AllocProfiler, Bencher};
 use http::Request;
@@ -21,7 +21,7 @@ fn baseline(bencher: Bencher<'_, '_>) {
     measure(bencher, Bare, request);
 }
 
-/// The peer is not listed, so no header is read.
+/// The peer is not a trusted proxy, so no header is read.
 #[divan::bench]
 fn pass_unlisted_peer(bencher: Bencher<'_, '_>) {
     let layer = layer("10.0.0.0/8", HopHeader::XForwardedFor);

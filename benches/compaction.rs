@@ -1,5 +1,5 @@
-//! What it costs to make a chat shorter, from the bytes of the request to those of the answer.
-//! The times of the sizes tell whether it grows faster than the chat.
+//! Cost of compacting a chat, from the bytes of the request to those of the answer. Comparing the
+//! sizes shows whether the cost grows faster than the chat.
 
 use axum::{Router, body::Body};
 use divan::{AllocProfiler, Bencher, counter::ItemsCount};
@@ -17,14 +17,13 @@ fn main() {
     divan::main();
 }
 
-/// How many messages a chat has: the second is a long one, the last what a body may hold of
-/// these.
+/// Messages of a chat: the second is a long chat, the last the most that fit into a body.
 const MESSAGES: [usize; 4] = [200, 2_000, 8_000, 32_000];
 
-/// The message at a place.
+/// The message at an index.
 type Message = fn(usize) -> Value;
 
-/// Chats of people, of tools, and of messages that are hardly there.
+/// Chats of people, with tools, and of nearly empty messages.
 const CHATS: [(&str, Message); 3] = [("talk", talk), ("tools", tools), ("empty", empty)];
 
 #[divan::bench(args = cases())]

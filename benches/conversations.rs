@@ -1,11 +1,11 @@
-//! How fast conversations are kept, and whether all that was acknowledged is there when the
-//! server is killed in the middle of it.
+//! Rate of saving conversations, and a check that all acknowledged ones survive a kill of the
+//! server.
 //!
-//! The program runs as a release does. Writers keep one conversation after another, each of them
-//! new; then the server is killed and started again, and everything that was acknowledged is
-//! read. `cargo bench -p ziggurat-benches --bench conversations` builds it;
-//! `ZIGGURAT_BENCH_PROGRAM` names another build, `ZIGGURAT_BENCH_WRITERS` another number of
-//! writers than 200, and `ZIGGURAT_BENCH_SECONDS` how long they write (60).
+//! Runs the release build. Writers save one new conversation after another; then the server is
+//! killed and started again, and all acknowledged conversations are read. `cargo bench -p
+//! ziggurat-benches --bench conversations` builds the program; `ZIGGURAT_BENCH_PROGRAM` names
+//! another build, `ZIGGURAT_BENCH_WRITERS` the number of writers (200), and
+//! `ZIGGURAT_BENCH_SECONDS` the time they write (60).
 
 use std::{
     env, fs,
@@ -24,16 +24,16 @@ const PATH: &str = "/api/conversations";
 const USER: &str = "alice";
 const PASSWORD: &str = "correct-horse";
 
-/// Somebody who has logged in.
+/// A logged-in user.
 struct Session {
     address: String,
     token: String,
 }
 
-/// What a writer has done: what was acknowledged, and how long each took.
+/// The acknowledged conversations of a writer, and the time each took.
 #[derive(Default)]
 struct Work {
-    kept: Vec<(String, String)>,
+    saved: Vec<(String, String)>,
     times: Vec<Duration>,
 }
 
@@ -59,7 +59,7 @@ fn main() -> io::Result<()> {
         let home = Home::new(&format!(
             "databases: [{{name: bench, user: nobody}}]\n{state}"
         ));
-        // So that there is a token file.
+        // Creates the token file.
         let _ = home.token();
         home.user(USER, PASSWORD);
         writeln!(io::stdout(), "{writers} writers for {seconds} s, {name}:")?;
@@ -78,7 +78,7 @@ fn measure(home: &Home, writers: usize, time: Duration) -> io::Result<()> {
         let writing = move |writer| scope.spawn(move || session.write(writer));
         let writing: Vec<_> = (0..writers).map(writing).collect();
         thread::sleep(time);
-        // Killed in the middle of whatever it is doing.
+        // Killed while requests are running.
         drop(program);
         let works = writing.into_iter().map(thread::ScopedJoinHandle::join);
         works
@@ -107,7 +107,7 @@ fn measure(home: &Home, writers: usize, time: Duration) -> io::Result<()> {
         let session = &session;
         let reading: Vec<_> = all
             .iter()
-            .map(|work| scope.spawn(move || session.missing(&work.kept)))
+            .map(|work| scope.spawn(move || session.missing(&work.saved)))
             .collect();
         let lost = reading.into_iter().map(thread::ScopedJoinHandle::join);
         lost.map(|lost| lost.expect("no panic")).sum()
@@ -145,7 +145,7 @@ impl Session {
         send(method, path, &self.address, Some(&self.token), body)
     }
 
-    /// Keeps one conversation after another, until nobody answers.
+    /// Saves one conversation after another, until the server is gone.
     fn write(&self, writer: usize) -> Work {
         let mut work = Work::default();
         let Ok(mut stream) = self.connect() else {
@@ -163,19 +163,19 @@ impl Session {
             work.times.push(begun.elapsed());
             let made: Value = serde_json::from_str(&answer).expect("JSON");
             let id = made["id"].as_str().expect("an id").to_owned();
-            work.kept.push((id, said));
+            work.saved.push((id, said));
         }
         work
     }
 
-    /// How many of these are not there as they were kept.
-    fn missing(&self, kept: &[(String, String)]) -> usize {
+    /// Counts the conversations that are missing or changed.
+    fn missing(&self, saved: &[(String, String)]) -> usize {
         let mut stream = self.connect().expect("listening");
         let mut is_there = |(id, said): &(String, String)| {
             let request = self.request("GET", &format!("{PATH}/{id}"), "");
             let (status, answer) = exchange(&mut stream, &request).expect("answered");
             status == 200 && answer.contains(said)
         };
-        kept.iter().filter(|one| !is_there(one)).count()
+        saved.iter().filter(|one| !is_there(one)).count()
     }
 }

@@ -1,8 +1,8 @@
-//! What framing a JSON-RPC call costs.
+//! Cost of the framing of a JSON-RPC call.
 //!
-//! The published ways to serve JSON-RPC bring their own dispatch and cannot stand in a stack,
-//! so the peer is what people write by hand: the body into a `serde_json` value, the method
-//! out of it, the answer from a value into bytes.
+//! The published JSON-RPC servers have their own dispatch and do not work as a layer, so the peer
+//! is code written by hand: parse the body into a `serde_json` value, read the method, serialise
+//! the answer.
 
 use std::{
     convert::Infallible,
@@ -15,7 +15,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::{Layer as _, service_fn};
-use ziggurat_benches::{Bare, Body, measure, now, request, run};
+use ziggurat_benches::{Bare, Body, measure, ready_now, request, run};
 use ziggurat_layers::json_rpc::{
     Batches, Call, Dialect, Error, Json, JsonRpcLayer, NoStream, Reply,
 };
@@ -41,7 +41,7 @@ fn pass(bencher: Bencher<'_, '_>) {
     );
 }
 
-/// A call with a kilobyte of parameters that stay as they are.
+/// A call with a kilobyte of parameters that are not parsed.
 #[divan::bench]
 fn pass_large_params(bencher: Bencher<'_, '_>) {
     measure(bencher, JsonRpcLayer::new().layer(service_fn(ping)), large);
@@ -83,7 +83,7 @@ fn ping(call: Call) -> Ready<Result<Reply<NoStream>, Infallible>> {
 struct Empty {}
 
 fn by_hand(request: Request<Body>) -> Ready<Result<Response<Body>, Infallible>> {
-    let body = now(request.into_body().collect())
+    let body = ready_now(request.into_body().collect())
         .expect("whole")
         .to_bytes();
     let answer = match serde_json::from_slice::<Value>(&body) {

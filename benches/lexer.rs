@@ -1,5 +1,5 @@
-//! What reading a text costs before it is sent: twice, once for what it may and once for what
-//! it is. The times of the sizes tell whether any of them grows faster than its text.
+//! Cost of reading a statement before it is sent: once for the policy and once for its kind.
+//! Comparing the sizes shows whether the cost grows faster than the text.
 
 use divan::{AllocProfiler, Bencher, counter::BytesCount};
 use ziggurat_sql::{StatementShape, guard};
@@ -11,10 +11,10 @@ fn main() {
     divan::main();
 }
 
-/// Lengths in bytes: about a query, a long one, and what a body may hold at most.
+/// Lengths in bytes: a short query, a long one, and the most that a body may hold.
 const LENGTHS: [usize; 3] = [100, 10_000, 1_000_000];
 
-/// What a text is made of: the usual, and what a lexer may have to look at more than once.
+/// Repeated texts: ordinary ones, and ones that a lexer may have to read more than once.
 const TEXTS: [(&str, &str); 7] = [
     (
         "query",

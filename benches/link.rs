@@ -1,4 +1,4 @@
-//! What adding a `Link` header costs.
+//! Cost of adding a `Link` header.
 
 use std::{
     convert::Infallible,
@@ -8,7 +8,7 @@ use std::{
 use divan::{AllocProfiler, Bencher};
 use http::{Request, Response};
 use tower::{Layer as _, service_fn};
-use ziggurat_benches::{Bare, Body, measure, neighbours, request, run};
+use ziggurat_benches::{Bare, Body, measure, peer_layers, request, run};
 use ziggurat_layers::link::{Link, LinkLayer};
 
 #[global_allocator]
@@ -30,14 +30,14 @@ fn pass(bencher: Bencher<'_, '_>) {
     measure(bencher, layer().layer(Bare), request);
 }
 
-/// The response has the link already: it is read, and nothing is added.
+/// The response has the link already: it is read, and none is added.
 #[divan::bench]
 fn pass_already_there(bencher: Bencher<'_, '_>) {
-    let inner = neighbours::link(LINK).layer(Bare);
+    let inner = peer_layers::link(LINK).layer(Bare);
     measure(bencher, layer().layer(inner), request);
 }
 
-/// The response is not JSON, and left alone.
+/// The response is not JSON, and passes unchanged.
 #[divan::bench]
 fn pass_not_selected(bencher: Bencher<'_, '_>) {
     let plain = |_: Request<Body>| -> Ready<Result<Response<Body>, Infallible>> {
@@ -46,10 +46,10 @@ fn pass_not_selected(bencher: Bencher<'_, '_>) {
     measure(bencher, layer().layer(service_fn(plain)), request);
 }
 
-/// The nearest published layer: it appends without a look at what is there.
+/// The most similar published layer: it appends without reading existing links.
 #[divan::bench]
 fn peer_set_response_header(bencher: Bencher<'_, '_>) {
-    measure(bencher, neighbours::link(LINK).layer(Bare), request);
+    measure(bencher, peer_layers::link(LINK).layer(Bare), request);
 }
 
 fn layer() -> LinkLayer {

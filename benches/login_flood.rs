@@ -1,10 +1,10 @@
-//! What a flood of wrong logins costs those who only ask for rows.
+//! Effect of a flood of wrong logins on other clients.
 //!
-//! The program runs as a release does, with a PostgreSQL of its own. Callers ask for one row
-//! again and again while nothing else goes on, then while wrong logins come in from 200
-//! addresses, and so on in turns. `cargo bench -p ziggurat-benches --bench login_flood` builds
-//! it; `ZIGGURAT_BENCH_PROGRAM` names another build, `ZIGGURAT_LOGIN_WORKERS` another number of
-//! passwords checked at a time, and `ZIGGURAT_BENCH_SECONDS` how long a turn takes.
+//! Runs the release build with a PostgreSQL of its own. Clients query one row again and again,
+//! first alone, then while wrong logins come in from 200 addresses, in turns. `cargo bench -p
+//! ziggurat-benches --bench login_flood` builds the program; `ZIGGURAT_BENCH_PROGRAM` names another
+//! build, `ZIGGURAT_LOGIN_WORKERS` the number of passwords checked at a time, and
+//! `ZIGGURAT_BENCH_SECONDS` the length of a turn.
 
 use std::{
     env,
@@ -23,13 +23,13 @@ const CALLERS: usize = 4;
 const GUESSERS: usize = 32;
 const TURNS: usize = 3;
 
-/// Whom the callers and the guessers call.
+/// The server, and the token of its clients.
 struct Target {
     address: String,
     token: String,
 }
 
-/// How long calls took.
+/// Durations of calls.
 struct Times(Vec<Duration>);
 
 fn main() -> io::Result<()> {
@@ -69,7 +69,7 @@ fn main() -> io::Result<()> {
 // === impl Target ===
 
 impl Target {
-    /// Has callers ask for a while: how long each call took.
+    /// Runs the clients for one turn; returns the duration of each call.
     fn call(&self, pause: Duration, turn: Duration) -> Vec<Duration> {
         let ask = || {
             let mut stream = TcpStream::connect(&self.address).expect("listening");
@@ -93,7 +93,7 @@ impl Target {
         })
     }
 
-    /// Guesses passwords meanwhile, and says how often.
+    /// Guesses passwords while `work` runs; returns the number of guesses.
     fn flood<R>(&self, work: impl FnOnce() -> R) -> (R, usize) {
         let is_over = AtomicBool::new(false);
         let guesses = AtomicUsize::new(0);
@@ -102,7 +102,7 @@ impl Target {
                 scope.spawn(|| {
                     while !is_over.load(Relaxed) {
                         let guess = guesses.fetch_add(1, Relaxed);
-                        // Whoever is turned away comes back at once.
+                        // A refused guesser tries again at once.
                         self.guess(guess).ok();
                     }
                 });
@@ -150,7 +150,7 @@ fn connect_from(source: Ipv4Addr, address: SocketAddr) -> io::Result<TcpStream> 
         .build()?;
     let stream = runtime.block_on(async {
         let socket = TcpSocket::new_v4()?;
-        // Elsewhere than on Linux there is one address.
+        // On other systems than Linux there is one loopback address.
         if cfg!(target_os = "linux") {
             socket.bind((source, 0).into())?;
         }

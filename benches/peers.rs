@@ -1,11 +1,10 @@
-//! Each layer against the nearest published one, in turns.
+//! Each layer against the most similar published one, in turns.
 //!
-//! The benches of single layers measure one thing after another, and where the allocator and
-//! the branch predictor stand by then is worth more than what separates two layers. Here both
-//! answer the same requests a few at a time, first one and then the other, and who begins
-//! changes with every round. Where a process has its stack and its heap is worth as much again,
-//! so there is a process after another, and what counts is the one in the middle.
-//! `cargo bench -p ziggurat-benches --bench peers` runs it.
+//! The benches of single layers run one after the other, and the state of the allocator and of the
+//! branch predictor then differs more than two layers do. Here both answer the same requests, a few
+//! at a time and in turns, and the first changes with every round. The addresses of stack and heap
+//! have as large an effect, so there are several processes, and the median counts. `cargo bench -p
+//! ziggurat-benches --bench peers` runs it.
 
 use std::{
     array,
@@ -22,7 +21,7 @@ use tower::{Layer as _, Service};
 use tower_http::{catch_panic::CatchPanicLayer, limit::RequestBodyLimitLayer};
 use ziggurat_benches::{
     Bare, Body, TOKEN,
-    neighbours::{self, BareAxum},
+    peer_layers::{self, BareAxum},
     request, serve,
 };
 use ziggurat_layers::{
@@ -33,26 +32,26 @@ use ziggurat_layers::{
     sanitize::SanitizeLayer,
 };
 
-/// Set for a process that measures.
+/// Set in the processes that measure.
 const MEASURES: &str = "ZIGGURAT_BENCH_MEASURES";
 const PROCESSES: usize = 15;
 const ROUNDS: usize = 20_000;
-/// Few enough to stay in the cache, and long enough for the clock.
+/// Few enough for the cache, enough for the resolution of the clock.
 const REQUESTS: u32 = 16;
 
-/// Nanoseconds of a request: with our layer, with the neighbour, with neither.
+/// Nanoseconds per request: with our layer, with the published one, with neither.
 type Times = [f64; 3];
 
 fn main() -> io::Result<()> {
     if env::var_os(MEASURES).is_some() {
         measure()
     } else {
-        gather()
+        print_medians()
     }
 }
 
-/// Prints what stands in the middle of what the processes say.
-fn gather() -> io::Result<()> {
+/// Prints the median of the results of the processes.
+fn print_medians() -> io::Result<()> {
     let mut times = BTreeMap::<_, Vec<Times>>::new();
     for _ in 0..PROCESSES {
         let said = Command::new(env::current_exe()?)
@@ -67,11 +66,11 @@ fn gather() -> io::Result<()> {
         }
     }
     for (name, times) in times {
-        let [ours, theirs, bare] = array::from_fn(|which| middle(times.iter().map(|of| of[which])));
+        let [ours, theirs, bare] = array::from_fn(|which| median(times.iter().map(|of| of[which])));
         let ratio = |[ours, theirs, _]: &Times| ours / theirs;
         let least = times.iter().map(ratio).fold(f64::INFINITY, f64::min);
         let most = times.iter().map(ratio).fold(0.0, f64::max);
-        let ratio = middle(times.iter().map(ratio));
+        let ratio = median(times.iter().map(ratio));
         writeln!(
             io::stdout(),
             "{name}: {ratio:.2} ({least:.2} to {most:.2}); \
@@ -86,13 +85,13 @@ fn measure() -> io::Result<()> {
     compare(
         "bearer / AsyncRequireAuthorization",
         BearerLayer::new(tokens.clone()).layer(Bare),
-        neighbours::bearer(tokens).layer(Bare),
+        peer_layers::bearer(tokens).layer(Bare),
     )?;
     let quota = "1000000000 per second".parse().expect("a quota");
     compare(
         "rate_limit / tower_governor",
         RateLimitLayer::new(Steady::new(quota)).layer(BareAxum),
-        neighbours::rate_limit(1_000_000_000, Duration::from_nanos(1)).layer(BareAxum),
+        peer_layers::rate_limit(1_000_000_000, Duration::from_nanos(1)).layer(BareAxum),
     )?;
     compare(
         "body_limit / RequestBodyLimit",
@@ -100,7 +99,7 @@ fn measure() -> io::Result<()> {
         RequestBodyLimitLayer::new(1 << 20).layer(Bare),
     )?;
     let link = Link::service_desc("/openapi.json").expect("a reference");
-    let appending = neighbours::link(r#"</openapi.json>; rel="service-desc""#);
+    let appending = peer_layers::link(r#"</openapi.json>; rel="service-desc""#);
     let linking = LinkLayer::new([link]);
     compare(
         "link / SetResponseHeader",
@@ -119,7 +118,7 @@ fn measure() -> io::Result<()> {
     )
 }
 
-/// Prints what a request costs with each of two services.
+/// Prints the time of a request with each of two services.
 fn compare<A, B>(name: &str, mut ours: A, mut theirs: B) -> io::Result<()>
 where
     A: Service<Request<Body>, Error: Debug>,
@@ -138,11 +137,11 @@ where
         bare.push(time(&mut Bare));
     }
     let [ours, theirs, bare] =
-        [with_ours, with_theirs, bare].map(|times| middle(times.into_iter().map(nanoseconds)));
+        [with_ours, with_theirs, bare].map(|times| median(times.into_iter().map(nanoseconds)));
     writeln!(io::stdout(), "{name}: {ours} {theirs} {bare}")
 }
 
-/// What a request takes: dropping the answer is part of it, making the request is not.
+/// Returns the time of a request, with dropping the answer but without making the request.
 fn time<S>(service: &mut S) -> Duration
 where
     S: Service<Request<Body>, Error: Debug>,
@@ -159,7 +158,7 @@ fn nanoseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e9
 }
 
-fn middle(values: impl Iterator<Item = f64>) -> f64 {
+fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<_> = values.collect();
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]

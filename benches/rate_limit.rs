@@ -1,4 +1,4 @@
-//! What limiting the rate of requests costs.
+//! Cost of limiting the rate of requests.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use divan::{AllocProfiler, Bencher};
 use tower::Layer as _;
 use ziggurat_benches::{
     Bare, measure,
-    neighbours::{self, BareAxum},
+    peer_layers::{self, BareAxum},
     request, run, send,
 };
 use ziggurat_layers::rate_limit::{FailureWindow, RateLimitLayer, Steady};
@@ -43,7 +43,7 @@ fn pass_failures(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn refuse_steady(bencher: Bencher<'_, '_>) {
     let layer = steady("1 per day");
-    // The one request of the day.
+    // Uses up the one request of the day.
     send(&mut layer.layer(Bare), request());
     measure(bencher, layer.layer(Bare), request);
 }
@@ -52,22 +52,22 @@ fn steady(quota: &str) -> RateLimitLayer<Steady> {
     RateLimitLayer::new(Steady::new(quota.parse().expect("a quota")))
 }
 
-/// The bare service with the one body type the published layer can refuse with.
+/// The bare service with the only body type that the published layer can refuse with.
 #[divan::bench]
 fn baseline_axum_body(bencher: Bencher<'_, '_>) {
     measure(bencher, BareAxum, request);
 }
 
-/// The nearest published layer.
+/// The most similar published layer.
 #[divan::bench]
 fn peer_tower_governor(bencher: Bencher<'_, '_>) {
-    let layer = neighbours::rate_limit(1_000_000_000, Duration::from_nanos(1));
+    let layer = peer_layers::rate_limit(1_000_000_000, Duration::from_nanos(1));
     measure(bencher, layer.layer(BareAxum), request);
 }
 
 #[divan::bench]
 fn peer_tower_governor_refuse(bencher: Bencher<'_, '_>) {
-    let layer = neighbours::rate_limit(1, DAY);
+    let layer = peer_layers::rate_limit(1, DAY);
     let service = layer.layer(BareAxum);
     send(&mut service.clone(), request());
     measure(bencher, service, request);

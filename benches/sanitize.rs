@@ -1,4 +1,4 @@
-//! What keeping causes out of responses costs.
+//! Cost of removing causes from responses.
 
 use std::{
     convert::Infallible,
@@ -29,7 +29,7 @@ fn pass(bencher: Bencher<'_, '_>) {
     measure(bencher, SanitizeLayer::new().layer(Bare), request);
 }
 
-/// A fault: its body is replaced. Nobody listens to the log here.
+/// A fault: its body is replaced. Logging is off here.
 #[divan::bench]
 fn refuse(bencher: Bencher<'_, '_>) {
     measure(
@@ -39,7 +39,7 @@ fn refuse(bencher: Bencher<'_, '_>) {
     );
 }
 
-/// The nearest published layer: it catches panics, and boxes every response body for it.
+/// The most similar published layer: it catches panics, and boxes every response body for it.
 #[divan::bench]
 fn peer_catch_panic(bencher: Bencher<'_, '_>) {
     measure(bencher, CatchPanicLayer::new().layer(Bare), request);

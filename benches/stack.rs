@@ -1,4 +1,4 @@
-//! What the whole stack adds to a request.
+//! Cost of the whole stack per request.
 
 use std::{
     convert::Infallible,
@@ -25,7 +25,7 @@ use ziggurat_layers::{
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 
-/// The stack of a server, around whatever answers.
+/// The stack of a server around a service.
 macro_rules! stack {
     ($service:expr) => {{
         let tokens = Hashed::from_iter([(TokenHash::of(TOKEN), 7_u64)]);
@@ -53,7 +53,7 @@ fn baseline(bencher: Bencher<'_, '_>) {
     measure(bencher, Bare, request);
 }
 
-/// The six layers that stand before every handler, and who is calling.
+/// The six layers before every handler, and the client address.
 #[divan::bench]
 fn pass_six_layers(bencher: Bencher<'_, '_>) {
     measure(bencher, stack!(Bare), request);
@@ -76,7 +76,7 @@ fn pass_with_json_rpc(bencher: Bencher<'_, '_>) {
     measure(bencher, stack!(calls), request);
 }
 
-/// What the published layers have of it: panics, a header, a limit.
+/// The published counterparts: panics, a header, a limit.
 #[divan::bench]
 fn peer_tower_http(bencher: Bencher<'_, '_>) {
     let link = HeaderValue::from_static(r#"</openapi.json>; rel="service-desc""#);

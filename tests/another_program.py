@@ -1,10 +1,10 @@
-"""Connections to PostgreSQL that are not those of the programs here."""
+"""A PostgreSQL client other than the programs under test."""
 
 import psycopg
 
 
 def connect(variables):
-    """A connection that the variables of a PostgreSQL client describe."""
+    """Connects with the variables of a PostgreSQL client."""
     return psycopg.connect(
         host=variables["PGHOST"],
         port=variables["PGPORT"],
@@ -12,6 +12,6 @@ def connect(variables):
         password=variables["PGPASSWORD"],
         dbname=variables["PGDATABASE"],
         autocommit=True,
-        # Prepared statements are of a session, which a pooler shares.
+        # Prepared statements belong to a session, and a pooler shares sessions.
         prepare_threshold=None,
     )

@@ -1,4 +1,4 @@
-"""Callers of ziggurat-tools, and the files it reads."""
+"""Clients of ziggurat-tools, and its files."""
 
 import hashlib
 import http.client
@@ -7,7 +7,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-# None of the servers sends as much at once.
+# No server sends as much in one answer.
 MAX_BYTES = 64 << 20
 MODERN = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
@@ -28,7 +28,7 @@ class Answer:
 class Caller:
     """A client with a token and a connection for each request.
 
-    With `modern` it speaks the revision in which a client that hangs up cancels its call.
+    With `modern` it uses the revision in which a disconnect cancels the call.
     """
 
     def __init__(self, address, token=None, modern=True, host=None, source=None):
@@ -40,7 +40,7 @@ class Caller:
         return self.call(tool, {"query": statement}, patience)
 
     def call(self, tool, arguments, patience=120):
-        """Calls a tool. A client that has no patience left hangs up, and gets a TimeoutError."""
+        """Calls a tool. After `patience` seconds the client disconnects and gets a TimeoutError."""
         params = {"name": tool, "arguments": arguments}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         headers = {"Accept": "application/json, text/event-stream"}
@@ -74,7 +74,7 @@ class Caller:
         )
         try:
             connection.request(method, path, body, headers)
-            # The connection lets go of it when the server is to close it.
+            # The response releases the connection if the server is going to close it.
             stream = connection.sock
             with connection.getresponse() as response:
                 raw = read(response, stream, begun + patience)
@@ -85,7 +85,7 @@ class Caller:
 
 
 def read(response, stream, deadline):
-    """The body, all of which has to be there by then."""
+    """Reads the body until the deadline."""
     parts, size = [], 0
     while True:
         # The socket is gone when the response has ended.
@@ -99,7 +99,7 @@ def read(response, stream, deadline):
 
 
 def understood(response, raw):
-    """The text of a result or the words of an error, and which of the two it is."""
+    """Returns the text of a result or an error, and which of the two it is."""
     text = raw.decode(errors="replace")
     if "text/event-stream" in (response.getheader("Content-Type") or ""):
         text = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1]
@@ -114,7 +114,7 @@ def understood(response, raw):
 
 
 def write_tokens(file, count):
-    """Makes a file of API tokens: the tokens."""
+    """Writes a file of API tokens; returns the tokens."""
     tokens = [f"token-of-caller-{number}" for number in range(count)]
     lines = ["tokens:"]
     for number, token in enumerate(tokens):
@@ -127,7 +127,7 @@ def write_tokens(file, count):
 
 
 def entry(name, variables, **more):
-    """A database in the configuration, from the variables of a PostgreSQL client."""
+    """A database entry for the configuration, from the variables of a PostgreSQL client."""
     return {
         "name": name,
         "host": variables["PGHOST"],
@@ -140,11 +140,11 @@ def entry(name, variables, **more):
 
 
 def write_configuration(folder, **sections):
-    """Writes a configuration, and makes the folder what else the server needs: its arguments."""
+    """Writes a configuration and the other files of the server; returns its arguments."""
     (folder / "users.yaml").write_text("users: {}\n")
     (folder / "users.yaml").chmod(0o600)
     sections = {"data_dir": str(folder / "data")} | sections
-    # JSON is YAML, too.
+    # JSON is also YAML.
     lines = [f"{name}: {json.dumps(section)}" for name, section in sections.items()]
     file = folder / "ziggurat-tools.yaml"
     file.write_text("\n".join(lines) + "\n")
@@ -160,7 +160,7 @@ def free_port():
 
 
 def wait_for_port(port, patience=60):
-    """Waits until connections to a port of this machine are taken."""
+    """Waits until a local port accepts connections."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What went wrong in a proof, counted by kind."""
+"""Faults of a long test, counted by kind."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from collections import Counter
 
 
 class Faults:
-    """Faults of several threads, a few of each kind printed at the end."""
+    """Collects faults from several threads, and prints a few of each kind at the end."""
 
     def __init__(self):
         self.kinds = {}
@@ -15,7 +15,7 @@ class Faults:
 
     def add(self, kind, what):
         with self.lock:
-            # The same but for numbers is the same.
+            # Faults that differ only in numbers count as one.
             self.kinds.setdefault(kind, []).append(re.sub(r"\d+", "#", what))
 
     def expect(self, kind, found, expected):
@@ -23,14 +23,14 @@ class Faults:
             self.add(kind, f"{found!r} and not {expected!r}")
 
     def watch(self, function, *arguments):
-        """Calls a function, and takes its exceptions for faults."""
+        """Calls a function, and records its exception as a fault."""
         try:
             return function(*arguments)
         except Exception as error:
             self.add(f"exceptions in {function.__name__}", repr(error))
 
     def end(self):
-        """Prints them, and ends the program with 1 if there are any."""
+        """Prints the faults, and exits with 1 if there are any."""
         for kind, found in self.kinds.items():
             print(f"FAILED {kind}: {len(found)} times")
             for what, count in Counter(found).most_common(5):

@@ -1,7 +1,7 @@
-# What the scripts here need of others, installed once into a cache folder outside the repository,
-# and the programs they try. Sourced from the root of the repository: `source tests/install.sh`
+# Installs the tools for the scripts here once, into a cache folder outside the repository, and
+# builds the programs. Sourced from the root of the repository: `source tests/install.sh`
 
-# A failure inside of $(…) ends the script, too.
+# Makes a failure inside of $(…) end the script, too.
 shopt -s inherit_errexit
 
 if [[ -n ${ZIGGURAT_CACHE_DIR:-} ]]; then
@@ -16,7 +16,7 @@ say() {
   printf '%s\n' "$*" >&2
 }
 
-# A virtual environment, on Debian too, where root may have to install what makes them.
+# A virtual environment, also on Debian, where root may have to install the package for it.
 venv() {
   python3 -m venv --clear "$1" >&2 && return
   if [[ $EUID != 0 ]] || ! command -v apt-get >/dev/null; then
@@ -28,21 +28,21 @@ venv() {
   python3 -m venv --clear "$1" >&2
 }
 
-# Into `venv` of a folder, what a list of requirements names.
+# Installs the packages of a requirements file into `venv` of a folder.
 install_python() {
   venv "$1/venv"
   "$1/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$2"
 }
 
-# Into `node_modules` of a folder, what a package and its lock file name. What one of the packages
-# does when it is installed is not needed: they come built.
+# Installs a package and its lock file into `node_modules` of a folder. Install scripts are not
+# needed: the packages are prebuilt.
 install_javascript() {
   cp "$2" "$3" "$1"
   (cd "$1" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
 
-# Prints the folder in which a function has once succeeded with the content of these files.
-# One at a time, whichever script it is for. `installed NAME FUNCTION FILE…`
+# Prints the folder in which a function has succeeded once with the content of these files. One at a
+# time across all scripts. `installed NAME FUNCTION FILE…`
 installed() (
   name=$1 install=$2
   shift 2
@@ -60,8 +60,8 @@ installed() (
   printf '%s\n' "$folder"
 )
 
-# Builds the programs, and sets `target` to where they are. The same selection for every script:
-# another one has other features, and is another build of most dependencies.
+# Builds the programs, and sets `target` to the target folder. The selection is the same in all
+# scripts: another one has other features, which would rebuild most dependencies.
 build() {
   cargo build --locked --quiet --bins --example database
   target=$(cargo metadata --locked --no-deps --offline --format-version 1 |

@@ -1,2 +1,2 @@
-//! The examples of the README, which are tests as well.
+//! Runs the examples of the README as tests.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]

@@ -1,4 +1,4 @@
-"""A proxy for TCP that can fall silent, and that can be gone."""
+"""A TCP proxy that can stop forwarding, and that can disappear."""
 
 import socket
 import threading
@@ -17,11 +17,11 @@ class TcpProxy:
         self.appear()
 
     def silence(self):
-        """Forwards nothing from now on. Connections stay open, and new ones are taken."""
+        """Stops forwarding. Connections stay open, and new ones are accepted."""
         self.flowing.clear()
 
     def resume(self):
-        """Forwards again, beginning with what has been waiting."""
+        """Forwards again, beginning with the data that arrived meanwhile."""
         self.flowing.set()
 
     def vanish(self):
@@ -32,7 +32,7 @@ class TcpProxy:
             self.close(end)
 
     def appear(self):
-        """Takes connections, on the same port as before."""
+        """Accepts connections again, on the same port."""
         self.listener = socket.create_server(("127.0.0.1", self.port), backlog=512)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, args=[self.listener], daemon=True).start()

@@ -1,8 +1,8 @@
-//! What the server itself adds to an answer, at 500 requests a second.
+//! Time that the server adds to an answer, at 500 requests a second.
 //!
-//! Vectors and answers are made by provider `local`, in the server, so no provider's time is in
-//! it but the server's own; and the same search is put to PostgreSQL directly, just before and at
-//! the same pace. What is left is the server's, its share of the busy machine included.
+//! Provider `local` makes vectors and answers inside the server, so no time of an external provider
+//! is included. The same search is sent to PostgreSQL directly, just before and at the same rate.
+//! The difference is the server's time, including its share of the busy machine.
 
 use std::{
     net::TcpStream,
@@ -37,17 +37,17 @@ fn main() -> ExitCode {
     let body = format!(r#"{{"query":"{TEXT}","disable_hybrid":true}}"#);
     let request = send("POST", "/v1/pipelines/bench", &server.address, None, &body);
     let mut report = Report::default();
-    report.say(format_args!(
+    report.print(format_args!(
         "PostgreSQL {}, {RATE} requests a second",
         postgres.version()
     ));
-    // Once for nothing, so that what both need is in memory.
+    // One warm-up run, so that both have their data in memory.
     ask(&server.address, &request, 1);
     let mut bare = postgres.times(&vec![search(); 1000]);
     let mut whole = ask(&server.address, &request, RATE * SECONDS / CLIENTS);
     for (name, at, target) in [("p50", 50, 1.0), ("p99", 99, 3.0)] {
         let (whole, bare) = (percentile(&mut whole, at), percentile(&mut bare, at));
-        report.say(format_args!(
+        report.print(format_args!(
             "{name}: {whole:.2} ms, PostgreSQL alone {bare:.2} ms"
         ));
         let what = format!("{name} of the server's own time");
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     report.exit_code()
 }
 
-/// The milliseconds each of so many requests of each client takes, sent at an even pace.
+/// Returns the milliseconds of each request. Every client sends `requests` at a constant rate.
 fn ask(address: &str, request: &[u8], requests: u32) -> Vec<f64> {
     let pace = Duration::from_secs(1) * CLIENTS / RATE;
     let begun = Instant::now();
@@ -84,7 +84,7 @@ fn ask(address: &str, request: &[u8], requests: u32) -> Vec<f64> {
     })
 }
 
-/// What the server asks of PostgreSQL.
+/// The search that the server sends to PostgreSQL.
 fn search() -> String {
     let runtime = Runtime::new().expect("a runtime");
     let embedding = runtime.block_on(Embedder::local().embed(TEXT));

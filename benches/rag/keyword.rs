@@ -1,9 +1,9 @@
-//! What it takes to find passages in tables of ten thousand, a hundred thousand and a million
-//! rows: by words alone, and in the largest by words and meaning.
+//! Time to find passages in tables of ten thousand, a hundred thousand and a million rows: by
+//! keywords, and in the largest also by keywords and vectors.
 //!
-//! The words are those of no language, used as unevenly as those of any: the hundredth is used a
-//! hundredth as often as the first. PostgreSQL makes them up itself. For the words alone, the
-//! column of vectors that is searched is empty, so that the other way costs nothing.
+//! The words are made up by PostgreSQL and distributed as in a language: word n is used 1/n as
+//! often as the first. For searches by keywords alone the searched vector column is empty, so that
+//! the vector search costs nothing.
 
 use std::{process::ExitCode, sync::Arc, time::Instant};
 
@@ -17,28 +17,28 @@ use ziggurat_rag_service::retrieval::{
     Backend, FilterColumns, Library, Question, SearchOptions, Table,
 };
 
-/// Rows of each table, and how many milliseconds a search by words may take.
+/// Rows of each table, and the most milliseconds a search by keywords may take.
 const SIZES: [(u32, f64); 3] = [(10_000, 10.0), (100_000, 20.0), (1_000_000, 40.0)];
 
-/// How many milliseconds a search of the largest table may take in both ways.
+/// Most milliseconds a search of the largest table by keywords and vectors may take.
 const HYBRID: f64 = 60.0;
 
-/// Few enough that the index over a million of them is built in minutes.
+/// Few, so that the index over a million vectors is built within minutes.
 const DIMENSIONS: u32 = 16;
 
-/// Questions of a turn.
+/// Questions per turn.
 const QUESTIONS: usize = 50;
 
-/// Turns each has.
+/// Turns per measurement.
 const TURNS: usize = 5;
 
-/// How many words there are.
+/// Number of distinct words.
 const WORDS: u32 = 50_000;
 
 const DIGITS: &str = "bdfgklmnpr";
 
-/// Questions that are the same every time.
-struct Asker {
+/// Makes the same questions in every run.
+struct QuestionMaker {
     state: u64,
 }
 
@@ -50,11 +50,11 @@ fn main() -> ExitCode {
     let (pools, reaper) = Pools::new();
     runtime.spawn(reaper.run());
     let pool = pools.pool("bench", &database);
-    let mut asker = Asker { state: 2026 };
-    let questions: Vec<_> = (0..QUESTIONS).map(|_| asker.question()).collect();
+    let mut maker = QuestionMaker { state: 2026 };
+    let questions: Vec<_> = (0..QUESTIONS).map(|_| maker.question()).collect();
 
     let mut report = Report::default();
-    report.say(format_args!("PostgreSQL {}", postgres.version()));
+    report.print(format_args!("PostgreSQL {}", postgres.version()));
     for (rows, target) in SIZES {
         let table = fill(&postgres, rows);
         let library = library(&pool, &table, "nothing");
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     report.exit_code()
 }
 
-/// A function that makes up texts.
+/// An SQL function that makes texts.
 fn language() -> String {
     format!(
         "CREATE EXTENSION IF NOT EXISTS vector;
@@ -86,7 +86,7 @@ fn language() -> String {
     )
 }
 
-/// A table with an index over its words, and one that knows that nothing has no vectors.
+/// Fills a table, with an index over its words and a column without vectors.
 fn fill(postgres: &Postgres, rows: u32) -> String {
     let table = format!("docs_{rows}");
     postgres.run(&format!(
@@ -109,7 +109,7 @@ fn index(postgres: &Postgres, table: &str, report: &Report) {
         "SET maintenance_work_mem = '1GB';
          CREATE INDEX ON {table} USING hnsw (embedding vector_cosine_ops);"
     ));
-    report.say(format_args!(
+    report.print(format_args!(
         "  the index over vectors of {DIMENSIONS} dimensions took {:.0} s",
         begun.elapsed().as_secs_f64()
     ));
@@ -128,7 +128,7 @@ fn library(pool: &Pool, table: &str, vector: &str) -> Library {
     Library::new(pool.clone(), "bench", vec![table], SearchOptions::default())
 }
 
-/// The median of all questions, after a turn for nothing.
+/// The median of all questions, after a warm-up turn.
 fn measure(runtime: &Runtime, library: &Library, questions: &[String], report: &Report) -> f64 {
     let mut times = Vec::new();
     for turn in 0..=TURNS {
@@ -138,9 +138,9 @@ fn measure(runtime: &Runtime, library: &Library, questions: &[String], report: &
             .map(|(text, number)| runtime.block_on(ask(library, text, number)))
             .collect();
         if turn == 0 {
-            report.say(format_args!("  cold: p50 {:.2} ms", median(&now)));
+            report.print(format_args!("  cold: p50 {:.2} ms", median(&now)));
         } else {
-            report.say(format_args!("  p50 {:.2} ms", median(&now)));
+            report.print(format_args!("  p50 {:.2} ms", median(&now)));
             times.extend(now);
         }
     }
@@ -166,10 +166,10 @@ async fn ask(library: &Library, text: &str, number: u8) -> f64 {
     time
 }
 
-// === impl Asker ===
+// === impl QuestionMaker ===
 
-impl Asker {
-    /// A common word, two that are less so, and two that are rare.
+impl QuestionMaker {
+    /// A common word, two less common ones, and two rare ones.
     fn question(&mut self) -> String {
         let ranges = [
             (1, 50),

@@ -1,7 +1,7 @@
-//! Two thousand streams that stand still in the middle of their answers.
+//! Two thousand streams that pause in the middle of their answers.
 //!
-//! The provider of the model is a fake that sends the beginning of an answer and then waits. All
-//! streams are under way at once; then it goes on, and every one of them has to come to its end.
+//! The provider is a fake that sends the beginning of an answer and then waits. All streams run at
+//! once; then the fake continues, and every stream must reach its end.
 
 use std::{
     io::{Read as _, Write as _},
@@ -19,7 +19,7 @@ use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
 
 const STREAMS: usize = 2000;
 
-/// How much of the provider's answer is there before it waits.
+/// Bytes of the provider's answer that are sent before it waits.
 const BEGINNING: usize = 600;
 
 const TABLE: &str = "CREATE EXTENSION IF NOT EXISTS vector;
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     for (stream, heard) in &mut streams {
         until(stream, heard, "\"type\":\"chunk\"");
     }
-    report.say(format_args!(
+    report.print(format_args!(
         "{STREAMS} streams under way after {:.1} s; idle {idle:.1} MiB",
         begun.elapsed().as_secs_f64()
     ));
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         until(stream, heard, "\"type\":\"done\"");
         assert!(!heard.contains("\"type\":\"error\""), "{heard}");
     }
-    report.less_than("the most ever", server.program.most_memory(), 200.0, " MiB");
+    report.less_than("the most ever", server.program.peak_memory(), 200.0, " MiB");
     report.exit_code()
 }
 
@@ -88,7 +88,8 @@ fn until(stream: &mut TcpStream, heard: &mut String, words: &str) {
     }
 }
 
-/// This process has both ends of the streams to the provider's, and those to the server.
+/// Raises the limit of open files: this process has both ends of the provider's streams, and the
+/// client ends of the server's.
 fn allow_files() {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {

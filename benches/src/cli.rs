@@ -1,4 +1,4 @@
-//! What the benches of the command line share: the program, a home that is signed in, and a
+//! Shared code of the benches of the command line: the program, a signed-in home folder, and a
 //! platform that answers at once.
 
 use std::{
@@ -14,20 +14,20 @@ use tempfile::TempDir;
 
 use crate::tools::program;
 
-/// The tenant that the platform shows.
+/// The tenant of the platform.
 pub const TENANT: &str = "5f0e8a0c-9f67-4a53-8d5b-2f7a4a0d9b6e";
 
-/// `ziggurat`, on a machine that is signed in.
+/// `ziggurat` with a signed-in home folder.
 #[derive(Debug)]
-pub struct Shell {
+pub struct SignedInCli {
     program: PathBuf,
     home: TempDir,
 }
 
-// === impl Shell ===
+// === impl SignedInCli ===
 
-impl Shell {
-    /// Builds the program as a release is, starts a platform, and signs in.
+impl SignedInCli {
+    /// Builds the program as for a release, starts a platform, and signs in.
     ///
     /// `ZIGGURAT_BENCH_CLI` names another build, to compare with.
     ///
@@ -50,7 +50,7 @@ impl Shell {
             platform()
         );
         fs::write(folder.join("config.yaml"), text).expect("written");
-        // The first call exchanges the credential; the ones after it find the token.
+        // The first call exchanges the credential; later ones use the cached token.
         let first = shell.run(&["platform", "tenant", "get", TENANT]);
         assert!(first.contains("Acme"), "{first}");
         shell
@@ -62,7 +62,7 @@ impl Shell {
         &self.program
     }
 
-    /// Runs a command line, and says what it printed.
+    /// Runs a command line, and returns its output.
     ///
     /// # Panics
     /// Panics when it fails.
@@ -81,19 +81,19 @@ impl Shell {
     }
 }
 
-impl Default for Shell {
+impl Default for SignedInCli {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// Starts a platform of one tenant, and says where it is. It ends with the process.
+/// Starts a platform with one tenant, and returns its address. It ends with the process.
 fn platform() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("bound");
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A client that went away is not asked why.
+            // A client may close the connection early.
             let _ = answer(stream);
         }
     });

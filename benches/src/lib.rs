@@ -1,11 +1,11 @@
-//! What every bench shares: the bare service, and a way to drive it without a runtime.
+//! Shared code of all benches: the bare service, and functions to drive it without a runtime.
 //!
-//! A bench compares, in one run, the bare service (`baseline`), a request the layer admits
-//! (`pass`), one it refuses (`refuse`) and the nearest published layer (`peer`). Counts of
-//! allocations stand beside the times. Making the request is not measured, dropping it is.
+//! A bench compares, in one run, the bare service (`baseline`), a request that the layer admits
+//! (`pass`), one it refuses (`refuse`) and the most similar published layer (`peer`). Allocations
+//! are counted, too. Making the request is not measured, dropping it is.
 
 pub mod cli;
-pub mod neighbours;
+pub mod peer_layers;
 pub mod rag;
 pub mod tools;
 
@@ -34,7 +34,7 @@ pub const TOKEN: &str = "O9ms9jqTfUdy-DIjvpFWeqd_yH_NEj7me0mgOnOjGdQ=";
 #[derive(Clone, Copy, Debug)]
 pub struct Bare;
 
-/// Response future of [`Bare`], which answers when it is polled.
+/// Response future of [`Bare`], which is ready at the first poll.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer;
 
@@ -47,7 +47,7 @@ impl<B> Service<Request<B>> for Bare {
         Poll::Ready(Ok(()))
     }
 
-    // A handler is not part of the layers before it, and neither is its future.
+    // Not inlined: a handler and its future are separate from the layers before it.
     #[inline(never)]
     fn call(&mut self, _: Request<B>) -> Self::Future {
         Answer
@@ -74,8 +74,8 @@ pub fn json(body: &'static str) -> Response<Body> {
 
 /// Runs the benches of a file.
 ///
-/// A sample is long enough for the timer, and its requests still fit into the cache, where a
-/// request that was just read from a socket is too.
+/// A sample is long enough for the timer, and its requests fit into the cache, as a request that
+/// was just read from a socket does.
 pub fn run() {
     divan::Divan::from_args()
         .sample_count(4000)
@@ -83,7 +83,7 @@ pub fn run() {
         .main();
 }
 
-/// Measures one request through a service, from the call to the dropped answer.
+/// Measures one request through a service, from the call to dropping the answer.
 pub fn measure<S, B>(bencher: Bencher<'_, '_>, mut service: S, request: fn() -> Request<B>)
 where
     S: Service<Request<B>, Error: Debug>,
@@ -93,11 +93,11 @@ where
         .bench_local_refs(|request| serve(request, &mut service));
 }
 
-/// Runs a future that never has to wait.
+/// Runs a future that is ready at once.
 ///
 /// # Panics
-/// Panics when it waits after all.
-pub fn now<F: Future>(future: F) -> F::Output {
+/// Panics when it is pending.
+pub fn ready_now<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => panic!("nothing in a bench has to wait"),
@@ -118,8 +118,7 @@ where
     }
 }
 
-/// Sends the request in a place, which is empty afterwards, and drops the answer where it lies:
-/// what it takes to move it is nothing of the layer's.
+/// Takes the request, sends it and drops the answer in place, so that no move is measured.
 ///
 /// # Panics
 /// Panics when it is empty already, or the service is not ready or fails.
@@ -141,9 +140,9 @@ where
     poll(pin!(call(service, request)))
 }
 
-// A server reads a request into a place of its own, keeps the future in a task and runs it through
-// a pointer. Without these two functions all that would be there for some layers and dissolved by
-// the optimiser for others.
+// A server reads a request into its own memory, keeps the future in a task and polls it through a
+// pointer. Without these two functions the optimiser would remove all that for some layers and not
+// for others.
 
 #[inline(never)]
 fn call<S, R>(service: &mut S, request: &mut Option<R>) -> S::Future
@@ -158,14 +157,14 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// A request as a server hands it on: a few headers, and who is calling.
+/// A request as a server passes it on: a few headers, and the client address.
 ///
 /// # Panics
 /// Never: its parts are constants.
 #[must_use]
 pub fn request() -> Request<Body> {
     let peer = SocketAddr::from(([192, 0, 2, 7], 4711));
-    // Shares its bytes as the address of a request read from a socket does.
+    // Shares its bytes, as the URI of a request read from a socket does.
     Request::post(Uri::from_static("/mcp/v1"))
         .header("host", "localhost:8080")
         .header("user-agent", "bench")

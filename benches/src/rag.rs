@@ -1,4 +1,4 @@
-//! What the benches of the server that answers questions share: the program, running.
+//! Shared code of the benches of `ziggurat-rag`: the running program.
 
 use std::{
     env, fs,
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::tools::{Postgres, Program, program};
 
-/// How long a start may take.
+/// Time limit of a start.
 const START: Duration = Duration::from_secs(10);
 
 /// `ziggurat-rag`, running.
@@ -21,7 +21,7 @@ const START: Duration = Duration::from_secs(10);
 pub struct Answers {
     /// The process.
     pub program: Program,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: String,
     _folder: TempDir,
 }
@@ -29,10 +29,10 @@ pub struct Answers {
 // === impl Answers ===
 
 impl Answers {
-    /// Builds the program as a release is, and starts it with one pipeline, `bench`, over the
-    /// table `page` of this database; `more` is the rest of the pipeline.
+    /// Builds the program as for a release, and starts it with one pipeline, `bench`, over the
+    /// table `page` of this database; `more` is the rest of the pipeline's configuration.
     ///
-    /// `ZIGGURAT_BENCH_RAG` names another build, to compare with.
+    /// `ZIGGURAT_BENCH_RAG` names another build to compare with.
     ///
     /// # Panics
     /// Panics when it does not build or start.

@@ -1,8 +1,8 @@
-//! What the benches of the assembled server share: the program, a PostgreSQL, a client.
+//! Shared code of the benches of `ziggurat-tools`: the program, a PostgreSQL, a client.
 //!
-//! The machine is shared too, and so are its processors: the client, the server and PostgreSQL
-//! compete for them, and whatever else runs takes its part. So a bench compares rates that were
-//! measured in turns, within seconds of each other, and takes the median of the ratios.
+//! Client, server, PostgreSQL and other programs compete for the processors of the machine. So a
+//! bench compares rates that were measured in turns, within seconds of each other, and takes the
+//! median of the ratios.
 
 mod exchange;
 mod load;
@@ -15,7 +15,7 @@ pub use self::{
     exchange::exchange,
     load::Load,
     postgres::Postgres,
-    program::{Home, Program, Talk},
+    program::{Home, Program, StdioClient},
     report::{Report, median, thousands},
     request::{post, query, search, send, tool},
 };

@@ -1,8 +1,8 @@
-//! A search among 50,000 chunks with vectors of 768 numbers, in memory and read through, and the
-//! memory it takes.
+//! A search of 50,000 chunks with vectors of 768 numbers, with all data in memory and read from the
+//! file, and its memory.
 //!
-//! It is the service itself, without a provider: a vector of a question takes a model what it
-//! takes.
+//! Uses the service directly, without a provider, because making the vector of a question takes
+//! whatever time the model needs.
 
 use std::{
     fs,
@@ -18,14 +18,14 @@ use ziggurat_knowledge::{Filter, KnowledgeBase, Provider};
 const CHUNKS: u32 = 50_000;
 const DIMENSIONS: usize = 768;
 
-/// Subjects the chunks are about.
+/// Number of subjects of the chunks.
 const SUBJECTS: usize = 200;
 
 /// Searches of each kind.
 const SEARCHES: usize = 201;
 const SLOW_SEARCHES: usize = 5;
 
-/// Passages of an answer: the most there can be.
+/// Passages per answer: the maximum.
 const COUNT: usize = 20;
 
 const SCHEMA: &str = "CREATE TABLE chunks (
@@ -35,7 +35,7 @@ const SCHEMA: &str = "CREATE TABLE chunks (
     ollama_embedding BLOB, created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP);
     CREATE INDEX idx_project ON chunks(project_name, project_version)";
 
-/// Vectors as models make them: all of them lean one way, and those about one subject are close.
+/// Makes vectors like a model: all point roughly one way, and those of one subject are close.
 struct Model {
     state: u64,
     subjects: Vec<Vec<f32>>,
@@ -49,7 +49,7 @@ async fn main() -> ExitCode {
     write(&file, &mut model).await;
     let mut report = Report::default();
     let size = fs::metadata(&file).expect("written").len() >> 20;
-    report.say(format_args!(
+    report.print(format_args!(
         "{CHUNKS} chunks of {DIMENSIONS} numbers, {size} MiB"
     ));
 
@@ -58,7 +58,7 @@ async fn main() -> ExitCode {
     let begun = Instant::now();
     base.warm().await.expect("a knowledge base");
     let took = begun.elapsed().as_secs_f64() * 1e3;
-    report.say(format_args!("read for the first time: {took:.0} ms"));
+    report.print(format_args!("read for the first time: {took:.0} ms"));
     report.less_than("memory it keeps", memory() - before, 64.0, " MiB");
 
     let mut times = times(&base, &mut model, SEARCHES).await;
@@ -72,7 +72,7 @@ async fn main() -> ExitCode {
     let before = memory();
     base.warm().await.expect("a knowledge base");
     let slow = self::times(&base, &mut model, SLOW_SEARCHES).await;
-    report.say(format_args!("read through: {:.0} ms", median(&slow)));
+    report.print(format_args!("read through: {:.0} ms", median(&slow)));
     report.less_than("memory for that", memory() - before, 16.0, " MiB");
     report.exit_code()
 }
@@ -119,7 +119,7 @@ async fn write(file: &Path, model: &mut Model) {
     connection.close().await.expect("closed");
 }
 
-/// What this process holds, in MiB.
+/// The memory of this process, in MiB.
 fn memory() -> f64 {
     let status = fs::read_to_string(PathBuf::from("/proc/self/status")).expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -143,7 +143,7 @@ impl Model {
         model
     }
 
-    /// The vector of something about a subject.
+    /// A vector of a text about a subject.
     fn vector(&mut self, subject: usize) -> Vec<f32> {
         let subject = self.subjects[subject].clone();
         subject

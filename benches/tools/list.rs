@@ -1,7 +1,7 @@
-//! `tools/list` behind authentication, beside a bare hyper server that echoes the request.
+//! `tools/list` behind authentication, compared with a bare hyper server that echoes the request.
 //!
-//! The echo is what the protocol costs on this machine at this time: same runtime, same client,
-//! same connections, no layer and no answer of its own.
+//! The echo measures the cost of HTTP on this machine at this time: same runtime, same client, same
+//! connections, no layer and no answer of its own.
 
 use std::{
     convert::Infallible,
@@ -18,21 +18,21 @@ use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, task::JoinSet};
 use ziggurat_benches::tools::{CONNECTIONS, Home, Load, Report, median, post, thousands};
 
-/// Turns each has.
+/// Turns of each.
 const TURNS: usize = 7;
 
-/// How long a turn takes.
+/// Length of a turn.
 const TURN: Duration = Duration::from_secs(2);
 
-/// What this program is told when it is to be the echo.
+/// Argument that starts this program as the echo.
 const ECHO: &str = "--echo";
 
-/// A database to bind the token to; nobody connects to it.
+/// A database to bind the token to; no connection is made to it.
 const DATABASES: &str = "databases: [{name: bench, host: localhost, user: nobody}]\n";
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
-/// The bare server, in a process of its own as the other one is; killed when it is dropped.
+/// The bare server, in a separate process like the measured one; killed when it is dropped.
 struct Echo {
     child: Child,
 }
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         let before = program.processor_time();
         let ours = ours.rate(TURN);
         let spent = (program.processor_time() - before) / TURN.as_secs_f64() / ours * 1e6;
-        report.say(format_args!(
+        report.print(format_args!(
             "  {:>7}/s, {spent:.0} µs of processor time each; echo {:>7}/s",
             thousands(ours),
             thousands(theirs),

@@ -1,7 +1,8 @@
-//! `query_database` behind authentication, beside pgbench on the same server in the same run.
+//! `query_database` behind authentication, compared with pgbench on the same server in the same
+//! run.
 //!
-//! pgbench makes the customary four trips: begin, declare, fetch, commit. Both have 16
-//! connections to PostgreSQL, and both speak TCP to it.
+//! pgbench makes the usual four round trips: begin, declare, fetch, commit. Both have 16
+//! connections to PostgreSQL over TCP.
 
 use std::{fmt::Write as _, process::ExitCode, time::Duration};
 
@@ -9,19 +10,19 @@ use ziggurat_benches::tools::{
     CONNECTIONS, Home, Load, Postgres, Report, median, post, query as ask, thousands,
 };
 
-/// Turns each has with each statement: many and short, since a machine is not the same for long.
+/// Turns with each statement: many and short, since the load of a machine changes over time.
 const TURNS: usize = 21;
 
 /// Seconds of a turn.
 const SECONDS: u32 = 1;
 
-/// A hundred rows of ten columns, of the types tables are made of.
+/// A hundred rows of ten columns of common types.
 const WIDE: &str = "CREATE TABLE wide AS SELECT n AS id, 'item ' || n AS name, n % 7 AS kind,
     n * 1.25 AS price, n % 2 = 0 AS is_open, now() AS created_at, current_date AS day,
     md5(n::text) AS digest, NULL::text AS remark, n * 1e6 AS weight
     FROM generate_series(1, 100) AS n";
 
-/// What is asked, and how it should compare.
+/// Statements, and the ratio they must reach.
 const CASES: [(&str, f64); 2] = [("SELECT 1", 1.0), ("SELECT * FROM wide", 0.6)];
 
 fn main() -> ExitCode {
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     let (program, address) = home.serve();
     let mut report = Report::default();
     let version = postgres.version();
-    report.say(format_args!(
+    report.print(format_args!(
         "PostgreSQL {version}, {CONNECTIONS} connections"
     ));
     for (query, target) in CASES {
@@ -60,11 +61,11 @@ fn main() -> ExitCode {
                 thousands(theirs),
             )
             .expect("a string takes everything");
-            report.say(&line);
+            report.print(&line);
         }
         report.at_least(query, median(&ratios), target, " of pgbench");
     }
     let memory = program.memory();
-    report.say(format_args!("memory after all that: {memory:.1} MiB"));
+    report.print(format_args!("memory after all that: {memory:.1} MiB"));
     report.exit_code()
 }

@@ -1,7 +1,7 @@
-//! `query_database` on the face that negotiates, beside the face of one revision.
+//! `query_database` on `/mcp`, which negotiates the revision, compared with `/mcp/v1`.
 //!
-//! The same call of the same statement: on `/mcp/v1`, on `/mcp` in the last revision that opens
-//! with `initialize`, and on `/mcp` in the newest, which says on every request what it is.
+//! The same call of the same statement: on `/mcp/v1`, on `/mcp` in the last revision with
+//! `initialize`, and on `/mcp` in the newest, which names the revision in every request.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -10,13 +10,13 @@ use ziggurat_benches::tools::{
     CONNECTIONS, Home, Load, Postgres, Report, median, post, query, thousands,
 };
 
-/// Turns each has.
+/// Turns of each.
 const TURNS: usize = 9;
 
-/// How long a turn takes.
+/// Length of a turn.
 const TURN: Duration = Duration::from_secs(1);
 
-/// What the newer faces may cost: a tenth.
+/// Minimum rate of the newer revisions relative to `/mcp/v1`: they may cost a tenth.
 const TARGET: f64 = 0.9;
 
 fn main() -> ExitCode {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let mut report = Report::default();
     for (name, request) in faces {
         for request in [&exact, &request] {
-            load.ask_for(request.clone());
+            load.set_request(request.clone());
             let answer = load.once();
             assert!(answer.contains(" rows):"), "{answer}");
             load.rate(Duration::from_millis(300));
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         let mut ratios = Vec::new();
         for _ in 0..TURNS {
             let mut rate = |request: &Vec<u8>| {
-                load.ask_for(request.clone());
+                load.set_request(request.clone());
                 let before = program.processor_time();
                 let rate = load.rate(TURN);
                 let spent = (program.processor_time() - before) / TURN.as_secs_f64() / rate * 1e6;
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
             let (theirs, spent_theirs) = rate(&exact);
             let (ours, spent) = rate(&request);
             ratios.push(ours / theirs);
-            report.say(format_args!(
+            report.print(format_args!(
                 "  {:>7}/s, {spent:.0} µs of processor time each; /mcp/v1 {:>7}/s, {spent_theirs:.0} µs",
                 thousands(ours),
                 thousands(theirs),

@@ -1,8 +1,7 @@
-//! `similarity_search` over a hundred thousand rows, beside the bare query that an index serves.
+//! `similarity_search` over a hundred thousand rows, compared with the bare query on an index.
 //!
-//! Both ask for ten rows with their texts, one question after another, in turns. The bare query
-//! is given the vectors of the questions; the tool has to make them, and cuts, ranks and writes
-//! what the query finds.
+//! Both search ten rows with their texts, one question after another, in turns. The bare query gets
+//! the vectors of the questions; the tool must make them, and cuts, ranks and writes the rows.
 
 use std::{fmt::Write as _, process::ExitCode, time::Instant};
 
@@ -12,16 +11,16 @@ use ziggurat_llm::Embedder;
 
 const ROWS: u32 = 100_000;
 
-/// Rows in one statement that fills the table.
+/// Rows per statement that fills the table.
 const BATCH: u32 = 500;
 
-/// Turns each has.
+/// Turns of each.
 const TURNS: usize = 9;
 
-/// Questions of a turn.
+/// Questions per turn.
 const QUESTIONS: usize = 100;
 
-/// Words in a text, and in a question.
+/// Words of a text, and of a question.
 const TEXT: u32 = 30;
 const QUESTION: u32 = 6;
 
@@ -36,7 +35,7 @@ const SYLLABLES: [&str; 16] = [
     "tav", "vol", "wix",
 ];
 
-/// Texts that are the same every time, of words some of which are used more than others.
+/// Makes the same texts in every run, from words with different frequencies.
 struct Writer {
     state: u64,
 }
@@ -62,7 +61,7 @@ fn main() -> ExitCode {
     let bare: Vec<_> = questions.iter().map(|text| bare(&vector(text))).collect();
     let mut load = Load::new(&address, 1, Vec::new());
     let mut ask = |text: &String| {
-        load.ask_for(post(&address, &token, &search(text)));
+        load.set_request(post(&address, &token, &search(text)));
         let begun = Instant::now();
         let answer = load.once();
         let time = begun.elapsed().as_secs_f64() * 1e3;
@@ -71,11 +70,11 @@ fn main() -> ExitCode {
     };
 
     let mut report = Report::default();
-    report.say(format_args!(
+    report.print(format_args!(
         "PostgreSQL {}, {ROWS} rows",
         postgres.version()
     ));
-    // Once for nothing, so that both find everything in memory.
+    // One warm-up run, so that both find their data in memory.
     for text in &questions {
         ask(text);
     }
@@ -85,7 +84,7 @@ fn main() -> ExitCode {
         let theirs = median(&postgres.times(&bare));
         let times: Vec<_> = questions.iter().map(&mut ask).collect();
         let ours = median(&times);
-        report.say(format_args!(
+        report.print(format_args!(
             "  p50 {ours:.2} ms; the bare query {theirs:.2} ms"
         ));
         ratios.push(ours / theirs);
@@ -129,7 +128,7 @@ impl Writer {
         words.join(" ")
     }
 
-    /// One of some thousands.
+    /// One of a few thousand words.
     fn word(&mut self) -> String {
         let rare = self.below(4) == 0;
         let syllables = if rare { 4 } else { 2 };

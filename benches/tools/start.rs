@@ -1,10 +1,10 @@
-//! How soon the program answers when it starts, and what it takes when it has nothing to do.
+//! Time from the start of the program to its first answer, and the memory it uses when idle.
 
 use std::{process::ExitCode, time::Instant};
 
 use ziggurat_benches::tools::{Home, Load, Postgres, Report, median, post};
 
-/// Starts of each kind.
+/// Starts per kind.
 const STARTS: usize = 21;
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"bench","version":"0"}}}"#;
@@ -31,8 +31,8 @@ fn main() -> ExitCode {
     let line = format!("{CALL}\n");
     for _ in 0..STARTS {
         let begun = Instant::now();
-        let (program, mut talk) = home.talk();
-        let answer = talk.say(&line);
+        let (program, mut client) = home.serve_stdio();
+        let answer = client.request(&line);
         times.push(begun.elapsed().as_secs_f64() * 1e3);
         assert!(answer.contains("serverInfo"), "{answer}");
         memory = program.memory();

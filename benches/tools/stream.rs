@@ -1,4 +1,4 @@
-//! A million rows in one answer: what the server holds of them, and when the first byte comes.
+//! A million rows in one answer: the memory of the server, and the time to the first byte.
 
 use std::{
     io::{Read as _, Write as _},
@@ -11,7 +11,7 @@ use ziggurat_benches::tools::{Home, Load, Postgres, Report, post, query};
 
 const ROWS: u32 = 1_000_000;
 
-/// Whether PostgreSQL is still at it: the statement has begun and its transaction has not ended.
+/// Counts statements that have begun and whose transaction has not ended.
 const AT_WORK: &str = "SELECT count(*)::int FROM pg_stat_activity
     WHERE application_name = 'ziggurat' AND datname = current_database()
     AND xact_start IS NOT NULL";
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let (program, address) = home.serve();
     let mut report = Report::default();
 
-    // One that is small first: idle is a server that has connections and has been used.
+    // A small query first: an idle server has connections and has been used.
     let small = Load::new(&address, 1, post(&address, &token, &query("SELECT 1"))).once();
     assert!(small.contains("Results (1 rows)"), "{small}");
     let idle = program.memory();
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     let mut bytes = vec![0; 1 << 16];
     let mut read = stream.read(&mut bytes).expect("answered");
     let first = begun.elapsed();
-    // The answer waits meanwhile: there is more of it than fits between the two.
+    // The answer is paused meanwhile: it is larger than the socket buffers.
     let at_work = postgres.count(AT_WORK);
 
     let (mut length, mut lines, mut tail) = (0, 0_u32, Vec::new());
@@ -52,13 +52,13 @@ fn main() -> ExitCode {
         read = stream.read(&mut bytes).expect("more");
     }
     let whole = begun.elapsed();
-    let peak = program.most_memory();
-    report.say(format_args!(
+    let peak = program.peak_memory();
+    report.print(format_args!(
         "{lines} lines, {} MB, first byte after {first:.1?}, last after {whole:.1?}",
         length / 1_000_000
     ));
     assert!(lines > ROWS, "{lines} lines");
-    report.say(format_args!("idle {idle:.1} MiB, most {peak:.1} MiB"));
+    report.print(format_args!("idle {idle:.1} MiB, most {peak:.1} MiB"));
     report.at_least(
         "transactions open at the first byte",
         at_work.into(),
@@ -69,7 +69,8 @@ fn main() -> ExitCode {
     report.exit_code()
 }
 
-/// Counts the line breaks, `\n` in JSON, that end in a piece; keeps the end of it in `tail`.
+/// Counts the line breaks, `
+/// ` in JSON, that end in a chunk; keeps its last bytes in `tail`.
 fn count_lines(tail: &mut Vec<u8>, piece: &[u8]) -> u32 {
     let crosses = tail.last() == Some(&b'\\') && piece[0] == b'n';
     let inside = piece.windows(2).filter(|pair| *pair == br"\n").count();

@@ -1,6 +1,6 @@
-//! What an admitted request may allocate: the budget of each layer, counted.
+//! Allocation budget of each layer for an admitted request.
 //!
-//! One test, because the counter counts for the whole process.
+//! A single test, because the counter counts the whole process.
 
 use std::{
     convert::Infallible,
@@ -31,7 +31,7 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 const TOKEN: &str = "open-sesame";
 
-/// Answers with a response whose header map has room for one more.
+/// Answers with a response whose header map has space for one more header.
 #[derive(Clone, Copy)]
 struct Bare;
 
@@ -52,7 +52,7 @@ impl<B> Service<Request<B>> for Bare {
     }
 }
 
-/// An empty body that does not say so.
+/// An empty body with an unknown size.
 struct Chunked;
 
 impl http_body::Body for Chunked {
@@ -67,7 +67,7 @@ impl http_body::Body for Chunked {
     }
 }
 
-/// A request as it comes from a server.
+/// A request as a server makes it.
 fn request<B>(body: B) -> Request<B> {
     let peer = SocketAddr::from(([10, 0, 0, 7], 4711));
     Request::post(Uri::from_static("/mcp/v1"))
@@ -83,8 +83,8 @@ fn small() -> Request<Full<Bytes>> {
     request(Full::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
 }
 
-/// Counts the allocations of one request, after a first one that may fill caches: the least of a
-/// few, since the thread that watches over the test allocates now and then, too.
+/// Counts the allocations of one request, after a first one that may fill caches. Returns the least
+/// of a few, since the test's watchdog thread also allocates at times.
 fn count<S, B>(mut service: S, request: fn() -> Request<B>) -> u64
 where
     S: Service<Request<B>, Error: Debug>,
@@ -106,7 +106,7 @@ where
     least
 }
 
-/// What a layer allocates on top of the bare service.
+/// Counts the allocations that a layer adds to the bare service.
 fn added<L, B>(layer: &L, request: fn() -> Request<B>) -> u64
 where
     L: Layer<Bare, Service: Service<Request<B>, Error: Debug>>,
@@ -135,7 +135,7 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
 
     let budgets = [
         ("bearer", 0, added(&bearer(()), small)),
-        // The box that `http::Extensions` puts every value into.
+        // The box of a value in `http::Extensions`.
         ("bearer, with an identity", 1, added(&bearer(7_u64), small)),
         ("client ip", 0, added(&behind_proxies(), small)),
         ("steady rate", 0, added(&RateLimitLayer::new(steady), small)),
@@ -145,7 +145,7 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
             added(&RateLimitLayer::new(failures.clone()), small),
         ),
         ("body limit", 0, added(&BodyLimitLayer::new(100), small)),
-        // The flag that the body and the response share.
+        // The flag shared by the body and the response.
         (
             "body limit, length unknown",
             1,
@@ -169,7 +169,7 @@ fn an_admitted_request_allocates_no_more_than_its_budget() {
     let counted = added(&stack, small);
     assert!(counted <= 4, "the whole stack: {counted}");
 
-    // The answer's one buffer, the count its bytes share, and the two of its header map.
+    // The buffer of the answer, the reference counter of its bytes, and two for its header map.
     let pong = |_: Call| {
         ready(Ok::<_, Infallible>(Reply::<NoStream>::from(
             Json::new("pong").expect("a string"),

@@ -1,10 +1,10 @@
-//! Everything that could have changed, in words.
+//! Everything that a statement could change, as text.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
-/// What a database server looks like.
+/// The state of a database server.
 pub(crate) type Snapshot = BTreeMap<String, String>;
 
 /// Relations and views whose rows are compared.
@@ -59,7 +59,7 @@ const VALUES: &[&str] = &[
     "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'bystander'",
 ];
 
-/// Looks at a database and, with the eyes of a superuser, at its server.
+/// Takes a snapshot of a database and, as a superuser, of its server.
 pub(crate) async fn take(connection: &mut PgConnection, canary: &Path) -> Snapshot {
     let mut snapshot = Snapshot::new();
     for relation in CATALOGUES {
@@ -90,7 +90,7 @@ async fn ask(connection: &mut PgConnection, sql: String) -> String {
     row.try_get(0).expect("a text")
 }
 
-/// What a server writes while it runs, whoever asks it what.
+/// Files that a server writes in the background.
 const RESTLESS: &[&str] = &[
     "pg_wal",
     "pg_xact",
@@ -111,7 +111,7 @@ fn list(top: &Path, folder: &Path, snapshot: &mut Snapshot) {
         let entry = entry.expect("an entry");
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        // Maps of free space and visibility come and go with reading, too.
+        // Free space and visibility maps change when tables are read.
         let is_map = name.contains("_fsm") || name.contains("_vm");
         if is_map || RESTLESS.contains(&&*name) {
             continue;

@@ -1,4 +1,4 @@
-"""FastMCP: asking for the newest revision first, as it does by itself, and opening in the old way."""
+"""FastMCP, with `server/discover` first, its default, and with `initialize`."""
 
 import asyncio
 import json
@@ -9,10 +9,10 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from fastmcp.exceptions import ToolError
 from mcp import MCPError
 
-DOOR = json.loads(os.environ["INTEROP_DOOR"])
+TARGET = json.loads(os.environ["INTEROP_TARGET"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
-NEGOTIATES = DOOR.pop("negotiates", False)
+NEGOTIATES = TARGET.pop("negotiates", False)
 MODERN = "2026-07-28"
 REFUSED = {
     "tools/call": lambda client, params: client.call_tool(params["name"], params["arguments"]),
@@ -22,16 +22,16 @@ REFUSED = {
 
 
 def transport():
-    if "url" not in DOOR:
-        return StdioTransport(**DOOR, keep_alive=False)
-    # A token is given to it bare.
-    token = DOOR["headers"].get("Authorization", "").removeprefix("Bearer ")
-    return StreamableHttpTransport(DOOR["url"], auth=token or None)
+    if "url" not in TARGET:
+        return StdioTransport(**TARGET, keep_alive=False)
+    # It takes a token without `Bearer`.
+    token = TARGET["headers"].get("Authorization", "").removeprefix("Bearer ")
+    return StreamableHttpTransport(TARGET["url"], auth=token or None)
 
 
 def revision(mode):
-    """What a client that opens so ends up with."""
-    if mode != "legacy" and (NEGOTIATES or "url" not in DOOR):
+    """The revision that a client in this mode gets."""
+    if mode != "legacy" and (NEGOTIATES or "url" not in TARGET):
         return MODERN
     return "2025-11-25" if NEGOTIATES else "2024-11-05"
 
@@ -39,7 +39,7 @@ def revision(mode):
 async def talk(client, mode):
     assert client.protocol_version == revision(mode), client.protocol_version
     is_modern = client.protocol_version == MODERN
-    # A client that was told the revision does not ask who is there.
+    # A client with a fixed revision does not ask for the server's name.
     assert mode == MODERN or client.server_info.name == "ziggurat-tools", client.server_info
 
     listed = {tool.name for tool in await client.list_tools()}
@@ -82,7 +82,7 @@ async def talk(client, mode):
 
 
 async def give_up(client):
-    """A call that was given up leaves the connection as it was."""
+    """Checks that a cancelled call leaves the connection usable."""
     slow = client.call_tool("query_database", {"query": "SELECT pg_sleep(2)"})
     try:
         await asyncio.wait_for(slow, timeout=0.5)
@@ -94,10 +94,10 @@ async def give_up(client):
 
 async def main():
     modes = ["auto", "legacy"]
-    if NEGOTIATES or "url" not in DOOR:
+    if NEGOTIATES or "url" not in TARGET:
         modes.append(MODERN)
     for mode in modes:
-        # As most people open it, without a word about revisions.
+        # The default mode.
         options = {} if mode == "auto" else {"mode": mode}
         async with Client(transport(), **options) as client:
             await talk(client, mode)

@@ -1,4 +1,4 @@
-"""The command line of the MCP Inspector: one process per question."""
+"""The command line of the MCP Inspector, with one process per request."""
 
 import json
 import os
@@ -7,24 +7,24 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-DOOR = json.loads(os.environ["INTEROP_DOOR"])
-NEGOTIATES = DOOR.pop("negotiates", False)
+TARGET = json.loads(os.environ["INTEROP_TARGET"])
+NEGOTIATES = TARGET.pop("negotiates", False)
 MODULES = Path(os.environ["INTEROP_MODULES"])
 INSPECTOR = MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 CONVERSATION = json.loads(Path(os.environ["INTEROP_CONVERSATION"]).read_text(encoding="utf-8"))
-# How it ends when there is no such tool, and when a tool says that it failed.
+# Its exit codes for an unknown tool, and for a tool that failed.
 TOOL_FAILED = 5
 
 
 def target(folder):
-    """The words that name the server."""
-    if "url" in DOOR:
-        headers = [f"{name}: {value}" for name, value in DOOR["headers"].items()]
-        # Else it asks the keychain of the machine for what it knows of the server.
+    """The arguments that name the server."""
+    if "url" in TARGET:
+        headers = [f"{name}: {value}" for name, value in TARGET["headers"].items()]
+        # Otherwise it searches the keychain of the machine for the server.
         headed = ["--header", *headers, "--stored-auth-only"] if headers else []
-        return [DOOR["url"], "--transport", "http", *headed]
+        return [TARGET["url"], "--transport", "http", *headed]
     config = folder / "servers.json"
-    config.write_text(json.dumps({"mcpServers": {"ziggurat": {"type": "stdio", **DOOR}}}))
+    config.write_text(json.dumps({"mcpServers": {"ziggurat": {"type": "stdio", **TARGET}}}))
     return ["--config", str(config), "--server", "ziggurat"]
 
 
@@ -32,7 +32,7 @@ def main():
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
         folder = Path(name)
         where = target(folder)
-        # It remembers servers at home, and looks for a keychain.
+        # It stores servers in the home folder, and uses the keychain.
         environment = os.environ | {"HOME": name, "MCP_INSPECTOR_SECRET_STORE": "memory"}
 
         def inspect(method, *more, code=0, era="legacy"):
@@ -57,7 +57,7 @@ def main():
             return ask("tools/call", *words, **more)
 
         opened = ask("initialize")
-        # Asks for the newest revision first, and falls back.
+        # Tries the newest revision first, and falls back.
         automatic = ask("tools/list", era="auto")
         modern = ask("tools/list", era="modern") if NEGOTIATES else None
         tools = ask("tools/list", "--strict")
@@ -67,7 +67,7 @@ def main():
         resources = ask("resources/list")
         reads = [ask("resources/read", "--uri", read["uri"]) for read in CONVERSATION["reads"]]
         prompts = ask("prompts/list")
-        # One with an argument is enough: every question is a process.
+        # One call with arguments is enough, since each is a process.
         get = next(get for get in CONVERSATION["prompts"] if get["arguments"])
         pairs = [f"{key}={value}" for key, value in get["arguments"].items()]
         got = ask("prompts/get", "--prompt-name", get["name"], "--prompt-args", *pairs)
@@ -76,7 +76,7 @@ def main():
         assert opened.result()["protocolVersion"] == expected, opened.result()
         listed = {tool["name"] for tool in tools.result()["tools"]}
         assert set(CONVERSATION["tools"]) <= listed, listed
-        # On lines it ends up with a revision that shows more.
+        # On stdio it gets a revision that lists more tools.
         assert {tool["name"] for tool in automatic.result()["tools"]} >= listed
         if NEGOTIATES:
             modern_tools = {tool["name"] for tool in modern.result()["tools"]}

@@ -1,4 +1,4 @@
-// Finds the packages of the clients, which are in a cache folder and not beside these scripts.
+// Loads the packages of the clients from the cache folder: they are not next to these scripts.
 
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";

@@ -1,5 +1,5 @@
-"""Plain messages, over HTTP and on lines. Everything that comes back is held against the schema of
-its revision, be it a result, an error or said unasked."""
+"""Plain messages, over HTTP and stdio. All results, errors and notifications of the server are
+checked against the schema of their revision."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ def request(method, params=None, request_id=1):
 
 
 def modern(method, params=None, request_id=1, version=MODERN, capabilities=None):
-    """A request that says its revision."""
+    """A request that names its revision."""
     params = dict(params or {})
     params["_meta"] = params.get("_meta", {}) | {
         PREFIX + "protocolVersion": version,
@@ -31,20 +31,20 @@ def modern(method, params=None, request_id=1, version=MODERN, capabilities=None)
 
 
 def said_id(message):
-    """The id of a message, unless there is none that could be read."""
+    """The id of a message, if it could be read."""
     value = message.get("id") if isinstance(message, dict) else None
     return value if isinstance(value, str) or type(value) is int else None
 
 
-def of_nobody(answer, asked, revision, is_exact):
-    """An answer to a message without an id that the schema knows, as the schema has it.
+def without_id(answer, asked, revision, is_exact):
+    """Gives an answer without a valid id an id for the schema.
 
-    The schema asks for a string or an integer, and those before 2025-11-25 ask for one in every
-    answer. So these are the answers that are not to the letter of it, and there are no others:
+    The schemas require a string or an integer, and those before 2025-11-25 require one in every
+    answer. These are the only answers that deviate:
 
-    - on `/mcp/v1` and on lines the id of an error about an unreadable message is null, as JSON-RPC
-      has it and the base document keeps; there null and fractions are ids, too, and come back;
-    - on `/mcp` such an error has no id in any revision, as the later schemas have it.
+    - on `/mcp/v1` and stdio an error about an unreadable message has the id null, as in JSON-RPC;
+      null and fractions are valid ids there, and are returned;
+    - on `/mcp` such an error has no id in any revision, as in the later schemas.
     """
     if is_exact:
         given = asked.get("id") if isinstance(asked, dict) else None
@@ -55,9 +55,9 @@ def of_nobody(answer, asked, revision, is_exact):
 
 
 def check(answer, asked, revision, is_exact):
-    """Holds the answer to a message against the schema."""
+    """Checks the answer to a message against the schema."""
     if (asked_id := said_id(asked)) is None:
-        answer = of_nobody(answer, asked, revision, is_exact)
+        answer = without_id(answer, asked, revision, is_exact)
     else:
         assert answer["id"] == asked_id and type(answer["id"]) is type(asked_id), answer
     if "error" in answer:
@@ -69,9 +69,9 @@ def check(answer, asked, revision, is_exact):
 class Http:
     """One POST per message."""
 
-    def __init__(self, door, revision=EXACT):
-        self.door, self.revision = door, revision
-        self.is_exact = not door.get("negotiates", False)
+    def __init__(self, target, revision=EXACT):
+        self.target, self.revision = target, revision
+        self.is_exact = not target.get("negotiates", False)
 
     def headers(self, message):
         headers = {"Content-Type": "application/json"}
@@ -83,17 +83,17 @@ class Http:
             params = params if isinstance(params, dict) else {}
             headers["Mcp-Method"] = message.get("method")
             headers["Mcp-Name"] = params.get("name") or params.get("uri")
-        return headers | self.door["headers"]
+        return headers | self.target["headers"]
 
     def post(self, message, **changed):
-        """What comes back for a message, or for anything else. A header that is None is left out."""
+        """Sends a message, or any other body. A header that is None is left out."""
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         headers = self.headers(message) | {k.replace("_", "-"): v for k, v in changed.items()}
         headers = {name: value for name, value in headers.items() if value is not None}
-        return fetch(urllib.request.Request(self.door["url"], body, headers))
+        return fetch(urllib.request.Request(self.target["url"], body, headers))
 
     def hear(self, message, **changed):
-        """The status, and all messages up to the answer."""
+        """Returns the status, and all messages up to the answer."""
         status, headers, body = self.post(message, **changed)
         assert "Mcp-Session-Id" not in headers, headers
         if headers["Content-Type"] == "application/json":
@@ -115,7 +115,7 @@ class Http:
         return status, heard
 
     def ask(self, message):
-        """The answer, which comes alone and is none of HTTP."""
+        """Returns the answer, which must be a single JSON body with the status for its code."""
         status, [answer] = self.hear(message)
         code = answer.get("error", {}).get("code")
         is_bad = self.revision == MODERN and code is not None and code != -32603
@@ -128,8 +128,8 @@ class Http:
 
     def close(self):
         for method in ["GET", "DELETE"]:
-            headers = self.door["headers"]
-            asked = urllib.request.Request(self.door["url"], headers=headers, method=method)
+            headers = self.target["headers"]
+            asked = urllib.request.Request(self.target["url"], headers=headers, method=method)
             status, headers, _ = fetch(asked)
             assert (status, headers["Allow"]) == (405, "POST"), (method, status)
 
@@ -137,10 +137,10 @@ class Http:
 class Stdio:
     """One line per message."""
 
-    def __init__(self, door):
-        command = [door["command"], *door["args"]]
+    def __init__(self, target):
+        command = [target["command"], *target["args"]]
         pipe = subprocess.PIPE
-        self.child = subprocess.Popen(command, env=door["env"], stdin=pipe, stdout=pipe)
+        self.child = subprocess.Popen(command, env=target["env"], stdin=pipe, stdout=pipe)
 
     def tell(self, message):
         line = message if isinstance(message, bytes) else json.dumps(message).encode()
@@ -148,7 +148,7 @@ class Stdio:
         self.child.stdin.flush()
 
     def hear(self, message):
-        """No status, and all messages up to the answer."""
+        """Returns no status, and all messages up to the answer."""
         self.tell(message)
         revision = MODERN if is_modern(message) else EXACT
         heard = [json.loads(self.child.stdout.readline())]
@@ -165,11 +165,11 @@ class Stdio:
     def close(self):
         self.child.stdin.close()
         assert self.child.wait(timeout=20) == 0
-        assert self.child.stdout.read() == b"", "something was said unasked"
+        assert self.child.stdout.read() == b"", "unexpected output"
 
 
-def door_of(door, revision=EXACT):
-    return Http(door, revision) if "url" in door else Stdio(door)
+def client_of(target, revision=EXACT):
+    return Http(target, revision) if "url" in target else Stdio(target)
 
 
 def is_modern(message):
@@ -187,7 +187,7 @@ def fetch(asked):
 
 
 def events(text):
-    """The data of a stream of events."""
+    """The data of an event stream."""
     for event in text.replace("\r\n", "\n").split("\n\n"):
         lines = [line.removeprefix("data:") for line in event.split("\n") if line[:5] == "data:"]
         if lines:

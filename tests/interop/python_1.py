@@ -1,4 +1,4 @@
-"""The first Python SDK: everything the conversation has, and two calls at once."""
+"""The Python SDK, version 1: the whole conversation, and two calls at once."""
 
 import asyncio
 import json
@@ -10,10 +10,10 @@ from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-DOOR = json.loads(os.environ["INTEROP_DOOR"])
+TARGET = json.loads(os.environ["INTEROP_TARGET"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
-NEGOTIATES = DOOR.pop("negotiates", False)
+NEGOTIATES = TARGET.pop("negotiates", False)
 REFUSED = {
     "tools/call": lambda session, params: session.call_tool(params["name"], params["arguments"]),
     "resources/read": lambda session, params: session.read_resource(params["uri"]),
@@ -23,13 +23,13 @@ REFUSED = {
 
 @asynccontextmanager
 async def connected():
-    if "url" in DOOR:
-        async with httpx.AsyncClient(headers=DOOR["headers"], timeout=60) as client:
-            async with streamable_http_client(DOOR["url"], http_client=client) as (read, write, _):
+    if "url" in TARGET:
+        async with httpx.AsyncClient(headers=TARGET["headers"], timeout=60) as client:
+            async with streamable_http_client(TARGET["url"], http_client=client) as (read, write, _):
                 async with ClientSession(read, write) as session:
                     yield session
     else:
-        parameters = StdioServerParameters(**DOOR)
+        parameters = StdioServerParameters(**TARGET)
         async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
             yield session
 
@@ -74,7 +74,7 @@ async def talk(session):
 
 
 async def at_once(session):
-    """A slow call holds up no other; one that was given up is not answered."""
+    """Checks that a slow call delays no other, and that a cancelled one is not answered."""
     slow = session.call_tool("query_database", {"query": "SELECT pg_sleep(1)"})
     slow = asyncio.create_task(slow)
     quick = await session.call_tool("query_database", {"query": "SELECT 1 AS one"})

@@ -1,4 +1,4 @@
-"""The second Python SDK: asking for the newest revision first, and opening in the old way."""
+"""The Python SDK, version 2, with `server/discover` first, and with `initialize`."""
 
 import asyncio
 import json
@@ -11,10 +11,10 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-DOOR = json.loads(os.environ["INTEROP_DOOR"])
+TARGET = json.loads(os.environ["INTEROP_TARGET"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
-NEGOTIATES = DOOR.pop("negotiates", False)
+NEGOTIATES = TARGET.pop("negotiates", False)
 MODERN = "2026-07-28"
 REFUSED = {
     "tools/call": lambda client, params: client.call_tool(params["name"], params["arguments"]),
@@ -25,20 +25,20 @@ REFUSED = {
 
 @asynccontextmanager
 async def connected(mode):
-    if "url" in DOOR:
-        async with httpx2.AsyncClient(headers=DOOR["headers"], timeout=60) as http:
-            transport = streamable_http_client(DOOR["url"], http_client=http)
+    if "url" in TARGET:
+        async with httpx2.AsyncClient(headers=TARGET["headers"], timeout=60) as http:
+            transport = streamable_http_client(TARGET["url"], http_client=http)
             async with Client(transport, mode=mode) as client:
                 yield client
     else:
-        transport = stdio_client(StdioServerParameters(**DOOR))
+        transport = stdio_client(StdioServerParameters(**TARGET))
         async with Client(transport, mode=mode) as client:
             yield client
 
 
 def revision(mode):
-    """What a client that opens so ends up with."""
-    if mode != "legacy" and (NEGOTIATES or "url" not in DOOR):
+    """The revision that a client in this mode gets."""
+    if mode != "legacy" and (NEGOTIATES or "url" not in TARGET):
         return MODERN
     return "2025-11-25" if NEGOTIATES else "2024-11-05"
 
@@ -46,7 +46,7 @@ def revision(mode):
 async def talk(client, mode):
     assert client.protocol_version == revision(mode), client.protocol_version
     is_modern = client.protocol_version == MODERN
-    # This client keeps the name only if it was told when it opened.
+    # This client knows the name only from the opening.
     assert is_modern or client.server_info.name == "ziggurat-tools", client.server_info
 
     listed = {tool.name for tool in (await client.list_tools()).tools}
@@ -82,7 +82,7 @@ async def talk(client, mode):
 
 
 async def give_up(client):
-    """A call that was given up leaves the connection as it was."""
+    """Checks that a cancelled call leaves the connection usable."""
     slow = client.call_tool("query_database", {"query": "SELECT pg_sleep(2)"})
     try:
         await asyncio.wait_for(slow, timeout=0.5)
@@ -94,7 +94,7 @@ async def give_up(client):
 
 async def main():
     modes = ["auto", "legacy"]
-    if NEGOTIATES or "url" not in DOOR:
+    if NEGOTIATES or "url" not in TARGET:
         modes.append(MODERN)
     for mode in modes:
         async with connected(mode) as client:

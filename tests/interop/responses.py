@@ -1,15 +1,15 @@
-"""Every kind of response there is, and of what is said unasked: each is held against the schema of
-its revision, and here are those that no ordinary conversation has."""
+"""All kinds of responses and notifications that the ordinary conversation lacks, each checked
+against the schema of its revision."""
 
 import json
 import os
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
-from plain import EXACT, PREFIX, Http, Stdio, door_of, events, modern, request
+from plain import EXACT, PREFIX, Http, Stdio, client_of, events, modern, request
 from schemas import LEGACY, MODERN, check_notification
 
-DOOR = json.loads(os.environ["INTEROP_DOOR"])
+TARGET = json.loads(os.environ["INTEROP_TARGET"])
 QUERY = {"name": "query_database", "arguments": {"query": "SELECT 1 AS one"}}
 SLOW = {
     "name": "query_database",
@@ -25,7 +25,7 @@ ASKING = [
     "test_sampling",
 ]
 
-# What is no request, and the code it is refused with.
+# Invalid requests, and the code of their refusal.
 MALFORMED = [
     (b"{", -32700),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700),
@@ -43,11 +43,11 @@ MALFORMED = [
     (request("ping", "all"), -32602),
 ]
 
-# What has to say in a header what it is about.
+# Methods that need a header with their subject.
 NAMED = ["tools/call", "resources/read", "prompts/get"]
 
-# Requests, and the codes they are refused with where the revision is fixed, in the others that open
-# with `initialize`, and in the one that does not. None is for a result.
+# Requests, and the codes of their refusal: on `/mcp/v1`, in the other revisions with `initialize`,
+# and in the newest. None means a result.
 REFUSED = [
     ("no/such/method", {}, -32601, -32601, -32601),
     ("subscriptions/listen", {"notifications": {}}, -32601, -32601, -32601),
@@ -78,35 +78,35 @@ def expect(heard, expected, why):
     return status
 
 
-def refusals(door, say, index):
+def refusals(target, say, index):
     for method, params, *codes in REFUSED:
         expected = codes[index]
-        if say is modern and isinstance(door, Http) and method in NAMED and not params:
-            # There is nothing to say in the header.
+        if say is modern and isinstance(target, Http) and method in NAMED and not params:
+            # The header would be empty.
             expected = -32020
-        expect(door.hear(say(method, params)), expected, (method, params))
+        expect(target.hear(say(method, params)), expected, (method, params))
 
 
-def exact(door):
-    """The face of one revision, or lines."""
-    on_lines = isinstance(door, Stdio)
+def exact(target):
+    """`/mcp/v1`, or stdio."""
+    on_lines = isinstance(target, Stdio)
     for message, expected in MALFORMED:
-        expect(door.hear(message), expected, message)
-    expect(door.hear([request("ping")]), -32600, "a batch")
+        expect(target.hear(message), expected, message)
+    expect(target.hear([request("ping")]), -32600, "a batch")
     for given in [None, 1.5]:
-        expect(door.hear(request("ping", request_id=given)), None, given)
-    refusals(door, request, 0)
+        expect(target.hear(request("ping", request_id=given)), None, given)
+    refusals(target, request, 0)
     if on_lines:
-        expect(door.hear(request("server/discover")), -32602, "no revision is said")
+        expect(target.hear(request("server/discover")), -32602, "no revision is said")
 
 
-def legacy(door):
+def legacy(target):
     for message, expected in MALFORMED:
-        status = expect(door.hear(message), expected, message)
+        status = expect(target.hear(message), expected, message)
         assert status == (200 if expected == -32602 else 400), (message, status)
     for given in [None, 1.5]:
-        expect(door.hear(request("ping", request_id=given)), -32600, given)
-    refusals(door, request, 1)
+        expect(target.hear(request("ping", request_id=given)), -32600, given)
+    refusals(target, request, 1)
     batch = [
         request("ping", request_id=1),
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -114,40 +114,40 @@ def legacy(door):
         request("tools/call", QUERY, request_id=3),
         request("initialize", request_id=4),
     ]
-    if door.revision == "2025-03-26":
-        _, [answers] = door.hear(batch)
+    if target.revision == "2025-03-26":
+        _, [answers] = target.hear(batch)
         codes = {answer["id"]: code(answer) for answer in answers}
         assert codes == {1: None, "two": -32601, 3: None, 4: -32600}, answers
     else:
-        assert expect(door.hear(batch), -32600, "a batch") == 400
-    status, messages = door.hear(request("tools/call", SLOW))
+        assert expect(target.hear(batch), -32600, "a batch") == 400
+    status, messages = target.hear(request("tools/call", SLOW))
     assert len(messages) > 1 and status == 200, messages
 
 
-def modern_era(door):
-    refusals(door, modern, 2)
+def modern_era(target):
+    refusals(target, modern, 2)
     bare = {"_meta": {PREFIX + "protocolVersion": MODERN}}
-    expect(door.hear(request("tools/list", bare)), -32602, bare)
+    expect(target.hear(request("tools/list", bare)), -32602, bare)
     wrong = modern("tools/list")
     wrong["params"]["_meta"][PREFIX + "clientCapabilities"] = []
-    expect(door.hear(wrong), -32602, "capabilities that are none")
-    _, messages = door.hear(modern("tools/call", SLOW))
+    expect(target.hear(wrong), -32602, "capabilities that are none")
+    _, messages = target.hear(modern("tools/call", SLOW))
     assert len(messages) > 1, messages
 
 
-def modern_on_lines(door):
-    modern_era(door)
-    _, [answer] = door.hear(modern("tools/list", version="2099-01-01"))
+def modern_on_lines(target):
+    modern_era(target)
+    _, [answer] = target.hear(modern("tools/list", version="2099-01-01"))
     assert answer["error"]["data"] == {"supported": [MODERN], "requested": "2099-01-01"}, answer
 
 
-def modern_on_http(door):
-    modern_era(door)
+def modern_on_http(target):
+    modern_era(target)
     for params in [None, {}, {"_meta": {}}]:
-        expect(door.hear(request("tools/list", params)), -32602, params)
+        expect(target.hear(request("tools/list", params)), -32602, params)
     for message, expected in MALFORMED:
-        assert expect(door.hear(message), expected, message) == 400, message
-    expect(door.hear([modern("tools/list")]), -32600, "a batch")
+        assert expect(target.hear(message), expected, message) == 400, message
+    expect(target.hear([modern("tools/list")]), -32600, "a batch")
     call = modern("tools/call", QUERY)
     changes = [
         {"Mcp_Method": None},
@@ -159,97 +159,97 @@ def modern_on_http(door):
         {"MCP_Protocol_Version": "2025-11-25"},
     ]
     for changed in changes:
-        assert expect(door.hear(call, **changed), -32020, changed) == 400
+        assert expect(target.hear(call, **changed), -32020, changed) == 400
     for version in ["2099-01-01", "2025-11-25"]:
         message = modern("tools/list", version=version)
-        status, [answer] = door.hear(message, MCP_Protocol_Version=version)
+        status, [answer] = target.hear(message, MCP_Protocol_Version=version)
         assert (status, code(answer)) == (400, -32022), answer
         assert answer["error"]["data"] == {"supported": [MODERN], "requested": version}, answer
 
 
-def confirmations(door):
-    """A write is asked about, in the revision that can ask."""
+def confirmations(target):
+    """Checks that writing needs a confirmation, in the revision that has elicitation."""
     able = {"elicitation": {}}
     insert = {"query": "INSERT INTO ware VALUES (10, 'pot', 1)"}
     call = {"name": "query_database", "arguments": insert}
-    _, [asked] = door.hear(modern("tools/call", call, capabilities=able))
+    _, [asked] = target.hear(modern("tools/call", call, capabilities=able))
     assert asked["result"]["resultType"] == "input_required", asked
     state = asked["result"]["requestState"]
     for action, is_error in [("decline", True), ("accept", False)]:
         confirm = {"action": action, "content": {"confirm": True}}
         again = call | {"inputResponses": {"confirm": confirm}, "requestState": state}
-        _, [done] = door.hear(modern("tools/call", again, capabilities=able))
+        _, [done] = target.hear(modern("tools/call", again, capabilities=able))
         assert done["result"].get("isError", False) is is_error, done
     made_up = again | {"requestState": "AAAA"}
-    expect(door.hear(modern("tools/call", made_up, capabilities=able)), -32602, "a made up state")
+    expect(target.hear(modern("tools/call", made_up, capabilities=able)), -32602, "a made up state")
 
 
-def structure(door):
-    """What is shown beside text, by revision."""
-    say = modern if door.revision == MODERN else request
-    _, [answer] = door.hear(say("tools/call", QUERY))
+def structure(target):
+    """Checks the structured content, by revision."""
+    say = modern if target.revision == MODERN else request
+    _, [answer] = target.hear(say("tools/call", QUERY))
     has_structure = "structuredContent" in answer["result"]
-    assert has_structure is (door.revision >= "2025-06-18"), answer
+    assert has_structure is (target.revision >= "2025-06-18"), answer
     for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]:
-        expect(door.hear(say(method, {})), None, method)
+        expect(target.hear(say(method, {})), None, method)
     params = {"uri": "pg://shop/public/ware"}
-    expect(door.hear(say("resources/read", params)), None, params)
-    if door.revision >= "2025-03-26":
+    expect(target.hear(say("resources/read", params)), None, params)
+    if target.revision >= "2025-03-26":
         places = {"database": "shop", "schema": "public"}
         params = {
             "ref": {"type": "ref/resource", "uri": "pg://{database}/{schema}/{table}"},
             "argument": {"name": "table", "value": "wa"},
             "context": {"arguments": places},
         }
-        expect(door.hear(say("completion/complete", params)), None, params)
+        expect(target.hear(say("completion/complete", params)), None, params)
         params["ref"] = {"type": "ref/prompt", "name": "no_such_prompt"}
-        expect(door.hear(say("completion/complete", params)), -32602, params)
+        expect(target.hear(say("completion/complete", params)), -32602, params)
 
 
-def unready(door):
-    """The database does not answer yet."""
-    expect(door.hear(request("tools/call", QUERY)), -32001, "not ready")
+def unready(target):
+    """Checks the answers while the database does not respond."""
+    expect(target.hear(request("tools/call", QUERY)), -32001, "not ready")
 
 
-def unready_in_modern(door):
-    _, [answer] = door.hear(modern("tools/call", QUERY))
+def unready_in_modern(target):
+    _, [answer] = target.hear(modern("tools/call", QUERY))
     assert answer["result"]["isError"] is True, answer
 
 
-def fixtures(door):
-    """What the program has nothing for: the server of the conformance suite has everything."""
-    _, [listed] = door.hear(modern("tools/list"))
+def fixtures(target):
+    """Checks features that only the server of the conformance suite has."""
+    _, [listed] = target.hear(modern("tools/list"))
     names = {tool["name"] for tool in listed["result"]["tools"]}
-    # These ask on a stream, as the revisions before did.
+    # These ask on a stream, as in the revisions before.
     for name in sorted(names - set(ASKING)):
         params = {"name": name, "arguments": {}}
         params["_meta"] = {"progressToken": 1, PREFIX + "logLevel": "info"}
-        expect(door.hear(modern("tools/call", params, capabilities=ALL_CAPABILITIES)), None, params)
-        door.hear(modern("tools/call", params))
+        expect(target.hear(modern("tools/call", params, capabilities=ALL_CAPABILITIES)), None, params)
+        target.hear(modern("tools/call", params))
     params = {"name": "test_missing_capability", "arguments": {}}
-    assert expect(door.hear(modern("tools/call", params)), -32021, params) == 400
+    assert expect(target.hear(modern("tools/call", params)), -32021, params) == 400
     for resource in ["static-text", "static-binary", "template/1/data"]:
         params = {"uri": f"test://{resource}"}
-        expect(door.hear(modern("resources/read", params)), None, params)
-    _, [listed] = door.hear(modern("prompts/list"))
+        expect(target.hear(modern("resources/read", params)), None, params)
+    _, [listed] = target.hear(modern("prompts/list"))
     for prompt in listed["result"]["prompts"]:
         given = {argument["name"]: "test://a" for argument in prompt.get("arguments", [])}
         params = {"name": prompt["name"], "arguments": given}
-        expect(door.hear(modern("prompts/get", params, capabilities=ALL_CAPABILITIES)), None, params)
-    listen(door)
+        expect(target.hear(modern("prompts/get", params, capabilities=ALL_CAPABILITIES)), None, params)
+    listen(target)
 
 
-def listen(door):
+def listen(target):
     wanted = {"toolsListChanged": True, "promptsListChanged": True}
     message = modern("subscriptions/listen", {"notifications": wanted}, "listening")
-    headers = door.headers(message)
+    headers = target.headers(message)
     body = json.dumps(message).encode()
-    asked = urllib.request.Request(door.door["url"], body, {k: v for k, v in headers.items() if v})
+    asked = urllib.request.Request(target.target["url"], body, {k: v for k, v in headers.items() if v})
     with urllib.request.urlopen(asked, timeout=60) as stream:
         hears(stream, "notifications/subscriptions/acknowledged")
         for kind in ["tool", "prompt"]:
             params = {"name": f"test_trigger_{kind}_change", "arguments": {}}
-            expect(door.hear(modern("tools/call", params)), None, params)
+            expect(target.hear(modern("tools/call", params)), None, params)
             hears(stream, f"notifications/{kind}s/list_changed")
 
 
@@ -265,28 +265,28 @@ def hears(stream, method):
     check_notification(message, MODERN)
 
 
-def visits(door):
-    """What to try at a door."""
-    kind = door.get("kind")
+def visits(target):
+    """The checks for a target."""
+    kind = target.get("kind")
     if kind == "fixture":
-        return [(fixtures, Http(door, MODERN))]
+        return [(fixtures, Http(target, MODERN))]
     if kind == "unready":
-        return [(unready, Stdio(door)), (unready_in_modern, Stdio(door))]
+        return [(unready, Stdio(target)), (unready_in_modern, Stdio(target))]
     if kind == "writing":
-        structures = [(structure, Http(door, revision)) for revision in [*LEGACY, MODERN]]
-        return [*structures, (confirmations, Http(door, MODERN))]
-    if door.get("negotiates"):
-        all_legacy = [(legacy, Http(door, revision)) for revision in LEGACY]
-        return [*all_legacy, (modern_on_http, Http(door, MODERN))]
-    if "url" in door:
-        return [(exact, Http(door))]
-    return [(exact, Stdio(door)), (modern_on_lines, Stdio(door))]
+        structures = [(structure, Http(target, revision)) for revision in [*LEGACY, MODERN]]
+        return [*structures, (confirmations, Http(target, MODERN))]
+    if target.get("negotiates"):
+        all_legacy = [(legacy, Http(target, revision)) for revision in LEGACY]
+        return [*all_legacy, (modern_on_http, Http(target, MODERN))]
+    if "url" in target:
+        return [(exact, Http(target))]
+    return [(exact, Stdio(target)), (modern_on_lines, Stdio(target))]
 
 
 with ThreadPoolExecutor() as pool:
-    # All at once: a statement that reports progress takes a while.
-    tried = visits(DOOR)
-    for outcome in [pool.submit(act, door) for act, door in tried]:
+    # In parallel: a statement that reports progress takes a while.
+    tried = visits(TARGET)
+    for outcome in [pool.submit(act, target) for act, target in tried]:
         outcome.result()
-    for _, door in tried:
-        door.close()
+    for _, target in tried:
+        target.close()

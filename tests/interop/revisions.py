@@ -1,12 +1,12 @@
-"""Plain messages to the face that negotiates: everything the conversation has, in each revision."""
+"""Plain messages to `/mcp`, which negotiates: the whole conversation in each revision."""
 
 import json
 import os
 
-from plain import PREFIX, door_of, modern, request
+from plain import PREFIX, client_of, modern, request
 from schemas import LEGACY, MODERN
 
-DOOR = json.loads(os.environ["INTEROP_DOOR"])
+TARGET = json.loads(os.environ["INTEROP_TARGET"])
 with open(os.environ["INTEROP_CONVERSATION"], encoding="utf-8") as file:
     CONVERSATION = json.load(file)
 STRUCTURED = ["query_database", "get_schema_info", "execute_explain"]
@@ -21,12 +21,12 @@ CACHED = {
 
 
 class Talk:
-    def __init__(self, door, revision):
-        self.door, self.revision = door_of(door, revision), revision
+    def __init__(self, target, revision):
+        self.target, self.revision = client_of(target, revision), revision
 
     def answer(self, method, params=None):
         say = modern if self.revision == MODERN else request
-        return self.door.ask(say(method, params or {}, "a"))
+        return self.target.ask(say(method, params or {}, "a"))
 
     def result(self, method, params=None):
         answer = self.answer(method, params)
@@ -75,7 +75,7 @@ class Talk:
             assert self.result("completion/complete", params)["completion"]["values"]
 
     def is_structured(self, call):
-        is_asked = DOOR.get("structured", False) and self.revision >= "2025-06-18"
+        is_asked = TARGET.get("structured", False) and self.revision >= "2025-06-18"
         is_said = call["tool"] in STRUCTURED and not call.get("isError", False)
         return is_asked and is_said
 
@@ -99,10 +99,10 @@ class Talk:
         assert self.code("tools/list", {"cursor": "made up"}) == -32602
 
 
-# On standard input and output only modern requests are of a revision that is chosen.
-for revision in [*LEGACY, MODERN] if "url" in DOOR else [MODERN]:
-    talk = Talk(DOOR, revision)
+# On stdio only the newest revision is chosen per request.
+for revision in [*LEGACY, MODERN] if "url" in TARGET else [MODERN]:
+    talk = Talk(TARGET, revision)
     talk.opened()
     talk.lists()
     talk.conversation()
-    talk.door.close()
+    talk.target.close()

@@ -1,4 +1,4 @@
-"""The official schema of every revision, and whether a message of the server is as it says."""
+"""The official schema of every revision, to check messages of the server."""
 
 import json
 import os
@@ -14,7 +14,7 @@ LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN = "2026-07-28"
 FOLDER = Path(os.environ["INTEROP_SCHEMAS"])
 
-# Results that are not called after their request.
+# Results that are not named after their request.
 RESULTS = {"ping": "EmptyResult"}
 
 
@@ -29,10 +29,10 @@ class Schema:
         resource = Resource.from_contents(document, default_specification=dialect)
         self.registry = Registry().with_resource("urn:schema", resource)
         self.validator = validator_for(document)
-        # The later schemas have other names for the same.
+        # Later schemas have other names for the same definitions.
         self.success = self.first("JSONRPCResultResponse", "JSONRPCResponse")
         self.failure = self.first("JSONRPCErrorResponse", "JSONRPCError")
-        # What is said for a method, and the errors that are more than a code and a message.
+        # The notification per method, and the errors with more than a code and a message.
         self.requests, self.notifications, self.errors = {}, {}, {}
         for name, definition in self.definitions.items():
             properties = definition.get("properties", {})
@@ -58,7 +58,7 @@ class Schema:
         assert not faults, (faults, value)
 
     def result(self, method):
-        """What the result of a method is called."""
+        """The name of a method's result."""
         name = self.requests[method].removesuffix("Request") + "Result"
         return RESULTS.get(method, name)
 
@@ -69,7 +69,7 @@ def schema(revision):
 
 
 def check_notification(message, revision):
-    """Holds what the server says unasked against the schema."""
+    """Checks a notification of the server against the schema."""
     its = schema(revision)
     its.require("JSONRPCNotification", message)
     its.require(its.notifications[message["method"]], message)
@@ -85,7 +85,7 @@ def check_error(message, revision):
 
 
 def check_result(message, revision, method):
-    """Holds the answer to a method against the schema."""
+    """Checks the answer to a method against the schema."""
     its = schema(revision)
     its.require(its.success, message)
     result = message["result"]

@@ -1,9 +1,9 @@
-// What both TypeScript clients say, once they are connected.
+// The conversation of both TypeScript clients.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-export const { negotiates = false, ...door } = JSON.parse(process.env.INTEROP_DOOR);
+export const { negotiates = false, ...target } = JSON.parse(process.env.INTEROP_TARGET);
 const conversation = JSON.parse(readFileSync(process.env.INTEROP_CONVERSATION, "utf8"));
 
 const ask = {
@@ -12,13 +12,13 @@ const ask = {
   "prompts/get": (client, params) => client.getPrompt(params),
 };
 
-// What a client that opens so ends up with: `/mcp/v1` has one revision, and lines have two.
-export const isModern = (mode) => mode !== "legacy" && (negotiates || !door.url);
+// True if a client in this mode gets the newest revision: `/mcp/v1` has one revision, stdio two.
+export const isModern = (mode) => mode !== "legacy" && (negotiates || !target.url);
 
-// `callWith` makes a call with options, which the two take in different places.
+// `callWith` calls a tool with options, which the two clients take in different arguments.
 export async function talk(client, callWith, modern = false) {
   assert.equal(client.getServerVersion().name, "ziggurat-tools");
-  // There is no such thing any more.
+  // The newest revision has no `ping`.
   if (!modern) await client.ping();
 
   const listed = (await client.listTools()).tools.map((tool) => tool.name);
@@ -47,7 +47,7 @@ export async function talk(client, callWith, modern = false) {
   for (const { method, params, code, legacy, typed } of conversation.refusals) {
     const expected = modern ? -32602 : negotiates ? legacy : code;
     if (typed) {
-      // The second client gives one of the codes in the words of the newest revision.
+            // The second client replaces one of the codes by that of the newest revision.
       const isExpected = ({ code }) => code === expected || (negotiates && code === -32602);
       await assert.rejects(ask[method](client, params), isExpected);
     }
@@ -55,7 +55,7 @@ export async function talk(client, callWith, modern = false) {
   await giveUp(client, callWith);
 }
 
-// A call that was given up leaves the connection as it was.
+// Checks that a cancelled call leaves the connection usable.
 async function giveUp(client, callWith) {
   const abort = new AbortController();
   const slow = { name: "query_database", arguments: { query: "SELECT pg_sleep(2)" } };

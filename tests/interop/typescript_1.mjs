@@ -1,19 +1,19 @@
-// The first TypeScript SDK.
+// The TypeScript SDK, version 1.
 
 import assert from "node:assert/strict";
 
 import { load } from "./load.mjs";
-import { door, talk } from "./talk.mjs";
+import { target, talk } from "./talk.mjs";
 
 const sdk = "@modelcontextprotocol/sdk/client";
 const { Client } = await load(`${sdk}/index.js`);
 const { StdioClientTransport } = await load(`${sdk}/stdio.js`);
 const { StreamableHTTPClientTransport } = await load(`${sdk}/streamableHttp.js`);
 
-const options = { requestInit: { headers: door.headers } };
-const transport = door.url
-  ? new StreamableHTTPClientTransport(new URL(door.url), options)
-  : new StdioClientTransport(door);
+const options = { requestInit: { headers: target.headers } };
+const transport = target.url
+  ? new StreamableHTTPClientTransport(new URL(target.url), options)
+  : new StdioClientTransport(target);
 const client = new Client({ name: "typescript_1", version: "1" });
 const complaints = [];
 client.onerror = (error) => complaints.push(String(error));

@@ -1,4 +1,4 @@
-//! Who is calling, and how often: addresses as they come over a socket.
+//! Client addresses and rate limits over a socket.
 
 use std::{convert::Infallible, fmt::Write as _};
 
@@ -43,7 +43,7 @@ fn last(headers: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_header_from_a_peer_nobody_listed_is_not_believed() {
+async fn a_header_from_an_unlisted_peer_is_ignored() {
     for (header, line) in [
         (HopHeader::Forwarded, "forwarded: for=203.0.113.9\r\n"),
         (HopHeader::XForwardedFor, "x-forwarded-for: 203.0.113.9\r\n"),
@@ -111,7 +111,7 @@ async fn ten_thousand_addresses_never_take_more_than_the_thousand_places() {
             "\r\n\r\n{}",
             std::net::Ipv4Addr::from(0xC633_0000 + hundred * 100 + 99)
         );
-        wire.say(&requests).await;
+        wire.send(&requests).await;
         let answers = wire.until(&newest).await;
         assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 100, "{answers}");
         assert!(quota.len() <= 1000, "{} keys", quota.len());
@@ -120,7 +120,7 @@ async fn ten_thousand_addresses_never_take_more_than_the_thousand_places() {
 }
 
 #[tokio::test]
-async fn after_too_many_failures_nobody_from_there_gets_in() {
+async fn after_too_many_failures_no_login_from_the_address_is_admitted() {
     let failures = FailureWindow::new("3 per 15 minutes".parse().expect("a quota"));
     let handler = service_fn(|request: Request<RequestBody>| async move {
         let mut response = Response::new(Body::default());

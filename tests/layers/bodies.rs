@@ -1,4 +1,4 @@
-//! Body limits, seen from a client that is still sending.
+//! Body limits for a client that is still sending.
 
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -11,7 +11,7 @@ use crate::server::{Body, Running, start};
 
 const LIMIT: usize = 1000;
 
-/// Echoes bodies of up to `LIMIT` bytes; a body it cannot read is a 500 of its own.
+/// Echoes bodies of up to `LIMIT` bytes; answers 500 to a body it cannot read.
 async fn echo() -> Running {
     let handler = service_fn(|request: Request<LimitedBody<RequestBody>>| async {
         let read = request.into_body().collect().await;
@@ -35,9 +35,9 @@ const CHUNKED: &str = "POST / HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\
 async fn a_client_still_sending_chunks_reads_the_413() {
     let server = echo().await;
     let mut wire = server.connect().await;
-    wire.say(CHUNKED).await;
-    wire.say(&chunk(LIMIT)).await;
-    // Far more than the socket buffers hold: most of it is sent after the refusal.
+    wire.send(CHUNKED).await;
+    wire.send(&chunk(LIMIT)).await;
+    // Far more than the socket buffers hold, so most of it is sent after the refusal.
     let more = chunk(64 * 1024);
     let mut sent = 0;
     while sent < 8 << 20 {
@@ -60,7 +60,7 @@ async fn a_client_still_sending_chunks_reads_the_413() {
 async fn a_client_still_sending_an_announced_body_reads_the_413() {
     let server = echo().await;
     let mut wire = server.connect().await;
-    wire.say("POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 9000000\r\n\r\n")
+    wire.send("POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 9000000\r\n\r\n")
         .await;
     let block = vec![b'x'; 90_000];
     for _ in 0..100 {
@@ -74,7 +74,7 @@ async fn a_client_still_sending_an_announced_body_reads_the_413() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_first_is_told_before_it_sends() {
+async fn a_client_that_expects_100_continue_is_refused_before_it_sends() {
     let server = echo().await;
     let head = "POST / HTTP/1.1\r\nhost: t\r\nexpect: 100-continue\r\nconnection: close\r\n";
 
@@ -87,19 +87,19 @@ async fn a_client_that_asks_first_is_told_before_it_sends() {
     );
 
     let mut wire = server.connect().await;
-    wire.say(&format!("{head}content-length: 1000\r\n\r\n"))
+    wire.send(&format!("{head}content-length: 1000\r\n\r\n"))
         .await;
     assert_eq!(
         wire.until("\r\n\r\n").await,
         "HTTP/1.1 100 Continue\r\n\r\n"
     );
-    wire.say(&"x".repeat(LIMIT)).await;
+    wire.send(&"x".repeat(LIMIT)).await;
     let answer = wire.rest().await;
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 }
 
 #[tokio::test]
-async fn exactly_the_limit_passes_however_it_is_framed() {
+async fn exactly_the_limit_passes_in_both_framings() {
     let server = echo().await;
     let body = "x".repeat(LIMIT);
     let announced = format!(
@@ -125,11 +125,11 @@ async fn exactly_the_limit_passes_however_it_is_framed() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_in_the_middle_of_a_body_harms_nobody() {
+async fn a_client_that_disconnects_in_the_middle_of_a_body_does_no_harm() {
     let server = echo().await;
     let mut wire = server.connect().await;
-    wire.say(CHUNKED).await;
-    wire.say("ff\r\nxx").await;
+    wire.send(CHUNKED).await;
+    wire.send("ff\r\nxx").await;
     drop(wire);
     let request = "GET / HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
     let answer = server.exchange(request).await;

@@ -1,4 +1,4 @@
-//! Connections that are slow, hasty or broken, in front of the whole stack.
+//! Slow, pipelining and broken connections in front of the whole stack.
 
 use std::{
     convert::Infallible,
@@ -20,7 +20,7 @@ use ziggurat_layers::{
 
 use crate::server::{Body, Running, start_with};
 
-/// The layers a gateway has, in front of a handler that answers with its path.
+/// The layers of a gateway around a handler that answers with its path.
 async fn gateway() -> Running {
     gateway_with(Limits::default()).await
 }
@@ -47,25 +47,25 @@ async fn gateway_with(limits: Limits) -> Running {
 const AUTH: &str = "authorization: Bearer open-sesame\r\n";
 
 #[tokio::test]
-async fn a_client_that_dribbles_its_headers_is_cut_off() {
+async fn a_client_with_slow_headers_is_disconnected() {
     let mut limits = Limits::default();
     limits.header_timeout = Duration::from_millis(300);
     let server = gateway_with(limits).await;
     let begun = Instant::now();
     for beginning in ["", "P", "GET / HTTP/1.1\r\nhost: t\r\nx-slow: "] {
         let mut wire = server.connect().await;
-        wire.say(beginning).await;
-        // Whatever the server says, it ends the connection although the client is silent.
+        wire.send(beginning).await;
+        // The server ends the connection although the client sends nothing.
         wire.rest().await;
     }
     assert!(
         begun.elapsed().as_secs() < 10,
-        "well before the test's own patience"
+        "well before the test's time limit"
     );
 }
 
 #[tokio::test]
-async fn pipelined_requests_are_answered_in_order_each_for_itself() {
+async fn pipelined_requests_are_answered_separately_and_in_order() {
     let server = gateway().await;
     let requests = [
         format!("GET /one HTTP/1.1\r\nhost: t\r\n{AUTH}\r\n"),
@@ -103,7 +103,7 @@ async fn a_refused_pipelined_body_is_never_taken_for_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_500_that_says_nothing_and_the_connection_lives_on() {
+async fn a_panic_is_a_500_without_details_and_the_connection_stays_open() {
     let server = gateway().await;
     let requests = format!(
         "GET /panic HTTP/1.1\r\nhost: t\r\n{AUTH}\r\nGET /after HTTP/1.1\r\nhost: t\r\n{AUTH}connection: close\r\n\r\n"

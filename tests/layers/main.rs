@@ -1,4 +1,4 @@
-//! The layers over real sockets: what a unit test cannot show.
+//! Tests of the layers over real sockets.
 
 mod addresses;
 mod bodies;

@@ -1,4 +1,4 @@
-//! A server on a free port, and a client that speaks in raw bytes.
+//! A server on a free port, and a client that sends raw bytes.
 
 use std::{convert::Infallible, future::pending, time::Duration};
 
@@ -19,8 +19,8 @@ use ziggurat_http::serve::{Limits, RequestBody, Server};
 
 pub(crate) type Body = Full<Bytes>;
 
-/// A test that waits longer than this has failed.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// Time limit of every wait of a test.
+const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// A server that runs until it is dropped.
 pub(crate) struct Running {
@@ -28,13 +28,13 @@ pub(crate) struct Running {
     _tasks: JoinSet<()>,
 }
 
-/// One connection, spoken to in raw bytes.
-pub(crate) struct Wire {
+/// A connection for raw bytes.
+pub(crate) struct RawConnection {
     pub(crate) reading: OwnedReadHalf,
     pub(crate) writing: OwnedWriteHalf,
 }
 
-/// Serves `service` with the limits of the product.
+/// Serves `service` with the default limits of the product.
 pub(crate) async fn start<S, B>(service: S) -> Running
 where
     S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
@@ -45,7 +45,7 @@ where
     start_with(Limits::default(), service).await
 }
 
-/// Serves `service` with limits a test can run into.
+/// Serves `service` with limits that a test can reach.
 pub(crate) async fn start_with<S, B>(limits: Limits, service: S) -> Running
 where
     S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
@@ -67,22 +67,22 @@ where
 }
 
 impl Running {
-    pub(crate) async fn connect(&self) -> Wire {
+    pub(crate) async fn connect(&self) -> RawConnection {
         let stream = TcpStream::connect(self.address).await.expect("listening");
         let (reading, writing) = stream.into_split();
-        Wire { reading, writing }
+        RawConnection { reading, writing }
     }
 
-    /// Sends bytes on a connection of their own and reads until the server closes it.
+    /// Sends bytes on a new connection and reads until the server closes it.
     pub(crate) async fn exchange(&self, bytes: &str) -> String {
         let mut wire = self.connect().await;
-        wire.say(bytes).await;
+        wire.send(bytes).await;
         wire.rest().await
     }
 }
 
-impl Wire {
-    pub(crate) async fn say(&mut self, bytes: &str) {
+impl RawConnection {
+    pub(crate) async fn send(&mut self, bytes: &str) {
         let written = self.writing.write_all(bytes.as_bytes());
         written.await.expect("the server listens");
     }
@@ -90,16 +90,16 @@ impl Wire {
     /// Reads until the server closes the connection.
     pub(crate) async fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
-        let read = timeout(PATIENCE, self.reading.read_to_end(&mut bytes)).await;
+        let read = timeout(TEST_TIMEOUT, self.reading.read_to_end(&mut bytes)).await;
         read.expect("the server closes").expect("without a reset");
         String::from_utf8(bytes).expect("text")
     }
 
-    /// Reads until the text so far ends as asked.
+    /// Reads until the text ends with `end`.
     pub(crate) async fn until(&mut self, end: &str) -> String {
         let mut text = String::new();
         while !text.ends_with(end) {
-            let byte = timeout(PATIENCE, self.reading.read_u8()).await;
+            let byte = timeout(TEST_TIMEOUT, self.reading.read_u8()).await;
             let byte = byte.unwrap_or_else(|_| panic!("no {end:?} after {text:?}"));
             text.push(char::from(
                 byte.unwrap_or_else(|_| panic!("closed after {text:?}")),

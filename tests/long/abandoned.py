@@ -1,8 +1,8 @@
-"""Statements whose clients have hung up: a connection limit holds for PostgreSQL's processes too.
+"""Statements of disconnected clients: the connection limit also holds for PostgreSQL's processes.
 
-`bash tests/long/run abandoned`: eight statements at a time are given up after 0.7 s, statements
-that sleep, that calculate and that are hard to read. At no time are more backends busy than
-`pool_max_conns`, and none is a second after the clients have gone.
+`bash tests/long/run abandoned`: eight statements at a time are abandoned after 0.7 s: sleeping,
+computing and expensive to parse. At no time are more backends busy than `pool_max_conns`, and none
+is busy a second after the disconnects.
 """
 
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 from another_program import connect
 from callers import Caller, entry, write_configuration, write_tokens
 from faults import Faults
-from stagehand import database, listening
+from processes import database, listening
 
 TENTH = "--tenth" in sys.argv
 ROUNDS = 1 if TENTH else 10
@@ -41,7 +41,7 @@ STATEMENTS = {
 
 
 def busy(direct):
-    """How many backends run a statement of the server."""
+    """Counts the backends that run a statement of the server."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'abandoned'"
     return direct.execute(f"{query} AND state <> 'idle'").fetchone()[0]
 
@@ -54,8 +54,8 @@ def give_up(client, statement, answered):
 
 
 def attempt(direct, client, name, statement, faults):
-    """Gives a statement up several times at once: how many backends were busy, and how long one
-    was when the clients had gone."""
+    """Abandons a statement in several clients at once; returns the number of busy backends, and how
+    long the last was busy after the disconnects."""
     answered = []
     threads = [
         threading.Thread(target=give_up, args=[client, statement, answered]) for _ in range(CALLERS)
@@ -78,7 +78,7 @@ def attempt(direct, client, name, statement, faults):
     if most > POOL_MAX_CONNS:
         faults.add(f"{name}: more backends busy than the pool has connections", str(most))
     took = time.monotonic() - gone
-    # What comes next is not to be blamed for this.
+    # A later statement must not be counted here.
     while busy(direct) and time.monotonic() - gone < FORGIVEN_AFTER:
         time.sleep(0.1)
     return most, took, answered

@@ -1,9 +1,9 @@
-"""More callers than PostgreSQL has connections, beside another program that wants some as well.
+"""More callers than PostgreSQL has connections, while another program needs connections, too.
 
-`bash tests/long/run crowd`: a PostgreSQL and a server with the settings they have by default, 120
-tokens that have each made a call, another program that holds connections and asks for more, and
-2,000 callers at once, each with a token of its own. Every call is served or told why within 10 s,
-the other program gets every connection it asks for, and each token is served afterwards.
+`bash tests/long/run crowd`: a PostgreSQL and a server with default settings, 120 tokens that have
+each made a call, another program that holds connections and opens more, and 2,000 callers at once,
+each with its own token. Every call succeeds or fails with a reason within 10 s, the other program
+gets every connection it opens, and each token works afterwards.
 """
 
 import os
@@ -23,21 +23,21 @@ import psycopg
 from another_program import connect
 from callers import Caller, entry, write_configuration, write_tokens
 from faults import Faults
-from stagehand import database, listening
+from processes import database, listening
 
 TENTH = "--tenth" in sys.argv
 CALLERS = 200 if TENTH else 2000
 IDLE = 12 if TENTH else 120
 HELD = 40
-# What PostgreSQL has for roles that are not superusers.
+# PostgreSQL's connections for roles that are not superusers.
 CONNECTIONS = 97
-# Connections left to the server when another program has nearly all of them.
+# Connections left to the server when the other program has nearly all.
 FEW = 5
 BOUND = 10.0
 
 
 class OtherProgram(threading.Thread):
-    """Asks for connections, one after the other, until it is stopped."""
+    """Opens connections, one after the other, until it is stopped."""
 
     def __init__(self, reader, faults):
         super().__init__()
@@ -58,7 +58,7 @@ class OtherProgram(threading.Thread):
 
 
 def call(address, token, faults, outcomes):
-    """One call: it has to be served, or told why, within the bound."""
+    """Makes one call, which must succeed or fail with a reason within the bound."""
     mark = f"for {token}"
     client = Caller(address, token, modern=False)
     try:
@@ -78,7 +78,7 @@ def call(address, token, faults, outcomes):
 
 
 def calls(address, tokens, faults, at_once):
-    """Has each token make a call: how these ended."""
+    """Makes a call per token; returns the outcomes."""
     outcomes = []
     begun = time.monotonic()
     with ThreadPoolExecutor(at_once) as pool:
@@ -104,7 +104,7 @@ def all_served(what, outcomes, faults):
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     threading.stack_size(256 << 10)
-    # The server, its child, needs two for each connection at most; so does this.
+    # The server, a child process, needs up to two files per connection; so does this one.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     faults = Faults()

@@ -1,9 +1,9 @@
-"""Results that are far larger than the memory of the server may be.
+"""Results that are far larger than the memory limit of the server.
 
-`bash tests/long/run large`: 16 GB asked for in one cell, in many cells and in many rows, by 16
-callers. The server takes less than 96 MiB at its peak, and each answer says what it leaves out.
-PostgreSQL itself needs three times the size of a row, so that as many callers get the largest
-cells at once as there is memory for; smaller ones are asked for by all of them at once.
+`bash tests/long/run large`: 16 GB in one cell, in many cells and in many rows, for 16 callers. The
+peak memory of the server stays below 96 MiB, and each answer names what it omits. PostgreSQL itself
+needs three times the size of a row, so the largest cells are requested by as many callers at once
+as fit into memory; smaller ones by all of them.
 """
 
 import os
@@ -19,25 +19,25 @@ from pathlib import Path
 
 from callers import Caller, entry, write_configuration, write_tokens
 from faults import Faults
-from stagehand import database, listening
+from processes import database, listening
 
 TENTH = "--tenth" in sys.argv
 CALLERS = 16
 BOUND_KIB = 96 << 10
-# Of rows in an answer, with what stands around them.
+# Bytes of rows in an answer, with the JSON around them.
 MAX_ANSWER = (4 << 20) + (64 << 10)
 GB = 1_000_000_000
-# PostgreSQL's memory for each byte of a row: the value, its text and the message.
+# PostgreSQL's memory per byte of a row: the value, its text and the message.
 COPIES = 3.5
 
-# What an answer says when something was left out.
+# The text of an answer that was cut.
 LEFT_OUT = re.compile(
     r"left out|more available|truncated|too large|larger than|ends? here|cut", re.I
 )
 
 
 def memory_of(process):
-    """The peak of a process's memory since the last look, in KiB."""
+    """The peak of a process's memory since the last call, in KiB."""
     status = Path(f"/proc/{process}/status").read_text()
     peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
     Path(f"/proc/{process}/clear_refs").write_text("5")
@@ -45,10 +45,10 @@ def memory_of(process):
 
 
 def at_once(size):
-    """How many callers may ask for rows of this size at once."""
+    """Number of callers that may ask for rows of this size at the same time."""
     info = Path("/proc/meminfo").read_text()
     available = int(re.search(r"MemAvailable:\s+(\d+) kB", info)[1]) << 10
-    # Half of it: the machine does other things, too.
+    # Half of the memory: the machine has other work, too.
     return max(1, min(CALLERS, int(available / 2 / (COPIES * size))))
 
 
@@ -57,7 +57,7 @@ def repeated(size):
 
 
 def cases():
-    """Statements, the size of their rows, and how many callers there are."""
+    """Statements, the size of their rows, and the number of callers."""
     part = 10 if TENTH else 1
     cell = GB // 16
     few, some = (1, 4) if TENTH else (CALLERS, CALLERS)
@@ -70,7 +70,7 @@ def cases():
     rows = 100 // part
     many = f"SELECT n, {repeated(GB // 100)} AS a FROM generate_series(1, {rows}) n"
     yield f"{rows} rows of 10 MB", many, GB // 100, CALLERS
-    # None of these is too large by itself.
+    # None of these exceeds the limit alone.
     almost = f"SELECT n, {repeated(4_000_000)} AS a FROM generate_series(1, {rows}) n"
     yield f"{rows} rows of 4 MB", almost, 4_000_000, CALLERS
     escaped = f"SELECT n, repeat(chr(9), 2000000) AS a FROM generate_series(1, {rows}) n"
@@ -87,7 +87,7 @@ def ask(client, statement, answers):
 
 
 def attempt(name, statement, size, callers, clients, process, faults):
-    """Has several callers run a statement: their answers, and the peak of the server's memory."""
+    """Runs a statement from several callers; checks the answers and the server's peak memory."""
     memory_of(process)
     before = memory_of(process)
     answers, begun, together = [], time.monotonic(), min(at_once(size), callers)
@@ -108,7 +108,7 @@ def attempt(name, statement, size, callers, clients, process, faults):
             continue
         if len(answer.text) > MAX_ANSWER:
             faults.add(f"{name}: an answer that is too long", f"{len(answer.text)} characters")
-        # Nothing of what is said stands in a cell.
+        # Texts of the server are never table cells.
         plain = re.sub(r"[x\t]{20,}|(\\t){20,}", "…", answer.text)
         found = [line for line in plain.splitlines() if LEFT_OUT.search(line)]
         said["; ".join(found)[:300]] += 1
@@ -131,7 +131,7 @@ def main():
         command = [os.environ["LONG_TOOLS"], "-http", "-addr", "127.0.0.1:0", *arguments]
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         address, child = stack.enter_context(listening(command, environment, folder / "log"))
-        # Text alone on the one path, text and JSON on the other.
+        # Text only on `/mcp/v1`, text and JSON on `/mcp`.
         clients = [
             Caller(address, token, modern=number % 2 == 1) for number, token in enumerate(tokens)
         ]

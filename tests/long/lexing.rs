@@ -1,15 +1,15 @@
-//! Measures the processor time that texts cost PostgreSQL before it looks at a cancellation.
+//! Measures the processor time of PostgreSQL for a text before it checks for a cancellation.
 //!
 //! Makes random texts of up to 10 MB of comments, operators, quotes, dollar quotes and brackets,
-//! sends those that the policy lets through to a real PostgreSQL, and fails if one of them takes
-//! more than two seconds of processor time beyond the statement timeout:
+//! sends those that the policy admits to a real PostgreSQL, and fails if one of them takes more
+//! than two seconds of processor time beyond the statement timeout:
 //!
 //! ```sh
 //! bash tests/long/run lexing
 //! ```
 //!
-//! Its arguments are the number of texts, the most seconds it may take (any number by default), and
-//! the seed (1).
+//! The arguments are the number of texts, the maximum run time in seconds (unlimited by default),
+//! and the seed (1).
 
 use std::{
     env,
@@ -27,7 +27,7 @@ const MAX_BYTES: u64 = 10_000_000;
 
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The most that a text may cost beyond its timeout.
+/// Processor time that a text may take beyond its timeout.
 const ALLOWED: Duration = Duration::from_secs(2);
 
 /// Processor time is counted in hundredths of a second.
@@ -53,7 +53,7 @@ const STARTS: &[&str] = &[
 
 const ENDS: &[&str] = &["", " 1", "'", "*/", "*/ 1", "\n1", ")", "$a$"];
 
-/// `SplitMix64`: the same texts for the same seed, everywhere.
+/// `SplitMix64`: the same texts for the same seed on all machines.
 struct Random(u64);
 
 impl Random {
@@ -74,22 +74,22 @@ impl Random {
         usize::try_from(at).map_or("", |at| list[at])
     }
 
-    /// As often of one order of magnitude as of another.
+    /// All orders of magnitude are equally likely.
     fn length(&mut self, most: u64) -> u64 {
         let bits = u64::from(most.ilog2());
         let order = 1 << self.below(bits + 1);
         (order + self.below(order)).min(most)
     }
 
-    /// Runs of a few pieces each, since what costs the square of a length has to be long.
+    /// Runs of a few pieces each, since quadratic cost shows only in long texts.
     fn text(&mut self) -> String {
         let most = self.length(MAX_BYTES);
         let mut text = String::from(self.one_of(STARTS));
         while (text.len() as u64) < most {
             let pieces = 1 + self.below(4);
             let run: String = (0..pieces).map(|_| self.one_of(PIECES)).collect();
-            let room = most.saturating_sub(text.len() as u64) / run.len() as u64 + 1;
-            for _ in 0..self.length(room) {
+            let left = most.saturating_sub(text.len() as u64) / run.len() as u64 + 1;
+            for _ in 0..self.length(left) {
                 text.push_str(&run);
             }
         }
@@ -98,7 +98,7 @@ impl Random {
     }
 }
 
-/// A connection, and the process at its other end.
+/// A connection, and the server process behind it.
 struct Backend {
     connection: PgConnection,
     process: i32,
@@ -120,7 +120,7 @@ impl Backend {
         })
     }
 
-    /// The processor time of the process so far, in it and in the kernel.
+    /// The user and system time of the process so far.
     fn used(&self) -> Result<Duration, Box<dyn Error>> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process))?;
         let (_, fields) = stat.rsplit_once(')').ok_or("no name in the stat file")?;
@@ -133,8 +133,8 @@ impl Backend {
         Ok(TICK * ticks.iter().sum())
     }
 
-    /// Sends a text, and says what it cost. Whatever PostgreSQL makes of it is fine, as long as
-    /// the connection stays.
+    /// Sends a text, and returns the processor time. Any result is fine as long as the connection
+    /// stays open.
     async fn cost(&mut self, text: &str) -> Result<Duration, Box<dyn Error>> {
         let before = self.used()?;
         let text = AssertSqlSafe(text.to_owned());

@@ -1,8 +1,8 @@
-"""A PostgreSQL that falls silent: frozen, or behind a network that forwards nothing.
+"""A PostgreSQL that does not respond: stopped, or behind a network that forwards nothing.
 
 `bash tests/long/run silence`: calls of ziggurat-tools, ziggurat-rag and ziggurat-platform are made
-while it is silent, and some were under way before. Each ends within `query_timeout` and 6 s, and
-when it speaks again, all programs work within a second.
+while it is silent, and some were running before. Each ends within `query_timeout` plus 6 s, and
+when it responds again, all programs work within a second.
 """
 
 import json
@@ -19,7 +19,7 @@ from pathlib import Path
 from another_program import connect
 from callers import Caller, entry, free_port, write_configuration, write_tokens
 from faults import Faults
-from stagehand import PATIENCE, database, listening
+from processes import PATIENCE, database, listening
 from tcp_proxy import TcpProxy
 
 TENTH = "--tenth" in sys.argv
@@ -27,7 +27,7 @@ EACH = 1 if TENTH else 10
 QUERY_TIMEOUT = 4
 BOUND = QUERY_TIMEOUT + 6
 WELL_WITHIN = 1.0
-# Long enough to see by how much a bound was missed.
+# Long enough to measure by how much a bound was missed.
 PATIENT = 3 * BOUND
 
 TABLE = """
@@ -39,7 +39,7 @@ CREATE TABLE orders (id int PRIMARY KEY, placed timestamptz);
 
 
 class Frozen:
-    """PostgreSQL with all its processes stopped."""
+    """Stops all processes of PostgreSQL."""
 
     name = "frozen"
 
@@ -48,10 +48,10 @@ class Frozen:
         self.postmaster = int(file.read_text().splitlines()[0])
 
     def children(self):
-        """The processes of which it is the parent."""
+        """The child processes of the postmaster."""
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
-                # The name, in parentheses, may hold anything.
+                # The name, in parentheses, may contain any character.
                 parent = stat.read_text().rsplit(")", 1)[1].split()[1]
             except OSError:
                 continue
@@ -59,7 +59,7 @@ class Frozen:
                 yield int(stat.parent.name)
 
     def begin(self):
-        # Stopped first, it makes no more of them.
+        # Once it is stopped, it starts no more children.
         os.kill(self.postmaster, signal.SIGSTOP)
         for child in self.children():
             os.kill(child, signal.SIGSTOP)
@@ -79,7 +79,7 @@ class Silent:
 
 
 def start_tools(stack, folder, variables, tokens, **more):
-    """ziggurat-tools: its address."""
+    """Starts ziggurat-tools; returns its address."""
     folder.mkdir()
     write_tokens(folder / "tokens.yaml", tokens)
     times = {"query_timeout": f"{QUERY_TIMEOUT}s", "connect_timeout": "5s"}
@@ -89,7 +89,7 @@ def start_tools(stack, folder, variables, tokens, **more):
 
 
 def start_rag(stack, folder, variables):
-    """ziggurat-rag with two pipelines, one of which searches by words alone: its address."""
+    """Starts ziggurat-rag with two pipelines, one of them by keywords only; returns its address."""
     folder.mkdir()
     access = entry("docs", variables, statement_timeout=f"{QUERY_TIMEOUT}s")
     access["username"] = access.pop("user")
@@ -109,7 +109,7 @@ def start_rag(stack, folder, variables):
 
 
 def start_platform(stack, folder, url):
-    """ziggurat-platform with its accounts in PostgreSQL: its address, and a client that is known."""
+    """Starts ziggurat-platform on PostgreSQL; returns its address and a client's credentials."""
     folder.mkdir()
     file = folder / "ziggurat-platform.yaml"
     server = {"address": "127.0.0.1:0"}
@@ -128,7 +128,7 @@ def start(stack, folder, command):
 
 
 class Programs:
-    """The programs, and the calls that are made of them."""
+    """The programs, and calls of them."""
 
     def __init__(self, stack, folder, variables, url):
         # Some tokens make their first call while PostgreSQL is silent.
@@ -151,12 +151,12 @@ class Programs:
         return Caller(address, token, modern).call(name, arguments, patience=PATIENT)
 
     def calls(self, fresh):
-        """Calls of every kind, by name; the first of some tokens among them."""
+        """Calls of every kind by name, including the first calls of some tokens."""
         first = self.tokens[0]
         question = {"query": "How is wool washed?"}
         for name, address in [("tools", self.tools), ("tools with state", self.replica)]:
             query = {"query": "SELECT 'well' AS mark"}
-            # Over the connections there are, and over ones to be made.
+            # Over existing connections, and over new ones.
             for token in [first, *fresh]:
                 yield f"{name}: query", self.tool, (address, token, "query_database", query)
             yield f"{name}: query, /mcp/v1", self.tool, (
@@ -187,7 +187,7 @@ class Programs:
         yield "platform: ready", self.ask, (self.platform, "GET", "/ready")
 
     def well(self):
-        """What each program has to be able to do, by name."""
+        """A call of each program that must succeed afterwards, by name."""
         query = {"query": "SELECT 'well' AS mark"}
         for name, address in [("tools", self.tools), ("tools with state", self.replica)]:
             for token in self.tokens[:2]:
@@ -208,7 +208,7 @@ def silent(how):
 
 
 def timed(call, arguments, times, name, faults):
-    """Makes a call, which has to end within the bound, whatever the answer."""
+    """Makes a call, which must end within the bound with any answer."""
     begun = time.monotonic()
     try:
         answer = call(*arguments)
@@ -224,7 +224,7 @@ def timed(call, arguments, times, name, faults):
 
 
 def wait_until_well(call, arguments, name, since, times, faults):
-    """Tries until it works: how long after PostgreSQL spoke again."""
+    """Repeats a call until it succeeds; records the time since PostgreSQL responded again."""
     while True:
         try:
             answer = call(*arguments)
@@ -266,7 +266,7 @@ def attempt(programs, how, fresh, faults):
         )
         for what, call, arguments in programs.well()
     ]
-    # Twice, so that what is made once is not measured.
+    # Two rounds, so that one-time costs are not measured.
     for thread in together(together_well):
         thread.join()
     sleep = {"query": "SELECT pg_sleep(2)"}

@@ -1,4 +1,4 @@
-"""Visits the page of ziggurat-rag as its users do. `visit.py BROWSER DEMO`"""
+"""Uses the page of ziggurat-rag like a user. `visit.py BROWSER DEMO`"""
 
 import re
 import signal
@@ -11,7 +11,7 @@ NASTY = "<img src=x onerror=\"document.title='taken over'\"> wool?"
 
 
 class Demo:
-    """The demo, up and running."""
+    """The running demo."""
 
     def __init__(self, program):
         self.process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""haproxy in front of two replicas, which it asks by address whether they are ready."""
+"""haproxy in front of two replicas, which it probes for readiness."""
 
 import http.client
 import os
@@ -12,22 +12,22 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from callers import Caller, entry, free_port, wait_for_port, write_configuration
-from stagehand import PATIENCE, database, listening, running
+from processes import PATIENCE, database, listening, running
 from tcp_proxy import TcpProxy
 
 HOST = "tools.example.com"
-# A database is looked at every ten seconds.
+# The server checks a database every ten seconds.
 NOTICED_WITHIN = 25
 
 
 def haproxy(stack, folder, ports):
-    """One frontend for each of the two paths to ask at: the ports."""
+    """Starts haproxy with a frontend for each of the two readiness paths; returns the ports."""
     frontends = {"ready": free_port(), "health": free_port()}
     servers = "\n".join(
         f"    server replica{number} 127.0.0.1:{port} check inter 200ms fall 2 rise 2"
         for number, port in enumerate(ports)
     )
-    # Without a name of the host, as this directive has it.
+    # Without a Host header, the default of this directive.
     sections = "".join(
         f"frontend {path}\n    bind 127.0.0.1:{port}\n    default_backend {path}\n"
         f"backend {path}\n    balance roundrobin\n    option httpchk GET /{path}\n"
@@ -47,7 +47,7 @@ def haproxy(stack, folder, ports):
 
 
 def answering(port, count=20):
-    """Which replicas answer a number of requests, and with what."""
+    """The replicas that answer a number of requests, with the statuses."""
     found = Counter()
     for _ in range(count):
         connection = http.client.HTTPConnection(f"127.0.0.1:{port}", timeout=PATIENCE)
@@ -60,7 +60,7 @@ def answering(port, count=20):
 
 
 def wait_for(port, replicas, what):
-    """Waits until all requests go to these replicas: for how long."""
+    """Waits until all requests go to these replicas; returns the time."""
     begun = time.monotonic()
     while set(found := answering(port)) != replicas:
         if time.monotonic() - begun > NOTICED_WITHIN:
@@ -70,7 +70,7 @@ def wait_for(port, replicas, what):
 
 
 def probe(port, path, version, headers):
-    """The status of a request, written by hand."""
+    """Sends a handwritten request; returns the status."""
     lines = [f"GET {path} HTTP/{version}", *headers, "Connection: close", "", ""]
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         connection.settimeout(PATIENCE)

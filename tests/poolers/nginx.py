@@ -1,4 +1,4 @@
-"""nginx in front of ziggurat-tools, both configured as the manual says."""
+"""nginx in front of ziggurat-tools, both configured as in the manual."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from callers import Caller, entry, free_port, wait_for_port, write_configuration, write_tokens
-from stagehand import database, listening, running
+from processes import database, listening, running
 
 MANUAL = Path(__file__).resolve().parents[2] / "bin/tools/README.md"
 HOST = "tools.example.com"
@@ -18,13 +18,13 @@ ATTEMPTS = 5
 
 
 def manual():
-    """The configurations in the section on proxies: that of the server, and that of nginx."""
+    """The configurations of the server and of nginx in the manual's section on proxies."""
     section = MANUAL.read_text().split("### Behind a reverse proxy")[1].split("\n### ")[0]
     return [re.search(rf"```{kind}\n(.*?)```", section, re.S)[1] for kind in ("yaml", "nginx")]
 
 
 def nginx(stack, folder, location):
-    """nginx with this location: its port."""
+    """Starts nginx with this location; returns its port."""
     port = free_port()
     folders = "".join(
         f"    {kind}_temp_path {folder}/{kind};\n"
@@ -32,7 +32,7 @@ def nginx(stack, folder, location):
     )
     config = folder / "nginx.conf"
     config.write_text(
-        # One process, of the account that runs this.
+        # A single process, under the account that runs this script.
         f"daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\n"
         f"events {{}}\nhttp {{\n    access_log off;\n{folders}"
         f"    server {{\n        listen 127.0.0.1:{port};\n{location}    }}\n}}\n"
@@ -53,7 +53,7 @@ def main():
         variables = stack.enter_context(database(os.environ["POOLERS_DATABASE"]))
         token = write_tokens(folder / "tokens.yaml", 1)[0]
         arguments = write_configuration(folder, databases=[entry("shop", variables)])
-        # The text of the manual, but for the port and for how soon addresses are locked out.
+        # The manual's text, except for the port and the limit of failed logins.
         port = free_port()
         for_server = for_server.replace("127.0.0.1:8080", f"127.0.0.1:{port}")
         for_server += f"  auth: {{rate_limit_max_attempts: {ATTEMPTS}}}\n"
@@ -81,7 +81,7 @@ def main():
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
             return client(source).ask("POST", "/mcp/v1", body, headers).status
 
-        # Each address has failed logins of its own, and none can pass for another.
+        # Failed logins count per address, and a client cannot forge its address.
         first = [log_in("127.0.0.2") for _ in range(ATTEMPTS + 1)]
         if first != [200] * ATTEMPTS + [429]:
             sys.exit(f"FAILED logins from one address: {first}")

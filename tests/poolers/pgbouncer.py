@@ -1,5 +1,5 @@
-"""PgBouncer in transaction mode, which ziggurat-tools shares with another program: neither notices
-the other."""
+"""PgBouncer in transaction mode, shared by ziggurat-tools and another program, which do not affect
+each other."""
 
 import os
 import signal
@@ -15,16 +15,16 @@ import psycopg
 from another_program import connect
 from callers import Caller, entry, free_port, write_configuration, write_tokens
 from faults import Faults
-from stagehand import PATIENCE, database, listening, running
+from processes import PATIENCE, database, listening, running
 
 CALLERS = 30
 OTHERS = 4
 TURNS = 6
-# Fewer than there are callers, so that they share them.
+# Fewer than there are callers, so that they share connections.
 CONNECTIONS = 8
 GIVES_UP_AFTER = 0.5
 
-# What a session has when no program has changed it.
+# The settings of an unchanged session.
 UNTOUCHED = {
     "default_transaction_read_only": "off",
     "transaction_read_only": "off",
@@ -34,7 +34,7 @@ UNTOUCHED = {
     "role": "none",
 }
 
-# What would stay on a connection that other programs get next.
+# State that other programs would find on the connection.
 SESSION_LEVEL = [
     "SET search_path = elsewhere",
     "SET SESSION statement_timeout = 1",
@@ -53,7 +53,7 @@ SESSION_LEVEL = [
 
 
 def pgbouncer(stack, folder, variables):
-    """PgBouncer in front of a database: the variables of its clients."""
+    """Starts PgBouncer in front of a database; returns the variables of its clients."""
     port = free_port()
     config = folder / "pgbouncer.ini"
     target = " ".join(
@@ -73,7 +73,7 @@ def pgbouncer(stack, folder, variables):
     )
     command = ["pgbouncer", "-q"]
     if os.geteuid() == 0:
-        # It does not run as root.
+        # It refuses to run as root.
         folder.chmod(0o755)
         command += ["-u", "nobody"]
     log = stack.enter_context(open(folder / "pgbouncer.log", "wb"))
@@ -91,7 +91,7 @@ def pgbouncer(stack, folder, variables):
 
 
 def other_program(bouncer, stop, faults, done):
-    """Reads what its session is like, writes, and runs statements that a stray cancel would hit."""
+    """Reads the session's settings, writes, and runs statements that a late cancel would hit."""
     connection = connect(bouncer)
     while not stop.is_set():
         try:
@@ -119,7 +119,7 @@ def other_program(bouncer, stop, faults, done):
 
 
 def caller(client, number, faults, done):
-    """What one caller does, and what it expects to find."""
+    """The calls of one caller, and the expected results."""
 
     def read(statement):
         answer = client.query(statement)
@@ -132,7 +132,7 @@ def caller(client, number, faults, done):
     for turn in range(TURNS):
         mark = f"caller {number} turn {turn}"
         faults.expect("an answer", read(f"SELECT '{mark}' AS mark"), mark)
-        # What this comes to is for the server to say, but not for the next call to see.
+        # The outcome does not matter, but the next call must not be affected.
         client.query(f"SET search_path = of_{number}")
         client.query(f"SET statement_timeout = {1000 + number}")
         client.query(f"CREATE TEMP TABLE kept_{number} AS SELECT {number} AS n")
@@ -167,7 +167,7 @@ def refused(client, direct, faults):
 
 
 def left(direct, faults):
-    """What there is in PostgreSQL when all have gone."""
+    """The state of PostgreSQL after all clients have gone."""
     busy = (
         "SELECT query FROM pg_stat_activity WHERE state <> 'idle' AND query LIKE '%pg_sleep(20)%'"
     )
@@ -196,7 +196,7 @@ def main():
         home = folder / "tools"
         home.mkdir()
         tokens = write_tokens(home / "tokens.yaml", CALLERS)
-        # The first finds out by itself that there is a pooler, the second is told.
+        # The first detects the pooler by itself, the second is configured for it.
         shop = entry("shop", bouncer)
         writing = entry("writing", bouncer, allow_writes=True, pooler="transaction")
         environment = {"PATH": os.environ["PATH"], "HOME": str(home)}

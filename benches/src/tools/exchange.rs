@@ -5,10 +5,10 @@ use std::{
     net::TcpStream,
 };
 
-/// Sends a request, and reads as much as its head says: the status, and the body as it came.
+/// Sends a request, and returns the status and the body of the answer.
 ///
 /// # Errors
-/// When the connection breaks, or what comes back is no answer.
+/// Fails when the connection breaks, or the answer is not HTTP.
 pub fn exchange(stream: &mut TcpStream, request: &[u8]) -> io::Result<(u16, String)> {
     stream.write_all(request)?;
     let mut answer = String::new();

@@ -1,4 +1,4 @@
-//! A client that leaves the processors to the server.
+//! A client that uses little processor time.
 
 use std::{
     io::{Read as _, Write as _},
@@ -12,32 +12,32 @@ use rustix::{
     event::epoll::{self, CreateFlags, Event, EventData, EventFlags},
 };
 
-/// Keeps connections busy: each sends the same bytes again as soon as they are answered.
+/// Keeps connections busy: each sends the same request again as soon as it is answered.
 ///
 /// One thread, one `epoll` for all connections, one read and one write per request; nothing is
-/// allocated. Of an answer it checks the status and that it ends where it says.
+/// allocated. Of an answer it checks the status and the length.
 #[derive(Debug)]
 pub struct Load {
     request: Vec<u8>,
     connections: Vec<Connection>,
-    /// Wakes for each connection under its number.
+    /// The `epoll`; its data are indices of connections.
     watch: OwnedFd,
 }
 
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     length: usize,
 }
 
 // === impl Load ===
 
 impl Load {
-    /// Connects so many times.
+    /// Opens `connections` connections.
     ///
     /// # Panics
-    /// Panics when nobody listens.
+    /// Panics when the server does not listen.
     #[must_use]
     pub fn new(address: &str, connections: usize, request: Vec<u8>) -> Self {
         let connect = || {
@@ -45,7 +45,7 @@ impl Load {
             stream.set_nodelay(true).expect("set");
             Connection {
                 stream,
-                heard: vec![0; 1 << 20],
+                received: vec![0; 1 << 20],
                 length: 0,
             }
         };
@@ -62,26 +62,26 @@ impl Load {
         }
     }
 
-    /// Sends other bytes from now on.
-    pub fn ask_for(&mut self, request: Vec<u8>) {
+    /// Sends another request from now on.
+    pub fn set_request(&mut self, request: Vec<u8>) {
         self.request = request;
     }
 
-    /// Sends one request and returns the answer, head and all.
+    /// Sends one request and returns the answer with its head.
     ///
     /// # Panics
-    /// Panics when the answer is no good.
+    /// Panics when the answer is not a success.
     pub fn once(&mut self) -> String {
         let connection = &mut self.connections[0];
         connection.ask(&self.request);
-        while !connection.hears() {}
-        String::from_utf8_lossy(&connection.heard[..connection.length]).into_owned()
+        while !connection.is_complete_after_read() {}
+        String::from_utf8_lossy(&connection.received[..connection.length]).into_owned()
     }
 
-    /// Answers per second, over so much time.
+    /// Returns the answers per second over `time`.
     ///
     /// # Panics
-    /// Panics when an answer is no good.
+    /// Panics when an answer is not a success.
     pub fn rate(&mut self, time: Duration) -> f64 {
         let begun = Instant::now();
         for connection in &mut self.connections {
@@ -97,7 +97,7 @@ impl Load {
             for event in &events {
                 let number = usize::try_from(event.data.u64()).expect("a small one");
                 let connection = &mut self.connections[number];
-                if !connection.hears() {
+                if !connection.is_complete_after_read() {
                     continue;
                 }
                 answers += 1;
@@ -120,21 +120,21 @@ impl Connection {
         self.stream.write_all(request).expect("sent");
     }
 
-    /// Reads on, and says whether that was all of the answer.
-    fn hears(&mut self) -> bool {
-        let read = self.stream.read(&mut self.heard[self.length..]);
+    /// Reads more of the answer; returns whether it is complete.
+    fn is_complete_after_read(&mut self) -> bool {
+        let read = self.stream.read(&mut self.received[self.length..]);
         let read = read.expect("answered");
         assert!(read > 0, "the server hung up");
         self.length += read;
-        let heard = &self.heard[..self.length];
-        let Some(end) = heard.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
+        let received = &self.received[..self.length];
+        let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
             return false;
         };
-        let text = || String::from_utf8_lossy(heard);
-        assert!(heard.starts_with(b"HTTP/1.1 200 "), "{}", text());
-        let Some(length) = content_length(&heard[..end]) else {
-            // In pieces, then; the last one is empty.
-            return heard.ends_with(b"\r\n0\r\n\r\n");
+        let text = || String::from_utf8_lossy(received);
+        assert!(received.starts_with(b"HTTP/1.1 200 "), "{}", text());
+        let Some(length) = content_length(&received[..end]) else {
+            // The body is chunked; the last chunk is empty.
+            return received.ends_with(b"\r\n0\r\n\r\n");
         };
         let whole = end + 4 + length;
         assert!(self.length <= whole, "too long: {}", text());

@@ -1,4 +1,4 @@
-//! A PostgreSQL, and what its own benchmark makes of it.
+//! A PostgreSQL, and its own benchmark.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use ziggurat_local_pg::{LocalPg, TestDatabase};
 
-/// A database of a bench, gone with it.
+/// A database of a bench, dropped with this value.
 #[derive(Debug)]
 pub struct Postgres {
     // Dropped before the server it is on.
@@ -25,10 +25,10 @@ pub struct Postgres {
 // === impl Postgres ===
 
 impl Postgres {
-    /// A database in which this has been run.
+    /// Creates a database and runs this SQL in it.
     ///
     /// # Panics
-    /// Panics where there is no PostgreSQL.
+    /// Panics when there is no PostgreSQL.
     #[must_use]
     pub fn with(sql: &str) -> Self {
         let runtime = Runtime::new().expect("a runtime");
@@ -60,8 +60,8 @@ impl Postgres {
         });
     }
 
-    /// Runs queries on one connection, one after another, and reads all they return: how many
-    /// milliseconds each takes.
+    /// Runs queries on one connection, one after another, and reads all rows; returns the
+    /// milliseconds of each.
     ///
     /// # Panics
     /// Panics when one fails.
@@ -81,10 +81,10 @@ impl Postgres {
         })
     }
 
-    /// Asks for one number.
+    /// Queries one number.
     ///
     /// # Panics
-    /// Panics when there is none.
+    /// Panics when there is no row.
     #[must_use]
     pub fn count(&self, sql: &str) -> i32 {
         self.runtime.block_on(async {
@@ -112,7 +112,7 @@ impl Postgres {
         self.database.url()
     }
 
-    /// An entry for the list of databases in a configuration file, with these settings besides.
+    /// An entry for the list of databases in a configuration file, with additional settings.
     #[must_use]
     pub fn entry(&self, settings: &str) -> String {
         let (host, port, user) = (self.server.host(), self.server.port(), self.server.user());
@@ -134,10 +134,10 @@ impl Postgres {
         )
     }
 
-    /// Transactions per second that pgbench gets out of a script.
+    /// Returns the transactions per second of pgbench with a script.
     ///
     /// # Panics
-    /// Panics where it is not installed, and when the script fails.
+    /// Panics when it is not installed, or the script fails.
     #[must_use]
     pub fn pgbench(&self, script: &str, clients: usize, seconds: u32) -> f64 {
         let file = self.scripts.path().join("script.sql");
@@ -163,16 +163,16 @@ impl Postgres {
         rate.unwrap_or_else(|| panic!("no rate: {output:?}"))
     }
 
-    /// The one that belongs to the server, else the one on the search path.
+    /// The `pgbench` of the server's installation, else the one on the search path.
     fn program(&self) -> PathBuf {
         let folder: String = self.runtime.block_on(async {
             let asked = sqlx::query_scalar("SELECT setting FROM pg_config WHERE name = 'BINDIR'");
             let answer = asked.fetch_one(&mut self.connect().await).await;
             answer.expect("a superuser may ask")
         });
-        let beside = Path::new(&folder).join("pgbench");
-        if beside.exists() {
-            beside
+        let installed = Path::new(&folder).join("pgbench");
+        if installed.exists() {
+            installed
         } else {
             "pgbench".into()
         }

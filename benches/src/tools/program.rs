@@ -1,4 +1,4 @@
-//! The program as it is shipped, running.
+//! The running program, as it is released.
 
 use std::{
     env, fs,
@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder with the files of a server, and the program that serves them.
+/// A folder with the files of a server, and the program that uses them.
 #[derive(Debug)]
 pub struct Home {
     program: PathBuf,
@@ -21,13 +21,13 @@ pub struct Home {
 #[derive(Debug)]
 pub struct Program {
     child: Child,
-    // Held open, or the program could not write its log.
+    // Held open, because the program writes its log to it.
     log: Option<BufReader<ChildStderr>>,
 }
 
 /// A conversation over standard input and output.
 #[derive(Debug)]
-pub struct Talk {
+pub struct StdioClient {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
@@ -35,9 +35,9 @@ pub struct Talk {
 // === impl Home ===
 
 impl Home {
-    /// Builds the program as a release is, and writes its configuration.
+    /// Builds the program as for a release, and writes its configuration.
     ///
-    /// `ZIGGURAT_BENCH_PROGRAM` names another build, to compare with.
+    /// `ZIGGURAT_BENCH_PROGRAM` names another build to compare with.
     ///
     /// # Panics
     /// Panics when it does not build.
@@ -67,7 +67,7 @@ impl Home {
             .to_owned()
     }
 
-    /// Makes a user; neither word may have a space in it.
+    /// Makes a user; neither argument may contain a space.
     ///
     /// # Panics
     /// Panics when the program makes none.
@@ -77,7 +77,7 @@ impl Home {
         assert!(output.status.success(), "no user: {output:?}");
     }
 
-    /// Starts an HTTP server with authentication, and returns its address when it listens.
+    /// Starts an HTTP server with authentication, and returns its address once it listens.
     ///
     /// # Panics
     /// Panics when it does not start.
@@ -104,15 +104,15 @@ impl Home {
     /// # Panics
     /// Panics when it does not start.
     #[must_use]
-    pub fn talk(&self) -> (Program, Talk) {
+    pub fn serve_stdio(&self) -> (Program, StdioClient) {
         let mut command = self.command("");
         let mut child = command.stdin(Stdio::piped()).spawn().expect("built");
-        let talk = Talk {
+        let client = StdioClient {
             input: child.stdin.take().expect("piped"),
             output: BufReader::new(child.stdout.take().expect("piped")),
         };
         let log = child.stderr.take().map(BufReader::new);
-        (Program { child, log }, talk)
+        (Program { child, log }, client)
     }
 
     fn command(&self, words: &str) -> Command {
@@ -139,12 +139,12 @@ impl Home {
     }
 }
 
-/// Builds a program as a release is, and says where it is.
+/// Builds a program as for a release, and returns its path.
 pub(crate) fn build(name: &str) -> PathBuf {
     build_as("release", name, name)
 }
 
-/// Builds a program with a profile of its own, which is not named like its package.
+/// Builds a program with a separate profile; its name differs from its package's.
 pub(crate) fn build_as(profile: &str, package: &str, name: &str) -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--profile", profile, "--package", package])
@@ -168,12 +168,12 @@ pub(crate) fn build_as(profile: &str, package: &str, name: &str) -> PathBuf {
 // === impl Program ===
 
 impl Program {
-    /// A process that says nothing anybody waits for.
+    /// Wraps a process whose log is not read.
     pub(crate) fn silent(child: Child) -> Self {
         Self { child, log: None }
     }
 
-    /// Mebibytes of memory it has now.
+    /// Mebibytes of memory it uses now.
     ///
     /// # Panics
     /// Panics where there is no `/proc`.
@@ -182,12 +182,12 @@ impl Program {
         self.status("VmRSS:")
     }
 
-    /// Mebibytes of memory it ever had.
+    /// Maximum of the mebibytes of memory it has used.
     ///
     /// # Panics
     /// Panics where there is no `/proc`.
     #[must_use]
-    pub fn most_memory(&self) -> f64 {
+    pub fn peak_memory(&self) -> f64 {
         self.status("VmHWM:")
     }
 
@@ -198,10 +198,10 @@ impl Program {
     #[must_use]
     pub fn processor_time(&self) -> f64 {
         let stat = self.proc("stat");
-        // The name of the program may hold spaces; the fields behind it are numbers.
+        // The name of the program may contain spaces; the fields after it are numbers.
         let (_, fields) = stat.rsplit_once(')').expect("a name");
         let ticks = fields.split_whitespace().skip(11).take(2);
-        // Clock ticks are a hundredth of a second to every program on Linux.
+        // A clock tick is a hundredth of a second for every program on Linux.
         let ticks: u32 = ticks
             .map(|field| field.parse::<u32>().expect("ticks"))
             .sum();
@@ -230,14 +230,14 @@ impl Drop for Program {
     }
 }
 
-// === impl Talk ===
+// === impl StdioClient ===
 
-impl Talk {
-    /// Sends a line, and returns the one that comes back.
+impl StdioClient {
+    /// Sends a line, and returns the answer.
     ///
     /// # Panics
-    /// Panics when none does.
-    pub fn say(&mut self, line: &str) -> String {
+    /// Panics when there is no answer.
+    pub fn request(&mut self, line: &str) -> String {
         self.input.write_all(line.as_bytes()).expect("heard");
         let mut answer = String::new();
         let read = self.output.read_line(&mut answer).expect("text");

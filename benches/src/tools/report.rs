@@ -1,4 +1,4 @@
-//! What a bench says in the end.
+//! The result of a bench.
 
 use std::{
     fmt::Display,
@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-/// Says figures as they come, and whether all of them are what they should be.
+/// Prints figures as they come, and records whether all meet their targets.
 #[derive(Debug, Default)]
 pub struct Report {
     missed: bool,
@@ -15,13 +15,13 @@ pub struct Report {
 // === impl Report ===
 
 impl Report {
-    /// Says something.
-    pub fn say(&self, line: impl Display) {
-        // Nobody reads it, then.
+    /// Prints a line.
+    pub fn print(&self, line: impl Display) {
+        // Standard output may be closed.
         writeln!(io::stdout(), "{line}").ok();
     }
 
-    /// Says a figure that has to be at least this.
+    /// Prints a figure that must be at least `target`.
     pub fn at_least(&mut self, what: &str, figure: f64, target: f64, unit: &str) {
         self.judge(
             what,
@@ -32,7 +32,7 @@ impl Report {
         );
     }
 
-    /// Says a figure that has to be less than this.
+    /// Prints a figure that must be less than `target`.
     pub fn less_than(&mut self, what: &str, figure: f64, target: f64, unit: &str) {
         self.judge(
             what,
@@ -43,7 +43,7 @@ impl Report {
         );
     }
 
-    /// Fails if a figure is not what it should be.
+    /// Fails if a figure missed its target.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         if self.missed {
@@ -56,16 +56,16 @@ impl Report {
     fn judge(&mut self, what: &str, figure: f64, is_met: bool, target: &str, unit: &str) {
         self.missed |= !is_met;
         let verdict = if is_met { "met" } else { "MISSED" };
-        self.say(format_args!(
+        self.print(format_args!(
             "{what}: {figure:.2}{unit} ({target}: {verdict})"
         ));
     }
 }
 
-/// The one in the middle.
+/// The median.
 ///
 /// # Panics
-/// Panics when there are none.
+/// Panics when there are no figures.
 #[must_use]
 pub fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();

@@ -1,14 +1,14 @@
-//! What is sent.
+//! Requests of the benches.
 
 use serde_json::{Value, json};
 
-/// A call as it goes over the wire, of somebody with a token.
+/// An HTTP request with a JSON-RPC call and a token.
 #[must_use]
 pub fn post(address: &str, token: &str, call: &str) -> Vec<u8> {
     send("POST", "/mcp/v1", address, Some(token), call)
 }
 
-/// A request as it goes over the wire, of somebody with a token or of nobody.
+/// An HTTP request, with or without a token.
 #[must_use]
 pub fn send(method: &str, path: &str, address: &str, token: Option<&str>, body: &str) -> Vec<u8> {
     let length = body.len();

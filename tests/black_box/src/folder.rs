@@ -1,4 +1,4 @@
-//! The files of a program, and the environment it is started in.
+//! The files of a program, and its environment.
 
 use std::{
     fs::{self, Permissions},
@@ -9,7 +9,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A folder with the files of one program, which is its home.
+/// A folder with the files of one program; also its home.
 #[derive(Debug)]
 pub struct Folder {
     folder: TempDir,
@@ -17,7 +17,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// An empty folder.
+    /// Makes an empty folder.
     #[expect(clippy::new_without_default, reason = "it makes something")]
     pub fn new() -> Self {
         Self {
@@ -26,22 +26,22 @@ impl Folder {
         }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Where a file in it is.
+    /// Returns the path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
 
-    /// Sets a variable for whatever is started from now on.
+    /// Sets an environment variable for the commands made from now on.
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
         self.environment.push((name.to_owned(), value.into()));
     }
 
-    /// Puts a file in the place of another, as editors do, for its owner only.
+    /// Replaces a file by renaming, as editors do; only its owner can read it.
     pub fn replace(&self, path: &Path, text: &str) {
         let new = self.file("new");
         fs::write(&new, text).expect("written");
@@ -49,7 +49,7 @@ impl Folder {
         fs::rename(&new, path).expect("renamed");
     }
 
-    /// A program with nothing but these arguments, and no environment but ours.
+    /// A command with these arguments, and only the environment of this folder.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command

@@ -1,4 +1,4 @@
-//! An HTTP client that hides nothing.
+//! A minimal HTTP client that shows the whole response.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -10,7 +10,7 @@ use tokio::net::TcpSocket;
 
 use crate::{connect, waiting::patient};
 
-/// Somebody who talks to a server, a connection per request.
+/// A client with one connection per request.
 #[derive(Clone, Debug)]
 pub struct Client {
     address: String,
@@ -18,10 +18,10 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// The status.
     pub status: u16,
     /// The status line and the headers.
     pub head: String,
@@ -30,7 +30,7 @@ pub struct Answer {
 }
 
 impl Client {
-    /// Somebody who talks to the server at this address.
+    /// A client of the server at this address.
     pub fn new(address: String) -> Self {
         Self {
             address,
@@ -47,7 +47,7 @@ impl Client {
         }
     }
 
-    /// The same client on another machine, or what looks like one.
+    /// The same client, with another source address.
     pub fn calling_from(&self, source: Ipv4Addr) -> Self {
         Self {
             source: Some(source),
@@ -55,17 +55,17 @@ impl Client {
         }
     }
 
-    /// Where the server is.
+    /// The address of the server.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The token it shows.
+    /// Its bearer token.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// The same client, talking to another server.
+    /// The same client, for the server of another client.
     pub fn at(&self, other: &Self) -> Self {
         Self {
             address: other.address.clone(),
@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    /// Sends a request with these header lines, each ended by a line break.
+    /// Sends a request with these header lines, each ended by CRLF.
     pub fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         let mut stream = self.connect();
         let length = body.len();
@@ -92,17 +92,17 @@ impl Client {
         Answer::parse(&answer)
     }
 
-    /// Sends bytes as they are, and reads until the server hangs up.
+    /// Sends bytes unchanged, and reads until the server closes the connection.
     pub fn exchange(&self, bytes: &[u8]) -> Answer {
         let mut stream = connect(&self.address);
-        // A server that has heard enough may hang up before it has heard all.
+        // A server may close the connection before it has read all.
         stream.write_all(bytes).ok();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok();
         Answer::parse(&answer)
     }
 
-    /// Posts a message, and waits for no more than the beginning of the answer.
+    /// Posts a message, and waits only for the beginning of the answer.
     pub fn begin(&self, path: &str, body: &str) -> TcpStream {
         let mut stream = connect(&self.address);
         let (address, length) = (&self.address, body.len());
@@ -154,7 +154,7 @@ impl Client {
         patient(stream)
     }
 
-    /// Asks for a page.
+    /// Gets a path.
     pub fn get(&self, path: &str) -> Answer {
         self.send("GET", path, "", "")
     }
@@ -164,7 +164,7 @@ impl Client {
         self.send("POST", path, "content-type: application/json\r\n", body)
     }
 
-    /// Posts a JSON-RPC message, and takes the answer as JSON.
+    /// Posts a JSON-RPC message, and parses the answer.
     pub fn call(&self, method: &str, params: &Value) -> Value {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let answer = self.post("/mcp/v1", &call.to_string());
@@ -172,7 +172,7 @@ impl Client {
         answer.json()
     }
 
-    /// Calls a tool: its text, and whether it is an error.
+    /// Calls a tool; returns its text, and whether it is an error.
     pub fn tool(&self, name: &str, arguments: &Value) -> (String, bool) {
         let answer = self.call("tools/call", &json!({"name": name, "arguments": arguments}));
         let result = &answer["result"];
@@ -181,14 +181,14 @@ impl Client {
         (text.to_owned(), result["isError"] == true)
     }
 
-    /// Runs a statement that has to succeed.
+    /// Runs a statement that must succeed.
     pub fn query(&self, query: &str) -> String {
         let (text, is_error) = self.tool("query_database", &json!({"query": query}));
         assert!(!is_error, "{text}");
         text
     }
 
-    /// Logs in: the whole answer.
+    /// Logs in; returns the whole answer.
     pub fn login(&self, username: &str, password: &str) -> Answer {
         let arguments = json!({"username": username, "password": password});
         let params = json!({"name": "authenticate_user", "arguments": arguments});
@@ -196,7 +196,7 @@ impl Client {
         self.post("/mcp/v1", &call.to_string())
     }
 
-    /// Logs in, and is somebody from then on.
+    /// Logs in; returns a client with the session's token.
     pub fn logged_in(&self, username: &str, password: &str) -> Self {
         let answer = self.login(username, password).json();
         let text = answer["result"]["content"][0]["text"].as_str();

@@ -1,7 +1,6 @@
-//! What tests of whole programs need: a database, a running program, and a client.
+//! Tools for tests of whole programs: a database, a running program, and a client.
 //!
-//! Everything here panics where something is not as it should be, for a test is all there is to
-//! tell.
+//! All functions panic on a failure, because that fails the test.
 #![expect(
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
@@ -25,8 +24,8 @@ pub use self::{
     waiting::{connect, ended, output, output_of, received, until},
 };
 
-/// How long anything may take before a test gives up.
+/// Time limit of every wait of a test.
 ///
-/// It only ends tests that hang. On a machine with much else to do the programs get a small part
-/// of a processor, and what takes a second elsewhere takes a minute.
+/// It only ends tests that hang. On a busy machine the programs get a small part of a processor,
+/// and one second of work takes a minute.
 pub const PATIENCE: Duration = Duration::from_mins(3);

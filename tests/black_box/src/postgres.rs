@@ -1,4 +1,4 @@
-//! A database of one's own.
+//! A database for one test.
 
 use std::{
     fmt, mem, thread,
@@ -11,12 +11,12 @@ use ziggurat_local_pg::{LocalPg, TestDatabase};
 
 use crate::PATIENCE;
 
-/// A database on a real PostgreSQL, gone with the test.
+/// A database on a real PostgreSQL, dropped with this value.
 pub struct Postgres {
     server: LocalPg,
     database: TestDatabase,
     runtime: Runtime,
-    /// Roles belong to the whole server, so they do not go with the database.
+    /// Roles belong to the whole server, so they are dropped separately.
     roles: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl Default for Postgres {
 }
 
 impl Postgres {
-    /// An empty database.
+    /// Makes an empty database.
     pub fn new() -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let (server, database) = runtime.block_on(async {
@@ -43,14 +43,14 @@ impl Postgres {
         }
     }
 
-    /// A database in which this has been run.
+    /// Makes a database and runs this SQL in it.
     pub fn with(sql: &str) -> Self {
         let postgres = Self::new();
         postgres.run(sql);
         postgres
     }
 
-    /// Runs statements past the program.
+    /// Runs statements over a connection of its own.
     pub fn run(&self, sql: &str) {
         self.runtime.block_on(async {
             let mut connection = self.database.connect().await.expect("a connection");
@@ -62,7 +62,7 @@ impl Postgres {
         });
     }
 
-    /// Asks for one number, past the program.
+    /// Queries one number over a connection of its own.
     pub fn count(&self, sql: &str) -> i64 {
         self.runtime.block_on(async {
             let mut connection: PgConnection = self.database.connect().await.expect("a connection");
@@ -73,7 +73,7 @@ impl Postgres {
         })
     }
 
-    /// A connection past the program, in which this has been run; closed when it is dropped.
+    /// Opens a connection and runs this SQL on it; closed on drop.
     pub fn holding(&self, sql: &str) -> PgConnection {
         self.runtime.block_on(async {
             let mut connection = self.database.connect().await.expect("a connection");
@@ -85,7 +85,7 @@ impl Postgres {
         })
     }
 
-    /// Waits until this holds, which is asked past the program.
+    /// Waits until this condition in SQL is true.
     pub fn wait_until(&self, condition: &str) {
         let deadline = Instant::now() + PATIENCE;
         while self.count(&format!("SELECT ({condition})::int::bigint")) == 0 {
@@ -94,7 +94,7 @@ impl Postgres {
         }
     }
 
-    /// Waits until so many statements with this in their text are running here.
+    /// Waits until this number of statements with this text are running in the database.
     pub fn wait_for_running(&self, text: &str, number: usize) {
         self.wait_until(&format!(
             "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
@@ -103,7 +103,7 @@ impl Postgres {
         ));
     }
 
-    /// Makes a role that may do nothing yet, with its name for a password; gone with the test.
+    /// Makes a role without privileges whose password is its name; dropped with this value.
     pub fn role(&mut self) -> String {
         let role = format!("{}_{}", self.name(), self.roles.len());
         self.run(&format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{role}'"));
@@ -122,18 +122,18 @@ impl Postgres {
         )
     }
 
-    /// The URL as it is shown to people.
+    /// The URL as the programs show it, without the password.
     pub fn shown_url(&self) -> String {
         self.url()
             .replacen(&format!(":{}@", self.password()), ":***@", 1)
     }
 
-    /// The name in PostgreSQL.
+    /// The name of the database.
     pub fn name(&self) -> &str {
         self.database.name()
     }
 
-    /// The URL, with the password.
+    /// The URL with the password.
     pub fn url(&self) -> String {
         self.database.url()
     }
@@ -151,7 +151,7 @@ impl Postgres {
         )
     }
 
-    /// The environment a PostgreSQL client would find it by.
+    /// The environment variables of a PostgreSQL client for it.
     pub fn environment(&self) -> [(&'static str, String); 5] {
         [
             ("PGHOST", self.server.host().to_owned()),
@@ -162,7 +162,7 @@ impl Postgres {
         ]
     }
 
-    /// The password of its role; empty if none is needed.
+    /// The password of its role; empty if it needs none.
     pub fn password(&self) -> String {
         let url = self.database.url();
         let authority = url.split_once("://").map_or("", |(_, rest)| rest);

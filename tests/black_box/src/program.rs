@@ -1,4 +1,4 @@
-//! The program: run to its end, or left running.
+//! Running programs, and the output of finished ones.
 
 use std::{
     io::{BufRead as _, BufReader, Read},
@@ -11,25 +11,25 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Client, PATIENCE, ended};
 
-/// The program, running; killed with the test.
+/// A running program; killed on drop.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
     log: Arc<Log>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
-    /// The exit code; nothing if a signal has ended it.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
 }
 
-/// What the program has logged so far, and whether that was all.
+/// The log of the program so far, and whether it is complete.
 #[derive(Debug, Default)]
 struct Log {
     text: Mutex<(String, bool)>,
@@ -86,24 +86,24 @@ impl Program {
         program
     }
 
-    /// Its standard input and output, once.
+    /// Takes its standard input and output; works once.
     pub fn pipes(&mut self) -> (ChildStdin, ChildStdout) {
         let stdin = self.child.stdin.take().expect("piped");
         let stdout = self.child.stdout.take().expect("piped");
         (stdin, stdout)
     }
 
-    /// What the system knows it by.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for a line with this in it, written since the start.
+    /// Waits for a line that contains `needle`, also before this call.
     pub fn wait_for(&self, needle: &str) -> String {
         self.log.wait_for(needle, 1)
     }
 
-    /// Does something, and waits for another line with this in it than those before.
+    /// Runs `act`, and waits for another line that contains `needle` than those before.
     pub fn until_it_says(&self, needle: &str, act: impl FnOnce()) -> String {
         let before = self.log();
         let before = before.lines().filter(|line| line.contains(needle)).count();
@@ -111,7 +111,7 @@ impl Program {
         self.log.wait_for(needle, before + 1)
     }
 
-    /// All it ever writes to its log; waits for its end.
+    /// Waits for the end of the program, and returns the whole log.
     pub fn whole_log(&self) -> String {
         let text = self.log.text.lock().expect("whole");
         let (text, timeout) = self
@@ -123,7 +123,7 @@ impl Program {
         text.0.clone()
     }
 
-    /// All it has logged.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         self.log.text.lock().expect("whole").0.clone()
     }
@@ -133,7 +133,7 @@ impl Program {
         kill_process(Pid::from_child(&self.child), signal).expect("still running");
     }
 
-    /// Waits for the end, and says how it ended.
+    /// Waits for the end of the program, and returns its status.
     pub fn ended(&mut self) -> ExitStatus {
         ended(&mut self.child)
     }
@@ -171,7 +171,7 @@ impl Log {
             .wait_timeout_while(text, PATIENCE, waiting)
             .expect("whole");
         let (line, log) = (found(&text.0), text.0.clone());
-        // Or whoever writes the log would be told of a panic that is not theirs.
+        // Released before the panic, so that the thread that writes the log does not panic, too.
         drop(text);
         line.unwrap_or_else(|| panic!("no `{needle}` in: {log}"))
     }

@@ -1,4 +1,4 @@
-//! Waits that end: each fails its test after [`PATIENCE`].
+//! Waits with a time limit: each fails its test after [`PATIENCE`].
 
 use std::{
     io::Read,
@@ -11,7 +11,7 @@ use std::{
 
 use crate::PATIENCE;
 
-/// Looks again and again until something is so, and says how long that took.
+/// Polls until `is_so` is true, and returns how long that took.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let start = Instant::now();
     while !is_so() {
@@ -21,13 +21,13 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     start.elapsed()
 }
 
-/// Receives what another thread sends.
+/// Receives a value from another thread.
 pub fn received<T>(receiver: &Receiver<T>) -> T {
     let sent = receiver.recv_timeout(PATIENCE);
     sent.expect("sent in time")
 }
 
-/// Waits for the end of a process, and says how it ended. Kills one that does not end.
+/// Waits for the end of a process, and returns its status. Kills it after the time limit.
 pub fn ended(child: &mut Child) -> ExitStatus {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -42,14 +42,14 @@ pub fn ended(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// Runs a command to its end, with nothing on its standard input.
+/// Runs a command to its end, with empty standard input.
 pub fn output(command: &mut Command) -> Output {
     let command = command.stdin(Stdio::null());
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     output_of(command.spawn().expect("built"))
 }
 
-/// Waits for the end of a process, and takes what it wrote to its pipes.
+/// Waits for the end of a process, and returns its output.
 pub fn output_of(mut child: Child) -> Output {
     drop(child.stdin.take());
     let (stdout, stderr) = (
@@ -65,7 +65,7 @@ pub fn output_of(mut child: Child) -> Output {
     }
 }
 
-/// Reads a pipe to its end, in a thread of its own.
+/// Reads a pipe to its end, in a thread.
 fn reading(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (whole, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -76,12 +76,12 @@ fn reading(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Connects to a server. A read or a write fails after [`PATIENCE`].
+/// Connects to a server. Reads and writes fail after [`PATIENCE`].
 pub fn connect(address: impl ToSocketAddrs) -> TcpStream {
     patient(TcpStream::connect(address).expect("listening"))
 }
 
-/// Bounds the reads and the writes of a stream.
+/// Sets the time limits of a stream.
 pub(crate) fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).expect("set");
     stream.set_write_timeout(Some(PATIENCE)).expect("set");

@@ -1,4 +1,4 @@
-//! Methods of the legacy era the product has no use for.
+//! Legacy methods that the product does not have.
 
 use std::{
     convert::Infallible,
@@ -18,7 +18,7 @@ const METHODS: [&str; 3] = [
     "resources/unsubscribe",
 ];
 
-/// Answers them as if something were done about it.
+/// Answers these methods with empty results.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LegacyLayer;
 

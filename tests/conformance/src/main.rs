@@ -1,13 +1,13 @@
-//! A server with everything the conformance suite of the protocol asks for, in front of the same
-//! framing and the same methods as the product.
+//! A server with everything the MCP conformance suite needs, with the framing and the dispatcher of
+//! the product.
 //!
 //! Listens on the address in its only argument, and prints it.
 
+mod client_requests;
 mod legacy;
 mod prompts;
 mod resources;
 mod tools;
-mod wire;
 
 use std::{
     env, error,
@@ -32,7 +32,7 @@ use ziggurat_mcp::{
 };
 use ziggurat_runtime::signals;
 
-use crate::{legacy::LegacyLayer, wire::Wire};
+use crate::{client_requests::ClientRequests, legacy::LegacyLayer};
 
 type Error = Box<dyn error::Error + Send + Sync>;
 
@@ -42,9 +42,9 @@ async fn main() -> Result<(), Error> {
     let listener = TcpListener::bind(address.as_deref().unwrap_or("127.0.0.1:0")).await?;
     let address = listener.local_addr()?;
     writeln!(io::stdout(), "http://{address}/mcp")?;
-    let (wire, changes) = (Wire::default(), Changes::new());
+    let (client, changes) = (ClientRequests::default(), Changes::new());
     let about = ServerInfo::new("conformance-server", "1.0.0");
-    let tools = tools::all(&wire, &changes);
+    let tools = tools::all(&client, &changes);
     let mcp = Mcp::new(&about, tools, resources::all(), prompts::all())?;
     let calls = ServiceBuilder::new()
         .layer(StreamableLayer::new())
@@ -53,7 +53,7 @@ async fn main() -> Result<(), Error> {
         .layer(LegacyLayer)
         .service(mcp.with_changes(&about, changes));
     let front = service_fn(move |request: Request<RequestBody>| {
-        let (wire, mut calls) = (wire.clone(), calls.clone());
+        let (client, mut calls) = (client.clone(), calls.clone());
         async move {
             let (head, body) = request.into_parts();
             let Ok(body) = body.collect().await else {
@@ -61,7 +61,7 @@ async fn main() -> Result<(), Error> {
             };
             let message = body.to_bytes();
             let json = serde_json::from_slice::<Value>(&message).unwrap_or_default();
-            if wire.deliver(json) {
+            if client.deliver(json) {
                 return Ok(said(StatusCode::ACCEPTED));
             }
             let response = calls.call(Request::from_parts(head, Full::new(message)));

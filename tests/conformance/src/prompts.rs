@@ -12,7 +12,7 @@ struct Simple;
 struct WithArguments;
 struct WithResource;
 struct WithImage;
-struct Asking;
+struct Eliciting;
 
 impl Prompt for Simple {
     fn describe(&self) -> PromptDescriptor {
@@ -67,7 +67,7 @@ impl Prompt for WithImage {
     }
 }
 
-impl Prompt for Asking {
+impl Prompt for Eliciting {
     fn describe(&self) -> PromptDescriptor {
         PromptDescriptor::new("test_input_required_result_prompt", "Asks for a context.")
     }
@@ -103,5 +103,5 @@ pub(crate) fn all() -> Prompts {
         .with(WithArguments)
         .with(WithResource)
         .with(WithImage)
-        .with(Asking)
+        .with(Eliciting)
 }

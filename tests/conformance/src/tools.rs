@@ -1,14 +1,14 @@
 //! The tools of the suite.
 
-mod asking;
+mod eliciting;
+mod notifying;
 mod plain;
-mod telling;
 
 use ziggurat_mcp::{
     Changes, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
 };
 
-use crate::wire::Wire;
+use crate::client_requests::ClientRequests;
 
 /// A tool that is a function.
 struct Act<F> {
@@ -45,8 +45,8 @@ where
     })
 }
 
-pub(crate) fn all(wire: &Wire, changes: &Changes) -> Tools {
+pub(crate) fn all(client: &ClientRequests, changes: &Changes) -> Tools {
     let tools = plain::add_to(Tools::new());
-    let tools = telling::add_to(tools, wire, changes);
-    asking::add_to(tools)
+    let tools = notifying::add_to(tools, client, changes);
+    eliciting::add_to(tools)
 }

@@ -1,4 +1,4 @@
-//! Tools that only answer.
+//! Tools that answer without asking.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -9,7 +9,7 @@ use ziggurat_mcp::{
 use super::{Act, add};
 use crate::resources::PNG;
 
-/// A sound of no length.
+/// An empty sound.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
 type Outcome = Result<ToolResult, ToolError>;
@@ -82,7 +82,7 @@ async fn echo(request: ToolRequest) -> Outcome {
     Ok(ToolResult::text(arguments.region))
 }
 
-/// Words of JSON Schema that not every client knows.
+/// Keywords of JSON Schema that some clients do not know.
 fn vocabulary() -> Schema {
     Schema::raw(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,15 +1,15 @@
-//! What every client says.
+//! The conversation that all clients have.
 
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 
-/// What every client says.
+/// The conversation that all clients have.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Conversation {
-    /// The tools that have to be listed.
+    /// The tools that must be listed.
     pub(crate) tools: Vec<String>,
     pub(crate) calls: Vec<Call>,
-    /// Calls of tools that are not always listed.
+    /// Calls of tools that are not listed in all revisions.
     pub(crate) unlisted_calls: Vec<Call>,
     pub(crate) reads: Vec<Read>,
     pub(crate) prompts: Vec<Get>,
@@ -23,14 +23,14 @@ pub(crate) struct Call {
     pub(crate) arguments: JsonObject,
     #[serde(default)]
     pub(crate) is_error: bool,
-    /// What is in the answer.
+    /// Texts in the answer.
     pub(crate) text: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Read {
     pub(crate) uri: String,
-    /// The members of the JSON that is read.
+    /// The members of the resource's JSON.
     pub(crate) members: Vec<String>,
 }
 
@@ -44,11 +44,11 @@ pub(crate) struct Get {
 pub(crate) struct Refusal {
     pub(crate) method: String,
     pub(crate) params: JsonObject,
-    /// Where there is one revision.
+    /// The code on `/mcp/v1`.
     pub(crate) code: i32,
-    /// Where it is negotiated, if that makes a difference.
+    /// The code with a negotiated revision, if different.
     pub(crate) legacy: Option<i32>,
-    /// Whether a client can say it with its own types.
+    /// True if a client can send the request with its own types.
     #[serde(rename = "typed", default)]
     pub(crate) is_typed: bool,
 }

@@ -1,4 +1,4 @@
-//! Tools that say something before they answer.
+//! Tools that send messages before they answer.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ziggurat_mcp::{
 };
 
 use super::{Act, add};
-use crate::wire::Wire;
+use crate::client_requests::ClientRequests;
 
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -46,9 +46,14 @@ async fn log(request: ToolRequest) -> Outcome {
 }
 
 /// Asks a legacy client to fill in a form.
-async fn elicit(wire: Wire, request: ToolRequest, message: String, schema: Value) -> Outcome {
+async fn elicit(
+    client: ClientRequests,
+    request: ToolRequest,
+    message: String,
+    schema: Value,
+) -> Outcome {
     let params = json!({"message": message, "requestedSchema": schema});
-    let answer = wire.ask(&request, "elicitation/create", params).await?;
+    let answer = client.ask(&request, "elicitation/create", params).await?;
     let (action, content) = (
         answer["action"].as_str().unwrap_or("none"),
         &answer["content"],
@@ -65,11 +70,13 @@ fn text(request: &ToolRequest, name: &str) -> Result<String, ToolError> {
         .to_owned())
 }
 
-async fn sample(wire: Wire, request: ToolRequest) -> Outcome {
+async fn sample(client: ClientRequests, request: ToolRequest) -> Outcome {
     let prompt = text(&request, "prompt")?;
     let content = json!({"type": "text", "text": prompt});
     let params = json!({"messages": [{"role": "user", "content": content}], "maxTokens": 100});
-    let answer = wire.ask(&request, "sampling/createMessage", params).await?;
+    let answer = client
+        .ask(&request, "sampling/createMessage", params)
+        .await?;
     let said = answer["content"]["text"].as_str().unwrap_or_default();
     Ok(ToolResult::text(format!("LLM response: {said}")))
 }
@@ -121,7 +128,7 @@ fn enums() -> Value {
     }})
 }
 
-pub(super) fn add_to(tools: Tools, wire: &Wire, changes: &Changes) -> Tools {
+pub(super) fn add_to(tools: Tools, client: &ClientRequests, changes: &Changes) -> Tools {
     let tools = add(tools, "test_tool_with_progress", progress);
     let tools = add(tools, "test_tool_with_logging", log);
     let tools = add(tools, "test_logging_tool", log);
@@ -135,23 +142,23 @@ pub(super) fn add_to(tools: Tools, wire: &Wire, changes: &Changes) -> Tools {
     let tools = add(tools, "test_trigger_tool_change", tell(Change::Tools));
     let tools = add(tools, "test_trigger_prompt_change", tell(Change::Prompts));
     let form = |message: &'static str, schema: Value| {
-        let wire = wire.clone();
-        move |request| elicit(wire.clone(), request, message.to_owned(), schema.clone())
+        let client = client.clone();
+        move |request| elicit(client.clone(), request, message.to_owned(), schema.clone())
     };
     let name = "test_elicitation_sep1034_defaults";
     let tools = add(tools, name, form("Is this right?", defaults()));
     let name = "test_elicitation_sep1330_enums";
     let tools = add(tools, name, form("Which of these?", enums()));
-    let (asks, samples) = (wire.clone(), wire.clone());
+    let (asks, samples) = (client.clone(), client.clone());
     tools
         .with(Act {
             name: "test_elicitation",
             schema: Schema::new().with_required("message", Property::string("What to ask.")),
             function: move |request: ToolRequest| {
-                let wire = asks.clone();
+                let client = asks.clone();
                 async move {
                     let message = text(&request, "message")?;
-                    elicit(wire, request, message, user()).await
+                    elicit(client, request, message, user()).await
                 }
             },
         })

@@ -1,4 +1,4 @@
-//! What is said once a client is connected.
+//! The conversation of a connected client.
 
 use std::time::Duration;
 
@@ -15,23 +15,27 @@ use tokio::time::timeout;
 
 use crate::{
     conversation::{Call, Conversation, Refusal},
-    door::{Client, Face},
+    target::{Client, Protocol},
 };
 
-/// How long a client waits that gives up.
-const MOMENT: Duration = Duration::from_millis(300);
+/// Time after which a client cancels a call.
+const CANCEL_AFTER: Duration = Duration::from_millis(300);
 
-/// Says everything there is to say.
-pub(crate) async fn all(client: &Client, conversation: &Conversation, face: Face) -> Result<()> {
+/// Runs the whole conversation.
+pub(crate) async fn all(
+    client: &Client,
+    conversation: &Conversation,
+    protocol: Protocol,
+) -> Result<()> {
     call_tools(client, conversation).await?;
-    read(client, conversation, face).await?;
+    read(client, conversation, protocol).await?;
     get_prompts(client, conversation).await?;
     for refusal in conversation.refusals.iter().filter(|it| it.is_typed) {
-        refused(client, refusal, face)
+        refused(client, refusal, protocol)
             .await
             .with_context(|| format!("{refusal:?}"))?;
     }
-    give_up(client).await
+    cancel(client).await
 }
 
 async fn call_tools(client: &Client, conversation: &Conversation) -> Result<()> {
@@ -62,9 +66,9 @@ fn text(result: &CallToolResult) -> &str {
     text.map_or("", |text| &text.text)
 }
 
-async fn read(client: &Client, conversation: &Conversation, face: Face) -> Result<()> {
+async fn read(client: &Client, conversation: &Conversation, protocol: Protocol) -> Result<()> {
     let templates = client.list_all_resource_templates().await?;
-    let has_templates = face != Face::Exact;
+    let has_templates = protocol != Protocol::Exact;
     ensure!(templates.is_empty() != has_templates, "{templates:?}");
     let listed = client.list_all_resources().await?;
     for read in &conversation.reads {
@@ -95,7 +99,7 @@ async fn get_prompts(client: &Client, conversation: &Conversation) -> Result<()>
     Ok(())
 }
 
-async fn refused(client: &Client, refusal: &Refusal, face: Face) -> Result<()> {
+async fn refused(client: &Client, refusal: &Refusal, protocol: Protocol) -> Result<()> {
     let params = Value::Object(refusal.params.clone());
     let outcome = match &*refusal.method {
         "tools/call" => client
@@ -110,12 +114,12 @@ async fn refused(client: &Client, refusal: &Refusal, face: Face) -> Result<()> {
             .get_prompt(serde_json::from_value(params)?)
             .await
             .err(),
-        method => bail!("nobody knows how to say {method}"),
+        method => bail!("unknown method {method}"),
     };
-    let expected = match face {
-        Face::Exact => refusal.code,
-        Face::Legacy => refusal.legacy.unwrap_or(refusal.code),
-        Face::Modern => -32602,
+    let expected = match protocol {
+        Protocol::Exact => refusal.code,
+        Protocol::Legacy => refusal.legacy.unwrap_or(refusal.code),
+        Protocol::Modern => -32602,
     };
     match outcome {
         Some(ServiceError::McpError(error)) if error.code.0 == expected => Ok(()),
@@ -123,10 +127,13 @@ async fn refused(client: &Client, refusal: &Refusal, face: Face) -> Result<()> {
     }
 }
 
-/// A call that was given up leaves the connection as it was.
-async fn give_up(client: &Client) -> Result<()> {
+/// Checks that a cancelled call leaves the connection usable.
+async fn cancel(client: &Client) -> Result<()> {
     let slow = client.call_tool(query("SELECT pg_sleep(2)"));
-    ensure!(timeout(MOMENT, slow).await.is_err(), "nobody waited");
+    ensure!(
+        timeout(CANCEL_AFTER, slow).await.is_err(),
+        "the call was not cancelled"
+    );
     let quick = client.call_tool(query("SELECT 1 AS one")).await?;
     ensure!(text(&quick).contains("one\n1"), "{quick:?}");
     Ok(())

@@ -1,4 +1,4 @@
-//! Tools that need an answer before they answer, in the modern era.
+//! Tools that ask the client before they answer, in the revisions without `initialize`.
 
 use serde_json::json;
 use ziggurat_mcp::{
@@ -56,7 +56,7 @@ async fn roots(request: ToolRequest) -> Outcome {
     }
 }
 
-/// Asks for a confirmation, with a state that has to come back.
+/// Asks for a confirmation, with a state that the client sends back.
 async fn state(request: ToolRequest) -> Outcome {
     let inputs = request.inputs();
     if inputs.response("confirm").is_some() && inputs.state() == Some("confirming") {
@@ -105,7 +105,7 @@ async fn rounds(request: ToolRequest) -> Outcome {
     request.ask(ask)
 }
 
-/// Asks only what the client can be asked.
+/// Asks only for what the client can answer.
 async fn capabilities(request: ToolRequest) -> Outcome {
     let able = request.caller().context().map(Context::capabilities);
     let able = able.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The nearest published layers, set up to do what ours do.
+//! The most similar published layers, set up like ours.
 
 use std::{
     convert::Infallible,
@@ -25,15 +25,15 @@ use ziggurat_layers::{
     client_ip::ClientIp,
 };
 
-use crate::{Answer, Bare, Body, now};
+use crate::{Answer, Bare, Body, ready_now};
 
-/// Lets in who has one of these tokens.
+/// Admits requests with one of these tokens.
 #[must_use]
 pub fn bearer(tokens: Hashed<()>) -> AsyncRequireAuthorizationLayer<ByHash> {
     AsyncRequireAuthorizationLayer::new(ByHash(tokens))
 }
 
-/// Reads the header as simply as can be, then looks the digest up like ours.
+/// Reads the header in the simplest way, then looks the digest up like ours.
 #[derive(Clone, Debug)]
 pub struct ByHash(Hashed<()>);
 
@@ -47,8 +47,8 @@ impl AsyncAuthorizeRequest<Body> for ByHash {
         let token = header
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.strip_prefix("Bearer "));
-        let verdict = token.map(|token| now(self.0.verify(token)));
-        ready(if let Some(Ok(identity)) = verdict {
+        let identity = token.map(|token| ready_now(self.0.verify(token)));
+        ready(if let Some(Ok(identity)) = identity {
             request.extensions_mut().insert(identity);
             Ok(request)
         } else {
@@ -59,20 +59,20 @@ impl AsyncAuthorizeRequest<Body> for ByHash {
     }
 }
 
-/// Appends the link without a look at what is there.
+/// Appends the link without reading existing ones.
 ///
 /// # Panics
-/// Panics when the link is no header.
+/// Panics when the link is not a valid header value.
 #[must_use]
 pub fn link(link: &str) -> SetResponseHeaderLayer<HeaderValue> {
     let value = HeaderValue::from_str(link).expect("a header");
     SetResponseHeaderLayer::appending(header::LINK, value)
 }
 
-/// Admits so many requests at once, and from then on one in every period.
+/// Admits `burst` requests at once, and from then on one in every period.
 ///
 /// # Panics
-/// Panics when it is to admit none.
+/// Panics when the burst is zero.
 #[must_use]
 pub fn rate_limit(
     burst: u32,
@@ -86,7 +86,7 @@ pub fn rate_limit(
     GovernorLayer::new(config.expect("more than nothing in some time"))
 }
 
-/// Reads the address where ours reads it.
+/// Reads the address from the same extension as ours.
 #[derive(Clone, Debug)]
 pub struct Caller;
 
@@ -99,7 +99,7 @@ impl KeyExtractor for Caller {
     }
 }
 
-/// The bare service with the one body type [`rate_limit`] can refuse with.
+/// The bare service with the only body type that [`rate_limit`] can refuse with.
 #[derive(Clone, Copy, Debug)]
 pub struct BareAxum;
 

@@ -1,4 +1,4 @@
-//! A PostgreSQL of one's own, and two ways to send it a statement.
+//! A PostgreSQL for these tests, and two ways to send it a statement.
 
 use std::{
     fs,
@@ -31,30 +31,30 @@ use ziggurat_postgres_tools::QueryDatabase;
 
 use crate::snapshot::{self, Snapshot};
 
-/// How long a statement may run, and how long the machine may take over it.
+/// Time limit of a statement, and of the machine for the whole call.
 const TIMEOUT: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 const PASSWORD: &str = "p";
 
-const SCENE: &str = "
+const SCHEMA: &str = "
     CREATE TABLE account (id int PRIMARY KEY, owner text, balance numeric);
     INSERT INTO account SELECT i, 'owner ' || i, i * 10 FROM generate_series(1, 100) i;
     CREATE SEQUENCE counter;
     CREATE MATERIALIZED VIEW total AS SELECT sum(balance) FROM account;
     SELECT lo_from_bytea(4711, 'a large object');
-    -- Whoever may create tables here: the case the read-only transaction is for.
+    -- A role that may create tables: the case for the read-only transaction.
     GRANT ALL ON SCHEMA public TO reader;
     GRANT ALL ON ALL TABLES IN SCHEMA public TO reader;
     GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO reader;
     VACUUM ANALYZE";
 
-/// A server, a database in it, and what is sent there.
-pub(crate) struct Stage {
+/// A server with a database, and the pools for both routes.
+pub(crate) struct TestServer {
     pg: LocalPg,
-    outside: PgConnection,
-    /// Somebody else's session, which nobody may end.
-    _bystander: PgConnection,
+    connection: PgConnection,
+    /// Another session, which no statement may end.
+    _other_session: PgConnection,
     database: String,
     pools: Pools,
     _reaper: JoinSet<()>,
@@ -62,23 +62,23 @@ pub(crate) struct Stage {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Route {
     Statement,
     Tool,
 }
 
-/// What became of a statement.
+/// The outcome of a statement.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It was not sent.
+    /// The policy refused it.
     Rejected(String),
-    /// PostgreSQL refused it, or gave it up.
+    /// PostgreSQL refused or cancelled it.
     Failed(String),
     Answered,
 }
 
-impl Stage {
-    pub(crate) async fn set() -> Self {
+impl TestServer {
+    pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         open(folder.path(), 0o755);
         let canary = folder.path().join("canary");
@@ -101,9 +101,9 @@ impl Stage {
         ] {
             run(&mut postgres, sql).await;
         }
-        let mut outside = connect(&pg, "victim").await;
-        for sql in SCENE.split(";\n") {
-            run(&mut outside, sql).await;
+        let mut connection = connect(&pg, "victim").await;
+        for sql in SCHEMA.split(";\n") {
+            run(&mut connection, sql).await;
         }
         let url = pg.url("victim");
         let (_, address) = url.split_once('@').expect("a password");
@@ -114,8 +114,8 @@ impl Stage {
         let mut tasks = JoinSet::new();
         tasks.spawn(reaper.run());
         Self {
-            outside,
-            _bystander: bystander,
+            connection,
+            _other_session: bystander,
             database: "victim".to_owned(),
             pools,
             _reaper: tasks,
@@ -128,8 +128,8 @@ impl Stage {
         self.pg.user().to_owned()
     }
 
-    /// A text with the paths of this stage.
-    pub(crate) fn written_out(&self, text: &str) -> String {
+    /// Replaces the placeholders in a statement.
+    pub(crate) fn expanded(&self, text: &str) -> String {
         text.replace("{canary}", &self.canary().to_string_lossy())
             .replace("{comments}", &"/**/".repeat(40_000))
             .replace("{nested}", &("/*".repeat(40_000) + &"*/".repeat(40_000)))
@@ -142,22 +142,22 @@ impl Stage {
 
     pub(crate) async fn snapshot(&mut self) -> Snapshot {
         let canary = self.canary();
-        snapshot::take(&mut self.outside, &canary).await
+        snapshot::take(&mut self.connection, &canary).await
     }
 
     pub(crate) async fn do_harm(&mut self, sql: &str) {
-        let sql = self.written_out(sql);
-        run(&mut self.outside, &sql).await;
+        let sql = self.expanded(sql);
+        run(&mut self.connection, &sql).await;
     }
 
-    pub(crate) async fn send(&self, database: &Arc<Database>, way: Way, text: &str) -> Outcome {
+    pub(crate) async fn send(&self, database: &Arc<Database>, route: Route, text: &str) -> Outcome {
         let sent = async {
-            match way {
-                Way::Statement => self.state(database, text).await,
-                Way::Tool => self.call(database, text).await,
+            match route {
+                Route::Statement => self.state(database, text).await,
+                Route::Tool => self.call(database, text).await,
             }
         };
-        time::timeout(PATIENCE, sent).await.expect(text)
+        time::timeout(TEST_TIMEOUT, sent).await.expect(text)
     }
 
     /// The database as a role sees it, over one connection for each way.

@@ -1,4 +1,4 @@
-"""Puts the program behind its doors, and sends every client through them."""
+"""Starts the program in several configurations, and runs every client against them."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from stagehand import PATIENCE, database, running, server
+from processes import PATIENCE, database, running, server
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = os.environ["INTEROP_PROGRAM"]
@@ -25,7 +25,7 @@ FASTMCP = os.environ["INTEROP_FASTMCP"]
 REMOTE = JAVASCRIPT / "node_modules/mcp-remote/dist/proxy.js"
 USER = {"username": "ann", "password": "correct horse battery"}
 
-# A database that may be written to, and one that does not answer.
+# A writable database, and one that does not respond.
 WRITING = """
 databases:
 - {{name: shop, host: "{PGHOST}", port: {PGPORT}, user: "{PGUSER}", password: "{PGPASSWORD}",
@@ -37,29 +37,29 @@ databases:
 - {{name: shop, host: 127.0.0.1, port: {port}, user: nobody}}
 """
 
-# The face of one revision, that of all of them, and lines.
-DOORS = ["http", "token", "all", "guarded", "stdio"]
+# `/mcp/v1`, `/mcp`, and stdio.
+TARGETS = ["http", "token", "all", "guarded", "stdio"]
 
-# Each client, how it is started, and the doors it takes.
+# Each client with its command and its targets.
 CLIENTS = {
     "wire": ([PYTHON_2, HERE / "wire.py"], ["http", "token", "stdio"]),
     "revisions": ([PYTHON_2, HERE / "revisions.py"], ["all", "guarded", "stdio"]),
     "responses": (
         [PYTHON_2, HERE / "responses.py"],
-        [*DOORS, "writing", "unready", "fixture"],
+        [*TARGETS, "writing", "unready", "fixture"],
     ),
-    "inspector": ([sys.executable, HERE / "inspector.py"], DOORS),
-    "python_1": ([PYTHON_1, HERE / "python_1.py"], [*DOORS, "remote"]),
-    "python_2": ([PYTHON_2, HERE / "python_2.py"], DOORS),
-    "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], DOORS),
-    "rmcp": ([os.environ["INTEROP_RMCP"]], DOORS),
-    "typescript_1": (["node", HERE / "typescript_1.mjs"], DOORS),
-    "typescript_2": (["node", HERE / "typescript_2.mjs"], DOORS),
+    "inspector": ([sys.executable, HERE / "inspector.py"], TARGETS),
+    "python_1": ([PYTHON_1, HERE / "python_1.py"], [*TARGETS, "remote"]),
+    "python_2": ([PYTHON_2, HERE / "python_2.py"], TARGETS),
+    "fastmcp_4": ([FASTMCP, HERE / "fastmcp_4.py"], TARGETS),
+    "rmcp": ([os.environ["INTEROP_RMCP"]], TARGETS),
+    "typescript_1": (["node", HERE / "typescript_1.mjs"], TARGETS),
+    "typescript_2": (["node", HERE / "typescript_2.mjs"], TARGETS),
 }
 
 
 def administer(arguments, environment):
-    """Runs the program to its end: what it printed."""
+    """Runs the program to its end; returns its output."""
     done = subprocess.run(
         [PROGRAM, *arguments],
         env=environment,
@@ -73,8 +73,8 @@ def administer(arguments, environment):
     return done.stdout
 
 
-def doors(stack, folder):
-    """Every way into the program."""
+def targets(stack, folder):
+    """Starts the program in all configurations; returns the targets."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     environment |= stack.enter_context(database(os.environ["INTEROP_DATABASE"]))
     files = ["-token-file", str(folder / "tokens.yaml"), "-user-file", str(folder / "users.yaml")]
@@ -95,7 +95,7 @@ def doors(stack, folder):
         return ["-config", str(file)]
 
     is_open = serve("http", ["-no-auth", *files])
-    # Clients hold what comes beside the text against what the tools have promised.
+    # These clients check structured content against the output schemas.
     guarded = serve("token", [*files, *configured("token", "mcp: {structured_output: true}\n")])
     bare = {name: environment[name] for name in ["PATH", "HOME"]}
     writing = configured("writing", WRITING.format(**environment))
@@ -125,7 +125,7 @@ def doors(stack, folder):
             "negotiates": True,
             "kind": "fixture",
         },
-        # As the configuration of a host without HTTP has it.
+        # The configuration of a host without HTTP.
         "remote": {
             "command": "node",
             "args": [*remote, "--header", "Authorization:${TOKEN_HEADER}"],
@@ -134,13 +134,13 @@ def doors(stack, folder):
     }
 
 
-def visit(client, name, door):
-    """Sends a client through a door: whether it came out content."""
+def run_client(client, name, target):
+    """Runs a client against a target; returns whether it succeeded."""
     command, _ = CLIENTS[client]
     environment = os.environ | {
-        "INTEROP_DOOR": json.dumps(door),
+        "INTEROP_TARGET": json.dumps(target),
         "INTEROP_CONVERSATION": str(HERE / "conversation.json"),
-        # Modules are looked for beside a script, and these are in the cache.
+        # Node searches modules next to a script, but these are in the cache.
         "INTEROP_MODULES": str(JAVASCRIPT / "node_modules"),
     }
     started = time.monotonic()
@@ -168,19 +168,19 @@ def main():
     wanted = sys.argv[1:] or list(CLIENTS)
     if unknown := [name for name in wanted if name not in CLIENTS]:
         sys.exit(f"no such client: {', '.join(unknown)}; there are {', '.join(CLIENTS)}")
-    # Whoever ends this ends what it has started.
+    # Raises SystemExit on SIGTERM, so that the started processes are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        ways = doors(stack, folder)
-        visits = [(client, door) for client in wanted for door in CLIENTS[client][1]]
+        started = targets(stack, folder)
+        runs = [(client, target) for client in wanted for target in CLIENTS[client][1]]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            outcomes = list(pool.map(lambda pair: visit(*pair, ways[pair[1]]), visits))
+            outcomes = list(pool.map(lambda pair: run_client(*pair, started[pair[1]]), runs))
         if failed := outcomes.count(False):
             for log in sorted(folder.glob("*.log")):
                 print(f"--- {log.name}\n{log.read_text()}")
-            sys.exit(f"{failed} of {len(visits)} failed")
-        print(f"all {len(visits)} visits went well")
+            sys.exit(f"{failed} of {len(runs)} failed")
+        print(f"all {len(runs)} runs succeeded")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! The way to the server, and the ways a client opens.
+//! The transports to the server, and the openings of a client.
 
 use std::{collections::HashMap, fmt};
 
@@ -15,17 +15,17 @@ use rmcp::{
 use serde::Deserialize;
 use tokio::process::Command;
 
-/// A client without any abilities, that is connected.
+/// A connected client without capabilities.
 pub(crate) type Client = RunningService<RoleClient, ()>;
 
-/// The way to the server.
+/// A transport to the server.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Door {
+pub(crate) enum Target {
     Http {
         url: String,
         headers: HashMap<String, String>,
-        /// Whether there is more than one revision.
+        /// True if the server has more than one revision.
         #[serde(default)]
         negotiates: bool,
     },
@@ -36,58 +36,58 @@ pub(crate) enum Door {
     },
 }
 
-/// How a client begins.
+/// The first request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// With `initialize`.
     Initialize,
-    /// With `server/discover`, and if that is unknown with `initialize`.
+    /// `server/discover`, and `initialize` if that is unknown.
     Auto,
-    /// With `server/discover`, or not at all.
+    /// `server/discover` only.
     Discover,
 }
 
-/// What a client gets to see of the server.
+/// The protocol that a client gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Face {
-    /// Revision 2024-11-05, to the letter.
+pub(crate) enum Protocol {
+    /// Exactly revision 2024-11-05.
     Exact,
-    /// A later one that begins with `initialize`.
+    /// A later revision with `initialize`.
     Legacy,
-    /// The newest.
+    /// The newest revision.
     Modern,
 }
 
-// === impl Door ===
+// === impl Target ===
 
-impl Door {
-    /// The openings that lead anywhere here.
+impl Target {
+    /// The openings that work with this transport.
     pub(crate) fn openings(&self) -> impl Iterator<Item = Opening> {
-        let has_newest = self.face(Opening::Auto) == Face::Modern;
+        let has_newest = self.protocol(Opening::Auto) == Protocol::Modern;
         let discover = has_newest.then_some(Opening::Discover);
         [Opening::Auto, Opening::Initialize]
             .into_iter()
             .chain(discover)
     }
 
-    pub(crate) fn face(&self, opening: Opening) -> Face {
+    pub(crate) fn protocol(&self, opening: Opening) -> Protocol {
         let negotiates = match self {
             Self::Http { negotiates, .. } => *negotiates,
             Self::Lines { .. } => opening != Opening::Initialize,
         };
         match opening {
-            _ if !negotiates => Face::Exact,
-            Opening::Initialize => Face::Legacy,
-            Opening::Auto | Opening::Discover => Face::Modern,
+            _ if !negotiates => Protocol::Exact,
+            Opening::Initialize => Protocol::Legacy,
+            Opening::Auto | Opening::Discover => Protocol::Modern,
         }
     }
 
-    /// What a client that opens so ends up with.
+    /// The revision that a client with this opening gets.
     pub(crate) fn revision(&self, opening: Opening) -> &'static str {
-        match self.face(opening) {
-            Face::Exact => "2024-11-05",
-            Face::Legacy => "2025-11-25",
-            Face::Modern => "2026-07-28",
+        match self.protocol(opening) {
+            Protocol::Exact => "2024-11-05",
+            Protocol::Legacy => "2025-11-25",
+            Protocol::Modern => "2026-07-28",
         }
     }
 

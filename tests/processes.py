@@ -1,4 +1,4 @@
-"""What is on stage while others try the programs: processes, a database, a server."""
+"""Processes for the tests with external clients: a database, and servers."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ LISTENING = re.compile(r"(?:listening on http://|starting server.* address=)([\d
 
 @contextmanager
 def running(command, **options):
-    """A process that ends with the block."""
+    """A process that is stopped at the end of the block."""
     child = subprocess.Popen(command, **options)
     try:
         yield child
@@ -35,7 +35,7 @@ def running(command, **options):
 def database(keeper, folder=None):
     """A database with sample data, as the variables of a PostgreSQL client.
 
-    With a folder it is in a server of its own, with the settings PostgreSQL has by default.
+    With a folder it has its own server, with the default settings of PostgreSQL.
     """
     command = [keeper, SAMPLE, *([folder] if folder else [])]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -51,14 +51,14 @@ def database(keeper, folder=None):
             "PGDATABASE": url.path.removeprefix("/"),
         }
     finally:
-        # The database is dropped when its owner reads the end.
+        # The database is dropped when standard input of its owner ends.
         child.stdin.close()
         child.wait(timeout=20)
 
 
 @contextmanager
 def server(program, arguments, environment, log):
-    """An HTTP server on a free port: its address."""
+    """Starts an HTTP server on a free port; returns its address."""
     command = [program, "-http", "-addr", "127.0.0.1:0", *arguments]
     with listening(command, environment, log) as (address, _):
         yield address
@@ -66,8 +66,8 @@ def server(program, arguments, environment, log):
 
 @contextmanager
 def listening(command, environment, log):
-    """A server with these arguments: its address and its process."""
-    # Some write to one stream, some to the other.
+    """Starts a server with these arguments; returns its address and its process."""
+    # Some log to standard output, some to standard error.
     with open(log, "wb") as lines, running(
         command, env=environment, stdout=lines, stderr=lines
     ) as child:

@@ -1,4 +1,4 @@
-"""Three replicas behind haproxy: what clients notice when one of them is killed."""
+"""Three replicas behind haproxy: the effect on clients when one of them is killed."""
 
 import http.client
 import json
@@ -21,14 +21,14 @@ REPLICAS = 3
 CLIENTS = 12
 NAMES = ["one", "two", "three"]
 PASSWORD = "correct horse"
-# As cheap to check as can be: this is not about passwords.
+# The lowest cost of password hashing, because passwords are not tested here.
 HASH = "$2b$04$Ppcvd5/NfazclsO4EgnYy.9IcQqyPDIpoXon1/LzTctWMzYg3nvrm"
 PATIENCE = 30
 
 
 @contextmanager
 def running(command, **options):
-    """A process that ends with the block."""
+    """A process that is stopped at the end of the block."""
     child = subprocess.Popen([str(word) for word in command], **options)
     try:
         yield child
@@ -42,7 +42,7 @@ def running(command, **options):
 
 @contextmanager
 def database(folder):
-    """The URL of an empty database."""
+    """Makes an empty database; returns its URL."""
     empty = folder / "empty.sql"
     empty.write_text("SELECT 1;\n")
     command = [os.environ["REPLICAS_DATABASE"], empty]
@@ -51,13 +51,13 @@ def database(folder):
         url = child.stdout.readline().strip()
         yield url or sys.exit("no PostgreSQL to test with")
     finally:
-        # The database is dropped when its owner reads the end.
+        # The database is dropped when standard input of its owner ends.
         child.stdin.close()
         child.wait(timeout=20)
 
 
 def configuration(url):
-    """Three names for one database, so that the answer says which was used."""
+    """Three names for one database, so that the answer tells which was used."""
     user, password, host, port, name = re.match(
         r"postgres(?:ql)?://([^:]*):([^@]*)@([^:/]*):(\d+)/([^?]*)", url
     ).groups()
@@ -79,7 +79,7 @@ def users():
 
 
 def replica(stack, folder, url):
-    """A server with files of its own: its process and its port."""
+    """Starts a server with its own files; returns its process and its port."""
     folder.mkdir()
     for name, text in {
         "ziggurat-tools.yaml": configuration(url),
@@ -104,7 +104,7 @@ def replica(stack, folder, url):
 
 
 def balancer(stack, folder, ports):
-    """haproxy in front of these ports: its own port."""
+    """Starts haproxy in front of these ports; returns its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     servers = "\n".join(
@@ -133,7 +133,7 @@ def balancer(stack, folder, ports):
 
 
 class Client:
-    """One user: a login at the beginning, and never again."""
+    """A user that logs in once, at the beginning."""
 
     def __init__(self, number, port, stop):
         self.number, self.port, self.stop = number, port, stop
@@ -143,7 +143,7 @@ class Client:
         self.connection = None
 
     def ask(self, method, path, body=None):
-        """Sends a request, again if the replica it went to was killed before it answered."""
+        """Sends a request, again if its replica was killed before it answered."""
         deadline = time.monotonic() + PATIENCE
         while True:
             begun = time.monotonic()
@@ -152,7 +152,7 @@ class Client:
             except (OSError, http.client.HTTPException):
                 status, replica, answer = None, None, None
                 self.connection = None
-            # Without the header it is haproxy that says so.
+            # Without this header the answer comes from haproxy.
             if replica is not None:
                 self.times.append(time.monotonic() - begun)
                 self.answered[replica] += 1

@@ -1,4 +1,4 @@
-//! Requests of the server to a client of the legacy era, on the stream of a call.
+//! Requests of the server to a client of a revision with `initialize`, on the stream of a call.
 
 use std::{
     collections::HashMap,
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use ziggurat_mcp::{Reported, ToolError, ToolRequest};
 
-/// Who waits for which answer.
+/// The calls that wait for an answer of the client.
 #[derive(Clone, Default)]
-pub(crate) struct Wire {
+pub(crate) struct ClientRequests {
     waiting: Arc<Mutex<Waiting>>,
 }
 
@@ -22,7 +22,7 @@ struct Waiting {
     answers: HashMap<String, oneshot::Sender<Value>>,
 }
 
-impl Wire {
+impl ClientRequests {
     /// Asks the client of a call, and waits until it posts the answer.
     pub(crate) async fn ask(
         &self,
@@ -48,7 +48,7 @@ impl Wire {
         Ok(answer["result"].clone())
     }
 
-    /// Hands a message on, if it is an answer somebody waits for.
+    /// Passes a message to the call that waits for it; returns whether there is one.
     pub(crate) fn deliver(&self, message: Value) -> bool {
         if message.get("method").is_some() {
             return false;

@@ -1,4 +1,4 @@
-"""Starts the servers, and lets the suite at them."""
+"""Starts the servers, and runs the suite against them."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-from stagehand import PATIENCE, database, running, server
+from processes import PATIENCE, database, running, server
 
 HERE = Path(__file__).resolve().parent
 TARGET = Path(os.environ["CONFORMANCE_TARGET"]) / "debug"
@@ -17,7 +17,7 @@ REVISIONS = ["2025-11-25", "2026-07-28"]
 
 @contextmanager
 def fixture(folder):
-    """The server with everything: its address."""
+    """Starts the server with everything; returns its address."""
     command = [TARGET / "conformance-server", "127.0.0.1:0"]
     with running(command, stdout=subprocess.PIPE, text=True) as child:
         yield child.stdout.readline().strip()
@@ -25,7 +25,7 @@ def fixture(folder):
 
 @contextmanager
 def product(folder):
-    """The program, in front of a database: its address."""
+    """Starts the program in front of a database; returns its address."""
     program = TARGET / "ziggurat-tools"
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     with database(TARGET / "examples/database") as variables:
@@ -35,7 +35,7 @@ def product(folder):
 
 
 def examine(name, url, revision, folder):
-    """Runs the requirements of a revision: whether all is as expected."""
+    """Runs the requirements of a revision; returns whether the results are as expected."""
     command = ["node", os.environ["CONFORMANCE_SUITE"], "server", "--url", url]
     command += ["--requirements", revision, "-o", folder / f"{name}-{revision}"]
     if (baseline := HERE / f"{name}-{revision}.yml").exists():
@@ -57,7 +57,7 @@ def examine(name, url, revision, folder):
 
 
 def main():
-    # Whoever ends this ends what it has started.
+    # Raises SystemExit on SIGTERM, so that the started processes are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     outcomes = []
     with tempfile.TemporaryDirectory() as name:
