@@ -1,34 +1,34 @@
-//! What a model says.
+//! The answer of a fake model.
 
 use serde_json::Value;
 
-/// What a model says, whichever provider it is asked through.
+/// The answer of a fake model, the same for all providers.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// Its words, in the pieces of a stream.
+    /// Its text, in the chunks of a stream.
     pub pieces: Vec<String>,
-    /// The tools it wants called.
+    /// The tools it calls.
     pub tools: Vec<ToolCall>,
-    /// Whether it stopped because it had said enough to fill the limit.
+    /// True if it stopped at the token limit.
     pub is_cut: bool,
-    /// What was counted; nothing if this provider does not count.
+    /// The token counts; `None` if this provider does not count.
     pub usage: Option<Counted>,
 }
 
-/// A tool a model wants called.
+/// A tool call of a model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// Which call it is, where providers number them.
+    /// The id of the call, for providers that have ids.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// What it is called with.
+    /// The arguments.
     pub input: Value,
 }
 
-/// Tokens.
+/// Token counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are called what they are")]
 pub struct Counted {
@@ -41,7 +41,7 @@ pub struct Counted {
 // === impl Answer ===
 
 impl Answer {
-    /// Says this, word by word.
+    /// Answers with this text, word by word.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Self {
@@ -57,13 +57,13 @@ impl Answer {
         }
     }
 
-    /// Says nothing.
+    /// Answers with an empty text.
     #[must_use]
     pub fn silent() -> Self {
         Self::text("")
     }
 
-    /// Wants a tool called.
+    /// Adds a tool call.
     #[must_use]
     pub fn with_tool(mut self, id: &str, name: &str, input: Value) -> Self {
         self.tools.push(ToolCall {
@@ -74,7 +74,7 @@ impl Answer {
         self
     }
 
-    /// Counts so many tokens read and written.
+    /// Sets the counts of tokens read and written.
     #[must_use]
     pub fn with_usage(mut self, prompt: u64, completion: u64) -> Self {
         let usage = self.usage.get_or_insert_default();
@@ -83,7 +83,7 @@ impl Answer {
         self
     }
 
-    /// Counts so many tokens kept, and read where they were kept.
+    /// Sets the counts of tokens written to and read from the prompt cache.
     #[must_use]
     pub fn with_cache(mut self, creation: u64, read: u64) -> Self {
         let usage = self.usage.get_or_insert_default();
@@ -92,21 +92,21 @@ impl Answer {
         self
     }
 
-    /// Counts nothing.
+    /// Removes the counts.
     #[must_use]
     pub fn without_usage(mut self) -> Self {
         self.usage = None;
         self
     }
 
-    /// Stops where the limit is.
+    /// Marks the answer as cut at the token limit.
     #[must_use]
     pub fn cut(mut self) -> Self {
         self.is_cut = true;
         self
     }
 
-    /// All it says.
+    /// Returns the whole text.
     #[must_use]
     pub fn whole(&self) -> String {
         self.pieces.concat()
@@ -117,7 +117,7 @@ impl Answer {
     }
 }
 
-/// A word of greeting.
+/// A short greeting.
 impl Default for Answer {
     fn default() -> Self {
         Self::text("Ferns like shade.")

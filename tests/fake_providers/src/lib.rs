@@ -1,9 +1,8 @@
-//! Providers of models that answer in the true formats, and fail on request, for tests.
+//! Fake model providers that answer in the real formats, and fail on request, for tests.
 //!
-//! One [`Fake`] is all of them at once, each under a path of its own, on a port of its own. It
-//! answers every request as the provider would, and keeps what it was asked. What happens to
-//! the next request can be scripted with a [`Turn`]: a refusal, a body that breaks off, a
-//! stream in odd pieces, an answer that waits at a [`Gate`].
+//! One [`Fake`] serves all of them on one port, each under its own path. It answers every request
+//! like the provider, and records it. A [`Turn`] scripts the answer to the next request: a refusal,
+//! a body that breaks off, a stream in odd chunks, an answer that waits at a [`Gate`].
 //!
 //! ```
 //! use ziggurat_fake_providers::{Face, Fake, Turn};
@@ -14,14 +13,14 @@
 //! assert!(fake.requests().is_empty());
 //! ```
 //!
-//! Vectors are made of the words of a text, so that the same text has the same vector and texts
+//! Vectors are made from the words of a text, so that the same text has the same vector and texts
 //! that share words are close.
 
 mod answer;
-mod face;
+mod api;
 mod gate;
-mod journal;
 mod plan;
+mod request_log;
 mod script;
 mod server;
 mod turn;
@@ -32,95 +31,95 @@ use std::{net::SocketAddr, sync::Arc};
 
 pub use self::{
     answer::{Answer, Counted, ToolCall},
-    face::Face,
+    api::Face,
     gate::Gate,
-    journal::Seen,
+    request_log::Seen,
     turn::Turn,
 };
-use self::{journal::Journal, script::Script, server::Server};
+use self::{request_log::RequestLog, script::Script, server::Server};
 
-/// All providers, on a port of their own, until it is dropped.
+/// All fake providers on one port; stopped on drop.
 #[derive(Debug)]
 pub struct Fake {
     script: Arc<Script>,
-    journal: Arc<Journal>,
+    request_log: Arc<RequestLog>,
     server: Server,
 }
 
 // === impl Fake ===
 
 impl Fake {
-    /// Starts them on a free port of this machine.
+    /// Starts the server on a free port of loopback.
     ///
     /// # Panics
-    /// Panics if there is no port, or no thread.
+    /// Panics if there is no free port, or no thread.
     #[must_use]
     pub fn start() -> Self {
         let script = Arc::<Script>::default();
-        let journal = Arc::<Journal>::default();
-        let server = Server::start(script.clone(), journal.clone());
+        let request_log = Arc::<RequestLog>::default();
+        let server = Server::start(script.clone(), request_log.clone());
         Self {
             script,
-            journal,
+            request_log,
             server,
         }
     }
 
-    /// Where they are.
+    /// The address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// The base address of a provider, with its version where its usual address has one.
+    /// The base URL of a provider, with the version if the real one has it.
     #[must_use]
     pub fn url(&self, face: Face) -> String {
         format!("{}{}", self.root(face), face.version())
     }
 
-    /// The address of a provider without a version.
+    /// The base URL of a provider, without a version.
     #[must_use]
     pub fn root(&self, face: Face) -> String {
         format!("http://{}/{}", self.address(), face.name())
     }
 
-    /// Says what happens to the next request that nothing was said about yet.
+    /// Scripts the answer to the next request that has no script yet.
     pub fn next(&self, turn: Turn) {
         self.script.push(None, turn);
     }
 
-    /// Says what happens to the next request to this provider.
+    /// Scripts the answer to the next request to this provider.
     pub fn next_of(&self, face: Face, turn: Turn) {
         self.script.push(Some(face), turn);
     }
 
-    /// Says what happens to all requests nothing else was said about.
+    /// Scripts the answers to all requests without another script.
     pub fn always(&self, turn: Turn) {
-        self.script.settle(None, turn);
+        self.script.set_default(None, turn);
     }
 
-    /// Says what happens to all requests to this provider nothing else was said about.
+    /// Scripts the answers to all requests to this provider without another script.
     pub fn always_of(&self, face: Face, turn: Turn) {
-        self.script.settle(Some(face), turn);
+        self.script.set_default(Some(face), turn);
     }
 
-    /// Makes vectors of this many numbers from now on; 8 until then.
+    /// Sets the length of vectors (8 by default).
     pub fn set_dimensions(&self, dimensions: usize) {
         self.script.set_dimensions(dimensions);
     }
 
-    /// Gives a text this vector from now on.
+    /// Sets the vector of a text.
     pub fn set_vector(&self, text: &str, vector: &[f32]) {
         self.script.set_vector(text, vector);
     }
 
-    /// What they were asked so far, in order.
+    /// Returns all requests so far, in order.
     #[must_use]
     pub fn requests(&self) -> Vec<Seen> {
-        self.journal.all()
+        self.request_log.requests()
     }
 
-    /// The only request so far.
+    /// Returns the only request so far.
     ///
     /// # Panics
     /// Panics if there was none, or more than one.
@@ -131,31 +130,35 @@ impl Fake {
         all.remove(0)
     }
 
-    /// Waits until there were so many requests. It blocks its thread; in a task, await
+    /// Waits for this number of requests. Blocks its thread; in a task, await
     /// [`asked`](Self::asked).
     ///
     /// # Panics
-    /// Panics if they do not come within half a minute.
+    /// Panics if they do not come within three minutes.
     pub fn wait_for(&self, requests: usize) {
-        self.journal.wait(|count| count.requests >= requests);
+        self.request_log.wait(|count| count.requests >= requests);
     }
 
-    /// Waits until there were so many requests.
+    /// Waits for this number of requests.
     pub async fn asked(&self, requests: usize) {
-        self.journal.reach(|count| count.requests >= requests).await;
+        self.request_log
+            .reached(|count| count.requests >= requests)
+            .await;
     }
 
-    /// Waits until so many clients went away before the end of their answers. It blocks its
+    /// Waits until this number of clients disconnected before the end of their answers. Blocks its
     /// thread; in a task, await [`left`](Self::left).
     ///
     /// # Panics
-    /// Panics if they do not leave within half a minute.
+    /// Panics if they do not disconnect within three minutes.
     pub fn wait_for_leaving(&self, clients: usize) {
-        self.journal.wait(|count| count.left >= clients);
+        self.request_log.wait(|count| count.left >= clients);
     }
 
-    /// Waits until so many clients went away before the end of their answers.
+    /// Waits until this number of clients disconnected before the end of their answers.
     pub async fn left(&self, clients: usize) {
-        self.journal.reach(|count| count.left >= clients).await;
+        self.request_log
+            .reached(|count| count.left >= clients)
+            .await;
     }
 }

@@ -1,4 +1,4 @@
-//! What is sent, when, and how it ends.
+//! The steps of sending a response.
 
 use std::{collections::VecDeque, io, ops::Range};
 
@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 
 use crate::{Gate, Turn};
 
-/// An answer as the provider would send it.
+/// An answer in the format of the provider.
 #[derive(Clone, Debug)]
 pub(crate) struct Rendered {
     pub(crate) status: u16,
@@ -15,26 +15,26 @@ pub(crate) struct Rendered {
     pub(crate) body: Vec<u8>,
 }
 
-/// How a body ends.
+/// The end of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// In good order.
+    /// The body is complete.
     #[default]
-    Orderly,
-    /// The connection is closed in the middle of it.
+    Complete,
+    /// The connection is closed in the middle.
     Closed,
-    /// The connection is reset in the middle of it.
+    /// The connection is reset in the middle.
     Reset,
 }
 
-/// What is still to be done for a body.
+/// One step of sending a body.
 #[derive(Debug)]
 pub(crate) enum Step {
     Send(Bytes),
     Wait(Gate),
 }
 
-/// A body on its way.
+/// A response, as steps.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) head: Response<()>,
@@ -73,11 +73,11 @@ impl Rendered {
 // === impl Plan ===
 
 impl Plan {
-    /// Lays a turn over an answer.
+    /// Applies a turn to an answer.
     pub(crate) fn new(rendered: Rendered, turn: &Turn) -> Self {
         let head = head(&rendered, turn);
         let body = body(rendered, turn);
-        let (mut length, mut ending) = (body.len(), Ending::Orderly);
+        let (mut length, mut ending) = (body.len(), Ending::Complete);
         if let Some((at, how)) = turn.end {
             length = length.min(at);
             ending = how;
@@ -112,7 +112,7 @@ impl Plan {
         }
     }
 
-    /// The next piece of the body, an error that closes the connection, or the end.
+    /// Returns the next chunk of the body, an error that closes the connection, or the end.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, io::Error>> {
         while let Some(step) = self.steps.pop_front() {
             match step {
@@ -121,9 +121,9 @@ impl Plan {
             }
         }
         match std::mem::take(&mut self.ending) {
-            Ending::Orderly => None,
+            Ending::Complete => None,
             Ending::Closed | Ending::Reset => {
-                // What was sent so far is on its way before the connection goes.
+                // Lets the connection send the chunks so far before it is closed.
                 tokio::task::yield_now().await;
                 Some(Err(io::Error::other("the script breaks off here")))
             }
@@ -147,7 +147,7 @@ fn head(rendered: &Rendered, turn: &Turn) -> Response<()> {
 fn body(rendered: Rendered, turn: &Turn) -> Vec<u8> {
     let mut body = rendered.body;
     if turn.padding > 0 {
-        // A comment between events, white space between lines of JSON.
+        // Ignored by clients: a comment between events, white space between lines of JSON.
         let (first, rest) = match rendered.kind {
             "text/event-stream" => (b':', b'x'),
             _ => (b' ', b' '),
@@ -162,7 +162,7 @@ fn body(rendered: Rendered, turn: &Turn) -> Vec<u8> {
         let text = String::from_utf8(body).expect("lines of text");
         body = text.replace('\n', "\r\n").into_bytes();
     }
-    // White space behind JSON means nothing.
+    // White space after JSON is ignored.
     body.resize(body.len() + turn.tail, b' ');
     body
 }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_comes_in_the_pieces_it_is_told_to() {
+    fn a_body_is_sent_in_the_scripted_chunks() {
         let gate = Gate::new();
         for (turn, expected) in [
             (Turn::answer(), vec!["data: 1\n\n"]),

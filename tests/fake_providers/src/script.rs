@@ -1,4 +1,4 @@
-//! What happens to which request.
+//! The scripted answers.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,16 +7,16 @@ use std::{
 
 use crate::{Face, Turn, vector};
 
-/// As short as vectors can be without most texts being the same.
+/// Shorter vectors would be equal for many texts.
 const DIMENSIONS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    lines: Mutex<Lines>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Debug, Default)]
-struct Lines {
+struct Entries {
     next: HashMap<Option<Face>, VecDeque<Turn>>,
     always: HashMap<Option<Face>, Turn>,
     dimensions: Option<usize>,
@@ -27,45 +27,41 @@ struct Lines {
 
 impl Script {
     pub(crate) fn push(&self, face: Option<Face>, turn: Turn) {
-        self.lines().next.entry(face).or_default().push_back(turn);
+        self.entries().next.entry(face).or_default().push_back(turn);
     }
 
-    pub(crate) fn settle(&self, face: Option<Face>, turn: Turn) {
-        self.lines().always.insert(face, turn);
+    pub(crate) fn set_default(&self, face: Option<Face>, turn: Turn) {
+        self.entries().always.insert(face, turn);
     }
 
     pub(crate) fn set_dimensions(&self, dimensions: usize) {
-        self.lines().dimensions = Some(dimensions);
+        self.entries().dimensions = Some(dimensions);
     }
 
     pub(crate) fn set_vector(&self, text: &str, vector: &[f32]) {
-        self.lines()
+        self.entries()
             .vectors
             .insert(text.to_owned(), vector.to_vec());
     }
 
-    /// What was said about this provider comes first, then what was said about all.
+    /// Takes the script of this provider first, then that of all providers.
     pub(crate) fn turn(&self, face: Face) -> Turn {
-        let mut lines = self.lines();
-        let places = [Some(face), None];
-        let next = places
+        let mut entries = self.entries();
+        let keys = [Some(face), None];
+        let next = keys
             .iter()
-            .find_map(|place| lines.next.get_mut(place)?.pop_front());
-        next.or_else(|| {
-            places
-                .iter()
-                .find_map(|place| lines.always.get(place).cloned())
-        })
-        .unwrap_or_default()
+            .find_map(|key| entries.next.get_mut(key)?.pop_front());
+        next.or_else(|| keys.iter().find_map(|key| entries.always.get(key).cloned()))
+            .unwrap_or_default()
     }
 
     pub(crate) fn vector(&self, text: &str) -> Vec<f32> {
-        let lines = self.lines();
-        let given = lines.vectors.get(text).cloned();
-        given.unwrap_or_else(|| vector::of(text, lines.dimensions.unwrap_or(DIMENSIONS)))
+        let entries = self.entries();
+        let given = entries.vectors.get(text).cloned();
+        given.unwrap_or_else(|| vector::of(text, entries.dimensions.unwrap_or(DIMENSIONS)))
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

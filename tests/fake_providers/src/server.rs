@@ -1,4 +1,4 @@
-//! The port, and the thread behind it.
+//! The HTTP server and its thread.
 
 use std::{
     io,
@@ -28,8 +28,8 @@ use tokio::{
 
 use crate::{
     Face, Gate, Seen,
-    journal::{Journal, Presence},
     plan::{Ending, Plan},
+    request_log::{DisconnectGuard, RequestLog},
     script::Script,
     wire,
 };
@@ -41,19 +41,19 @@ pub(crate) struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What one connection answers with.
+/// The state of one connection.
 #[derive(Clone, Debug)]
-struct Desk {
+struct Connection {
     script: Arc<Script>,
-    journal: Arc<Journal>,
-    /// The connection once more, to reset it.
+    request_log: Arc<RequestLog>,
+    /// A handle of the connection, to reset it.
     socket: Arc<OwnedFd>,
 }
 
 // === impl Server ===
 
 impl Server {
-    pub(crate) fn start(script: Arc<Script>, journal: Arc<Journal>) -> Self {
+    pub(crate) fn start(script: Arc<Script>, request_log: Arc<RequestLog>) -> Self {
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         listener.set_nonblocking(true).expect("a socket");
         let address = listener.local_addr().expect("bound");
@@ -66,7 +66,7 @@ impl Server {
                 runtime.expect("a runtime").block_on(async {
                     let listener = TcpListener::from_std(listener).expect("a listener");
                     tokio::select! {
-                        () = accept(listener, script, journal) => {}
+                        () = accept(listener, script, request_log) => {}
                         () = stopped.pass() => {}
                     }
                 });
@@ -88,41 +88,41 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop.open();
         if let Some(thread) = self.thread.take() {
-            // Whoever panicked there has said so.
+            // A panic of the thread has been printed already.
             let _ = thread.join();
         }
     }
 }
 
-async fn accept(listener: TcpListener, script: Arc<Script>, journal: Arc<Journal>) {
+async fn accept(listener: TcpListener, script: Arc<Script>, request_log: Arc<RequestLog>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let desk = Desk {
+        let connection = Connection {
             script: script.clone(),
-            journal: journal.clone(),
+            request_log: request_log.clone(),
             socket: Arc::new(stream.as_fd().try_clone_to_owned().expect("a socket")),
         };
-        connections.spawn(serve(stream, desk));
+        connections.spawn(serve(stream, connection));
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn serve(stream: TcpStream, desk: Desk) {
-    // Pieces are sent as they are, so that they arrive so.
+async fn serve(stream: TcpStream, connection: Connection) {
+    // No delay, so that chunks arrive as they are sent.
     stream.set_nodelay(true).ok();
     let service = service_fn(move |request| {
-        let desk = desk.clone();
-        async move { desk.answer(request).await }
+        let connection = connection.clone();
+        async move { connection.answer(request).await }
     });
-    // It ends in an error where the script breaks it off.
+    // It fails where the script breaks the connection.
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }
 
-// === impl Desk ===
+// === impl Connection ===
 
-impl Desk {
+impl Connection {
     async fn answer(
         self,
         request: Request<Incoming>,
@@ -139,9 +139,9 @@ impl Desk {
             body,
         };
         let turn = self.script.turn(face);
-        let rendered = wire::render(&seen, &turn.what, &self.script);
-        let mut presence = Presence::new(self.journal.clone());
-        self.journal.add(seen);
+        let rendered = wire::render(&seen, &turn.reply, &self.script);
+        let mut guard = DisconnectGuard::new(self.request_log.clone());
+        self.request_log.add(seen);
         if let Some(gate) = &turn.gate {
             gate.pass().await;
         }
@@ -149,14 +149,14 @@ impl Desk {
         if plan.ending == Ending::Reset {
             self.reset_on_close();
         }
-        if plan.ending != Ending::Orderly && plan.steps.is_empty() {
-            presence.end();
+        if plan.ending != Ending::Complete && plan.steps.is_empty() {
+            guard.complete();
             return Err(io::Error::other("the script breaks off here"));
         }
-        Ok(plan.into_response(presence))
+        Ok(plan.into_response(guard))
     }
 
-    /// Lets the connection end with a reset as soon as it is closed.
+    /// Makes the connection end with a reset when it is closed.
     fn reset_on_close(&self) {
         set_socket_linger(&*self.socket, Some(Duration::ZERO)).expect("a socket");
     }
@@ -167,15 +167,15 @@ impl Desk {
 impl Plan {
     fn into_response(
         mut self,
-        presence: Presence,
+        guard: DisconnectGuard,
     ) -> Response<StreamBody<impl Stream<Item = io::Result<Frame<Bytes>>>>> {
         let head = std::mem::take(&mut self.head);
-        let pieces = stream::unfold((self, presence), |(mut plan, mut presence)| async move {
+        let pieces = stream::unfold((self, guard), |(mut plan, mut guard)| async move {
             let piece = plan.next().await;
             if !matches!(piece, Some(Ok(_))) {
-                presence.end();
+                guard.complete();
             }
-            Some((piece?.map(Frame::data), (plan, presence)))
+            Some((piece?.map(Frame::data), (plan, guard)))
         });
         head.map(|()| StreamBody::new(pieces))
     }

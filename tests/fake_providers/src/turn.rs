@@ -1,14 +1,14 @@
-//! What happens to one request.
+//! The scripted answer to one request.
 
 use std::ops::Range;
 
 use crate::{Answer, Gate, plan::Ending};
 
-/// What happens to one request. By default: what the provider would truly answer.
+/// The scripted answer to one request. By default the answer of the real provider.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Turn {
-    pub(crate) what: What,
+    pub(crate) reply: Reply,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) gate: Option<Gate>,
     pub(crate) inner_gate: Option<(usize, Gate)>,
@@ -19,88 +19,88 @@ pub struct Turn {
     pub(crate) tail: usize,
 }
 
-/// What is answered.
+/// The kind of answer.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum What {
-    /// What the provider would.
+pub(crate) enum Reply {
+    /// The provider's answer.
     #[default]
-    True,
-    /// The same, with this in it.
-    Says(Answer),
-    /// An error in the form of the provider; `{key}` stands for the key of the request.
-    Refuses(u16, String),
-    /// Anything.
+    Genuine,
+    /// The provider's answer with this content.
+    Completion(Answer),
+    /// An error in the format of the provider; `{key}` stands for the key of the request.
+    Error(u16, String),
+    /// Any body.
     Raw(u16, Vec<u8>),
 }
 
-/// Where a body comes in pieces.
+/// The chunks of a body.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Cuts {
-    /// Nowhere.
+    /// One chunk.
     #[default]
-    Nowhere,
-    /// Each so many bytes.
+    Whole,
+    /// Chunks of this many bytes.
     Every(usize),
-    /// Behind so many bytes.
+    /// Chunks that end after these numbers of bytes.
     At(Vec<usize>),
 }
 
 // === impl Turn ===
 
 impl Turn {
-    /// What the provider would truly answer.
+    /// Answers like the real provider.
     pub fn answer() -> Self {
         Self::default()
     }
 
-    /// A completion that says this.
+    /// Answers with this completion.
     pub fn saying(answer: Answer) -> Self {
         Self {
-            what: What::Says(answer),
+            reply: Reply::Completion(answer),
             ..Self::default()
         }
     }
 
-    /// A completion that says this text.
+    /// Answers with a completion of this text.
     pub fn text(text: &str) -> Self {
         Self::saying(Answer::text(text))
     }
 
-    /// An error in the form the provider has for it.
+    /// Answers with an error in the provider's format.
     pub fn refusal(status: u16) -> Self {
         Self::refusal_with(status, "no, says the fake")
     }
 
-    /// An error with these words; `{key}` in them becomes the key of the request, and `{stars}`
+    /// Answers with this error message; `{key}` in it becomes the key of the request, and `{stars}`
     /// the key with stars in its middle, as some providers quote it.
     pub fn refusal_with(status: u16, message: &str) -> Self {
         Self {
-            what: What::Refuses(status, message.to_owned()),
+            reply: Reply::Error(status, message.to_owned()),
             ..Self::default()
         }
     }
 
-    /// Any status with any body; JSON, unless a header says otherwise.
+    /// Answers with any status and any body; JSON, unless a header sets another type.
     pub fn raw(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self {
-            what: What::Raw(status, body.into()),
+            reply: Reply::Raw(status, body.into()),
             ..Self::default()
         }
     }
 
-    /// A success whose JSON breaks off in the middle of a name.
+    /// Answers with a success whose JSON breaks off in the middle of a name.
     pub fn malformed() -> Self {
         Self::raw(200, r#"{"data": [{"embedd"#)
     }
 
-    /// A success that is so many bytes long, and still JSON.
+    /// Answers with a success of this many bytes of valid JSON.
     pub fn huge(bytes: usize) -> Self {
         let mut turn = Self::answer();
         turn.tail = bytes;
         turn
     }
 
-    /// Breaks the connection instead of an answer.
+    /// Resets the connection instead of answering.
     pub fn reset() -> Self {
         Self::answer().reset_after(0)
     }
@@ -111,52 +111,52 @@ impl Turn {
         self
     }
 
-    /// Waits at the gate before anything is answered.
+    /// Waits at the gate before the answer begins.
     pub fn held(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
         self
     }
 
-    /// Waits at the gate when so many bytes of the body are sent.
+    /// Waits at the gate after this many bytes of the body.
     pub fn held_after(mut self, bytes: usize, gate: &Gate) -> Self {
         self.inner_gate = Some((bytes, gate.clone()));
         self
     }
 
-    /// Ends the body in good order after so many bytes, whether it is whole or not.
+    /// Ends the body after this many bytes, as if it were complete.
     pub fn ended_after(self, bytes: usize) -> Self {
-        self.ending(bytes, Ending::Orderly)
+        self.ending(bytes, Ending::Complete)
     }
 
-    /// Closes the connection after so many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     pub fn cut_after(self, bytes: usize) -> Self {
         self.ending(bytes, Ending::Closed)
     }
 
-    /// Resets the connection after so many bytes of the body.
+    /// Resets the connection after this many bytes of the body.
     pub fn reset_after(self, bytes: usize) -> Self {
         self.ending(bytes, Ending::Reset)
     }
 
-    /// Sends the body in pieces of so many bytes.
+    /// Sends the body in chunks of this many bytes.
     pub fn in_pieces(mut self, bytes: usize) -> Self {
         self.cuts = Cuts::Every(bytes.max(1));
         self
     }
 
-    /// Sends the body in pieces that end behind so many bytes.
-    pub fn split_at(mut self, places: impl Into<Vec<usize>>) -> Self {
-        self.cuts = Cuts::At(places.into());
+    /// Sends the body in chunks that end after these numbers of bytes.
+    pub fn split_at(mut self, positions: impl Into<Vec<usize>>) -> Self {
+        self.cuts = Cuts::At(positions.into());
         self
     }
 
-    /// Ends lines with a carriage return too.
+    /// Ends lines with a carriage return and a line feed.
     pub fn with_crlf(mut self) -> Self {
         self.has_crlf = true;
         self
     }
 
-    /// Puts a line of so many bytes that means nothing before the body of a stream.
+    /// Puts an ignored line of this many bytes before the body of a stream.
     pub fn with_long_line(mut self, bytes: usize) -> Self {
         self.padding = bytes;
         self
@@ -171,12 +171,16 @@ impl Turn {
 // === impl Cuts ===
 
 impl Cuts {
-    /// The pieces of a body of this length.
+    /// The chunks of a body of this length.
     pub(crate) fn pieces(&self, length: usize) -> Vec<Range<usize>> {
         let mut ends: Vec<usize> = match self {
-            Self::Nowhere => Vec::new(),
+            Self::Whole => Vec::new(),
             Self::Every(bytes) => (1..length).filter(|end| end % bytes == 0).collect(),
-            Self::At(places) => places.iter().copied().filter(|end| *end < length).collect(),
+            Self::At(positions) => positions
+                .iter()
+                .copied()
+                .filter(|end| *end < length)
+                .collect(),
         };
         ends.push(length);
         ends.sort_unstable();

@@ -1,8 +1,8 @@
-//! Vectors that are always the same.
+//! Deterministic vectors.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// Each word counts in one dimension; the length is one, or zero without words.
+/// Each word counts in one dimension; the norm is one, or zero without words.
 pub(crate) fn of(text: &str, dimensions: usize) -> Vec<f32> {
     let mut vector = vec![0.0_f32; dimensions];
     let text = text.to_lowercase();

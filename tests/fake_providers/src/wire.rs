@@ -1,4 +1,4 @@
-//! What each provider answers, in its own form.
+//! The answers of each provider, in its own format.
 
 mod anthropic;
 mod gemini;
@@ -8,19 +8,19 @@ mod voyage;
 
 use serde_json::{Value, json};
 
-use crate::{Answer, Face, Seen, plan::Rendered, script::Script, turn::What};
+use crate::{Answer, Face, Seen, plan::Rendered, script::Script, turn::Reply};
 
-/// The answer to a request, before anything goes wrong with it.
-pub(crate) fn render(seen: &Seen, what: &What, script: &Script) -> Rendered {
+/// Renders the answer to a request, before any scripted fault.
+pub(crate) fn render(seen: &Seen, reply: &Reply, script: &Script) -> Rendered {
     let greeting = Answer::default();
-    let answer = match what {
-        What::True => &greeting,
-        What::Says(answer) => answer,
-        What::Refuses(status, message) => {
+    let answer = match reply {
+        Reply::Genuine => &greeting,
+        Reply::Completion(answer) => answer,
+        Reply::Error(status, message) => {
             let message = quoted(message, seen.key().unwrap_or_default());
             return refusal(seen.face, *status, &message);
         }
-        What::Raw(status, body) => {
+        Reply::Raw(status, body) => {
             return Rendered {
                 status: *status,
                 kind: "application/json",
@@ -38,7 +38,7 @@ pub(crate) fn render(seen: &Seen, what: &What, script: &Script) -> Rendered {
     answered.unwrap_or_else(|| refusal(seen.face, 404, "there is no such thing here"))
 }
 
-/// The form each provider has for errors.
+/// Renders an error in the format of the provider.
 fn refusal(face: Face, status: u16, message: &str) -> Rendered {
     let body = match face {
         Face::Anthropic => anthropic::error(status, message),
@@ -50,7 +50,7 @@ fn refusal(face: Face, status: u16, message: &str) -> Rendered {
     Rendered::json(status, &body)
 }
 
-/// A message with the key where it is wanted, whole or with stars.
+/// Replaces the placeholders for the key, whole or with stars.
 fn quoted(message: &str, key: &str) -> String {
     let ends = (
         key.get(..8),
@@ -63,12 +63,12 @@ fn quoted(message: &str, key: &str) -> String {
     message.replace("{key}", key).replace("{stars}", &stars)
 }
 
-/// The body of a request; nothing if it is none.
+/// Parses the body of a request; `null` if it is not JSON.
 fn body(seen: &Seen) -> Value {
     serde_json::from_slice(&seen.body).unwrap_or_default()
 }
 
-/// The texts of an `input` that is one text, or several.
+/// The texts of an `input`, which is one text or a list.
 fn texts(input: &Value) -> Vec<&str> {
     match input {
         Value::String(text) => vec![text],
@@ -77,12 +77,12 @@ fn texts(input: &Value) -> Vec<&str> {
     }
 }
 
-/// About how many tokens a text has.
+/// Estimates the number of tokens of a text.
 fn tokens(text: &str) -> usize {
     text.split_whitespace().count().max(1)
 }
 
-/// An event of a stream without a name.
+/// An unnamed event of a stream.
 fn event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }

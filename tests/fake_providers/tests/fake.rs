@@ -1,4 +1,4 @@
-//! The fake over a plain socket: formats, faults and what it remembers.
+//! Tests of the fake over plain sockets: formats, faults and recorded requests.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -9,13 +9,13 @@ use std::{
 use serde_json::{Value, json};
 use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
 
-/// The longest time that a read may take.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// Time limit of a read.
+const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Sends a request, and reads until the connection ends.
 fn ask(fake: &Fake, of: Face, path: &str, body: &Value) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(fake.address())?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TEST_TIMEOUT))?;
     let body = body.to_string();
     let method = if body == "null" { "GET" } else { "POST" };
     write!(
@@ -95,7 +95,7 @@ fn each_provider_completes_embeds_and_lists_its_models_under_its_path() {
 }
 
 #[test]
-fn streams_end_the_way_each_provider_ends_them() {
+fn streams_end_as_with_each_provider() {
     let fake = Fake::start();
     fake.always(Turn::saying(Answer::text("a b").with_tool(
         "call_1",
@@ -126,7 +126,7 @@ fn streams_end_the_way_each_provider_ends_them() {
 }
 
 #[test]
-fn the_next_request_gets_the_next_turn_and_others_the_truth() {
+fn the_next_request_gets_the_next_turn_and_others_the_default() {
     let fake = Fake::start();
     let embed = json!({"model": "m", "input": "fern"});
     fake.next(Turn::refusal(429).with_header("Retry-After", "1"));
@@ -155,7 +155,7 @@ fn the_next_request_gets_the_next_turn_and_others_the_truth() {
 }
 
 #[test]
-fn a_connection_breaks_where_it_is_told_to() {
+fn a_connection_breaks_at_the_scripted_byte() {
     let fake = Fake::start();
     let embed = json!({"model": "m", "input": "fern"});
     fake.next(Turn::reset());
@@ -170,12 +170,12 @@ fn a_connection_breaks_where_it_is_told_to() {
 }
 
 #[test]
-fn an_answer_waits_at_its_gate_and_a_client_that_leaves_is_missed() {
+fn an_answer_waits_at_its_gate_and_a_disconnect_is_recorded() {
     let fake = Fake::start();
     let gate = Gate::new();
     fake.next(Turn::answer().held(&gate));
     let mut stream = TcpStream::connect(fake.address()).expect("a connection");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).expect("set");
     let head = "GET /ollama/api/tags HTTP/1.1\r\nHost: fake\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("sent");
     fake.wait_for(1);
@@ -188,7 +188,7 @@ fn an_answer_waits_at_its_gate_and_a_client_that_leaves_is_missed() {
 
     fake.next(Turn::answer().held_after(3, &Gate::new()));
     let mut stream = TcpStream::connect(fake.address()).expect("a connection");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).expect("set");
     stream.write_all(head.as_bytes()).expect("sent");
     fake.wait_for(2);
     drop(stream);

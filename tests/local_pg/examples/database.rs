@@ -1,9 +1,9 @@
 //! A database for a program that is not written in Rust.
 //!
-//! Makes one, runs the SQL of a file in it, prints its URL, and keeps it until standard input
-//! ends: `cargo run -p ziggurat-local-pg --example database -- sample.sql`. With a folder behind
-//! the file it is in a server of its own, whose data are in that folder, with the settings
-//! PostgreSQL has by default.
+//! Makes one, runs the SQL of a file in it, prints its URL, and keeps it until standard input ends:
+//! `cargo run -p ziggurat-local-pg --example database -- sample.sql`. With a folder as second
+//! argument it uses a separate server with PostgreSQL's default settings and its data in that
+//! folder.
 
 use std::{
     env,

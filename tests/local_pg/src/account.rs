@@ -1,9 +1,9 @@
-//! The account the server runs under.
+//! The account that the server runs under.
 
 use std::{fs, io, os::unix::fs::chown, os::unix::process::CommandExt as _, path::Path};
 use std::{process::Command, str::FromStr};
 
-/// An account without privileges. PostgreSQL refuses to run as root, so root lends it one.
+/// An account without privileges. PostgreSQL refuses to run as root, so root runs it as this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) name: String,
@@ -14,8 +14,9 @@ pub(crate) struct Account {
 // === impl Account ===
 
 impl Account {
-    /// The account root lends to the server; `None` for everybody else, whose own account does.
-    pub(crate) fn to_lend() -> io::Result<Option<Self>> {
+    /// Returns the account that root uses for the server; `None` for other users, who run it
+    /// themselves.
+    pub(crate) fn for_root() -> io::Result<Option<Self>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
         }
@@ -30,16 +31,16 @@ impl Account {
             })
     }
 
-    /// The first account that exists for PostgreSQL, or for nobody at all.
+    /// Returns the first account that exists: one made for PostgreSQL, or `nobody`.
     fn unprivileged(passwd: &str) -> Option<Self> {
         ["postgres", "_postgres", "nobody"]
             .into_iter()
             .find_map(|name| passwd.lines().find_map(|line| Self::parse(line, name)))
     }
 
-    fn parse(line: &str, wanted: &str) -> Option<Self> {
+    fn parse(line: &str, expected: &str) -> Option<Self> {
         let mut fields = line.split(':');
-        let name = fields.next().filter(|name| *name == wanted)?;
+        let name = fields.next().filter(|name| *name == expected)?;
         let _password = fields.next()?;
         let uid = id(fields.next()?)?;
         let gid = id(fields.next()?)?;
@@ -50,7 +51,7 @@ impl Account {
         })
     }
 
-    /// Hands `path` over to the account.
+    /// Makes the account the owner of `path`.
     pub(crate) fn own(&self, path: &Path) -> io::Result<()> {
         chown(path, Some(self.uid), Some(self.gid))
     }
@@ -62,7 +63,7 @@ impl Account {
     }
 }
 
-/// Reads a user or group number; macOS writes that of `nobody` as -2.
+/// Reads a user or group id; macOS writes that of `nobody` as -2.
 fn id(text: &str) -> Option<u32> {
     u32::from_str(text)
         .ok()
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_lends_the_account_made_for_postgresql_before_that_of_nobody() {
+    fn root_prefers_the_account_for_postgresql_to_the_unprivileged_one() {
         let root = "root:x:0:0:root:/root:/bin/sh\n";
         let nobody = "nobody:x:65534:65534::/:/usr/sbin/nologin\n";
         let postgres = "postgres:x:101:104::/var/lib/postgresql:/bin/bash\n";

@@ -1,4 +1,4 @@
-//! How to reach a server.
+//! The address of a server.
 
 use std::{
     fmt::{self, Write as _},
@@ -10,16 +10,16 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use crate::server::USER;
 
-/// Where a server listens, and as whom to go there.
+/// The address of a server, and the role to connect as.
 #[derive(Clone)]
 pub(crate) enum Address {
-    /// One started here: a password on loopback, none on the socket.
+    /// A server started here: password on loopback, none on the socket.
     Own {
         socket_dir: PathBuf,
         port: u16,
         password: String,
     },
-    /// One that was named, by its URL.
+    /// A server given by its URL.
     Given { url: String },
 }
 
@@ -29,7 +29,7 @@ impl Address {
     /// The URL of a database.
     pub(crate) fn url(&self, database: &str) -> String {
         match self {
-            // The server speaks no TLS; asking would cost a round trip per connection.
+            // The server has no TLS, and asking for it would cost a round trip per connection.
             Self::Own { port, password, .. } => format!(
                 "postgres://{USER}:{password}@127.0.0.1:{port}/{}?sslmode=disable",
                 encode(database)
@@ -52,7 +52,7 @@ impl Address {
         }
     }
 
-    /// The quickest way to a database.
+    /// The fastest connection to a database: the socket, if there is one.
     pub(crate) fn options(&self, database: Option<&str>) -> sqlx::Result<PgConnectOptions> {
         match (self, database) {
             (Self::Given { url }, None) => PgConnectOptions::from_str(url),
@@ -83,7 +83,7 @@ impl Address {
 }
 
 impl fmt::Debug for Address {
-    /// Leaves out what would let a reader in.
+    /// Omits the password and the URL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Own {
@@ -98,7 +98,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Puts another database into a URL: in its path, and out of its query.
+/// Sets the database of a URL in its path, and removes it from its query.
 fn with_database(url: &str, database: &str) -> String {
     let url = url.split('#').next().unwrap_or(url);
     let (before, query) = match url.split_once('?') {

@@ -10,19 +10,19 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection, Postgres, QueryBu
 
 use crate::{LocalPg, address::Address, error::Error, hex};
 
-/// What the name of a test's database starts with.
+/// Prefix of the names of test databases.
 const DATABASE: &str = "ziggurat_db_";
 
-/// What the name of a template starts with.
+/// Prefix of the names of templates.
 const TEMPLATE: &str = "ziggurat_t_";
 
-/// How many templates a server keeps from one run to the next.
+/// Maximum number of templates that a server keeps between runs.
 const MAX_TEMPLATES: i64 = 16;
 
-/// When a database on a server of somebody's own counts as left behind.
+/// Age at which a test database on a given server counts as left behind.
 const MAX_AGE_SECONDS: u64 = 24 * 60 * 60;
 
-/// A filled database that others are copied from.
+/// A filled database that test databases are copied from.
 ///
 /// Made by [`LocalPg::template`]. Holding it keeps the server alive.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub struct Template {
     name: String,
 }
 
-/// A database for one test alone. It is dropped when this is, connections or not.
+/// A database for a single test. It is dropped with this value, even if it has connections.
 ///
 /// Holding it keeps the server alive.
 #[must_use = "the database is dropped with it"]
@@ -44,7 +44,7 @@ pub struct TestDatabase {
 // === impl Template ===
 
 impl Template {
-    /// Finds the template, or builds it while everybody else who wants it waits.
+    /// Finds the template, or builds it under a lock that other processes wait for.
     pub(crate) async fn build<F>(
         pg: &LocalPg,
         name: &str,
@@ -70,7 +70,7 @@ impl Template {
         }
     }
 
-    /// Makes a database like the template.
+    /// Makes a copy of the template.
     pub async fn database(&self) -> Result<TestDatabase, Error> {
         let failed = || Error::sql("copying a template");
         let name = database_name(now()).map_err(|error| failed()(sqlx::Error::Io(error)))?;
@@ -84,7 +84,7 @@ impl Template {
             execute(&mut connection, create).await?;
             connection.close().await
         };
-        // Made before the copy is awaited, so that one given up halfway is dropped too.
+        // Made before the copy is awaited, so that it is dropped even if this future is.
         let database = TestDatabase {
             pg: self.pg.clone(),
             name,
@@ -137,11 +137,13 @@ impl fmt::Debug for TestDatabase {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        self.pg.janitor().drop_later(std::mem::take(&mut self.name));
+        self.pg
+            .drop_queue()
+            .drop_later(std::mem::take(&mut self.name));
     }
 }
 
-/// Connects to a database, or to the one for such tasks.
+/// Connects to a database, or to the maintenance database.
 pub(crate) async fn connect(
     address: &Address,
     database: Option<&str>,
@@ -149,7 +151,7 @@ pub(crate) async fn connect(
     address.options(database)?.connect().await
 }
 
-/// Drops a database, whoever is connected to it.
+/// Drops a database and its connections.
 pub(crate) async fn drop_database(connection: &mut PgConnection, name: &str) -> sqlx::Result<()> {
     execute(
         connection,
@@ -158,7 +160,7 @@ pub(crate) async fn drop_database(connection: &mut PgConnection, name: &str) -> 
     .await
 }
 
-/// Drops what other processes left behind on a server that has just been started.
+/// Drops databases that other processes left on a server that has just been started.
 pub(crate) async fn sweep_own(address: &Address) -> sqlx::Result<()> {
     let mut connection = connect(address, None).await?;
     for name in databases_of_tests(&mut connection).await? {
@@ -182,10 +184,10 @@ pub(crate) async fn sweep_own(address: &Address) -> sqlx::Result<()> {
     connection.close().await
 }
 
-/// Drops what was left behind long ago on a server of somebody's own.
+/// Drops old test databases on a given server.
 ///
-/// Others may be at work there, on this machine or another, so young databases stay, and
-/// templates do.
+/// Other processes may use the server, on this machine or another, so young databases and templates
+/// stay.
 pub(crate) async fn sweep_given(connection: &mut PgConnection) -> sqlx::Result<()> {
     let now = now();
     for name in databases_of_tests(connection).await? {
@@ -196,7 +198,7 @@ pub(crate) async fn sweep_given(connection: &mut PgConnection) -> sqlx::Result<(
     Ok(())
 }
 
-/// The databases that bear our name and belong to us.
+/// The databases that have our prefix and belong to our role.
 async fn databases_of_tests(connection: &mut PgConnection) -> sqlx::Result<Vec<String>> {
     let mut names: Vec<String> = sqlx::query_scalar(
         "SELECT datname FROM pg_database
@@ -215,7 +217,7 @@ where
 {
     let mut connection = connect(address, None).await?;
     if !is_complete(&mut connection, name).await? {
-        // Given back with the connection, even by a process that is killed.
+        // The lock ends with the connection, even if the process is killed.
         sqlx::query("SELECT pg_advisory_lock($1)")
             .bind(lock)
             .execute(&mut connection)
@@ -227,17 +229,17 @@ where
             execute(&mut inside, "CREATE EXTENSION IF NOT EXISTS vector").await?;
             fill(&mut inside).await?;
             inside.close().await?;
-            // Says that it is complete, and keeps everybody out: a database somebody is
-            // connected to cannot be copied.
-            let seal =
+            // Marks the template as complete and refuses connections, since a database with
+            // connections cannot be copied.
+            let mark_complete =
                 format!(r#"ALTER DATABASE "{name}" ALLOW_CONNECTIONS false IS_TEMPLATE true"#);
-            execute(&mut connection, seal).await?;
+            execute(&mut connection, mark_complete).await?;
         }
     }
     connection.close().await
 }
 
-/// Whether the template was filled to the end.
+/// Returns whether the template is complete.
 async fn is_complete(connection: &mut PgConnection, name: &str) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (
@@ -248,7 +250,7 @@ async fn is_complete(connection: &mut PgConnection, name: &str) -> sqlx::Result<
     .await
 }
 
-/// Runs a statement that takes no parameters. Names in it are ours: letters, digits and `_`.
+/// Runs a statement without parameters. Names in it are ours: letters, digits and `_`.
 async fn execute(connection: &mut PgConnection, statement: impl Into<String>) -> sqlx::Result<()> {
     QueryBuilder::<Postgres>::new(statement)
         .build()
@@ -258,7 +260,7 @@ async fn execute(connection: &mut PgConnection, statement: impl Into<String>) ->
         .map(drop)
 }
 
-/// The database that holds this content, and the lock to take before building it.
+/// The name of the database for this content, and the lock for building it.
 fn template_name(name: &str, content: &[u8]) -> (String, i64) {
     let digest = Sha256::new()
         .chain_update(u64::try_from(name.len()).unwrap_or(u64::MAX).to_be_bytes())
@@ -282,12 +284,12 @@ fn template_name(name: &str, content: &[u8]) -> (String, i64) {
     (format!("{TEMPLATE}{readable}_{key:016x}"), key)
 }
 
-/// A name nobody else uses, on this machine or another, that tells when it was made.
+/// Makes a unique name, across machines, that contains the time.
 fn database_name(now: u64) -> std::io::Result<String> {
     Ok(format!("{DATABASE}{now:x}_{}", hex::random(8)?))
 }
 
-/// When the database of that name was made, if the name is one of ours.
+/// Returns the time in a name that was made here.
 fn made_at(name: &str) -> Option<u64> {
     let (made, random) = name.strip_prefix(DATABASE)?.split_once('_')?;
     let is_hex = |text: &str| {
@@ -313,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_is_named_after_what_is_in_it() {
+    fn a_template_is_named_after_its_content() {
         let (name, _) = template_name("Orders, 2024", b"v1");
         assert!(name.starts_with("ziggurat_t_orders__2024_"), "{name}");
         assert_eq!(template_name("Orders, 2024", b"v1").0, name);
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_made_here_are_taken_for_ours() {
+    fn only_names_made_here_are_recognised() {
         let cases = [
             ("ziggurat_db_65a0_0123456789abcdef", Some(0x65a0)),
             ("ziggurat_db_0123456789abcdef", None),
@@ -349,7 +351,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_tells_when_it_was_made(now: u64) {
+        fn every_name_contains_its_time(now: u64) {
             let name = database_name(now).expect("randomness");
             prop_assert_eq!(made_at(&name), Some(now));
             prop_assert!(name.len() <= 63);

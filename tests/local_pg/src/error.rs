@@ -1,73 +1,73 @@
-//! What can go wrong, and what to do about it.
+//! Errors, with advice for each.
 
 use std::{error::Error as StdError, fmt, io, path::PathBuf};
 
-/// How to do without everything this crate does.
+/// Advice for using a server without this crate's search and download.
 const ADVICE: &str = "\
 to use a server of your own (PostgreSQL 14 or later with pgvector, a role that may create databases), set
   ZIGGURAT_TEST_DATABASE_URL=postgres://user:password@host/database
 to use binaries of your own (PostgreSQL 14 or later with pgvector), set
   ZIGGURAT_PG_BIN=/folder/with/initdb/and/postgres";
 
-/// Says why there is no PostgreSQL to be had.
+/// An error that explains why no PostgreSQL can be used.
 ///
-/// The message lists what was tried, in order, with the reason each was passed over, and ends
-/// with how to point at a server of one's own. It never holds a password. `Debug` writes the
-/// same message followed by the causes, because that is what `expect` shows in a test.
+/// The message lists the places that were tried, in order and with reasons, and ends with how to
+/// use an own server. It never contains a password. `Debug` writes the same message and the causes,
+/// because `expect` shows that in a test.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no PostgreSQL with pgvector, and none could be fetched.
+    /// No PostgreSQL with pgvector was found, and none could be downloaded.
     #[error(
         "found no PostgreSQL with pgvector and could not fetch one; tried, in order:{tried}\n{ADVICE}"
     )]
     NotFound {
-        /// Where it was looked for.
+        /// The places that were searched.
         tried: Tried,
     },
 
-    /// `ZIGGURAT_PG_BIN` or `ZIGGURAT_TEST_DATABASE_URL` names something that does not serve.
+    /// `ZIGGURAT_PG_BIN` or `ZIGGURAT_TEST_DATABASE_URL` names a server that cannot be used.
     #[error("{setting} cannot be used: {reason}\n{ADVICE}")]
     Setting {
         /// The variable.
         setting: &'static str,
-        /// What is wrong with its value.
+        /// The problem with its value.
         reason: String,
-        /// What the server or the system said.
+        /// The error of the server or the system.
         source: Option<Box<dyn StdError + Send + Sync>>,
     },
 
-    /// A folder the server needs cannot be used.
+    /// A folder that the server needs cannot be used.
     #[error("cannot use the folder {path}: {reason}\n{ADVICE}", path = path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// The problem, and what to do.
         reason: String,
-        /// What the system said.
+        /// The error of the system.
         source: Option<io::Error>,
     },
 
     /// The server did not start.
     #[error("PostgreSQL does not start: {reason}\ntried, in order:{tried}\n{ADVICE}")]
     Start {
-        /// What happened, with the last lines the server wrote.
+        /// The problem, with the last lines of the server's log.
         reason: String,
-        /// Where a server was looked for, the chosen one last.
+        /// The places that were searched, the chosen one last.
         tried: Tried,
     },
 
-    /// A server that runs refused a statement this crate depends on.
+    /// A running server refused a statement that this crate needs.
     #[error("the test server failed at {doing}\n{ADVICE}")]
     Sql {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the server said.
+        /// The error of the server.
         source: sqlx::Error,
     },
 }
 
-/// The places looked at and why each was passed over, in order.
+/// The places that were searched and the reason why each was not used, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Tried(Vec<(String, String)>);
 
@@ -118,7 +118,7 @@ impl fmt::Display for Tried {
     }
 }
 
-/// The end of what a program wrote, which is where it says why it ended.
+/// The last lines of a program's output, which contain the error.
 pub(crate) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.trim().lines().collect();
     lines[lines.len().saturating_sub(12)..].join("\n    ")

@@ -1,4 +1,4 @@
-//! The folders everything is kept in, and who may touch them.
+//! The folders of the servers, and their permissions.
 
 use std::{
     ffi::OsString,
@@ -12,23 +12,23 @@ use std::{
 
 use crate::{account::Account, error::Error};
 
-/// Where root keeps the cache: its home is closed to the account the server runs under, and
-/// nobody else can put anything here first.
+/// Cache folder for root: the server's account cannot enter root's home, and only root can write to
+/// this one.
 const CACHE_OF_ROOT: &str = "/var/cache/ziggurat";
 
-/// Makes a folder the caller alone may write to, and returns its true path.
+/// Makes a folder that only the caller can write to, and returns its canonical path.
 ///
-/// The server's account can enter it. A folder that exists is used only if it is the caller's
-/// and closed to the pens of others, so nobody can lay one out in advance.
+/// The server's account can enter it. An existing folder is used only if it belongs to the caller
+/// and others cannot write to it, so that other users cannot prepare one.
 pub(crate) fn own(path: &Path, account: Option<&Account>) -> Result<PathBuf, Error> {
     let unusable = || Error::folder(path, "cannot be made");
-    // 0711 would do for entering, but the server also reads what is unpacked there.
+    // 0711 would be enough to enter, but the server also reads the unpacked files.
     let mode = if account.is_some() { 0o755 } else { 0o700 };
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(unusable())?;
     }
     match DirBuilder::new().create(path) {
-        // The mode is set afterwards, because the umask may take away what the account needs.
+        // The mode is set separately, because the umask may remove the permissions of the account.
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(mode)).map_err(unusable())?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(unusable()(error)),
@@ -38,7 +38,7 @@ pub(crate) fn own(path: &Path, account: Option<&Account>) -> Result<PathBuf, Err
     let meant = fs::metadata(&path).map_err(Error::folder(&path, "cannot be looked at"))?;
     let caller = rustix::process::geteuid().as_raw();
     if named.uid() != caller || meant.uid() != caller {
-        return Err(refused(path, "belongs to somebody else; choose another"));
+        return Err(refused(path, "belongs to another user; choose another"));
     }
     if meant.mode() & 0o022 != 0 {
         return Err(refused(
@@ -52,7 +52,7 @@ pub(crate) fn own(path: &Path, account: Option<&Account>) -> Result<PathBuf, Err
     Ok(path)
 }
 
-/// Makes an empty or missing folder that belongs to the server's account, closed to all others.
+/// Makes an empty or missing folder that only the server's account can use.
 pub(crate) fn lend(path: &Path, account: Option<&Account>) -> Result<(), Error> {
     let made = match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -62,7 +62,7 @@ pub(crate) fn lend(path: &Path, account: Option<&Account>) -> Result<(), Error> 
         .map_err(Error::folder(path, "cannot be given to the server"))
 }
 
-/// Opens a file, made if it is missing, that others can neither read nor lock.
+/// Opens or creates a file that others can neither read nor lock.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .append(true)
@@ -71,17 +71,17 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// The cache folder: what was asked for, else root's, else one in the caller's home.
+/// Returns the cache folder: the requested one, else root's, else one in the caller's home.
 pub(crate) fn cache(
-    asked: Option<OsString>,
+    requested: Option<OsString>,
     xdg: Option<OsString>,
     home: Option<OsString>,
     is_root: bool,
 ) -> Option<PathBuf> {
     let filled = |value: Option<OsString>| value.filter(|v| !v.is_empty()).map(PathBuf::from);
-    filled(asked)
+    filled(requested)
         .or_else(|| is_root.then(|| CACHE_OF_ROOT.into()))
-        // The XDG base directory specification: a relative path is to be ignored.
+        // The XDG base directory specification requires that a relative path is ignored.
         .or_else(|| {
             filled(xdg)
                 .filter(|path| path.is_absolute())
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_is_where_it_was_asked_for_else_out_of_roots_home_else_in_the_callers() {
+    fn the_cache_is_the_requested_one_else_roots_else_in_the_callers_home() {
         let cases = [
             ((Some("/c"), Some("/x"), Some("/h"), true), Some("/c")),
             ((None, Some("/x"), Some("/root"), true), Some(CACHE_OF_ROOT)),
@@ -146,16 +146,17 @@ mod tests {
             ),
             ((None, None, None, false), None),
         ];
-        for ((asked, xdg, home, is_root), expected) in cases {
-            let [asked, xdg, home] = [asked, xdg, home].map(|value| value.map(OsString::from));
-            let case = format!("{asked:?} {xdg:?} {home:?} root: {is_root}");
-            let found = cache(asked, xdg, home, is_root);
+        for ((requested, xdg, home, is_root), expected) in cases {
+            let [requested, xdg, home] =
+                [requested, xdg, home].map(|value| value.map(OsString::from));
+            let case = format!("{requested:?} {xdg:?} {home:?} root: {is_root}");
+            let found = cache(requested, xdg, home, is_root);
             assert_eq!(found.as_deref(), expected.map(Path::new), "{case}");
         }
     }
 
     #[test]
-    fn a_new_folder_is_closed_to_others_and_one_left_open_is_refused_as_it_is() {
+    fn a_new_folder_is_private_and_an_existing_writable_one_is_refused() {
         let outer = tempfile::tempdir().expect("a folder");
         let path = outer.path().join("deep/new");
         let mode = |path: &Path| fs::metadata(path).expect("exists").mode() & 0o777;
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_else_is_refused_even_behind_a_link_of_ones_own() {
+    fn a_folder_of_another_user_is_refused_even_behind_an_own_link() {
         if rustix::process::geteuid().is_root() {
             let outer = tempfile::tempdir().expect("a folder");
             let theirs = outer.path().join("theirs");
@@ -177,30 +178,30 @@ mod tests {
             let link = outer.path().join("link");
             symlink(&theirs, &link).expect("a link");
             for path in [theirs, link] {
-                let error = own(&path, None).expect_err("somebody else's");
-                assert!(error.to_string().contains("somebody else"), "{error}");
+                let error = own(&path, None).expect_err("another user's");
+                assert!(error.to_string().contains("another user"), "{error}");
             }
         } else {
             let error = own(Path::new("/usr"), None).expect_err("root's");
-            assert!(error.to_string().contains("somebody else"), "{error}");
+            assert!(error.to_string().contains("another user"), "{error}");
         }
     }
 
     #[test]
-    fn a_folder_behind_a_closed_door_is_refused_with_the_name_of_the_door() {
+    fn a_folder_inside_a_closed_one_is_refused_with_the_name_of_the_closed_one() {
         let outer = tempfile::tempdir().expect("a folder");
         fs::set_permissions(outer.path(), Permissions::from_mode(0o700)).expect("our own");
         let account = Account {
-            name: "stranger".to_owned(),
+            name: "other".to_owned(),
             uid: 4_000_000,
             gid: 4_000_000,
         };
         let error = own(&outer.path().join("inner"), Some(&account)).expect_err("closed");
-        let door = outer.path().canonicalize().expect("exists");
+        let closed = outer.path().canonicalize().expect("exists");
         let message = error.to_string();
-        assert!(message.contains("`stranger`"), "{message}");
+        assert!(message.contains("`other`"), "{message}");
         assert!(
-            message.contains(&format!("enter {}", door.display())),
+            message.contains(&format!("enter {}", closed.display())),
             "{message}"
         );
     }

@@ -1,4 +1,4 @@
-//! Bytes as text.
+//! Hexadecimal text.
 
 use std::{
     fmt::Write as _,
@@ -15,7 +15,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     out
 }
 
-/// Bytes nobody can guess.
+/// Cryptographically random bytes, as text.
 pub(crate) fn random(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
     File::open("/dev/urandom")?.read_exact(&mut random)?;
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_random_texts_are_alike() {
+    fn random_texts_differ() {
         let text = || random(16).expect("every Unix has /dev/urandom");
         assert_eq!(text().len(), 32);
         assert_ne!(text(), text());

@@ -1,4 +1,4 @@
-//! Which PostgreSQL: the binaries named, else those installed, else those fetched.
+//! Finds the PostgreSQL to use: the configured binaries, else installed ones, else downloaded ones.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -15,10 +15,10 @@ use crate::{
 /// The variable that names a folder with `initdb` and `postgres`.
 pub(crate) const PG_BIN: &str = "ZIGGURAT_PG_BIN";
 
-/// The oldest PostgreSQL the servers work with.
+/// The oldest PostgreSQL that the servers support.
 pub(crate) const OLDEST: u32 = 14;
 
-/// Where packages put PostgreSQL apart from the search path; `*` is the version.
+/// Folders outside the search path where packages install PostgreSQL; `*` is the version.
 const USUAL_PLACES: [&str; 7] = [
     // Debian, Ubuntu and apt.postgresql.org.
     "/usr/lib/postgresql/*/bin",
@@ -33,7 +33,7 @@ const USUAL_PLACES: [&str; 7] = [
     "/opt/pgsql/bin",
 ];
 
-/// Binaries of a PostgreSQL that can serve: new enough, and with pgvector.
+/// The binaries of a usable PostgreSQL: new enough, and with pgvector.
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
     pub(crate) bin: PathBuf,
@@ -47,23 +47,23 @@ pub(crate) struct Version {
     text: String,
 }
 
-/// Where to look, in which order.
+/// The places to search, in order.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
-    /// What `ZIGGURAT_PG_BIN` says.
+    /// The value of `ZIGGURAT_PG_BIN`.
     pub(crate) named: Option<&'a Path>,
-    /// What `PATH` says.
+    /// The value of `PATH`.
     pub(crate) path: Option<&'a OsStr>,
     /// The cache folder.
     pub(crate) cache: &'a Path,
-    /// The only major version that will do, for a data folder that exists.
+    /// The required major version, if a data folder exists.
     pub(crate) major: Option<u32>,
 }
 
 // === impl Search ===
 
 impl Search<'_> {
-    /// Finds binaries, or fetches them; says what was passed over on the way.
+    /// Finds or downloads binaries; returns the places that were searched, too.
     pub(crate) fn run(&self, mut tried: Tried) -> Result<(Installation, Tried), Error> {
         if let Some(bin) = self.named {
             let bin = std::path::absolute(bin).unwrap_or_else(|_| bin.to_owned());
@@ -96,14 +96,14 @@ impl Search<'_> {
         }
     }
 
-    /// The newest installed PostgreSQL that will do.
+    /// The newest usable PostgreSQL that is installed.
     fn installed(&self, places: &[&str], tried: &mut Tried) -> Option<Installation> {
         let mut found: Vec<Installation> = Vec::new();
         let candidates = candidates(self.path, places);
         if candidates.is_empty() {
             tried.push(
                 "installed packages",
-                "none found, on the search path or beside it",
+                "none found, on the search path or in the usual folders",
             );
         }
         for bin in candidates {
@@ -139,8 +139,8 @@ fn chosen(found: Installation, mut tried: Tried) -> (Installation, Tried) {
 fn candidates(path: Option<&OsStr>, places: &[&str]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let on_path = path.into_iter().flat_map(std::env::split_paths);
-    let beside = places.iter().flat_map(|place| expand(place));
-    for bin in on_path.chain(beside) {
+    let usual = places.iter().flat_map(|place| expand(place));
+    for bin in on_path.chain(usual) {
         if let Ok(postgres) = bin.join("postgres").canonicalize()
             && let Some(bin) = postgres.parent().map(Path::to_owned)
             && !found.contains(&bin)
@@ -151,7 +151,7 @@ fn candidates(path: Option<&OsStr>, places: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The folders a pattern with at most one `*` stands for, in the order of their names.
+/// The folders that match a pattern with at most one `*`, sorted by name.
 fn expand(pattern: &str) -> Vec<PathBuf> {
     let Some((before, after)) = pattern.split_once('*') else {
         return vec![pattern.into()];
@@ -178,7 +178,7 @@ fn expand(pattern: &str) -> Vec<PathBuf> {
 // === impl Installation ===
 
 impl Installation {
-    /// Looks at the binaries in a folder; the error says why they will not do.
+    /// Checks the binaries in a folder; the error says why they cannot be used.
     pub(crate) fn inspect(bin: &Path) -> Result<Self, String> {
         for name in ["postgres", "initdb"] {
             if !bin.join(name).is_file() {
@@ -209,9 +209,9 @@ impl Installation {
     }
 }
 
-/// Where the extensions of the binaries can be.
+/// Folders that may contain the extensions of the binaries.
 fn extension_folders(bin: &Path, major: u32) -> Vec<PathBuf> {
-    // Packages move the shared files about; `pg_config` knows, but is not always installed.
+    // Packages move the shared files; `pg_config` knows the place, but is not always installed.
     if let Ok(shared) = output(&bin.join("pg_config"), "--sharedir") {
         return vec![Path::new(&shared).join("extension")];
     }
@@ -224,7 +224,7 @@ fn extension_folders(bin: &Path, major: u32) -> Vec<PathBuf> {
     ]
 }
 
-/// What a program prints for one argument, trimmed.
+/// Returns the trimmed output of a program with one argument.
 fn output(program: &Path, argument: &str) -> Result<String, String> {
     let unable =
         |reason: &dyn fmt::Display| format!("{} does not run: {reason}", program.display());
@@ -252,7 +252,7 @@ impl Version {
         &self.text
     }
 
-    /// Reads what a server says of itself (`SHOW server_version`).
+    /// Reads the version of a running server (`SHOW server_version`).
     pub(crate) fn from_server(version: &str) -> Option<Self> {
         let text = version.split_whitespace().next()?;
         let end = text

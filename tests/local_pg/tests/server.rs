@@ -18,10 +18,10 @@ use tempfile::TempDir;
 use ziggurat_black_box::{PATIENCE, ended, output, received, until};
 use ziggurat_local_pg::LocalPg;
 
-/// Tells the test that runs in another process which server to own.
+/// Tells the test in another process which server to own.
 const ROLE: &str = "ZIGGURAT_LOCAL_PG_TEST_ROLE";
 
-/// A process that owns a server, and a database on it, until it is let go.
+/// A process that owns a server and a database on it, until it is stopped.
 struct Owner {
     process: Child,
     url: String,
@@ -42,18 +42,18 @@ impl Owner {
             .spawn()
             .expect("runs itself");
         let stdout = BufReader::new(process.stdout.take().expect("piped"));
-        let (tell, told) = mpsc::channel();
-        // To its end: the test program wants to say how it went.
+        let (sender, receiver) = mpsc::channel();
+        // Read to its end, because the test program reports its result.
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 if let Some((_, url)) = line.split_once("url ") {
-                    tell.send(url.to_owned()).ok();
+                    sender.send(url.to_owned()).ok();
                 }
             }
         });
         Self {
             process,
-            url: received(&told),
+            url: received(&receiver),
         }
     }
 
@@ -62,20 +62,20 @@ impl Owner {
         options.get_port()
     }
 
-    /// Lets it end in its own time.
+    /// Lets it end normally.
     fn end(mut self) {
         drop(self.process.stdin.take());
         assert!(ended(&mut self.process).success());
     }
 
-    /// Ends it without a word (SIGKILL).
+    /// Kills it (SIGKILL).
     fn kill(mut self) {
         self.process.kill().expect("a child");
         ended(&mut self.process);
     }
 }
 
-/// The command that makes this program own the shared server, or the one in a folder.
+/// The command that makes this test program own the shared server, or the one in a folder.
 fn other_process_as(role: &str) -> Command {
     let mut command = Command::new(env::current_exe().expect("this test program"));
     command
@@ -84,15 +84,15 @@ fn other_process_as(role: &str) -> Command {
     command
 }
 
-/// What the other process says when it gets no server.
-fn complaint(command: &mut Command) -> String {
+/// The error of the other process when it gets no server.
+fn error_of(command: &mut Command) -> String {
     let output = output(command);
     assert!(!output.status.success(), "it got a server");
     String::from_utf8(output.stderr).expect("text")
 }
 
-/// The other process: owns a server until its standard input ends. Without a role it has
-/// nothing to do.
+/// Runs in the other process: owns a server until its standard input ends. Does nothing without a
+/// role.
 #[tokio::test]
 async fn other_process() {
     let Ok(role) = env::var(ROLE) else {
@@ -109,7 +109,7 @@ async fn other_process() {
     io::stdin().lines().for_each(drop);
 }
 
-/// A folder the account of the server can enter.
+/// A folder that the server's account can enter.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own");
@@ -128,7 +128,7 @@ async fn connect(url: &str) -> PgConnection {
     PgConnection::connect(url).await.expect("a way in")
 }
 
-/// The number of databases that were made for tests.
+/// The number of test databases.
 async fn databases_of_tests(url: &str) -> i64 {
     sqlx::query_scalar(
         "SELECT count(*) FROM pg_database WHERE starts_with(datname, 'ziggurat_db_')",
@@ -145,7 +145,7 @@ fn until_unwatched(server: &Path) {
 }
 
 #[test]
-fn everything_can_cross_threads() {
+fn all_futures_are_send() {
     fn is_send<T: Send>(_: impl FnOnce(&'static LocalPg) -> T) {}
     fn is_shared<T: Send + Sync + Clone>() {}
 
@@ -181,7 +181,7 @@ async fn a_server_is_found_or_provisioned_and_has_vectors() {
 }
 
 #[tokio::test]
-async fn words_beyond_ascii_fold_and_split() {
+async fn non_ascii_words_fold_and_split() {
     let pg = LocalPg::start().await.expect("a server");
     let database = pg.database().await.expect("a database");
     let mut connection = database.connect().await.expect("a connection");
@@ -197,7 +197,7 @@ async fn words_beyond_ascii_fold_and_split() {
 }
 
 #[tokio::test]
-async fn every_address_leads_in_and_only_the_socket_needs_no_password() {
+async fn every_address_works_and_only_the_socket_needs_no_password() {
     let dir = folder();
     let pg = LocalPg::private(dir.path()).await.expect("a server");
     let socket = pg.socket_url("postgres").expect("a server of our own");
@@ -205,13 +205,13 @@ async fn every_address_leads_in_and_only_the_socket_needs_no_password() {
         let connection = PgConnection::connect(&url).await.expect("lets us in");
         connection.close().await.expect("says goodbye");
     }
-    let stranger = format!(
+    let without_password = format!(
         "postgres://{}:guess@{}:{}/postgres",
         pg.user(),
         pg.host(),
         pg.port()
     );
-    let refused = PgConnection::connect(&stranger)
+    let refused = PgConnection::connect(&without_password)
         .await
         .expect_err("wrong password");
     let code = refused.as_database_error().and_then(DatabaseError::code);
@@ -255,7 +255,7 @@ async fn databases_of_one_template_do_not_see_each_other() {
 }
 
 #[tokio::test]
-async fn a_template_is_built_once_however_many_ask_for_it_and_again_when_it_failed() {
+async fn a_template_is_built_once_for_all_and_again_after_a_failure() {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     let dir = folder();
@@ -304,7 +304,7 @@ async fn a_template_is_built_once_however_many_ask_for_it_and_again_when_it_fail
 }
 
 #[tokio::test]
-async fn a_database_goes_with_its_handle_whoever_is_connected() {
+async fn a_database_is_dropped_with_its_handle_despite_connections() {
     let dir = folder();
     let pg = LocalPg::private(dir.path()).await.expect("a server");
     let database = pg.database().await.expect("a database");
@@ -350,7 +350,7 @@ async fn the_shared_server_is_one_for_all_processes() {
 }
 
 #[test]
-fn a_killed_owner_takes_its_server_along() {
+fn the_server_stops_when_its_owner_is_killed() {
     let dir = folder();
     let owner = Owner::of(dir.path());
     let (server, port) = (postmaster(dir.path()), owner.port());
@@ -370,7 +370,7 @@ fn a_killed_owner_takes_its_server_along() {
 // Only Linux tells a child that its parent died.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_killed_watchdog_takes_its_server_along_and_another_is_started() {
+async fn the_server_stops_when_its_watchdog_is_killed_and_can_be_started_again() {
     let dir = folder();
     let first = LocalPg::private(dir.path()).await.expect("a server");
     let server = postmaster(dir.path());
@@ -392,7 +392,7 @@ async fn a_killed_watchdog_takes_its_server_along_and_another_is_started() {
 }
 
 #[tokio::test]
-async fn a_shared_server_heals_broken_data_and_drops_what_the_dead_left_behind() {
+async fn a_shared_server_replaces_broken_data_and_drops_databases_left_behind() {
     let cache = folder();
     let pg = LocalPg::start().await.expect("a server");
     let bin: String = sqlx::query_scalar("SELECT setting FROM pg_config WHERE name = 'BINDIR'")
@@ -416,7 +416,7 @@ async fn a_shared_server_heals_broken_data_and_drops_what_the_dead_left_behind()
         .expect("a server was here");
     until_unwatched(&server);
 
-    // The next one uses the same data, without what the killed process left behind.
+    // The next one uses the same data, without the databases of the killed process.
     let version = fs::metadata(server.join("data/PG_VERSION"))
         .expect("data")
         .ino();
@@ -429,7 +429,7 @@ async fn a_shared_server_heals_broken_data_and_drops_what_the_dead_left_behind()
         .ino();
     assert_eq!(same, version);
 
-    // The server does not start on these; on those it would, but they cannot be trusted.
+    // The server does not start on the first; it would on the second, but they cannot be trusted.
     for damage in ["data/global/pg_control", "clean"] {
         fs::remove_file(server.join(damage)).expect("was there");
         let mark = server.join("data/mark");
@@ -444,7 +444,7 @@ async fn a_shared_server_heals_broken_data_and_drops_what_the_dead_left_behind()
 }
 
 #[tokio::test]
-async fn a_server_of_ones_own_is_used_if_it_can_be() {
+async fn a_given_server_is_used_if_possible() {
     let dir = folder();
     let pg = LocalPg::private(dir.path()).await.expect("a server");
     let given = |url: String| {
@@ -462,14 +462,14 @@ async fn a_server_of_ones_own_is_used_if_it_can_be() {
         .await
         .expect("a role");
     let humble = format!("postgres://humble:humble@127.0.0.1:{}/postgres", pg.port());
-    let said = complaint(&mut given(humble));
+    let said = error_of(&mut given(humble));
     assert!(
         said.contains("role `humble` may not create databases"),
         "{said}"
     );
 
     let nobody = "postgres://u:s3cret@127.0.0.1:1/postgres".to_owned();
-    let said = complaint(&mut given(nobody));
+    let said = error_of(&mut given(nobody));
     assert!(
         said.contains("ZIGGURAT_TEST_DATABASE_URL cannot be used"),
         "{said}"
@@ -479,7 +479,7 @@ async fn a_server_of_ones_own_is_used_if_it_can_be() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_there_again_after_a_restart() {
+async fn kept_data_are_there_after_a_restart() {
     let dir = folder();
     let pg = LocalPg::private(dir.path()).await.expect("a server");
     let (port, reach) = (pg.port(), pg.url("x"));
@@ -509,7 +509,7 @@ async fn what_is_kept_is_there_again_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_killed_starts_again_for_the_same_owner_in_the_same_place() {
+async fn a_killed_server_starts_again_for_the_same_owner_on_the_same_port() {
     let dir = folder();
     let pg = LocalPg::private(dir.path()).await.expect("a server");
     kill_process(postmaster(dir.path()), Signal::KILL).expect("ours");

@@ -126,7 +126,7 @@ fn stream(ask: &Value, answer: &Answer) -> String {
     text + &event(&json!({"type": "message_stop"}))
 }
 
-/// Its events have names, which are their types.
+/// A named event; its name is its type.
 fn event(data: &Value) -> String {
     let name = data["type"].as_str().unwrap_or_default();
     format!("event: {name}\ndata: {data}\n\n")

@@ -61,7 +61,7 @@ fn models() -> Value {
     ]})
 }
 
-/// One answer, or one item of a stream of them; the counts grow, and the last ones count.
+/// One answer, or one item of a stream; counts are cumulative.
 fn item(model: &str, answer: &Answer, text: &str, is_last: bool) -> Value {
     let mut parts = Vec::new();
     if !text.is_empty() {

@@ -12,7 +12,7 @@ pub(super) fn answer(seen: &Seen, answer: &Answer, script: &Script) -> Option<Re
     match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "api/tags") => Some(Rendered::json(200, &tags())),
         ("POST", "api/embed") => Some(Rendered::json(200, &embed(&ask, script))),
-        // It streams unless it is told not to.
+        // Streaming is the default.
         ("POST", "api/chat") if ask["stream"] == false => Some(Rendered::json(
             200,
             &last(&ask, answer, &answer.whole(), true),

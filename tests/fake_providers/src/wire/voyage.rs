@@ -32,7 +32,7 @@ fn embeddings(ask: &Value, script: &Script) -> Value {
     })
 }
 
-/// Orders texts by how close their vectors are to that of the question.
+/// Orders texts by the similarity of their vectors to that of the question.
 fn rerank(ask: &Value, script: &Script) -> Value {
     let question = script.vector(ask["query"].as_str().unwrap_or_default());
     let documents = texts(&ask["documents"]);

@@ -2,8 +2,8 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// Lays out binaries that answer like those of PostgreSQL `version`.
-fn lay_out(bin: &Path, version: &str) {
+/// Makes scripts that answer like the binaries of PostgreSQL `version`.
+fn make_binaries(bin: &Path, version: &str) {
     fs::create_dir_all(bin).expect("a folder");
     script(&bin.join("initdb"), "exit 1");
     script(
@@ -12,8 +12,8 @@ fn lay_out(bin: &Path, version: &str) {
     );
 }
 
-/// Writes a script through a shell: a file this process has open for writing cannot be run while
-/// another test forks.
+/// Writes a script through a shell: a file that this process has open for writing cannot be
+/// executed if another test forks meanwhile.
 fn script(path: &Path, body: &str) {
     let status = Command::new("/bin/sh")
         .args([
@@ -63,7 +63,7 @@ fn versions_are_read_as_packages_write_them() {
 }
 
 #[test]
-fn the_newest_installation_with_pgvector_wins_and_the_others_say_why_not() {
+fn the_newest_installation_with_pgvector_is_used_and_the_others_have_reasons() {
     let root = tempfile::tempdir().expect("a folder");
     let root = root.path().canonicalize().expect("exists");
     for (name, version, vector) in [
@@ -73,13 +73,13 @@ fn the_newest_installation_with_pgvector_wins_and_the_others_say_why_not() {
         ("9.6", "9.6.24", true),
         ("17", "17.1", true),
     ] {
-        lay_out(&root.join(name).join("bin"), version);
+        make_binaries(&root.join(name).join("bin"), version);
         if vector {
             with_vector(&root.join(name).join("share/postgresql/extension"));
         }
     }
     fs::create_dir_all(root.join("18/bin")).expect("an empty folder is not a candidate");
-    lay_out(&root.join("half/bin"), "17.9");
+    make_binaries(&root.join("half/bin"), "17.9");
     fs::remove_file(root.join("half/bin/initdb")).expect("was there");
 
     let pattern = format!("{}/*/bin", root.display());
@@ -103,11 +103,11 @@ fn the_newest_installation_with_pgvector_wins_and_the_others_say_why_not() {
 }
 
 #[test]
-fn a_data_folder_keeps_to_the_version_that_made_it() {
+fn a_data_folder_needs_the_version_that_made_it() {
     let root = tempfile::tempdir().expect("a folder");
     let root = root.path().canonicalize().expect("exists");
     for major in ["16", "17"] {
-        lay_out(&root.join(major).join("bin"), major);
+        make_binaries(&root.join(major).join("bin"), major);
         with_vector(&root.join(major).join("share/extension"));
     }
     let pattern = format!("{}/*/bin", root.display());
@@ -132,7 +132,7 @@ fn a_data_folder_keeps_to_the_version_that_made_it() {
 fn an_installation_on_the_search_path_is_found_once_through_its_links() {
     let root = tempfile::tempdir().expect("a folder");
     let root = root.path().canonicalize().expect("exists");
-    lay_out(&root.join("lib/17/bin"), "17.1");
+    make_binaries(&root.join("lib/17/bin"), "17.1");
     fs::create_dir(root.join("bin")).expect("a folder");
     symlink(root.join("lib/17/bin/postgres"), root.join("bin/postgres")).expect("a link");
     let path = std::env::join_paths([root.join("bin"), root.join("gone")]).expect("plain names");
@@ -144,10 +144,10 @@ fn an_installation_on_the_search_path_is_found_once_through_its_links() {
 }
 
 #[test]
-fn pg_config_is_believed_about_where_extensions_are() {
+fn extensions_are_searched_where_pg_config_says() {
     let root = tempfile::tempdir().expect("a folder");
     let (bin, shared) = (root.path().join("bin"), root.path().join("elsewhere"));
-    lay_out(&bin, "16.2");
+    make_binaries(&bin, "16.2");
     with_vector(&root.path().join("share/postgresql/extension"));
     script(
         &bin.join("pg_config"),
@@ -161,10 +161,10 @@ fn pg_config_is_believed_about_where_extensions_are() {
 }
 
 #[test]
-fn binaries_that_were_named_are_used_or_refused_but_never_replaced() {
+fn configured_binaries_are_used_or_refused_but_never_replaced() {
     let root = tempfile::tempdir().expect("a folder");
     let bin = root.path().join("bin");
-    lay_out(&bin, "16.2");
+    make_binaries(&bin, "16.2");
     let search = Search {
         named: Some(&bin),
         ..search(root.path(), None)
@@ -191,7 +191,7 @@ fn binaries_that_were_named_are_used_or_refused_but_never_replaced() {
 }
 
 #[test]
-fn a_pattern_stands_for_the_folders_that_fit_it() {
+fn a_pattern_expands_to_the_matching_folders() {
     let root = tempfile::tempdir().expect("a folder");
     for name in ["pgsql-16", "pgsql-17", "mysql-8"] {
         fs::create_dir(root.path().join(name)).expect("a folder");

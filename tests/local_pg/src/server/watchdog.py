@@ -1,8 +1,8 @@
-# Runs PostgreSQL for as long as it has an owner, however the last of them ends.
+# Runs PostgreSQL until its last owner has ended.
 #
-# Arguments: the folder of the server, the account's uid and gid (-1: our own), the name of this
-# boot of the machine, the command. Every owner holds a shared lock on `owners.lock`, which the
-# kernel takes back from a process that was killed; having it alone means that nobody is left.
+# Arguments: the folder of the server, the account's uid and gid (-1: unchanged), the boot id of the
+# machine, the command. Every owner holds a shared lock on `owners.lock`, which the kernel releases
+# when the process ends or is killed; the exclusive lock means that there is no owner left.
 import fcntl
 import os
 import signal
@@ -19,10 +19,10 @@ folder, uid, gid, boot, *command = sys.argv[1:]
 os.chdir(folder)
 os.umask(0o077)
 alive = open("watchdog.lock", "a")
-# Whoever starts a server has seen that no other watchdog is left.
+# The process that starts a server has checked that there is no other watchdog.
 fcntl.flock(alive, fcntl.LOCK_EX)
 
-# The owner waits for the parent only. The child shares its locks and leaves its terminal.
+# The owner waits for the parent only. The child inherits its locks and leaves its terminal.
 if os.fork():
     os._exit(0)
 os.setsid()
@@ -36,7 +36,7 @@ def become_account():
         os.setgid(int(gid))
         os.setuid(int(uid))
     if ctypes and sys.platform == "linux":
-        # PR_SET_PDEATHSIG: a killed watchdog takes its server along.
+        # PR_SET_PDEATHSIG: the server ends if the watchdog is killed.
         ctypes.CDLL(None).prctl(1, signal.SIGINT)
         if os.getppid() != watchdog:
             os._exit(1)
@@ -46,7 +46,7 @@ server = subprocess.Popen(command, preexec_fn=become_account, stdin=subprocess.D
 
 
 def stop():
-    # Fast, immediate, and at last without asking.
+    # Fast shutdown, immediate shutdown, kill.
     for request, patience in ((signal.SIGINT, 10), (signal.SIGQUIT, 5), (signal.SIGKILL, None)):
         server.send_signal(request)
         try:
@@ -59,7 +59,7 @@ def follow_the_last_owner():
     with open("owners.lock", "a") as owners:
         fcntl.flock(owners, fcntl.LOCK_EX)
         stop()
-        # The main thread ends the process, and with it this lock.
+        # The main thread ends the process, which releases this lock.
         threading.Event().wait()
 
 

@@ -1,4 +1,4 @@
-//! What was asked, and who went away.
+//! The log of requests and disconnects.
 
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -12,20 +12,20 @@ use tokio::sync::watch;
 
 use crate::Face;
 
-/// How long a test waits before it fails.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// Time after which a waiting test fails.
+const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
-/// A request a provider got.
+/// A request to a fake provider.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Seen {
-    /// Which provider.
+    /// The API it was sent to.
     pub face: Face,
     /// The method.
     pub method: Method,
     /// The path below the root of the provider, without a slash at its beginning.
     pub path: String,
-    /// What stood behind the question mark.
+    /// The query string.
     pub query: Option<String>,
     /// The headers.
     pub headers: HeaderMap,
@@ -34,9 +34,9 @@ pub struct Seen {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Journal {
+pub(crate) struct RequestLog {
     entries: Mutex<Entries>,
-    grown: Condvar,
+    changed: Condvar,
     count: watch::Sender<Count>,
 }
 
@@ -46,39 +46,39 @@ struct Entries {
     count: Count,
 }
 
-/// How often something has happened.
+/// Numbers of events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
     pub(crate) requests: usize,
     pub(crate) left: usize,
 }
 
-/// Notes that a client is gone, unless the answer came to its end.
+/// Records that a client disconnected, unless the answer was complete.
 #[derive(Debug)]
-pub(crate) struct Presence {
-    journal: Arc<Journal>,
-    is_over: bool,
+pub(crate) struct DisconnectGuard {
+    request_log: Arc<RequestLog>,
+    is_complete: bool,
 }
 
 // === impl Seen ===
 
 impl Seen {
-    /// The body.
+    /// Parses the body.
     ///
     /// # Panics
-    /// Panics if it is no JSON.
+    /// Panics if it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("a body in JSON")
     }
 
-    /// The value of a header, if it is there and a text.
+    /// Returns the value of a header, if it is there and text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The key it came with, wherever this provider looks for it.
+    /// Returns the API key, from the header that this provider uses.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         match self.face {
@@ -89,38 +89,38 @@ impl Seen {
     }
 }
 
-// === impl Journal ===
+// === impl RequestLog ===
 
-impl Journal {
+impl RequestLog {
     pub(crate) fn add(&self, seen: Seen) {
         let mut entries = self.entries();
         entries.requests.push(seen);
         entries.count.requests += 1;
-        self.tell(&entries);
+        self.notify(&entries);
     }
 
-    pub(crate) fn all(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<Seen> {
         self.entries().requests.clone()
     }
 
     pub(crate) fn wait(&self, is_enough: impl Fn(Count) -> bool) {
         let entries = self.entries();
         let (entries, timeout) = self
-            .grown
-            .wait_timeout_while(entries, PATIENCE, |entries| !is_enough(entries.count))
+            .changed
+            .wait_timeout_while(entries, TEST_TIMEOUT, |entries| !is_enough(entries.count))
             .expect("not poisoned");
         assert!(!timeout.timed_out(), "no more came: {:?}", entries.count);
     }
 
-    pub(crate) async fn reach(&self, is_enough: impl Fn(Count) -> bool) {
+    pub(crate) async fn reached(&self, is_enough: impl Fn(Count) -> bool) {
         let mut count = self.count.subscribe();
-        // The sender is in self.
+        // Cannot fail: the sender is in self.
         let _ = count.wait_for(|count| is_enough(*count)).await;
     }
 
-    fn tell(&self, entries: &Entries) {
+    fn notify(&self, entries: &Entries) {
         self.count.send_replace(entries.count);
-        self.grown.notify_all();
+        self.changed.notify_all();
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -128,28 +128,28 @@ impl Journal {
     }
 }
 
-// === impl Presence ===
+// === impl DisconnectGuard ===
 
-impl Presence {
-    pub(crate) fn new(journal: Arc<Journal>) -> Self {
+impl DisconnectGuard {
+    pub(crate) fn new(request_log: Arc<RequestLog>) -> Self {
         Self {
-            journal,
-            is_over: false,
+            request_log,
+            is_complete: false,
         }
     }
 
-    /// Nobody will be missed from here on.
-    pub(crate) fn end(&mut self) {
-        self.is_over = true;
+    /// Marks the answer as complete.
+    pub(crate) fn complete(&mut self) {
+        self.is_complete = true;
     }
 }
 
-impl Drop for Presence {
+impl Drop for DisconnectGuard {
     fn drop(&mut self) {
-        if !self.is_over {
-            let mut entries = self.journal.entries();
+        if !self.is_complete {
+            let mut entries = self.request_log.entries();
             entries.count.left += 1;
-            self.journal.tell(&entries);
+            self.request_log.notify(&entries);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which server of our own, and where it lives.
+//! The servers that this crate starts, and their folders.
 
 use std::{
     env,
@@ -12,29 +12,29 @@ use crate::{
     error::{Error, Tried},
     folder, hex,
     installation::{Installation, PG_BIN, Search, Version},
-    server::{self, Joined, Site},
+    server::{self, Joined, ServerFolder},
 };
 
 /// The variable that names the cache folder.
 const CACHE_DIR: &str = "ZIGGURAT_CACHE_DIR";
 
-/// Which server of our own.
+/// A server that this crate starts.
 #[derive(Debug)]
-pub(crate) enum Place {
-    /// The one all tests share.
+pub(crate) enum Instance {
+    /// The one that all tests share.
     Shared,
-    /// One for whoever names its folder.
+    /// One with its own folder.
     Private(PathBuf),
 }
 
-// === impl Place ===
+// === impl Instance ===
 
-impl Place {
-    /// Finds binaries and joins the server, or starts it. Blocks.
+impl Instance {
+    /// Finds binaries, and joins the server or starts it. Blocks.
     pub(crate) fn join(&self) -> Result<(Joined, Version), Error> {
-        let account = Account::to_lend().map_err(Error::folder(
+        let account = Account::for_root().map_err(Error::folder(
             "/etc/passwd",
-            "no account to lend to the server",
+            "no account to run the server under",
         ))?;
         let cache = folder::cache(
             env::var_os(CACHE_DIR),
@@ -50,7 +50,7 @@ impl Place {
         let cache = own(&cache, account.as_ref())?;
         let kept = match self {
             Self::Shared => None,
-            // A folder inside: what is around it may belong to more people.
+            // A folder inside, because other users may share the outer one.
             Self::Private(dir) => Some(own(&dir.join("postgresql"), account.as_ref())?),
         };
         let named = env::var_os(PG_BIN).filter(|named| !named.is_empty());
@@ -75,18 +75,18 @@ impl Place {
             Some(folder) => folder,
             None => own(&cache.join(shared_name(&installation)), account.as_ref())?,
         };
-        let site = Site {
+        let server_folder = ServerFolder {
             folder,
             installation,
             account,
             keeps_data,
             tried,
         };
-        Ok((site.join()?, site.installation.version))
+        Ok((server_folder.join()?, server_folder.installation.version))
     }
 }
 
-/// Other binaries are another server, and so are other data.
+/// Different binaries or locales make a different server, because their data differ.
 fn shared_name(installation: &Installation) -> String {
     let digest = Sha256::digest(installation.bin.as_os_str().as_encoded_bytes());
     let digest = hex::encode(&digest[..4]);
@@ -94,7 +94,7 @@ fn shared_name(installation: &Installation) -> String {
 }
 
 fn own(path: &Path, account: Option<&Account>) -> Result<PathBuf, Error> {
-    // The server starts in another folder, where a relative path would mean something else.
+    // The server starts in another folder, where a relative path would have another meaning.
     let path = path::absolute(path).map_err(Error::folder(path, "has no absolute path"))?;
     folder::own(&path, account)
 }

@@ -1,6 +1,6 @@
-//! Which provider is played.
+//! The APIs of the providers.
 
-/// A provider that is played.
+/// The API of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "they are called what they are")]
 pub enum Face {
@@ -23,7 +23,7 @@ impl Face {
         Self::Voyage,
     ];
 
-    /// Its name in lower case, as in configuration files.
+    /// The provider's name in lower case, as in configuration files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Face {
         }
     }
 
-    /// What its usual address ends in.
+    /// The end of its usual base URL.
     pub(crate) const fn version(self) -> &'static str {
         match self {
             Self::Anthropic | Self::OpenAi | Self::Voyage => "/v1",
@@ -43,7 +43,7 @@ impl Face {
         }
     }
 
-    /// Whose path this is, and the rest of it.
+    /// Splits a path into its provider and the rest.
     pub(crate) fn of(path: &str) -> Option<(Self, &str)> {
         let (name, rest) = path.strip_prefix('/')?.split_once('/')?;
         let face = Self::ALL.into_iter().find(|face| face.name() == name)?;

@@ -1,26 +1,26 @@
-//! Drops databases after their owners.
+//! Drops databases in the background.
 
 use std::{fs::File, sync::Arc, sync::mpsc, thread};
 
 use crate::{address::Address, database};
 
-/// Hands databases to a thread that drops them, because `Drop` cannot wait for a server.
+/// Passes databases to a thread that drops them, because `Drop` cannot wait for a server.
 ///
-/// The thread shares the lock that keeps the server alive, so it is done before the server
-/// stops. What a process that ends at once leaves behind is swept up by the next one.
+/// The thread shares the lock that keeps the server alive, so it finishes before the server stops.
+/// Databases left by a process that ends at once are dropped by the next one.
 #[derive(Debug)]
-pub(crate) struct Janitor {
+pub(crate) struct DropQueue {
     names: mpsc::Sender<String>,
 }
 
-// === impl Janitor ===
+// === impl DropQueue ===
 
-impl Janitor {
+impl DropQueue {
     pub(crate) fn start(address: Address, owner: Option<Arc<File>>) -> Self {
         let (names, received) = mpsc::channel();
-        // Without a thread everything is left to the next sweep.
+        // Without a thread all databases are left to the next process.
         let _ = thread::Builder::new()
-            .name("local-pg-janitor".to_owned())
+            .name("local-pg-drops".to_owned())
             .spawn(move || {
                 work(&address, &received);
                 drop(owner);
@@ -28,9 +28,9 @@ impl Janitor {
         Self { names }
     }
 
-    /// Has a database dropped as soon as can be.
+    /// Has a database dropped soon.
     pub(crate) fn drop_later(&self, name: String) {
-        // Nobody is there to be told that the thread is gone; the next sweep finds the database.
+        // If the thread is gone, the next process drops the database.
         let _ = self.names.send(name);
     }
 }
@@ -43,7 +43,7 @@ fn work(address: &Address, names: &mpsc::Receiver<String>) {
         return;
     };
     for name in names {
-        // As above: what cannot be dropped now is dropped by the next sweep.
+        // The next process drops databases that cannot be dropped now.
         let _ = runtime.block_on(async {
             let mut connection = database::connect(address, None).await?;
             database::drop_database(&mut connection, &name).await
