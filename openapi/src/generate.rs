@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{PAGE, PATH, PLATFORM, RAG, TOOLS};
 
-/// What describes all of it describes itself.
+/// Describes the operation that returns the document.
 fn itself(name: &str, tag: &str) -> Value {
     json!({
         "operationId": name,
@@ -22,7 +22,7 @@ fn itself(name: &str, tag: &str) -> Value {
     })
 }
 
-/// The members of an object; none of anything else.
+/// Returns the members of an object, and none of any other value.
 fn members(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,

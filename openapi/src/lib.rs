@@ -1,4 +1,4 @@
-//! What the servers say of themselves, in OpenAPI 3.0.3.
+//! The OpenAPI 3.0.3 documents of the servers.
 //!
 //! A document is generated from the handlers, converted from the revision that utoipa writes to
 //! the one that clients read, and committed as JSON; a test fails when the two differ. A server
@@ -25,9 +25,8 @@ pub const RAG: &str = include_str!("../ziggurat-rag.json");
 /// The document of the account service, JSON.
 pub const PLATFORM: &str = include_str!("../ziggurat-platform.json");
 
-/// A page that shows the document of the server it comes from. It needs nothing from anywhere
-/// else.
+/// A page that shows the document of its server. It loads nothing from other hosts.
 pub const PAGE: &str = include_str!("page.html");
 
-/// Where the page looks for the document.
+/// The path from which the page loads the document.
 pub const PATH: &str = "/api/openapi.json";

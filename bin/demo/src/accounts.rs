@@ -1,4 +1,4 @@
-//! `ziggurat-platform` beside the other servers, and a profile for the command line.
+//! Runs `ziggurat-platform` next to the other servers, with a profile for the command line.
 
 use std::{
     fs,
@@ -17,13 +17,13 @@ use ziggurat_account_service::{ClientDraft, Owner, Store, TenantDraft};
 
 use crate::home::write;
 
-/// Where the command line looks for the service.
+/// The service's address in the default profile of the command line.
 const USUAL_PORT: u16 = 8090;
 
-/// A port nobody has.
+/// Lets the system choose a free port.
 const ANY: &str = "127.0.0.1:0";
 
-/// What the client of the demo signs in with.
+/// File with the credentials of the demo's client.
 const CREDENTIALS: &str = "client.json";
 
 /// The account service.
@@ -36,15 +36,15 @@ pub(crate) struct Accounts {
 // === impl Accounts ===
 
 impl Accounts {
-    /// Starts it with what is kept in this folder, and waits until it takes connections.
+    /// Starts the service with its data in this folder, and waits until it accepts connections.
     ///
-    /// The first time a tenant and a client are made. What the client signs in with is written
-    /// for the command line, in a configuration of its own: nobody's profiles are touched. Whoever
-    /// chooses ports has this one choose its own.
+    /// The first start makes a tenant and a client. The client's credentials go into a separate
+    /// configuration of the command line, so the user's own profiles are not touched. If the user
+    /// chose a port for the tools server, this one uses any free port.
     pub(crate) async fn start(folder: &Path, is_usual: bool) -> anyhow::Result<Self> {
         let kept = folder.join("platform");
         let (id, secret) = client(&kept).await.context("making an account")?;
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let address = if is_usual {
             usual_address()
         } else {
@@ -61,13 +61,13 @@ impl Accounts {
                     data.into(),
                 ];
                 ziggurat_platform::run(words, move |address| {
-                    // The demo is there for as long as this is.
-                    tell.send(address).ok();
+                    // The receiver lives as long as the demo.
+                    sender.send(address).ok();
                 })
             })
             .context("starting a thread")?;
-        let Ok(address) = told.recv() else {
-            // It has said why.
+        let Ok(address) = receiver.recv() else {
+            // The service has already printed the reason.
             bail!("ziggurat-platform has not started");
         };
         let profile = folder.join("config.yaml");
@@ -75,14 +75,14 @@ impl Accounts {
         Ok(Self { running, profile })
     }
 
-    /// Ends it, if it has not been told to by the signal that ended the others.
+    /// Stops it, if the signal that stopped the other servers has not done so.
     pub(crate) fn end(self) {
         kill_process(process::getpid(), Signal::TERM).ok();
         self.running.join().ok();
     }
 }
 
-/// The client of the last time, or a new one of a new tenant.
+/// Returns the stored client, or makes a new one for a new tenant.
 async fn client(folder: &Path) -> anyhow::Result<(String, SecretString)> {
     let store = Store::open(folder).await?;
     let made = find_or_make(&store, folder).await;
@@ -124,7 +124,7 @@ async fn find_or_make(store: &Store, folder: &Path) -> anyhow::Result<(String, S
     Ok((id, secret))
 }
 
-/// The usual port if nobody has it.
+/// Returns the usual port if it is free.
 fn usual_address() -> String {
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, USUAL_PORT));
     let is_free = TcpListener::bind(usual).is_ok();

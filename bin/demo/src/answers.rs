@@ -1,4 +1,4 @@
-//! `ziggurat-rag` beside the other server, until both are told to stop.
+//! Runs `ziggurat-rag` next to the other server, until both are told to stop.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener},
@@ -14,40 +14,40 @@ use rustix::process::{self, Signal, kill_process};
 /// The server that answers questions.
 pub(crate) struct Answers {
     running: JoinHandle<ExitCode>,
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) address: SocketAddr,
 }
 
 // === impl Answers ===
 
 impl Answers {
-    /// Starts it with the configuration in this file, and waits until it takes connections.
+    /// Starts it with this configuration file, and waits until it accepts connections.
     pub(crate) fn start(configuration: PathBuf) -> anyhow::Result<Self> {
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let running = thread::Builder::new()
             .name("ziggurat-rag".to_owned())
             .spawn(move || {
                 ziggurat_rag::run(["-config".into(), configuration.into()], move |address| {
-                    // The demo is there for as long as this is.
-                    tell.send(address).ok();
+                    // The receiver lives as long as the demo.
+                    sender.send(address).ok();
                 })
             })
             .context("starting a thread")?;
-        match told.recv() {
+        match receiver.recv() {
             Ok(address) => Ok(Self { running, address }),
-            // It has said why.
+            // The server has already printed the reason.
             Err(_) => bail!("ziggurat-rag has not started"),
         }
     }
 
-    /// Ends it, if it has not been told to by the signal that ended the other one.
+    /// Stops it, if the signal that stopped the other server has not done so.
     pub(crate) fn end(self) {
         kill_process(process::getpid(), Signal::TERM).ok();
         self.running.join().ok();
     }
 }
 
-/// A port that is free now.
+/// Returns a port that is free now.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("looking for a port")?;
     Ok(listener.local_addr().context("looking for a port")?.port())

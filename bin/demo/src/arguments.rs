@@ -1,4 +1,4 @@
-//! What the command line says.
+//! The command line of the demo.
 
 use std::{
     ffi::OsString,
@@ -25,7 +25,7 @@ ZIGGURAT_TEST_DATABASE_URL names a server to use instead, ZIGGURAT_PG_BIN the
 folder with the binaries of one.
 ";
 
-/// What the command line says.
+/// The parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arguments {
     /// An absolute path.
@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_means_the_same_wherever_a_client_starts_the_demo() {
+    fn a_relative_folder_becomes_absolute() {
         let keep = parse("--keep shop").expect("understood").keep;
         assert!(keep.expect("given").is_absolute());
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unknown_arguments_are_named() {
         for (line, complaint) in [
             ("--keep", "--keep needs a folder"),
             ("--port", "--port needs a number"),

@@ -1,19 +1,18 @@
-//! What to paste into the configuration of MCP clients.
+//! Configurations of MCP clients, to be pasted.
 //!
-//! Written by hand, because people read it before they paste it and expect its members in this
-//! order.
+//! Written by hand, so that the members have the order that people expect.
 
 use std::{env, path::Path};
 
 use serde_json::{Map, Value};
 
-/// The name clients are to give the server.
+/// The name of the server in clients.
 const NAME: &str = "ziggurat-demo";
 
-/// Variables that say where PostgreSQL comes from, which a client starts programs without.
+/// Variables that configure PostgreSQL; clients start programs without them.
 const PASSED_ON: [&str; 3] = ["XDG_CACHE_HOME", "ZIGGURAT_CACHE_DIR", "ZIGGURAT_PG_BIN"];
 
-/// A server, to be named in the list a client keeps.
+/// An entry for a client's list of servers.
 #[derive(Debug)]
 pub(crate) struct Server {
     members: String,
@@ -33,7 +32,7 @@ impl Server {
         }
     }
 
-    /// A demo of the client's own, over standard input and output.
+    /// A demo started by the client, over standard input and output.
     pub(crate) fn stdio(program: &Path, keep: Option<&Path>) -> Self {
         let command = Value::from(program.to_string_lossy());
         let mut arguments = vec!["--stdio".into()];
@@ -53,12 +52,12 @@ impl Server {
         Self { members }
     }
 
-    /// As Claude Desktop, Claude Code and Cursor have it.
+    /// The format of Claude Desktop, Claude Code and Cursor.
     pub(crate) fn in_mcp_servers(&self) -> String {
         format!(r#"{{"mcpServers":{{"{NAME}":{{{}}}}}}}"#, self.members)
     }
 
-    /// As VS Code has it.
+    /// The format of VS Code.
     pub(crate) fn in_servers(&self) -> String {
         format!(r#"{{"servers":{{"{NAME}":{{{}}}}}}}"#, self.members)
     }
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_tokens_survive_whatever_is_in_them() {
+    fn paths_and_tokens_with_any_characters_are_escaped() {
         let program = Path::new("/opt/a \"b\"\\c/demo");
         let server = Server::stdio(program, Some(Path::new("/tmp/ü")));
         let server = &read(&server.in_mcp_servers())["mcpServers"][NAME];

@@ -17,14 +17,14 @@ use ziggurat_layers::bearer::TokenHash;
 
 use crate::shop::Address;
 
-/// Who can log in.
+/// The user who can log in.
 pub(crate) const USER: &str = "demo";
 
-/// A folder nobody else can enter, with what the server reads.
+/// A folder closed to other users, with the files of the servers.
 pub(crate) struct Home {
     folder: PathBuf,
-    /// Removes the folder, unless it is kept.
-    _passing: Option<TempDir>,
+    /// Removes the folder on drop, unless it is kept.
+    _temporary: Option<TempDir>,
     /// An API token.
     pub(crate) token: SecretString,
     /// The password of [`USER`].
@@ -34,11 +34,11 @@ pub(crate) struct Home {
 // === impl Home ===
 
 impl Home {
-    /// Makes a folder that goes with this value, or finds the one in the folder to keep.
+    /// Makes a temporary folder, or finds the one inside the folder to keep.
     ///
-    /// Blocks: the password is hashed.
+    /// Blocks, because the password is hashed.
     pub(crate) fn open(keep: Option<&Path>) -> anyhow::Result<Self> {
-        let (folder, passing) = if let Some(keep) = keep {
+        let (folder, temporary) = if let Some(keep) = keep {
             (kept(keep)?, None)
         } else {
             let folder = tempfile::Builder::new()
@@ -52,23 +52,23 @@ impl Home {
         let password = password(&folder).context("making a user")?;
         Ok(Self {
             folder,
-            _passing: passing,
+            _temporary: temporary,
             token,
             password,
         })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes the configuration of `ziggurat-tools` for this database, and says where it is.
+    /// Writes the configuration of `ziggurat-tools` for this database, and returns its path.
     pub(crate) fn configure_tools(&self, database: &Address) -> anyhow::Result<PathBuf> {
         self.configure("ziggurat-tools.yaml", &self.tools(database))
     }
 
-    /// Writes that of `ziggurat-rag`, which is to listen on this port.
+    /// Writes the configuration of `ziggurat-rag`, which listens on this port.
     pub(crate) fn configure_answers(
         &self,
         database: &Address,
@@ -116,7 +116,7 @@ fn answers(database: &Address, port: u16) -> String {
     )
 }
 
-/// How the database is reached, in one line; the servers have two names for two of its parts.
+/// The settings of the database connection; the servers name two of them differently.
 fn reached(database: &Address, user_is: &str, ssl_mode_is: &str) -> String {
     let Address {
         host,
@@ -126,7 +126,7 @@ fn reached(database: &Address, user_is: &str, ssl_mode_is: &str) -> String {
         password,
         ssl_mode,
     } = database;
-    // A text in JSON is one in YAML, whatever it holds.
+    // JSON strings are also YAML strings.
     let text = |text: &str| Value::from(text);
     let (host, database, user) = (text(host), text(database), text(user));
     let password = text(password.expose_secret());
@@ -136,11 +136,11 @@ fn reached(database: &Address, user_is: &str, ssl_mode_is: &str) -> String {
     )
 }
 
-/// The folder of the server inside of one to keep, which may belong to more people.
+/// Makes the folder of the server inside the one to keep, which other users may also need.
 fn kept(keep: &Path) -> anyhow::Result<PathBuf> {
     let folder = keep.join("server");
     let failed = || format!("making the folder {}", folder.display());
-    // PostgreSQL may run as somebody else, who has to get through the outer one.
+    // PostgreSQL may run under another account, which needs to enter the outer folder.
     fs::create_dir_all(keep).with_context(failed)?;
     match DirBuilder::new().mode(0o700).create(&folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -158,7 +158,7 @@ fn user_file(folder: &Path) -> PathBuf {
     folder.join("users.yaml")
 }
 
-/// The token of the last time if the server still takes it, else a new one.
+/// Returns the stored token if the server still accepts it, else a new one.
 fn token(folder: &Path) -> anyhow::Result<SecretString> {
     let (file, plain) = (TokenFile::new(token_file(folder)), folder.join("token"));
     if let Some(token) = read(&plain)? {
@@ -176,7 +176,7 @@ fn token(folder: &Path) -> anyhow::Result<SecretString> {
     Ok(token)
 }
 
-/// The password of the last time, or a new one, of a user there is from now on.
+/// Returns the stored password, or sets a new one, and makes the user if needed.
 fn password(folder: &Path) -> anyhow::Result<SecretString> {
     let (file, plain) = (UserFile::new(user_file(folder)), folder.join("password"));
     let is_there = file.list()?.iter().any(|user| user.name == USER);
@@ -204,7 +204,7 @@ fn read(path: &Path) -> io::Result<Option<SecretString>> {
     }
 }
 
-/// Writes a file nobody else can read.
+/// Writes a file that only its owner can read.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new()
         .write(true)

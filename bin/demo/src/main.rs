@@ -1,5 +1,5 @@
-//! `cargo demo`: a PostgreSQL with sample data, `ziggurat-tools` and `ziggurat-rag` in front of
-//! it, and `ziggurat-platform` beside them, in one command.
+//! `cargo demo`: starts a PostgreSQL with sample data, `ziggurat-tools`, `ziggurat-rag` and
+//! `ziggurat-platform` in one command.
 
 mod accounts;
 mod answers;
@@ -35,7 +35,7 @@ use crate::{
     signals::Signals, welcome::Welcome,
 };
 
-/// Where clients expect a server first.
+/// The port where clients expect a server.
 const USUAL_PORT: u16 = 8080;
 
 fn main() -> ExitCode {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    say_only_what_is_wrong();
+    log_errors_only();
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -61,7 +61,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let _inside = runtime.enter();
         Signals::listen()?
     };
-    // Both take their time, so they take it together.
+    // Both take time, so they run concurrently.
     let keep = arguments.keep.clone();
     let home = runtime.spawn_blocking(move || Home::open(keep.as_deref()));
     let shop = runtime.block_on(async {
@@ -70,10 +70,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             () = signals.any() => Ok(None),
         }
     });
-    // Whatever has become of the shop, the folder it made goes with it.
+    // The folder is removed even if the shop failed.
     let home = runtime.block_on(home).context("making accounts")?;
     let Some(shop) = shop? else {
-        // Something may be on its way still, such as a download. It ends with the process.
+        // A download may still be running. It ends with the process.
         runtime.shutdown_background();
         return Ok(ExitCode::SUCCESS);
     };
@@ -87,8 +87,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     outcome
 }
 
-/// Runs the servers until they are told to stop; for a client that started it, only the one it
-/// talks to.
+/// Runs the servers until they are told to stop; if a client started the demo, only the server for
+/// that client.
 fn serve(
     arguments: &Arguments,
     shop: &Shop,
@@ -122,7 +122,7 @@ fn serve(
             profile: &accounts.profile,
             kept: arguments.keep.as_deref(),
         };
-        // Whoever closed standard output does not want to know.
+        // Standard output may be closed.
         say(&welcome.to_string()).ok();
     });
     answers.end();
@@ -130,7 +130,7 @@ fn serve(
     Ok(code)
 }
 
-/// The port that was asked for, or the usual one, or any.
+/// The port that was asked for, or the usual one, or any free one.
 fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
     let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let (first, otherwise) = match port {

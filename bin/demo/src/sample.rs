@@ -1,15 +1,15 @@
-//! A small shop: the data the demo shows.
+//! The sample data of the demo: a small shop.
 //!
-//! Made by our own seeded generator, so everybody sees the same customers and the same sums.
+//! A seeded generator makes them, so all users see the same customers and the same sums.
 
 mod handbook;
 
 use sqlx::PgConnection;
 
-/// Laid out, and described, before the rows come.
+/// The tables with their comments.
 const SCHEMA: &str = include_str!("sample.sql");
 
-/// Names the content: another one makes another template.
+/// Identifies the content: different content makes a new template.
 pub(crate) const CONTENT: &str = concat!(
     include_str!("sample.sql"),
     include_str!("sample.rs"),
@@ -83,32 +83,32 @@ const PRODUCTS: [(&str, &str, i32); 24] = [
     ("Storm lantern", "outdoors", 3875),
 ];
 
-/// A generator of numbers that are the same for everybody (PCG-XSH-RR, 64 to 32 bits).
-struct Dice(u64);
+/// A seeded generator of random numbers (PCG-XSH-RR, 64 to 32 bits).
+struct Random(u64);
 
-/// Lays the shop out and fills it.
+/// Creates the tables of the shop and fills them.
 pub(crate) async fn fill(connection: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::raw_sql(SCHEMA).execute(&mut *connection).await?;
-    let mut dice = Dice(2026);
-    customers(connection, &mut dice).await?;
-    products(connection, &mut dice).await?;
-    orders(connection, &mut dice).await?;
+    let mut random = Random(2026);
+    customers(connection, &mut random).await?;
+    products(connection, &mut random).await?;
+    orders(connection, &mut random).await?;
     handbook::fill(connection).await?;
     sqlx::raw_sql("ANALYZE").execute(connection).await?;
     Ok(())
 }
 
-async fn customers(connection: &mut PgConnection, dice: &mut Dice) -> sqlx::Result<()> {
+async fn customers(connection: &mut PgConnection, random: &mut Random) -> sqlx::Result<()> {
     let (mut names, mut emails, mut cities, mut countries, mut days) =
         (vec![], vec![], vec![], vec![], vec![]);
     for id in 1..=CUSTOMERS {
-        let (first, last) = (dice.pick(&FIRST_NAMES), dice.pick(&LAST_NAMES));
-        let (city, country) = dice.pick(&CITIES);
+        let (first, last) = (random.pick(&FIRST_NAMES), random.pick(&LAST_NAMES));
+        let (city, country) = random.pick(&CITIES);
         names.push(format!("{first} {last}"));
         emails.push(format!("customer{id}@example.com"));
         cities.push(city);
         countries.push(country);
-        days.push(dice.below(900));
+        days.push(random.below(900));
     }
     sqlx::query(
         "INSERT INTO customers (name, email, city, country, joined_on)
@@ -126,7 +126,7 @@ async fn customers(connection: &mut PgConnection, dice: &mut Dice) -> sqlx::Resu
     Ok(())
 }
 
-async fn products(connection: &mut PgConnection, dice: &mut Dice) -> sqlx::Result<()> {
+async fn products(connection: &mut PgConnection, random: &mut Random) -> sqlx::Result<()> {
     for (name, category, cents) in PRODUCTS {
         sqlx::query(
             "INSERT INTO products (name, category, price, in_stock)
@@ -135,21 +135,21 @@ async fn products(connection: &mut PgConnection, dice: &mut Dice) -> sqlx::Resul
         .bind(name)
         .bind(category)
         .bind(cents)
-        .bind(dice.below(120))
+        .bind(random.below(120))
         .execute(&mut *connection)
         .await?;
     }
     Ok(())
 }
 
-async fn orders(connection: &mut PgConnection, dice: &mut Dice) -> sqlx::Result<()> {
+async fn orders(connection: &mut PgConnection, random: &mut Random) -> sqlx::Result<()> {
     let (mut buyers, mut minutes, mut states) = (vec![], vec![], vec![]);
     let (mut orders, mut items, mut quantities) = (vec![], vec![], vec![]);
     let kinds = i32::try_from(PRODUCTS.len()).expect("a short list");
     for order in 1..=ORDERS {
-        // Some customers come more often than others.
-        buyers.push(1 + dice.below(CUSTOMERS).min(dice.below(CUSTOMERS)));
-        minutes.push(dice.below(1_300_000));
+        // Some customers order more often than others.
+        buyers.push(1 + random.below(CUSTOMERS).min(random.below(CUSTOMERS)));
+        minutes.push(random.below(1_300_000));
         states.push(
             [
                 "delivered",
@@ -158,12 +158,12 @@ async fn orders(connection: &mut PgConnection, dice: &mut Dice) -> sqlx::Result<
                 "shipped",
                 "paid",
                 "cancelled",
-            ][usize::from(dice.byte() % 6)],
+            ][usize::from(random.byte() % 6)],
         );
-        for _ in 0..=dice.below(4) {
+        for _ in 0..=random.below(4) {
             orders.push(order);
-            items.push(1 + dice.below(kinds));
-            quantities.push(1 + dice.below(3));
+            items.push(1 + random.below(kinds));
+            quantities.push(1 + random.below(3));
         }
     }
     sqlx::query(
@@ -191,9 +191,9 @@ async fn orders(connection: &mut PgConnection, dice: &mut Dice) -> sqlx::Result<
     Ok(())
 }
 
-// === impl Dice ===
+// === impl Random ===
 
-impl Dice {
+impl Random {
     fn next(&mut self) -> u32 {
         let state = self.0;
         self.0 = state
@@ -208,7 +208,7 @@ impl Dice {
         self.next().to_be_bytes()[0]
     }
 
-    /// A number from zero up to, and without, `end`.
+    /// A number from zero up to `end`, exclusive.
     fn below(&mut self, end: i32) -> i32 {
         let end = u32::try_from(end).expect("positive");
         i32::try_from(self.next() % end).expect("below an i32")

@@ -1,4 +1,4 @@
-//! The database of the demo, for as long as the demo runs, or longer.
+//! The database of the demo, temporary or kept.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ use crate::sample;
 /// The name of a database that is kept.
 const KEPT: &str = "shop";
 
-/// A role that may look at the shop and at nothing else.
-const READER: &str = "shop_reader";
+/// A role that may only read the shop.
+const READ_ROLE: &str = "shop_reader";
 
-/// Makes the role, unless there is one.
-const MAKE_READER: &str = "
+/// Creates the role, unless it exists.
+const CREATE_READ_ROLE: &str = "
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'shop_reader') THEN
@@ -27,7 +27,7 @@ BEGIN
     END IF;
 END $$";
 
-const LET_READ: &str = "
+const GRANT_READ: &str = "
 GRANT USAGE ON SCHEMA public TO shop_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop_reader";
 
@@ -36,11 +36,11 @@ const LOCK: &str = "SELECT pg_advisory_lock(7249012)";
 /// A PostgreSQL with the sample data in it.
 pub(crate) struct Shop {
     server: LocalPg,
-    /// Where the data are, if they do not go with the demo.
-    passing: Option<TestDatabase>,
+    /// The temporary database; `None` if the data are kept.
+    temporary: Option<TestDatabase>,
 }
 
-/// How the servers in front of it reach the database.
+/// The connection settings of the servers for the database.
 pub(crate) struct Address {
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -53,25 +53,27 @@ pub(crate) struct Address {
 // === impl Shop ===
 
 impl Shop {
-    /// Starts PostgreSQL and fills a database, or finds the one that was kept.
+    /// Starts PostgreSQL and fills a database, or finds the kept one.
     pub(crate) async fn open(keep: Option<&Path>) -> anyhow::Result<Self> {
         let shop = match keep {
-            None => Self::passing().await?,
+            None => Self::temporary().await?,
             Some(folder) => Self::kept(folder).await?,
         };
         if shop.server.socket_dir().is_some() {
-            shop.let_read().await.context("making a role that reads")?;
+            shop.allow_reading()
+                .await
+                .context("making a role that reads")?;
         }
         Ok(shop)
     }
 
-    async fn passing() -> anyhow::Result<Self> {
+    async fn temporary() -> anyhow::Result<Self> {
         let server = LocalPg::start().await?;
         let template = server
             .template("demo", sample::CONTENT, sample::fill)
             .await?;
-        let passing = Some(template.database().await?);
-        Ok(Self { server, passing })
+        let temporary = Some(template.database().await?);
+        Ok(Self { server, temporary })
     }
 
     async fn kept(folder: &Path) -> anyhow::Result<Self> {
@@ -81,51 +83,53 @@ impl Shop {
             .with_context(|| format!("filling the database in {}", folder.display()))?;
         Ok(Self {
             server,
-            passing: None,
+            temporary: None,
         })
     }
 
-    async fn let_read(&self) -> sqlx::Result<()> {
+    async fn allow_reading(&self) -> sqlx::Result<()> {
         // Hexadecimal digits, which need no quoting.
-        let password = self.reader_password();
-        let identify = format!("ALTER ROLE {READER} PASSWORD '{password}'");
-        // Roles are those of the whole server, locks those of one database.
-        self.alone_in("postgres", &[MAKE_READER, &identify]).await?;
-        self.alone_in(self.name(), &[LET_READ]).await
+        let password = self.read_role_password();
+        let identify = format!("ALTER ROLE {READ_ROLE} PASSWORD '{password}'");
+        // Roles belong to the whole server, locks to one database.
+        self.run_locked("postgres", &[CREATE_READ_ROLE, &identify])
+            .await?;
+        self.run_locked(self.name(), &[GRANT_READ]).await
     }
 
-    /// Runs statements while no other demo does in the same database: a server may be shared,
-    /// for roles there is no `IF NOT EXISTS`, and changing one concurrently can fail.
-    async fn alone_in(&self, database: &str, statements: &[&str]) -> sqlx::Result<()> {
+    /// Runs statements under a lock: demos may share a server, roles have no `IF NOT EXISTS`, and
+    /// changing a role concurrently can fail.
+    async fn run_locked(&self, database: &str, statements: &[&str]) -> sqlx::Result<()> {
         let mut connection = PgConnection::connect(&self.server.url(database)).await?;
         for statement in [&[LOCK], statements].concat() {
             let statement = AssertSqlSafe(statement);
             sqlx::raw_sql(statement).execute(&mut connection).await?;
         }
-        // The lock goes with the connection.
+        // The lock ends with the connection.
         connection.close().await
     }
 
-    /// The same for all demos on one server, and of no use to guess another one.
-    fn reader_password(&self) -> String {
+    /// Derives a password that is the same for all demos on one server, and reveals no other
+    /// password.
+    fn read_role_password(&self) -> String {
         let ours = password(&self.server.url(self.name())).unwrap_or_default();
-        TokenHash::of(&format!("{READER} {ours}")).to_string()
+        TokenHash::of(&format!("{READ_ROLE} {ours}")).to_string()
     }
 
-    /// What PostgreSQL says it is.
+    /// The version of PostgreSQL.
     pub(crate) fn version(&self) -> &str {
         self.server.version()
     }
 
-    /// The database as the servers in front of it are to see it.
+    /// The connection settings for the servers.
     ///
-    /// A PostgreSQL of ours is reached as a role that reads. One that was given keeps its roles
-    /// for itself, and is used as it was given.
+    /// In a PostgreSQL started here, they use the role that only reads. A given PostgreSQL keeps
+    /// its roles, so they use the given one.
     pub(crate) fn address(&self) -> Address {
         let database = self.name().to_owned();
         let is_ours = self.server.socket_dir().is_some();
         let (user, password, ssl_mode) = if is_ours {
-            (READER, self.reader_password(), "disable")
+            (READ_ROLE, self.read_role_password(), "disable")
         } else {
             let password = password(&self.server.url(&database)).unwrap_or_default();
             (self.server.user(), password, "prefer")
@@ -140,21 +144,21 @@ impl Shop {
         }
     }
 
-    /// Drops what is not to be kept, and lets PostgreSQL go.
+    /// Drops a temporary database, and releases PostgreSQL.
     pub(crate) async fn close(self) {
-        // Dropping waits for PostgreSQL, which must not hold up a worker of the runtime.
+        // Dropping waits for PostgreSQL, which must not block a worker of the runtime.
         let closed = tokio::task::spawn_blocking(move || drop(self));
         closed.await.unwrap_or_default();
     }
 
     fn name(&self) -> &str {
-        self.passing.as_ref().map_or(KEPT, TestDatabase::name)
+        self.temporary.as_ref().map_or(KEPT, TestDatabase::name)
     }
 }
 
 async fn find_or_fill(server: &LocalPg) -> sqlx::Result<()> {
     let mut connection = PgConnection::connect(&server.url("postgres")).await?;
-    // Two demos may have the same folder, over HTTP and started by a client.
+    // Two demos may use the same folder: one over HTTP, one started by a client.
     sqlx::raw_sql("SELECT pg_advisory_lock(7249011)")
         .execute(&mut connection)
         .await?;
@@ -164,7 +168,7 @@ async fn find_or_fill(server: &LocalPg) -> sqlx::Result<()> {
             .fetch_one(&mut connection)
             .await?;
     if !found {
-        // Filled under another name, so that one that was interrupted is not taken for whole.
+        // Filled under another name, so that an interrupted one is not taken for complete.
         sqlx::raw_sql("DROP DATABASE IF EXISTS shop_being_filled")
             .execute(&mut connection)
             .await?;
@@ -181,7 +185,7 @@ async fn find_or_fill(server: &LocalPg) -> sqlx::Result<()> {
     connection.close().await
 }
 
-/// The password in a connection URL, decoded.
+/// The password of a connection URL, percent-decoded.
 fn password(url: &str) -> Option<String> {
     let url: Uri = url.parse().ok()?;
     let (user, _) = url.authority()?.as_str().rsplit_once('@')?;

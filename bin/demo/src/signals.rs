@@ -1,4 +1,4 @@
-//! Being told to stop, from the first moment to the last.
+//! Handles the signals that stop the demo.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::{
     time,
 };
 
-/// Everything that ends the demo: Ctrl-C, `kill`, and the terminal being closed.
+/// The signals that end the demo: Ctrl-C, `kill`, and a closed terminal.
 pub(crate) struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
@@ -19,7 +19,7 @@ pub(crate) struct Signals {
 // === impl Signals ===
 
 impl Signals {
-    /// Begins to listen: from here on no signal ends the process by itself.
+    /// Begins to listen: from now on these signals do not end the process by themselves.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let on = |kind| signal(kind).context("listening to signals");
         Ok(Self {
@@ -29,7 +29,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one of them.
+    /// Waits for one of the signals.
     pub(crate) async fn any(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -38,14 +38,14 @@ impl Signals {
         }
     }
 
-    /// Tells the server to stop when one of them comes: one may come before the server listens
-    /// to signals, and to the server a closed terminal is a wish to read its configuration anew.
+    /// Passes each signal on as one that stops the servers: it may come before a server listens to
+    /// signals, and a closed terminal would make a server reload its configuration.
     pub(crate) async fn pass_on(mut self) {
         self.any().await;
         let mut again = time::interval(Duration::from_millis(50));
         loop {
             again.tick().await;
-            // There is this process, and it may talk to itself.
+            // The process sends the signal to itself.
             kill_process(process::getpid(), Signal::TERM).ok();
         }
     }

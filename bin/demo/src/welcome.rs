@@ -1,19 +1,19 @@
-//! What the demo says when it is up.
+//! The text that the demo prints when it is ready.
 
 use std::{fmt, net::SocketAddr, path::Path};
 
 use crate::{clients::Server, home};
 
-/// What there is to connect to, and how.
+/// The addresses and credentials to print.
 pub(crate) struct Welcome<'a> {
     pub(crate) address: SocketAddr,
-    /// Where questions are answered.
+    /// The address of `ziggurat-rag`.
     pub(crate) answers: SocketAddr,
     pub(crate) token: &'a str,
     pub(crate) password: &'a str,
     /// The version of PostgreSQL.
     pub(crate) server: &'a str,
-    /// The program of the demo.
+    /// The path of the demo's program.
     pub(crate) program: &'a Path,
     /// The configuration of the command line.
     pub(crate) profile: &'a Path,
@@ -95,11 +95,11 @@ Then ask: Which category earned most last spring? What should I do with my pots 
             stdio = stdio.in_mcp_servers(),
             stdio_in_vs_code = stdio.in_servers(),
         )?;
-        say_how_it_ends(kept, f)
+        write_how_to_stop(kept, f)
     }
 }
 
-fn say_how_it_ends(kept: Option<&Path>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_how_to_stop(kept: Option<&Path>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match kept {
         Some(folder) => writeln!(
             f,

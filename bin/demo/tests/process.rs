@@ -1,4 +1,4 @@
-//! The demo as a new user meets it: started, asked, stopped.
+//! The demo as a new user runs it: started, used, stopped.
 
 use std::{
     env, fs,
@@ -20,17 +20,17 @@ use ziggurat_search::{
     tokens,
 };
 
-/// The demo, which is killed if a test fails.
+/// A running demo, killed if a test fails.
 struct Demo {
     program: Program,
     address: String,
     token: String,
     welcome: String,
-    /// Where it has its temporary files.
+    /// The folder of its temporary files.
     temporary: TempDir,
 }
 
-/// A server a client has started.
+/// A server started by a client.
 struct Started {
     child: Child,
     input: Option<ChildStdin>,
@@ -73,7 +73,7 @@ impl Demo {
         });
         let body = body.to_string();
         let length = body.len();
-        // HTTP/1.0 is answered in one piece.
+        // HTTP/1.0 answers are not chunked.
         write!(
             stream,
             "POST /{path} HTTP/1.0\r\nhost: {host}\r\n{authorization}\
@@ -98,7 +98,7 @@ impl Demo {
         self.tool("query_database", &json!({"query": query}))
     }
 
-    /// The configurations to paste that begin like this, parsed.
+    /// The printed configurations that begin like this, parsed.
     fn configurations(&self, list: &str) -> Vec<Value> {
         let start = format!("{{\"{list}\"");
         let lines = self.welcome.lines().map(str::trim);
@@ -130,7 +130,7 @@ impl Demo {
 }
 
 impl Started {
-    /// Starts what a client would start, in the environment a client would give it.
+    /// Starts the command of a client's configuration, in the environment of a client.
     fn new(server: &Value, temporary: &Path) -> Self {
         let words = |list: &Value| -> Vec<String> {
             serde_json::from_value(list.clone()).expect("a list of texts")
@@ -140,7 +140,7 @@ impl Started {
             .args(words(&server["args"]))
             .env_clear()
             .envs(["HOME", "PATH", "USER"].map(|name| (name, env::var(name).unwrap_or_default())))
-            // Not the client's doing: the PostgreSQL these tests were told to use.
+            // Not part of the client's environment: the PostgreSQL that these tests use.
             .envs(env::vars().filter(|(name, _)| name == "ZIGGURAT_TEST_DATABASE_URL"))
             .env("TMPDIR", temporary)
             .current_dir("/")
@@ -219,7 +219,7 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn it_comes_up_answers_and_goes() {
+fn the_demo_starts_answers_and_stops() {
     let demo = Demo::start(&[]);
     let answer = demo.query("SELECT count(*) FROM orders");
     assert!(
@@ -233,8 +233,8 @@ fn it_comes_up_answers_and_goes() {
 }
 
 #[test]
-fn another_starts_warm_while_the_first_is_running() {
-    // The first has to make the cluster and the template; it stays up, and so do they.
+fn a_second_demo_starts_quickly_while_the_first_is_running() {
+    // The first makes the cluster and the template, and keeps both alive.
     let first = Demo::start(&[]);
     let start = Instant::now();
     let another = Demo::start(&[]);
@@ -244,7 +244,7 @@ fn another_starts_warm_while_the_first_is_running() {
 }
 
 #[test]
-fn the_line_for_curl_works_as_it_is_printed() {
+fn the_printed_line_for_curl_works() {
     let demo = Demo::start(&[]);
     let lines = demo.welcome.lines();
     let lines = lines.skip_while(|line| !line.contains("curl "));
@@ -264,7 +264,7 @@ fn the_line_for_curl_works_as_it_is_printed() {
 }
 
 #[test]
-fn the_handbook_answers_as_it_is_printed_whole_and_as_a_stream() {
+fn the_printed_lines_for_the_handbook_answer_whole_and_as_a_stream() {
     let demo = Demo::start(&[]);
     let lines = demo.welcome.lines();
     let lines: Vec<_> = lines.skip_while(|line| !line.contains("/v1/")).collect();
@@ -288,7 +288,7 @@ fn the_handbook_answers_as_it_is_printed_whole_and_as_a_stream() {
     demo.stop();
 }
 
-/// What stands behind a key in a line of its own.
+/// Returns the value of a key that has its own line.
 fn value<'a>(configuration: &'a str, key: &str) -> &'a str {
     let found = configuration.lines().find_map(|line| {
         let (name, value) = line.trim().split_once(": ")?;
@@ -382,7 +382,7 @@ fn closing_the_terminal_ends_it_too() {
 }
 
 #[test]
-fn what_is_interrupted_half_way_leaves_nothing_either() {
+fn an_interrupted_start_leaves_nothing_behind() {
     let temporary = tempfile::tempdir().expect("a folder");
     let mut child = Command::new(env!("CARGO_BIN_EXE_ziggurat-demo"))
         .args(["--port", "0"])
@@ -390,7 +390,7 @@ fn what_is_interrupted_half_way_leaves_nothing_either() {
         .stdout(Stdio::null())
         .spawn()
         .expect("built");
-    // The folder is the first thing there is; the password inside takes some tenths of a second.
+    // The folder is made first; hashing the password in it takes some tenths of a second.
     until("the folder is there", || {
         assert_eq!(child.try_wait().expect("a child"), None);
         !entries(temporary.path()).is_empty()
@@ -414,13 +414,13 @@ fn the_user_can_log_in() {
 }
 
 #[test]
-fn nothing_can_be_written_by_a_role_that_could_not_anyway() {
+fn the_servers_can_only_read() {
     let demo = Demo::start(&[]);
     let answer = demo.query("DELETE FROM orders");
     let refusal = "cannot execute DELETE in a read-only transaction";
     assert!(answer.contains(refusal), "{answer}");
 
-    // A server that was given keeps its roles for itself.
+    // A given PostgreSQL keeps its roles.
     if env::var_os("ZIGGURAT_TEST_DATABASE_URL").is_none() {
         let answer = demo.query(
             "SELECT current_setting('is_superuser'), has_table_privilege('orders', 'DELETE')",
@@ -453,8 +453,7 @@ fn the_handbook_is_described_and_its_vectors_find_neighbours() {
     demo.stop();
 }
 
-/// What three ways of looking make of a question: whether the article comes first by the vectors
-/// alone, and by the words alone.
+/// Results of a question: whether the article is the first by vectors alone, and by keywords alone.
 const QUESTIONS: [(&str, &str, bool, bool); 7] = [
     ("how do I clean brass", "Brass lamps", true, true),
     (
@@ -496,7 +495,7 @@ fn handbook(demo: &Demo) -> Vec<[String; 3]> {
     lines.lines().map(fields).collect()
 }
 
-/// The title of the article that has most of the words of a question.
+/// The title of the article that contains most words of a question.
 fn by_words<'a>(articles: &'a [[String; 3]], question: &str) -> &'a str {
     let question = Question::new(tokens::words(question));
     let tallies: Vec<_> = articles
@@ -550,7 +549,7 @@ fn vectors_and_words_together_find_what_each_alone_misses() {
 }
 
 #[test]
-fn what_is_kept_is_there_the_next_time() {
+fn kept_data_are_there_at_the_next_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("to be made");
     let keep = ["--keep", folder.to_str().expect("text")];
@@ -568,7 +567,7 @@ fn what_is_kept_is_there_the_next_time() {
     let demo = Demo::start(&keep);
     assert_eq!(demo.token, token);
     assert_eq!(result(demo.query(sum)), first);
-    // A client that starts its server gets the same data beside it.
+    // A server started by a client uses the same data.
     let configurations = demo.configurations("mcpServers");
     let mut servers = configurations.iter();
     let server = servers.find(|server| server["type"] == "stdio");
@@ -581,7 +580,7 @@ fn what_is_kept_is_there_the_next_time() {
 }
 
 #[test]
-fn an_argument_nobody_knows_is_an_error_that_names_it() {
+fn an_unknown_argument_is_an_error_that_names_it() {
     let output = output(Command::new(env!("CARGO_BIN_EXE_ziggurat-demo")).arg("--prot"));
     assert_eq!(output.status.code(), Some(1));
     let complaint = String::from_utf8(output.stderr).expect("text");

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use ziggurat_account_service as platform;
 
 use super::{
-    itself, members,
+    document_path, members,
     v3_0::{self, Unknown},
 };
 
-/// What a request can run into before it gets to a handler.
+/// Statuses that any request can get before it reaches a handler.
 const ALWAYS: [(&str, &str); 6] = [
     ("400", "The request makes no sense"),
     ("401", "There is no token, or it is no good"),
@@ -18,19 +18,19 @@ const ALWAYS: [(&str, &str); 6] = [
     ("503", "Tokens cannot be checked at the moment"),
 ];
 
-/// Puts the document together.
+/// Builds the document.
 ///
 /// # Errors
-/// If a handler says something OpenAPI 3.0 has no words for.
+/// Fails if a handler uses a schema that OpenAPI 3.0 cannot express.
 ///
 /// # Panics
-/// If utoipa writes what is no document.
+/// Panics if utoipa writes an invalid document.
 pub(super) fn document() -> Result<Value, Unknown> {
     let mut described = json!(platform::description());
     let mut paths = members(described["paths"].take());
-    let mut open = itself("getOpenAPI", "documents");
+    let mut open = document_path("getOpenAPI", "documents");
     open["security"] = json!([]);
-    let guarded = itself("getOpenAPIWithToken", "documents");
+    let guarded = document_path("getOpenAPIWithToken", "documents");
     for (path, operation) in [("/openapi.json", open), ("/open-api", guarded)] {
         paths.insert(path.to_owned(), json!({"get": operation}));
     }
@@ -71,10 +71,10 @@ pub(super) fn document() -> Result<Value, Unknown> {
     }))
 }
 
-/// Adds what is true of every operation: what it can run into, how it is said, and the number of
-/// the request.
+/// Adds the common parts of every operation: early statuses, the format of errors, and the request
+/// id.
 fn complete(path: &str, operation: &mut Value) {
-    // Nobody has to sign in for what says so with an empty alternative.
+    // An empty alternative means that no sign-in is needed.
     if operation.get("security") == Some(&json!([{}])) {
         operation["security"] = json!([]);
     }

@@ -5,21 +5,21 @@ use utoipa::OpenApi as _;
 use ziggurat_rag_service::Description;
 
 use super::{
-    itself, members,
+    document_path, members,
     v3_0::{self, Unknown},
 };
 
-/// Puts the document together.
+/// Builds the document.
 ///
 /// # Errors
-/// If a handler says something OpenAPI 3.0 has no words for.
+/// Fails if a handler uses a schema that OpenAPI 3.0 cannot express.
 ///
 /// # Panics
-/// If utoipa writes what is no document.
+/// Panics if utoipa writes an invalid document.
 pub(super) fn document() -> Result<Value, Unknown> {
     let mut described = json!(Description::openapi());
     let mut paths = members(described["paths"].take());
-    let itself = itself("getOpenAPI", "System");
+    let itself = document_path("getOpenAPI", "System");
     paths.insert("/openapi.json".to_owned(), json!({"get": itself}));
     for methods in paths.values_mut() {
         for operation in methods.as_object_mut().expect("methods").values_mut() {
@@ -27,14 +27,14 @@ pub(super) fn document() -> Result<Value, Unknown> {
         }
     }
     let mut schemas = described["components"]["schemas"].take();
-    // There is no way to say this beside an enumeration.
+    // utoipa cannot declare a default together with an enumeration.
     schemas["Filter"]["properties"]["logic"]["default"] = "AND".into();
     v3_0::lower(json!({
         "openapi": "3.1.0",
         "info": {
             "title": "ziggurat-rag API",
             "description": "Answers to questions, from the tables of a PostgreSQL database and \
-                the words of a language model. Nobody has to sign in: that is for a proxy in front.",
+                the words of a language model. No sign-in is needed: that is for a proxy in front.",
             "version": "1.0.0",
             "license": {"name": "Apache-2.0 OR MIT"},
         },
@@ -48,7 +48,7 @@ pub(super) fn document() -> Result<Value, Unknown> {
     }))
 }
 
-/// Adds what is true of every response: where the description is.
+/// Adds the common part of every response: the link to the description.
 fn complete(operation: &mut Value) {
     let link = json!({
         "description": "Where the description of this interface is (RFC 8631). Event streams do \
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_operations_have_the_names_clients_know() {
+    fn the_operations_have_the_names_that_clients_expect() {
         let document = document().expect("nothing unknown");
         let names: Vec<_> = document["paths"]
             .as_object()
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schemas_have_the_names_and_members_clients_know() {
+    fn the_schemas_have_the_names_and_members_that_clients_expect() {
         let document = document().expect("nothing unknown");
         let schemas = &document["components"]["schemas"];
         for (name, required, optional) in [
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schemas_say_what_may_stand_in_them() {
+    fn the_schemas_declare_their_limits() {
         let document = document().expect("nothing unknown");
         let schemas = &document["components"]["schemas"];
         assert!(schemas["StreamEvent"]["oneOf"].is_array(), "{schemas}");
@@ -181,7 +181,7 @@ mod tests {
             schemas["Filter"]["properties"]["conditions"]["maxItems"],
             50
         );
-        // A client may say that it says nothing; the server leaves out what is not there.
+        // A client may send `null`; the server omits empty members.
         let schemas = schemas.as_object().expect("schemas").iter();
         for (name, schema) in schemas.filter(|(name, _)| *name != "QueryRequest") {
             assert!(!schema.to_string().contains("nullable"), "{name}: {schema}");

@@ -11,7 +11,7 @@ use super::{
     v3_0::{self, Unknown},
 };
 
-/// What every request can run into before it gets to a handler, with and without a body.
+/// Statuses that any request can get before it reaches a handler, with and without a body.
 const ALWAYS: [(&str, &str); 5] = [
     ("401", "There is no token, or it is no good"),
     (
@@ -27,13 +27,13 @@ const ALWAYS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Puts the document together.
+/// Builds the document.
 ///
 /// # Errors
-/// If a handler says something OpenAPI 3.0 has no words for.
+/// Fails if a handler uses a schema that OpenAPI 3.0 cannot express.
 ///
 /// # Panics
-/// If utoipa writes what is no document.
+/// Panics if utoipa writes an invalid document.
 pub(super) fn document() -> Result<Value, Unknown> {
     let mut paths = Map::from_iter([health(), ready()]);
     paths.extend(mcp::paths());
@@ -140,7 +140,7 @@ fn ready() -> (String, Value) {
     ("/ready".to_owned(), json!({"get": operation}))
 }
 
-/// How requests are turned down.
+/// The schemas of refusals.
 fn refusals() -> [(String, Value); 2] {
     let refusal = json!({
         "type": "object",
@@ -161,8 +161,8 @@ fn refusals() -> [(String, Value); 2] {
     ]
 }
 
-/// Adds what is true of every operation: what it can run into before its handler, and the
-/// bodies of refusals.
+/// Adds the common parts of every operation: the statuses before its handler, and the bodies of
+/// refusals.
 fn complete(paths: &mut Map<String, Value>) {
     for (path, methods) in paths {
         let of_databases = path.starts_with("/api/databases");
@@ -183,14 +183,14 @@ fn complete(paths: &mut Map<String, Value>) {
             for (status, response) in responses {
                 let is_bare = response.get("content").is_none();
                 if is_bare && status.as_str() >= "400" {
-                    // What comes from further out knows nothing of areas.
+                    // Outer layers answer in the same format on all paths.
                     let is_inner = of_databases && !["413", "500"].contains(&&**status);
                     response["content"] =
                         json!({"application/json": {"schema": refusal(is_inner)}});
                 }
                 if status == "401" {
                     response["headers"]["WWW-Authenticate"] = json!({
-                        "description": "`Bearer`, and where tokens come from if somebody issues \
+                        "description": "`Bearer`, and where tokens come from if a server issues \
                             them",
                         "schema": {"type": "string"},
                     });

@@ -1,8 +1,10 @@
-//! From OpenAPI 3.1, which utoipa writes, to 3.0.3, which clients read.
+//! Converts OpenAPI 3.1, which utoipa writes, to 3.0.3, which clients read.
 //!
-//! Only Schema Objects differ in ways that matter here. Each is taken apart keyword by keyword:
-//! what 3.0 has stays, what it says in other words is translated, what is a remark goes. A
-//! keyword that is none of these is an [`Unknown`], so that nothing new slips through.
+//! Only Schema Objects differ in ways that matter here. Each is converted keyword by keyword: what
+//! 3.0 has stays, what it expresses differently is translated, annotations are removed. Any other
+//! keyword is an [`Unknown`], so that no new one is missed.
+//!
+//! ```
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +12,7 @@ mod tests;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-/// Something this pass has no words for.
+/// A keyword that cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{keyword}` cannot be said in OpenAPI 3.0: {found}")]
 pub(super) struct Unknown {
@@ -18,7 +20,7 @@ pub(super) struct Unknown {
     found: String,
 }
 
-/// Members that say the same in both, their values being no schemas.
+/// Members that are the same in both versions, and whose values are not schemas.
 const SAME: [&str; 22] = [
     "default",
     "deprecated",
@@ -44,7 +46,7 @@ const SAME: [&str; 22] = [
     "uniqueItems",
 ];
 
-/// Members that only remark on something, or on which 3.0 has nothing to say.
+/// Annotations, and members without a counterpart in 3.0.
 const REMARKS: [&str; 4] = [
     "$comment",
     "contentEncoding",
@@ -52,13 +54,13 @@ const REMARKS: [&str; 4] = [
     "propertyNames",
 ];
 
-/// Members of the document that came with 3.1.
+/// Members of the document that are new in 3.1.
 const NEW_MEMBERS: [&str; 2] = ["jsonSchemaDialect", "webhooks"];
 
-/// Turns a document of 3.1 into one of 3.0.3.
+/// Converts a 3.1 document to 3.0.3.
 ///
 /// # Errors
-/// If a schema has a keyword this does not know.
+/// Fails if a schema has an unknown keyword.
 pub(super) fn lower(document: Value) -> Result<Value, Unknown> {
     let mut document = members(document)?;
     document.insert("openapi".into(), "3.0.3".into());
@@ -74,7 +76,7 @@ pub(super) fn lower(document: Value) -> Result<Value, Unknown> {
     Ok(document)
 }
 
-/// Finds the schemas, wherever they are, without looking into examples.
+/// Finds all schemas, but does not look into examples.
 fn walk(value: &mut Value) -> Result<(), Unknown> {
     match value {
         Value::Array(items) => items.iter_mut().try_for_each(walk),
@@ -82,7 +84,7 @@ fn walk(value: &mut Value) -> Result<(), Unknown> {
             match &**name {
                 "example" | "examples" | "default" | "enum" => Ok(()),
                 "schema" => replace(value),
-                // A property of this name would be within a schema, where this never looks.
+                // A property of this name would be inside a schema, which is not searched here.
                 "schemas" => match value {
                     Value::Object(schemas) => schemas.values_mut().try_for_each(replace),
                     _ => Ok(()),
@@ -99,7 +101,7 @@ fn replace(value: &mut Value) -> Result<(), Unknown> {
     Ok(())
 }
 
-/// Turns one schema, and those within it, the innermost first.
+/// Converts one schema, and those within it, the innermost first.
 fn schema(value: Value) -> Result<Value, Unknown> {
     let members = match value {
         Value::Bool(true) => return Ok(json!({})),
@@ -149,11 +151,11 @@ fn schema(value: Value) -> Result<Value, Unknown> {
             _ => return Err(Unknown::new(&name, &value)),
         }
     }
-    Ok(Value::Object(beside(reference, lowered)))
+    Ok(Value::Object(with_reference(reference, lowered)))
 }
 
-/// In 3.0 nothing beside a reference counts.
-fn beside(reference: Option<Value>, mut others: Map<String, Value>) -> Map<String, Value> {
+/// In 3.0 members next to a reference are ignored.
+fn with_reference(reference: Option<Value>, mut others: Map<String, Value>) -> Map<String, Value> {
     let Some(reference) = reference else {
         return others;
     };
@@ -170,7 +172,7 @@ fn beside(reference: Option<Value>, mut others: Map<String, Value>) -> Map<Strin
     others
 }
 
-/// A type, or several of which one is `null`.
+/// A type, or several, one of which is `null`.
 fn kind(value: Value, lowered: &mut Map<String, Value>) -> Result<(), Unknown> {
     let mut kinds = match value {
         Value::Array(kinds) => kinds,
@@ -182,7 +184,7 @@ fn kind(value: Value, lowered: &mut Map<String, Value>) -> Result<(), Unknown> {
         lowered.insert("nullable".into(), true.into());
     }
     match &kinds[..] {
-        // Nothing but `null`.
+        // Only `null`.
         [] => {
             lowered.insert("enum".into(), json!([null]));
         }
@@ -194,7 +196,7 @@ fn kind(value: Value, lowered: &mut Map<String, Value>) -> Result<(), Unknown> {
     Ok(())
 }
 
-/// One of several schemas, of which one may be `null`.
+/// One of several schemas, one of which may be `null`.
 fn choice(name: String, value: Value, lowered: &mut Map<String, Value>) -> Result<(), Unknown> {
     let mut choices = list(value)?;
     let count = choices.len();
@@ -210,7 +212,7 @@ fn choice(name: String, value: Value, lowered: &mut Map<String, Value>) -> Resul
     } else if choices[0].get("$ref").is_some() {
         lowered.insert("allOf".into(), Value::Array(choices));
     } else {
-        // Beside `allOf`, `nullable` would say nothing; among the members of the one, it does.
+        // Next to `allOf`, `nullable` has no effect; inside its one member it has.
         for (name, value) in members(choices.remove(0))? {
             lowered.entry(name).or_insert(value);
         }
@@ -218,7 +220,7 @@ fn choice(name: String, value: Value, lowered: &mut Map<String, Value>) -> Resul
     Ok(())
 }
 
-/// A list whose items differ by their place: 3.0 can only say how many and which kinds.
+/// A list whose items differ by position: 3.0 can only give their number and kinds.
 fn tuple(value: Value, lowered: &mut Map<String, Value>) -> Result<(), Unknown> {
     let items = each(value)?;
     let count = items.as_array().map_or(0, Vec::len);

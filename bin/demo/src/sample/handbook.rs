@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use sqlx::PgConnection;
 use ziggurat_llm::Embedder;
 
-/// Sections, articles and their texts, a line each.
+/// Sections, articles and their texts, one per line.
 pub(super) const TEXT: &str = include_str!("handbook.md");
 
-/// A piece of the handbook.
+/// An article of the handbook.
 #[derive(Debug)]
 struct Article {
     section: &'static str,
@@ -48,7 +48,7 @@ pub(super) async fn fill(connection: &mut PgConnection) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Takes the text apart, in its order.
+/// Splits the text into articles.
 fn articles() -> Vec<Article> {
     let (mut section, mut title) = ("", "");
     let mut articles = Vec::new();
@@ -74,12 +74,12 @@ async fn vector(embedder: &Embedder, text: &str) -> sqlx::Result<Vec<f32>> {
     Ok(embedding.vector)
 }
 
-/// A vector the way pgvector reads it.
+/// A vector in the syntax of pgvector.
 fn written(vector: &[f32]) -> String {
     let mut text = String::from("[");
     for (at, value) in vector.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(text, "{comma}{value}");
     }
     text.push(']');

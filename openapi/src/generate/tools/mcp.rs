@@ -1,8 +1,8 @@
-//! The paths of MCP, and those where clients learn how to get to them.
+//! The paths of MCP, and those with the metadata for authorization.
 
 use serde_json::{Value, json};
 
-/// The revisions that are negotiated, and the one that needs no negotiation.
+/// The negotiated revisions, and the one without negotiation.
 const REVISIONS: [&str; 5] = [
     "2024-11-05",
     "2025-03-26",
@@ -11,7 +11,7 @@ const REVISIONS: [&str; 5] = [
     "2026-07-28",
 ];
 
-/// How many messages a batch may hold.
+/// Maximum number of messages in a batch.
 const MAX_BATCH: usize = 32;
 
 pub(super) fn paths() -> [(String, Value); 4] {
@@ -29,7 +29,7 @@ pub(super) fn paths() -> [(String, Value); 4] {
     ]
 }
 
-/// What the messages are made of.
+/// The schemas of the messages.
 pub(super) fn schemas() -> [(String, Value); 3] {
     let version = json!({"type": "string", "enum": ["2.0"]});
     let id = json!({"anyOf": [{"type": "string"}, {"type": "integer"}]});
@@ -86,7 +86,7 @@ fn exact() -> Value {
             call is said in its answer, with status 200. A call of `authenticate_user` needs no \
             token.",
         "requestBody": {
-            // Whatever comes has an answer.
+            // Any body gets an answer.
             "required": false,
             "content": {"application/json": {
                 "schema": {"anyOf": [schema("RpcCall"), {}]},
@@ -233,7 +233,7 @@ fn metadata(path: &str) -> Value {
                 "description": "From these servers",
                 "content": {"application/json": {"schema": schema}},
             },
-            "404": {"description": "From nobody but the operator of this server"},
+            "404": {"description": "Only from the operator of this server"},
         },
     })
 }

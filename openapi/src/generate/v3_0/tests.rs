@@ -6,7 +6,7 @@ fn lowered(schema: &Value) -> Result<Value, Unknown> {
 }
 
 #[test]
-fn what_3_0_cannot_say_is_said_in_its_words() {
+fn keywords_of_3_1_are_translated() {
     let reference = json!({"$ref": "#/components/schemas/A"});
     for (schema, expected) in [
         (
@@ -83,7 +83,7 @@ fn schemas_within_schemas_are_translated_too() {
 }
 
 #[test]
-fn what_nobody_knows_is_refused() {
+fn unknown_keywords_are_refused() {
     for schema in [
         json!({"if": {}}),
         json!({"unevaluatedProperties": false}),
