@@ -15,7 +15,7 @@ use ziggurat_benches::{
     rag::Answers,
     tools::{Postgres, Report, send},
 };
-use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Api, Fake, Gate, Turn};
 
 const STREAMS: usize = 2000;
 
@@ -35,13 +35,13 @@ fn main() -> ExitCode {
     let (gate, fake) = (Gate::new(), Fake::start());
     let answer = "Wool is washed by hand. ".repeat(40);
     let turn = Turn::text(&answer).held_after(BEGINNING, &gate);
-    fake.always_of(Face::OpenAi, turn);
+    fake.always_of(Api::OpenAi, turn);
     let postgres = Postgres::with(TABLE);
     let server = Answers::serve(
         &postgres,
         &format!(
             "  rag_llm: {{provider: openai, model: fake, base_url: \"{}\"}}\n",
-            fake.url(Face::OpenAi)
+            fake.url(Api::OpenAi)
         ),
     );
     let mut report = Report::default();

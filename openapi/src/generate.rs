@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{PAGE, PATH, PLATFORM, RAG, TOOLS};
 
 /// Describes the operation that returns the document.
-fn itself(name: &str, tag: &str) -> Value {
+fn document_path(name: &str, tag: &str) -> Value {
     json!({
         "operationId": name,
         "tags": [tag],

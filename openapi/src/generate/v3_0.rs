@@ -3,8 +3,6 @@
 //! Only Schema Objects differ in ways that matter here. Each is converted keyword by keyword: what
 //! 3.0 has stays, what it expresses differently is translated, annotations are removed. Any other
 //! keyword is an [`Unknown`], so that no new one is missed.
-//!
-//! ```
 
 #[cfg(test)]
 mod tests;

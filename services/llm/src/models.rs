@@ -171,12 +171,12 @@ impl GeminiItem {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use ziggurat_fake_providers::{Face, Fake, Turn};
+    use ziggurat_fake_providers::{Api, Fake, Turn};
 
     use super::*;
     use crate::{Access, client};
 
-    fn http(played: &Fake, face: Face, provider: Provider) -> Http {
+    fn http(played: &Fake, face: Api, provider: Provider) -> Http {
         let access = Access {
             base_url: Some(played.url(face)),
             key: Some("sk-wq8JkLmN2pRs7TuV".to_owned().into()),
@@ -195,18 +195,18 @@ mod tests {
         let fake = Fake::start();
         for (face, provider, expected) in [
             (
-                Face::Anthropic,
+                Api::Anthropic,
                 Provider::Anthropic,
                 &["claude-sonnet-4-5", "claude-haiku-4-5"][..],
             ),
             (
-                Face::OpenAi,
+                Api::OpenAi,
                 Provider::OpenAi,
                 &["gpt-4o-mini", "gpt-5", "o3-mini"],
             ),
-            (Face::Gemini, Provider::Gemini, &["gemini-2.5-flash"]),
+            (Api::Gemini, Provider::Gemini, &["gemini-2.5-flash"]),
             (
-                Face::Ollama,
+                Api::Ollama,
                 Provider::Ollama,
                 &["llama3.2:latest", "nomic-embed-text:latest"],
             ),
@@ -222,7 +222,7 @@ mod tests {
         let fake = Fake::start();
         let body = json!({"data": [{"id": "llama-3"}, {"id": "nomic-embedding"}]});
         fake.next(Turn::raw(200, body.to_string()));
-        let http = http(&fake, Face::OpenAi, Provider::OpenAi);
+        let http = http(&fake, Api::OpenAi, Provider::OpenAi);
         assert_eq!(names(&http).await, ["llama-3"]);
     }
 
@@ -231,10 +231,10 @@ mod tests {
         let fake = Fake::start();
         let first = json!({"data": [{"type": "model", "id": "one"}], "has_more": true});
         fake.next(Turn::raw(200, first.to_string()));
-        let anthropic = http(&fake, Face::Anthropic, Provider::Anthropic);
+        let anthropic = http(&fake, Api::Anthropic, Provider::Anthropic);
         assert_eq!(names(&anthropic).await.len(), 2);
         fake.next(Turn::raw(200, r#"{"models":[],"nextPageToken":"two"}"#));
-        let gemini = http(&fake, Face::Gemini, Provider::Gemini);
+        let gemini = http(&fake, Api::Gemini, Provider::Gemini);
         assert_eq!(names(&gemini).await.len(), 1);
         let asked: Vec<_> = fake.requests().into_iter().map(|seen| seen.query).collect();
         let expected = [

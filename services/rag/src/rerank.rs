@@ -86,14 +86,14 @@ impl Rerank {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use ziggurat_fake_providers::{Face, Fake, Turn};
+    use ziggurat_fake_providers::{Api, Fake, Turn};
 
     use super::*;
     use ziggurat_llm::{Access, Http, Provider, Retry, client};
 
     fn rerank(fake: &Fake, top_k: usize) -> Rerank {
         let access = Access {
-            base_url: Some(fake.url(Face::Voyage)),
+            base_url: Some(fake.url(Api::Voyage)),
             key: Some("pa-wq8JkLmN2pRs7TuV".to_owned().into()),
             retry: Retry::never(),
             ..Access::default()

@@ -15,7 +15,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
-use ziggurat_fake_providers::{Face, Fake};
+use ziggurat_fake_providers::{Api, Fake};
 use ziggurat_layers::link::{Link, LinkLayer};
 use ziggurat_llm::{self as llm, Access, Completer, Embedder, Http, Provider, Reranker, Retry};
 use ziggurat_postgres::{
@@ -42,11 +42,11 @@ const DOCS: &str = "CREATE EXTENSION IF NOT EXISTS vector;
         ('cactus', 'A cactus likes the sun.', '[0,0,1]');";
 
 /// Who is who among the providers that are played.
-pub(super) fn provider(face: Face) -> Provider {
+pub(super) fn provider(face: Api) -> Provider {
     Provider::find(face.name()).expect("they have the same names")
 }
 
-pub(super) fn access(played: &Fake, face: Face) -> Access {
+pub(super) fn access(played: &Fake, face: Api) -> Access {
     Access {
         base_url: Some(played.url(face)),
         key: Some(KEY.to_owned().into()),
@@ -55,16 +55,16 @@ pub(super) fn access(played: &Fake, face: Face) -> Access {
     }
 }
 
-pub(super) fn http(face: Face, access: &Access) -> Http {
+pub(super) fn http(face: Api, access: &Access) -> Http {
     let client = llm::client().expect("a client");
     Http::new(&client, provider(face), access).expect("usable")
 }
 
-pub(super) fn embedder(played: &Fake, face: Face) -> Embedder {
+pub(super) fn embedder(played: &Fake, face: Api) -> Embedder {
     Embedder::new(http(face, &access(played, face)), Some("embedding-1")).expect("an embedder")
 }
 
-pub(super) fn completer(played: &Fake, face: Face) -> Completer {
+pub(super) fn completer(played: &Fake, face: Api) -> Completer {
     Completer::new(http(face, &access(played, face)), "model-1").expect("a completer")
 }
 
@@ -145,10 +145,10 @@ impl House {
     }
 
     fn parts(&self) -> Parts {
-        self.parts_of(Face::OpenAi, Face::Anthropic)
+        self.parts_of(Api::OpenAi, Api::Anthropic)
     }
 
-    fn parts_of(&self, embedding: Face, completion: Face) -> Parts {
+    fn parts_of(&self, embedding: Api, completion: Api) -> Parts {
         let embedder = embedder(&self.fake, embedding);
         let completer = completer(&self.fake, completion);
         Parts {
@@ -158,7 +158,7 @@ impl House {
     }
 
     fn rerank(&self, top_k: usize) -> Rerank {
-        let http = http(Face::Voyage, &access(&self.fake, Face::Voyage));
+        let http = http(Api::Voyage, &access(&self.fake, Api::Voyage));
         let reranker = Reranker::new(http, "rerank-2.5").expect("a reranker");
         Rerank { reranker, top_k }
     }

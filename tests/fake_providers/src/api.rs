@@ -3,7 +3,7 @@
 /// The API of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "they are called what they are")]
-pub enum Face {
+pub enum Api {
     Anthropic,
     Gemini,
     Ollama,
@@ -11,9 +11,9 @@ pub enum Face {
     Voyage,
 }
 
-// === impl Face ===
+// === impl Api ===
 
-impl Face {
+impl Api {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Anthropic,
@@ -46,7 +46,7 @@ impl Face {
     /// Splits a path into its provider and the rest.
     pub(crate) fn of(path: &str) -> Option<(Self, &str)> {
         let (name, rest) = path.strip_prefix('/')?.split_once('/')?;
-        let face = Self::ALL.into_iter().find(|face| face.name() == name)?;
-        Some((face, rest))
+        let api = Self::ALL.into_iter().find(|api| api.name() == name)?;
+        Some((api, rest))
     }
 }

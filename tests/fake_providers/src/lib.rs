@@ -5,11 +5,11 @@
 //! a body that breaks off, a stream in odd chunks, an answer that waits at a [`Gate`].
 //!
 //! ```
-//! use ziggurat_fake_providers::{Face, Fake, Turn};
+//! use ziggurat_fake_providers::{Api, Fake, Turn};
 //!
 //! let fake = Fake::start();
 //! fake.next(Turn::refusal(429).with_header("Retry-After", "1"));
-//! assert!(fake.url(Face::OpenAi).ends_with("/openai/v1"));
+//! assert!(fake.url(Api::OpenAi).ends_with("/openai/v1"));
 //! assert!(fake.requests().is_empty());
 //! ```
 //!
@@ -31,9 +31,9 @@ use std::{net::SocketAddr, sync::Arc};
 
 pub use self::{
     answer::{Answer, Counted, ToolCall},
-    api::Face,
+    api::Api,
     gate::Gate,
-    request_log::Seen,
+    request_log::RecordedRequest,
     turn::Turn,
 };
 use self::{request_log::RequestLog, script::Script, server::Server};
@@ -73,14 +73,14 @@ impl Fake {
 
     /// The base URL of a provider, with the version if the real one has it.
     #[must_use]
-    pub fn url(&self, face: Face) -> String {
-        format!("{}{}", self.root(face), face.version())
+    pub fn url(&self, api: Api) -> String {
+        format!("{}{}", self.root(api), api.version())
     }
 
     /// The base URL of a provider, without a version.
     #[must_use]
-    pub fn root(&self, face: Face) -> String {
-        format!("http://{}/{}", self.address(), face.name())
+    pub fn root(&self, api: Api) -> String {
+        format!("http://{}/{}", self.address(), api.name())
     }
 
     /// Scripts the answer to the next request that has no script yet.
@@ -89,8 +89,8 @@ impl Fake {
     }
 
     /// Scripts the answer to the next request to this provider.
-    pub fn next_of(&self, face: Face, turn: Turn) {
-        self.script.push(Some(face), turn);
+    pub fn next_of(&self, api: Api, turn: Turn) {
+        self.script.push(Some(api), turn);
     }
 
     /// Scripts the answers to all requests without another script.
@@ -99,8 +99,8 @@ impl Fake {
     }
 
     /// Scripts the answers to all requests to this provider without another script.
-    pub fn always_of(&self, face: Face, turn: Turn) {
-        self.script.set_default(Some(face), turn);
+    pub fn always_of(&self, api: Api, turn: Turn) {
+        self.script.set_default(Some(api), turn);
     }
 
     /// Sets the length of vectors (8 by default).
@@ -115,7 +115,7 @@ impl Fake {
 
     /// Returns all requests so far, in order.
     #[must_use]
-    pub fn requests(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.request_log.requests()
     }
 
@@ -124,7 +124,7 @@ impl Fake {
     /// # Panics
     /// Panics if there was none, or more than one.
     #[must_use]
-    pub fn request(&self) -> Seen {
+    pub fn request(&self) -> RecordedRequest {
         let mut all = self.requests();
         assert_eq!(all.len(), 1, "one request: {all:?}");
         all.remove(0)

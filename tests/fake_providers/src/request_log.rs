@@ -10,7 +10,7 @@ use http::{HeaderMap, Method};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::Face;
+use crate::Api;
 
 /// Time after which a waiting test fails.
 const TEST_TIMEOUT: Duration = Duration::from_mins(3);
@@ -18,9 +18,9 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 /// A request to a fake provider.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Seen {
+pub struct RecordedRequest {
     /// The API it was sent to.
-    pub face: Face,
+    pub api: Api,
     /// The method.
     pub method: Method,
     /// The path below the root of the provider, without a slash at its beginning.
@@ -42,7 +42,7 @@ pub(crate) struct RequestLog {
 
 #[derive(Debug, Default)]
 struct Entries {
-    requests: Vec<Seen>,
+    requests: Vec<RecordedRequest>,
     count: Count,
 }
 
@@ -60,9 +60,9 @@ pub(crate) struct DisconnectGuard {
     is_complete: bool,
 }
 
-// === impl Seen ===
+// === impl RecordedRequest ===
 
-impl Seen {
+impl RecordedRequest {
     /// Parses the body.
     ///
     /// # Panics
@@ -81,9 +81,9 @@ impl Seen {
     /// Returns the API key, from the header that this provider uses.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
-        match self.face {
-            Face::Anthropic => self.header("x-api-key"),
-            Face::Gemini => self.header("x-goog-api-key"),
+        match self.api {
+            Api::Anthropic => self.header("x-api-key"),
+            Api::Gemini => self.header("x-goog-api-key"),
             _ => self.header("authorization")?.strip_prefix("Bearer "),
         }
     }
@@ -92,14 +92,14 @@ impl Seen {
 // === impl RequestLog ===
 
 impl RequestLog {
-    pub(crate) fn add(&self, seen: Seen) {
+    pub(crate) fn add(&self, seen: RecordedRequest) {
         let mut entries = self.entries();
         entries.requests.push(seen);
         entries.count.requests += 1;
         self.notify(&entries);
     }
 
-    pub(crate) fn requests(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         self.entries().requests.clone()
     }
 

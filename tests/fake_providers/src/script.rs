@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{Face, Turn, vector};
+use crate::{Api, Turn, vector};
 
 /// Shorter vectors would be equal for many texts.
 const DIMENSIONS: usize = 8;
@@ -17,8 +17,8 @@ pub(crate) struct Script {
 
 #[derive(Debug, Default)]
 struct Entries {
-    next: HashMap<Option<Face>, VecDeque<Turn>>,
-    always: HashMap<Option<Face>, Turn>,
+    next: HashMap<Option<Api>, VecDeque<Turn>>,
+    always: HashMap<Option<Api>, Turn>,
     dimensions: Option<usize>,
     vectors: HashMap<String, Vec<f32>>,
 }
@@ -26,12 +26,12 @@ struct Entries {
 // === impl Script ===
 
 impl Script {
-    pub(crate) fn push(&self, face: Option<Face>, turn: Turn) {
-        self.entries().next.entry(face).or_default().push_back(turn);
+    pub(crate) fn push(&self, api: Option<Api>, turn: Turn) {
+        self.entries().next.entry(api).or_default().push_back(turn);
     }
 
-    pub(crate) fn set_default(&self, face: Option<Face>, turn: Turn) {
-        self.entries().always.insert(face, turn);
+    pub(crate) fn set_default(&self, api: Option<Api>, turn: Turn) {
+        self.entries().always.insert(api, turn);
     }
 
     pub(crate) fn set_dimensions(&self, dimensions: usize) {
@@ -45,9 +45,9 @@ impl Script {
     }
 
     /// Takes the script of this provider first, then that of all providers.
-    pub(crate) fn turn(&self, face: Face) -> Turn {
+    pub(crate) fn turn(&self, api: Api) -> Turn {
         let mut entries = self.entries();
-        let keys = [Some(face), None];
+        let keys = [Some(api), None];
         let next = keys
             .iter()
             .find_map(|key| entries.next.get_mut(key)?.pop_front());

@@ -27,7 +27,7 @@ use tokio::{
 };
 
 use crate::{
-    Face, Gate, Seen,
+    Api, Gate, RecordedRequest,
     plan::{Ending, Plan},
     request_log::{DisconnectGuard, RequestLog},
     script::Script,
@@ -129,16 +129,16 @@ impl Connection {
     ) -> Result<Response<StreamBody<impl Stream<Item = io::Result<Frame<Bytes>>>>>, io::Error> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-        let (face, path) = Face::of(parts.uri.path()).unwrap_or((Face::OpenAi, "unknown"));
-        let seen = Seen {
-            face,
+        let (api, path) = Api::of(parts.uri.path()).unwrap_or((Api::OpenAi, "unknown"));
+        let seen = RecordedRequest {
+            api,
             method: parts.method,
             path: path.to_owned(),
             query: parts.uri.query().map(str::to_owned),
             headers: parts.headers,
             body,
         };
-        let turn = self.script.turn(face);
+        let turn = self.script.turn(api);
         let rendered = wire::render(&seen, &turn.reply, &self.script);
         let mut guard = DisconnectGuard::new(self.request_log.clone());
         self.request_log.add(seen);

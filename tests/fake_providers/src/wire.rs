@@ -8,17 +8,17 @@ mod voyage;
 
 use serde_json::{Value, json};
 
-use crate::{Answer, Face, Seen, plan::Rendered, script::Script, turn::Reply};
+use crate::{Answer, Api, RecordedRequest, plan::Rendered, script::Script, turn::Reply};
 
 /// Renders the answer to a request, before any scripted fault.
-pub(crate) fn render(seen: &Seen, reply: &Reply, script: &Script) -> Rendered {
+pub(crate) fn render(seen: &RecordedRequest, reply: &Reply, script: &Script) -> Rendered {
     let greeting = Answer::default();
     let answer = match reply {
         Reply::Genuine => &greeting,
         Reply::Completion(answer) => answer,
         Reply::Error(status, message) => {
             let message = quoted(message, seen.key().unwrap_or_default());
-            return refusal(seen.face, *status, &message);
+            return refusal(seen.api, *status, &message);
         }
         Reply::Raw(status, body) => {
             return Rendered {
@@ -28,24 +28,24 @@ pub(crate) fn render(seen: &Seen, reply: &Reply, script: &Script) -> Rendered {
             };
         }
     };
-    let answered = match seen.face {
-        Face::Anthropic => anthropic::answer(seen, answer),
-        Face::Gemini => gemini::answer(seen, answer, script),
-        Face::Ollama => ollama::answer(seen, answer, script),
-        Face::OpenAi => openai::answer(seen, answer, script),
-        Face::Voyage => voyage::answer(seen, script),
+    let answered = match seen.api {
+        Api::Anthropic => anthropic::answer(seen, answer),
+        Api::Gemini => gemini::answer(seen, answer, script),
+        Api::Ollama => ollama::answer(seen, answer, script),
+        Api::OpenAi => openai::answer(seen, answer, script),
+        Api::Voyage => voyage::answer(seen, script),
     };
-    answered.unwrap_or_else(|| refusal(seen.face, 404, "there is no such thing here"))
+    answered.unwrap_or_else(|| refusal(seen.api, 404, "there is no such thing here"))
 }
 
 /// Renders an error in the format of the provider.
-fn refusal(face: Face, status: u16, message: &str) -> Rendered {
-    let body = match face {
-        Face::Anthropic => anthropic::error(status, message),
-        Face::Gemini => gemini::error(status, message),
-        Face::Ollama => json!({ "error": message }),
-        Face::OpenAi => openai::error(status, message),
-        Face::Voyage => json!({ "detail": message }),
+fn refusal(api: Api, status: u16, message: &str) -> Rendered {
+    let body = match api {
+        Api::Anthropic => anthropic::error(status, message),
+        Api::Gemini => gemini::error(status, message),
+        Api::Ollama => json!({ "error": message }),
+        Api::OpenAi => openai::error(status, message),
+        Api::Voyage => json!({ "detail": message }),
     };
     Rendered::json(status, &body)
 }
@@ -64,7 +64,7 @@ fn quoted(message: &str, key: &str) -> String {
 }
 
 /// Parses the body of a request; `null` if it is not JSON.
-fn body(seen: &Seen) -> Value {
+fn body(seen: &RecordedRequest) -> Value {
     serde_json::from_slice(&seen.body).unwrap_or_default()
 }
 

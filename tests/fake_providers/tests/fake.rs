@@ -7,13 +7,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Answer, Api, Fake, Gate, Turn};
 
 /// Time limit of a read.
 const TEST_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Sends a request, and reads until the connection ends.
-fn ask(fake: &Fake, of: Face, path: &str, body: &Value) -> std::io::Result<String> {
+fn ask(fake: &Fake, of: Api, path: &str, body: &Value) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(fake.address())?;
     stream.set_read_timeout(Some(TEST_TIMEOUT))?;
     let body = body.to_string();
@@ -43,54 +43,54 @@ fn each_provider_completes_embeds_and_lists_its_models_under_its_path() {
     let fake = Fake::start();
     let chat = json!({"model": "m", "messages": [], "stream": false});
     let embed = json!({"model": "m", "input": "fern"});
-    for (face, path, body, expected) in [
-        (Face::OpenAi, "v1/models", &json!(null), "gpt-4o-mini"),
-        (Face::OpenAi, "v1/embeddings", &embed, "\"total_tokens\":1"),
+    for (api, path, body, expected) in [
+        (Api::OpenAi, "v1/models", &json!(null), "gpt-4o-mini"),
+        (Api::OpenAi, "v1/embeddings", &embed, "\"total_tokens\":1"),
         (
-            Face::OpenAi,
+            Api::OpenAi,
             "v1/chat/completions",
             &chat,
             "Ferns like shade.",
         ),
         (
-            Face::Anthropic,
+            Api::Anthropic,
             "v1/models",
             &json!(null),
             "claude-sonnet-4-5",
         ),
-        (Face::Anthropic, "v1/messages", &chat, "Ferns like shade."),
-        (Face::Gemini, "v1beta/models", &json!(null), "embedContent"),
+        (Api::Anthropic, "v1/messages", &chat, "Ferns like shade."),
+        (Api::Gemini, "v1beta/models", &json!(null), "embedContent"),
         (
-            Face::Gemini,
+            Api::Gemini,
             "v1beta/models/m:embedContent",
             &embed,
             "\"values\":[",
         ),
         (
-            Face::Gemini,
+            Api::Gemini,
             "v1beta/models/m:generateContent",
             &chat,
             "Ferns like shade.",
         ),
-        (Face::Voyage, "v1/embeddings", &embed, "\"total_tokens\":1"),
+        (Api::Voyage, "v1/embeddings", &embed, "\"total_tokens\":1"),
         (
-            Face::Voyage,
+            Api::Voyage,
             "v1/rerank",
             &json!({"query": "a", "documents": ["a"]}),
             "relevance_score",
         ),
-        (Face::Ollama, "api/tags", &json!(null), "nomic-embed-text"),
-        (Face::Ollama, "api/embed", &embed, "\"embeddings\":[["),
-        (Face::Ollama, "api/chat", &chat, "Ferns like shade."),
+        (Api::Ollama, "api/tags", &json!(null), "nomic-embed-text"),
+        (Api::Ollama, "api/embed", &embed, "\"embeddings\":[["),
+        (Api::Ollama, "api/chat", &chat, "Ferns like shade."),
     ] {
-        let answer = ask(&fake, face, path, body).expect("an answer");
+        let answer = ask(&fake, api, path, body).expect("an answer");
         assert!(
             answer.starts_with("HTTP/1.1 200"),
-            "{face:?} {path}: {answer}"
+            "{api:?} {path}: {answer}"
         );
-        assert!(answer.contains(expected), "{face:?} {path}: {answer}");
+        assert!(answer.contains(expected), "{api:?} {path}: {answer}");
     }
-    let answer = ask(&fake, Face::Voyage, "v1/nothing", &json!({})).expect("an answer");
+    let answer = ask(&fake, Api::Voyage, "v1/nothing", &json!({})).expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
 }
 
@@ -103,7 +103,7 @@ fn streams_end_as_with_each_provider() {
         json!({"at": "ferns"}),
     )));
     let chat = json!({"model": "m", "stream": true, "stream_options": {"include_usage": true}});
-    let answer = ask(&fake, Face::OpenAi, "v1/chat/completions", &chat).expect("an answer");
+    let answer = ask(&fake, Api::OpenAi, "v1/chat/completions", &chat).expect("an answer");
     assert_eq!(events(&answer).last(), Some(&"[DONE]"));
     assert!(
         answer.contains(r#""finish_reason":"tool_calls""#),
@@ -111,16 +111,16 @@ fn streams_end_as_with_each_provider() {
     );
     assert!(answer.contains(r#""total_tokens":15"#), "{answer}");
 
-    let answer = ask(&fake, Face::Anthropic, "v1/messages", &chat).expect("an answer");
+    let answer = ask(&fake, Api::Anthropic, "v1/messages", &chat).expect("an answer");
     assert_eq!(events(&answer).last(), Some(&r#"{"type":"message_stop"}"#));
     assert!(answer.contains("event: content_block_delta\n"), "{answer}");
 
     let path = "v1beta/models/m:streamGenerateContent?alt=sse";
-    let answer = ask(&fake, Face::Gemini, path, &chat).expect("an answer");
+    let answer = ask(&fake, Api::Gemini, path, &chat).expect("an answer");
     let last: Value = serde_json::from_str(events(&answer).last().expect("events")).expect("JSON");
     assert_eq!(last["candidates"][0]["finishReason"], "STOP");
 
-    let answer = ask(&fake, Face::Ollama, "api/chat", &chat).expect("an answer");
+    let answer = ask(&fake, Api::Ollama, "api/chat", &chat).expect("an answer");
     assert!(answer.contains(r#""done":false"#), "{answer}");
     assert!(answer.contains(r#""eval_count":5"#), "{answer}");
 }
@@ -131,25 +131,25 @@ fn the_next_request_gets_the_next_turn_and_others_the_default() {
     let embed = json!({"model": "m", "input": "fern"});
     fake.next(Turn::refusal(429).with_header("Retry-After", "1"));
     fake.next_of(
-        Face::Voyage,
+        Api::Voyage,
         Turn::refusal_with(401, "bad key {key}, that is {stars}"),
     );
     fake.next(Turn::malformed());
-    let ask = |face, path| ask(&fake, face, path, &embed).expect("an answer");
-    let first = ask(Face::OpenAi, "v1/embeddings");
+    let ask = |api, path| ask(&fake, api, path, &embed).expect("an answer");
+    let first = ask(Api::OpenAi, "v1/embeddings");
     assert!(first.starts_with("HTTP/1.1 429"), "{first}");
     assert!(first.contains("retry-after: 1\r\n"), "{first}");
-    let own = ask(Face::Voyage, "v1/embeddings");
+    let own = ask(Api::Voyage, "v1/embeddings");
     let expected = r#"{"detail":"bad key sk-0123456789abcdef, that is sk-01234********cdef"}"#;
     assert!(own.contains(expected), "{own}");
-    let second = ask(Face::Ollama, "api/embed");
+    let second = ask(Api::Ollama, "api/embed");
     assert!(second.contains(r#"{"data": [{"embedd"#), "{second}");
-    let truth = ask(Face::OpenAi, "v1/embeddings");
+    let truth = ask(Api::OpenAi, "v1/embeddings");
     assert!(truth.contains("\"embedding\":["), "{truth}");
 
     let seen = fake.requests();
     assert_eq!(seen.len(), 4);
-    assert_eq!(seen[1].face, Face::Voyage);
+    assert_eq!(seen[1].api, Api::Voyage);
     assert_eq!(seen[1].key(), Some("sk-0123456789abcdef"));
     assert_eq!(seen[3].json(), embed);
 }
@@ -159,13 +159,13 @@ fn a_connection_breaks_at_the_scripted_byte() {
     let fake = Fake::start();
     let embed = json!({"model": "m", "input": "fern"});
     fake.next(Turn::reset());
-    let error = ask(&fake, Face::OpenAi, "v1/embeddings", &embed).expect_err("a reset");
+    let error = ask(&fake, Api::OpenAi, "v1/embeddings", &embed).expect_err("a reset");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     fake.next(Turn::answer().cut_after(10));
-    let answer = ask(&fake, Face::OpenAi, "v1/embeddings", &embed).expect("a beginning");
+    let answer = ask(&fake, Api::OpenAi, "v1/embeddings", &embed).expect("a beginning");
     assert!(!answer.ends_with("0\r\n\r\n"), "no end: {answer}");
     fake.next(Turn::answer().ended_after(10));
-    let answer = ask(&fake, Face::OpenAi, "v1/embeddings", &embed).expect("a beginning");
+    let answer = ask(&fake, Api::OpenAi, "v1/embeddings", &embed).expect("a beginning");
     assert!(answer.ends_with("0\r\n\r\n"), "an end: {answer}");
 }
 
@@ -202,7 +202,7 @@ fn the_same_text_has_the_same_vector_unless_it_is_given_one() {
     fake.set_vector("moss", &[0.0, 0.0, 1.0]);
     let vector = |text: &str| {
         let body = json!({"model": "m", "input": text});
-        let answer = ask(&fake, Face::Ollama, "api/embed", &body).expect("an answer");
+        let answer = ask(&fake, Api::Ollama, "api/embed", &body).expect("an answer");
         let start = answer.find('{').expect("JSON");
         let end = answer.rfind('}').expect("JSON") + 1;
         let answer: Value = serde_json::from_str(&answer[start..end]).expect("JSON");

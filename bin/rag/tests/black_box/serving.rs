@@ -10,7 +10,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::json;
 use ziggurat_black_box::{Program, connect, until};
-use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Api, Fake, Gate, Turn};
 
 use crate::support::{
     Client, Home, asking, free_port, library, nowhere, pipeline, question, server,
@@ -60,7 +60,7 @@ fn a_probe_is_told_how_many_pipelines_cannot_serve_and_the_log_which() {
     fake.set_dimensions(3);
     let model = format!(
         "embedding_llm: {{provider: openai, model: m, base_url: '{}'}}",
-        fake.url(Face::OpenAi)
+        fake.url(Api::OpenAi)
     );
     let other =
         pipeline("other", &postgres, "").replace("embedding_llm: {provider: local}", &model);

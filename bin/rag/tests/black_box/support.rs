@@ -9,7 +9,7 @@ use std::{
 };
 
 use ziggurat_black_box::{Folder, Postgres, Program, Ran, output};
-use ziggurat_fake_providers::{Face, Fake};
+use ziggurat_fake_providers::{Api, Fake};
 
 pub(crate) use ziggurat_black_box::Client;
 
@@ -108,7 +108,7 @@ pub(crate) fn asking(name: &str, postgres: &Postgres, fake: &Fake, more: &str) -
     let models = format!(
         "  embedding_llm: {{provider: local}}\n  rag_llm: {{provider: anthropic, model: m, \
          base_url: '{}', max_retries: 0}}\n",
-        fake.url(Face::Anthropic)
+        fake.url(Api::Anthropic)
     );
     described(name, &database(postgres), &format!("{models}{more}"))
 }

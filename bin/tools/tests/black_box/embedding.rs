@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use ziggurat_fake_providers::{Face, Fake, Turn};
+use ziggurat_fake_providers::{Api, Fake, Turn};
 
 use crate::support::{Home, Program, Talk};
 
@@ -33,28 +33,28 @@ fn each_provider_that_is_configured_makes_vectors() {
     for (provider, whose, keys, model, key) in [
         (
             "openai",
-            Face::OpenAi,
+            Api::OpenAi,
             "openai_api_key",
             "text-embedding-3-small",
             Some(KEY),
         ),
         (
             "voyage",
-            Face::Voyage,
+            Api::Voyage,
             "voyage_api_key",
             "voyage-3-lite",
             Some(KEY),
         ),
         (
             "gemini",
-            Face::Gemini,
+            Api::Gemini,
             "gemini_api_key",
             "gemini-embedding-001",
             Some(KEY),
         ),
         (
             "ollama",
-            Face::Ollama,
+            Api::Ollama,
             "openai_api_key",
             "nomic-embed-text",
             None,
@@ -74,7 +74,7 @@ fn each_provider_that_is_configured_makes_vectors() {
         assert_eq!(vector(&answer), [0.5, -0.25]);
         assert!(answer.contains(&format!("\nProvider: {provider}\nModel: {model}\n")));
         let seen = fake.requests().pop().expect("a request");
-        assert_eq!((seen.face, seen.key()), (whose, key));
+        assert_eq!((seen.api, seen.key()), (whose, key));
     }
 }
 
@@ -82,7 +82,7 @@ fn each_provider_that_is_configured_makes_vectors() {
 fn a_key_comes_from_the_environment_then_its_file_then_the_configuration() {
     let fake = Fake::start();
     let section = |more: &str| {
-        let url = fake.url(Face::OpenAi);
+        let url = fake.url(Api::OpenAi);
         format!("provider: openai, model: m, openai_base_url: '{url}'{more}")
     };
     let both = ", openai_api_key: direct, openai_api_key_file: '~/key'";
@@ -139,7 +139,7 @@ fn a_provider_that_fails_is_quoted_and_no_piece_of_the_key_is_said_or_logged() {
         "Incorrect API key: {key}, or {stars}",
     ));
     let home = Home::new();
-    let url = fake.url(Face::OpenAi);
+    let url = fake.url(Api::OpenAi);
     let section = format!("provider: openai, openai_base_url: '{url}', openai_api_key: {KEY}");
     home.configure(&format!("embedding: {{enabled: true, {section}}}"));
     let (program, mut talk) = home.talk(&["-debug"]);
@@ -158,7 +158,7 @@ fn a_provider_that_fails_is_quoted_and_no_piece_of_the_key_is_said_or_logged() {
 #[test]
 fn an_ollama_that_is_not_there_is_asked_about() {
     let fake = Fake::start();
-    let url = fake.url(Face::Ollama);
+    let url = fake.url(Api::Ollama);
     drop(fake);
     let home = Home::new();
     let (_program, mut talk) = talk(&home, &format!("ollama_url: '{url}'"));

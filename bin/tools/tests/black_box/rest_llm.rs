@@ -4,7 +4,7 @@ use std::{io::Write as _, net::TcpStream};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Answer, Api, Fake, Gate, Turn};
 
 use crate::support::{Client, Home, Program};
 
@@ -26,9 +26,9 @@ fn configure(home: &Home, fake: &Fake, more: &str) {
         "{DATABASE}llm:\n  enabled: true\n  anthropic_api_key: {KEY}\n  \
          anthropic_base_url: {}\n  openai_api_key: {KEY}\n  openai_base_url: {}\n  \
          ollama_url: {}\n{more}",
-        fake.root(Face::Anthropic),
-        fake.url(Face::OpenAi),
-        fake.url(Face::Ollama),
+        fake.root(Api::Anthropic),
+        fake.url(Api::OpenAi),
+        fake.url(Api::Ollama),
     ));
 }
 

@@ -7,7 +7,7 @@ use http::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
-use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Answer, Api, Fake, Gate, Turn};
 use ziggurat_llm::{Access, Http, Provider, Retry, client};
 
 use super::*;
@@ -15,7 +15,7 @@ use crate as rest;
 
 const KEY: &str = "sk-wq8JkLmN2pRs7TuV";
 
-fn completer(played: &Fake, face: Face, provider: Provider) -> Completer {
+fn completer(played: &Fake, face: Api, provider: Provider) -> Completer {
     let access = Access {
         base_url: Some(played.url(face)),
         key: Some(KEY.to_owned().into()),
@@ -29,10 +29,10 @@ fn completer(played: &Fake, face: Face, provider: Provider) -> Completer {
 /// All providers there are.
 fn all(fake: &Fake) -> Router {
     let proxy = Proxy::new("anthropic", "claude-sonnet-4-5")
-        .with_provider(completer(fake, Face::Anthropic, Provider::Anthropic))
-        .with_provider(completer(fake, Face::OpenAi, Provider::OpenAi))
-        .with_provider(completer(fake, Face::Gemini, Provider::Gemini))
-        .with_provider(completer(fake, Face::Ollama, Provider::Ollama));
+        .with_provider(completer(fake, Api::Anthropic, Provider::Anthropic))
+        .with_provider(completer(fake, Api::OpenAi, Provider::OpenAi))
+        .with_provider(completer(fake, Api::Gemini, Provider::Gemini))
+        .with_provider(completer(fake, Api::Ollama, Provider::Ollama));
     rest::router([routes(proxy)])
 }
 
@@ -233,7 +233,7 @@ async fn reasons_and_counts_are_as_each_provider_has_them() {
 async fn what_is_configured_is_sent() {
     let fake = Fake::start();
     let proxy = Proxy::new("openai", "gpt-4o")
-        .with_provider(completer(&fake, Face::OpenAi, Provider::OpenAi))
+        .with_provider(completer(&fake, Api::OpenAi, Provider::OpenAi))
         .with_max_tokens(Some(7))
         .with_temperature(Some(0.5));
     let service = rest::router([routes(proxy)]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use ziggurat_fake_providers::{Answer, Face, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Answer, Api, Fake, Gate, Turn};
 
 use super::*;
 use crate::{Access, Block, Chunk, Class, Message, Retry, Stop, client};
@@ -13,14 +13,14 @@ mod streams;
 
 const KEY: &str = "sk-wq8JkLmN2pRs7TuV";
 
-const FACES: [(Face, Provider); 4] = [
-    (Face::Anthropic, Provider::Anthropic),
-    (Face::OpenAi, Provider::OpenAi),
-    (Face::Gemini, Provider::Gemini),
-    (Face::Ollama, Provider::Ollama),
+const FACES: [(Api, Provider); 4] = [
+    (Api::Anthropic, Provider::Anthropic),
+    (Api::OpenAi, Provider::OpenAi),
+    (Api::Gemini, Provider::Gemini),
+    (Api::Ollama, Provider::Ollama),
 ];
 
-fn completer(played: &Fake, face: Face, provider: Provider, model: &str) -> Completer {
+fn completer(played: &Fake, face: Api, provider: Provider, model: &str) -> Completer {
     let access = Access {
         base_url: Some(played.url(face)),
         key: Some(KEY.to_owned().into()),
@@ -114,7 +114,7 @@ async fn what_makes_no_sense_is_the_fault_of_the_provider() {
         assert_eq!(error.class(), Class::Unreachable, "{provider:?}");
     }
     fake.next(Turn::raw(200, r#"{"choices":[]}"#));
-    let openai = completer(&fake, Face::OpenAi, Provider::OpenAi, "gpt-4o");
+    let openai = completer(&fake, Api::OpenAi, Provider::OpenAi, "gpt-4o");
     let error = openai.complete(&question()).await.expect_err("nothing");
     assert_eq!(error.to_string(), "no choices in response");
 }
@@ -123,7 +123,7 @@ async fn what_makes_no_sense_is_the_fault_of_the_provider() {
 async fn what_fails_by_chance_is_asked_again() {
     let fake = Fake::start();
     let access = Access {
-        base_url: Some(fake.url(Face::Anthropic)),
+        base_url: Some(fake.url(Api::Anthropic)),
         key: Some(KEY.to_owned().into()),
         retry: Retry::times(2).with_base(Duration::from_millis(1)),
         ..Access::default()
@@ -143,7 +143,7 @@ async fn what_fails_by_chance_is_asked_again() {
 #[tokio::test]
 async fn a_model_that_wants_to_be_asked_otherwise_is_and_is_remembered() {
     let fake = Fake::start();
-    let completer = completer(&fake, Face::OpenAi, Provider::OpenAi, "custom");
+    let completer = completer(&fake, Api::OpenAi, Provider::OpenAi, "custom");
     let prompt = question().with_temperature(Some(0.5));
     let no_tokens = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.";
     fake.next(Turn::refusal_with(400, no_tokens));
@@ -156,7 +156,7 @@ async fn a_model_that_wants_to_be_asked_otherwise_is_and_is_remembered() {
     let asked: Vec<Value> = fake
         .requests()
         .iter()
-        .map(ziggurat_fake_providers::Seen::json)
+        .map(ziggurat_fake_providers::RecordedRequest::json)
         .collect();
     let limits = |asked: &Value| {
         let of = |name: &str| asked.get(name).is_some();
@@ -179,7 +179,7 @@ async fn a_model_that_wants_to_be_asked_otherwise_is_and_is_remembered() {
 #[tokio::test]
 async fn a_prompt_is_sent_three_times_at_most() {
     let fake = Fake::start();
-    let completer = completer(&fake, Face::OpenAi, Provider::OpenAi, "custom");
+    let completer = completer(&fake, Api::OpenAi, Provider::OpenAi, "custom");
     let message = "max_tokens, temperature, stream_options: none will do";
     fake.always(Turn::refusal_with(400, message));
     let prompt = question().with_temperature(Some(0.5));
@@ -191,7 +191,7 @@ async fn a_prompt_is_sent_three_times_at_most() {
 #[tokio::test]
 async fn another_model_of_the_same_provider_counts_with_it() {
     let fake = Fake::start();
-    let completer = completer(&fake, Face::OpenAi, Provider::OpenAi, "gpt-4o");
+    let completer = completer(&fake, Api::OpenAi, Provider::OpenAi, "gpt-4o");
     let other = completer.with_model("o3-mini");
     other.complete(&question()).await.expect("an answer");
     completer.complete(&question()).await.expect("an answer");

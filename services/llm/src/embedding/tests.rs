@@ -1,17 +1,17 @@
 use serde_json::json;
-use ziggurat_fake_providers::{Face, Fake, Turn};
+use ziggurat_fake_providers::{Api, Fake, Turn};
 
 use super::*;
 use crate::{Access, Class, Retry, client, rerank::Reranker};
 
-const EMBEDDERS: [(Face, Provider); 4] = [
-    (Face::OpenAi, Provider::OpenAi),
-    (Face::Gemini, Provider::Gemini),
-    (Face::Ollama, Provider::Ollama),
-    (Face::Voyage, Provider::Voyage),
+const EMBEDDERS: [(Api, Provider); 4] = [
+    (Api::OpenAi, Provider::OpenAi),
+    (Api::Gemini, Provider::Gemini),
+    (Api::Ollama, Provider::Ollama),
+    (Api::Voyage, Provider::Voyage),
 ];
 
-fn reach(fake: &Fake, whose: Face, provider: Provider) -> Http {
+fn reach(fake: &Fake, whose: Api, provider: Provider) -> Http {
     let access = Access {
         base_url: Some(fake.url(whose)),
         key: Some("wq8JkLmN2pRs7TuV".into()),
@@ -21,7 +21,7 @@ fn reach(fake: &Fake, whose: Face, provider: Provider) -> Http {
     Http::new(&client().expect("a client"), provider, &access).expect("an address")
 }
 
-fn embedder(fake: &Fake, whose: Face, provider: Provider) -> Embedder {
+fn embedder(fake: &Fake, whose: Api, provider: Provider) -> Embedder {
     Embedder::new(reach(fake, whose, provider), None).expect("it embeds")
 }
 
@@ -62,7 +62,7 @@ async fn each_provider_makes_the_vector_of_a_text_in_its_own_words() {
         assert_eq!(embedder.usage(), usage, "{provider:?}");
         assert_eq!(embedder.provider(), provider.name());
         let seen = fake.requests().pop().expect("a request");
-        assert_eq!((seen.face, &*seen.path), (whose, path));
+        assert_eq!((seen.api, &*seen.path), (whose, path));
         assert_eq!(seen.json(), body, "{provider:?}");
     }
 }
@@ -70,7 +70,7 @@ async fn each_provider_makes_the_vector_of_a_text_in_its_own_words() {
 #[tokio::test]
 async fn a_model_that_is_named_is_used_with_or_without_the_prefix_of_gemini() {
     let fake = Fake::start();
-    let http = reach(&fake, Face::Gemini, Provider::Gemini);
+    let http = reach(&fake, Api::Gemini, Provider::Gemini);
     let embedder = Embedder::new(http, Some("models/text-embedding-004")).expect("it embeds");
     embedder.embed("fern").await.expect("a vector");
     let path = fake.request().path;
@@ -80,7 +80,7 @@ async fn a_model_that_is_named_is_used_with_or_without_the_prefix_of_gemini() {
 #[tokio::test]
 async fn voyage_is_told_what_a_text_is_for() {
     let fake = Fake::start();
-    let voyage = embedder(&fake, Face::Voyage, Provider::Voyage);
+    let voyage = embedder(&fake, Api::Voyage, Provider::Voyage);
     let voyage = voyage.with_input_type(Some("query"));
     voyage.embed("fern").await.expect("a vector");
     assert_eq!(fake.request().json()["input_type"], "query");
@@ -134,14 +134,14 @@ async fn a_vector_of_nothing_or_of_no_numbers_is_an_error() {
 #[test]
 fn anthropic_makes_no_vectors_and_only_voyage_puts_texts_in_order() {
     let fake = Fake::start();
-    let error = Embedder::new(reach(&fake, Face::Anthropic, Provider::Anthropic), None);
+    let error = Embedder::new(reach(&fake, Api::Anthropic, Provider::Anthropic), None);
     let error = error.expect_err("it makes none");
     assert_eq!(
         error.to_string(),
         "Anthropic does not provide an embedding API"
     );
     assert_eq!(error.class(), Class::Unsupported);
-    let error = Reranker::new(reach(&fake, Face::Ollama, Provider::Ollama), "m");
+    let error = Reranker::new(reach(&fake, Api::Ollama, Provider::Ollama), "m");
     let error = error.expect_err("it does no such thing");
     assert_eq!(
         error.to_string(),
@@ -166,15 +166,15 @@ async fn the_server_itself_makes_vectors_without_a_provider() {
 async fn a_ping_asks_for_what_is_free_and_of_voyage_for_the_smallest_vector() {
     let fake = Fake::start();
     for (whose, provider, path) in [
-        (Face::OpenAi, Provider::OpenAi, "v1/models"),
-        (Face::Gemini, Provider::Gemini, "v1beta/models"),
-        (Face::Ollama, Provider::Ollama, "api/tags"),
-        (Face::Voyage, Provider::Voyage, "v1/embeddings"),
+        (Api::OpenAi, Provider::OpenAi, "v1/models"),
+        (Api::Gemini, Provider::Gemini, "v1beta/models"),
+        (Api::Ollama, Provider::Ollama, "api/tags"),
+        (Api::Voyage, Provider::Voyage, "v1/embeddings"),
     ] {
         let embedder = embedder(&fake, whose, provider);
         embedder.ping(Deadline::none()).await.expect("it is there");
         let seen = fake.requests().pop().expect("a request");
-        assert_eq!((seen.face, &*seen.path), (whose, path));
+        assert_eq!((seen.api, &*seen.path), (whose, path));
         let is_voyage = provider == Provider::Voyage;
         assert_eq!(
             embedder.usage().total_tokens,
@@ -198,8 +198,8 @@ async fn a_ping_is_made_once_and_voyage_is_there_when_it_only_dislikes_the_model
         (500, Some(Class::Provider), Some(Class::Provider)),
     ] {
         for (whose, provider, expected) in [
-            (Face::OpenAi, Provider::OpenAi, openai),
-            (Face::Voyage, Provider::Voyage, voyage),
+            (Api::OpenAi, Provider::OpenAi, openai),
+            (Api::Voyage, Provider::Voyage, voyage),
         ] {
             let before = fake.requests().len();
             fake.next(Turn::refusal(status));
@@ -220,7 +220,7 @@ async fn a_ping_is_made_once_and_voyage_is_there_when_it_only_dislikes_the_model
 #[tokio::test]
 async fn texts_are_put_in_the_order_in_which_they_answer() {
     let fake = Fake::start();
-    let reranker = Reranker::new(reach(&fake, Face::Voyage, Provider::Voyage), "rerank-2.5");
+    let reranker = Reranker::new(reach(&fake, Api::Voyage, Provider::Voyage), "rerank-2.5");
     let reranker = reranker.expect("it ranks");
     let documents = ["frost", "wild ferns", "ferns"];
     fake.set_vector("ferns?", &[1.0, 0.0]);

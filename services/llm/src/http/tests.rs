@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::{join, time};
-use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Api, Fake, Gate, Turn};
 
 use super::*;
 use crate::headers;
@@ -12,7 +12,7 @@ const KEY: &str = "wq8JkLmN2pRs7TuV";
 /// Tries again at once, so that no test waits.
 const AT_ONCE: Retry = Retry::times(2).with_base(Duration::ZERO);
 
-fn access(fake: &Fake, whose: Face) -> Access {
+fn access(fake: &Fake, whose: Api) -> Access {
     Access {
         base_url: Some(fake.url(whose)),
         key: Some(KEY.into()),
@@ -27,7 +27,7 @@ fn reach(provider: Provider, access: &Access) -> Http {
 }
 
 fn openai(fake: &Fake) -> Http {
-    reach(Provider::OpenAi, &access(fake, Face::OpenAi))
+    reach(Provider::OpenAi, &access(fake, Api::OpenAi))
 }
 
 async fn embed(http: &Http, deadline: Deadline) -> Result<Value, Error> {
@@ -40,18 +40,18 @@ async fn embed(http: &Http, deadline: Deadline) -> Result<Value, Error> {
 async fn each_provider_gets_its_key_where_it_looks_for_it() {
     let fake = Fake::start();
     for (whose, provider, expected) in [
-        (Face::Anthropic, Provider::Anthropic, Some(KEY)),
-        (Face::Gemini, Provider::Gemini, Some(KEY)),
-        (Face::OpenAi, Provider::OpenAi, Some(KEY)),
-        (Face::Voyage, Provider::Voyage, Some(KEY)),
-        (Face::Ollama, Provider::Ollama, None),
+        (Api::Anthropic, Provider::Anthropic, Some(KEY)),
+        (Api::Gemini, Provider::Gemini, Some(KEY)),
+        (Api::OpenAi, Provider::OpenAi, Some(KEY)),
+        (Api::Voyage, Provider::Voyage, Some(KEY)),
+        (Api::Ollama, Provider::Ollama, None),
     ] {
         let http = reach(provider, &access(&fake, whose));
         http.ping(None, Deadline::none())
             .await
             .expect("it is there");
         let seen = fake.requests().pop().expect("a request");
-        assert_eq!(seen.face, whose);
+        assert_eq!(seen.api, whose);
         assert_eq!(seen.key(), expected, "{provider:?}");
         assert!(seen.query.is_none(), "no key in the address");
         let version = seen.header("anthropic-version");
@@ -69,7 +69,7 @@ async fn a_configured_header_is_sent_and_never_replaces_one_of_the_client() {
         ("Content-Type", "text/plain"),
         ("Accept", "text/html"),
     ];
-    let mut access = access(&fake, Face::OpenAi);
+    let mut access = access(&fake, Api::OpenAi);
     access.headers = headers::merge(configured).expect("headers");
     let answer = embed(&reach(Provider::OpenAi, &access), Deadline::none()).await;
     answer.expect("an answer");
@@ -138,7 +138,7 @@ fn an_address_or_a_key_that_will_not_do_is_refused_before_anything_is_sent() {
 async fn credentials_in_an_address_travel_as_a_header_and_show_nowhere() {
     let fake = Fake::start();
     let url = fake
-        .url(Face::Ollama)
+        .url(Api::Ollama)
         .replace("http://", "http://me:open%20sesame@");
     let access = Access {
         base_url: Some(url),
@@ -213,8 +213,8 @@ async fn what_fails_for_good_or_too_often_is_an_error_of_its_class() {
 #[tokio::test]
 async fn a_provider_that_is_not_there_is_not_reached() {
     let gone = Fake::start();
-    let access = access(&gone, Face::Ollama);
-    let url = gone.url(Face::Ollama);
+    let access = access(&gone, Api::Ollama);
+    let url = gone.url(Api::Ollama);
     drop(gone);
     let http = reach(Provider::Ollama, &access);
     let error = http.ping(None, Deadline::none()).await.expect_err("gone");
@@ -243,7 +243,7 @@ async fn a_provider_that_keeps_silent_is_slow_unless_the_request_is_out_of_time(
     let fake = Fake::start();
     let gate = Gate::new();
     fake.always(Turn::answer().held(&gate));
-    let mut access = access(&fake, Face::OpenAi);
+    let mut access = access(&fake, Api::OpenAi);
     access.patience.attempt = Some(Duration::from_secs(5));
     let patient = reach(Provider::OpenAi, &access);
     let (outcome, ()) = join!(embed(&patient, Deadline::none()), async {
@@ -315,7 +315,7 @@ async fn a_refusal_is_read_as_far_as_it_is_of_use() {
 #[tokio::test]
 async fn no_part_of_a_key_is_in_an_error_that_quotes_it() {
     let fake = Fake::start();
-    let mut access = access(&fake, Face::OpenAi);
+    let mut access = access(&fake, Api::OpenAi);
     access.headers = headers::merge([("X-Gateway-Key", "gateway-7f3a9c1e")]).expect("headers");
     let http = reach(Provider::OpenAi, &access);
     let quoting = "key {key} (that is {stars}) through gateway-7f3a9c1e is wrong";
@@ -375,8 +375,8 @@ async fn a_stream_comes_as_it_is_sent_and_is_tried_again_until_its_first_bytes()
 #[tokio::test]
 async fn a_name_from_a_caller_stays_one_part_of_the_path() {
     let fake = Fake::start();
-    let mut access = access(&fake, Face::Gemini);
-    access.base_url = Some(fake.url(Face::Gemini));
+    let mut access = access(&fake, Api::Gemini);
+    access.base_url = Some(fake.url(Api::Gemini));
     let http = reach(Provider::Gemini, &access);
     let ask = |path: &'static [&'static str]| {
         let http = http.clone();
@@ -397,10 +397,10 @@ fn the_same_place_with_the_same_key_is_the_same_target() {
     let one = openai(&fake);
     assert!(one.is_same_target(&one.clone()));
     assert!(one.is_same_target(&openai(&fake)));
-    let mut other = access(&fake, Face::OpenAi);
+    let mut other = access(&fake, Api::OpenAi);
     other.key = Some("another-key".into());
     assert!(!one.is_same_target(&reach(Provider::OpenAi, &other)));
-    let voyage = reach(Provider::Voyage, &access(&fake, Face::OpenAi));
+    let voyage = reach(Provider::Voyage, &access(&fake, Api::OpenAi));
     assert!(!one.is_same_target(&voyage));
 }
 

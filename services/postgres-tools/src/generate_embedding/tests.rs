@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use ziggurat_fake_providers::{Face, Fake, Turn};
+use ziggurat_fake_providers::{Api, Fake, Turn};
 use ziggurat_llm::{Access, Http, Provider, Retry};
 
 use super::*;
@@ -15,7 +15,7 @@ async fn refused(embedder: Embedder, arguments: Value) -> String {
     text
 }
 
-fn by(fake: &Fake, whose: Face, provider: Provider) -> Embedder {
+fn by(fake: &Fake, whose: Api, provider: Provider) -> Embedder {
     let access = Access {
         base_url: Some(fake.url(whose)),
         key: Some("wq8JkLmN2pRs7TuV".into()),
@@ -73,7 +73,7 @@ async fn what_is_not_enabled_is_told_apart_from_what_cannot_be_used() {
 async fn a_vector_is_written_down_with_where_it_comes_from() {
     let fake = Fake::start();
     fake.set_vector("Ärger & ferns", &[0.5, -2e-5, 1.0]);
-    let embedder = by(&fake, Face::Ollama, Provider::Ollama);
+    let embedder = by(&fake, Api::Ollama, Provider::Ollama);
     let (text, failed) = embed(embedder, json!({"text": "Ärger & ferns"})).await;
     assert!(!failed, "{text}");
     assert_eq!(
@@ -111,7 +111,7 @@ async fn a_vector_the_server_made_itself_says_so() {
 async fn a_program_reads_the_vector_as_numbers() {
     let fake = Fake::start();
     fake.set_vector("fern", &[0.1, -2e-5, 1.0]);
-    let tool = GenerateEmbedding::new(by(&fake, Face::Ollama, Provider::Ollama));
+    let tool = GenerateEmbedding::new(by(&fake, Api::Ollama, Provider::Ollama));
     let (_, embedded) = bench::structured(tool, json!({"text": "fern"})).await;
     assert_eq!(
         embedded,
@@ -134,7 +134,7 @@ async fn a_provider_that_refuses_is_quoted_without_the_key() {
     let fake = Fake::start();
     let quoting = "Incorrect API key: {key}, or {stars}";
     fake.next(Turn::refusal_with(401, quoting));
-    let embedder = by(&fake, Face::OpenAi, Provider::OpenAi);
+    let embedder = by(&fake, Api::OpenAi, Provider::OpenAi);
     let text = refused(embedder.clone(), json!({"text": "fern"})).await;
     let start = "Failed to generate embedding: API request failed with status 401: {\"error\":";
     assert!(text.starts_with(start), "{text}");

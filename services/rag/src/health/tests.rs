@@ -1,7 +1,7 @@
 use std::net::TcpListener;
 
 use tokio::time::{self, Instant};
-use ziggurat_fake_providers::{Face, Fake, Gate, Turn};
+use ziggurat_fake_providers::{Api, Fake, Gate, Turn};
 use ziggurat_llm::Retry;
 
 use super::*;
@@ -10,19 +10,19 @@ use crate::{
     tests::{access, bare, completer, embedder, http},
 };
 
-const SPEAKERS: [Face; 4] = [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama];
-const EMBEDDERS: [Face; 4] = [Face::Voyage, Face::OpenAi, Face::Gemini, Face::Ollama];
+const SPEAKERS: [Api; 4] = [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama];
+const EMBEDDERS: [Api; 4] = [Api::Voyage, Api::OpenAi, Api::Gemini, Api::Ollama];
 
 fn pulse(parts: Vec<Parts>) -> Pulse {
     let pipelines = parts.into_iter().map(Pipeline::new).collect();
     Pulse::new(Pipelines::new(pipelines), Duration::from_secs(3))
 }
 
-fn with_completer(played: &Fake, face: Face) -> Parts {
+fn with_completer(played: &Fake, face: Api) -> Parts {
     bare("docs", Embedder::local(), completer(played, face))
 }
 
-fn with_embedder(played: &Fake, face: Face) -> Parts {
+fn with_embedder(played: &Fake, face: Api) -> Parts {
     bare("docs", embedder(played, face), Completer::local())
 }
 
@@ -35,10 +35,10 @@ async fn it_is_said_who_is_there_and_why_who_is_not() {
     let fake = Fake::start();
     let parts = bare(
         "docs",
-        embedder(&fake, Face::OpenAi),
-        completer(&fake, Face::Gemini),
+        embedder(&fake, Api::OpenAi),
+        completer(&fake, Api::Gemini),
     );
-    fake.next_of(Face::Gemini, Turn::refusal(401));
+    fake.next_of(Api::Gemini, Turn::refusal(401));
     let report = pulse(vec![parts]).report().await;
     let expected = "{\"status\":\"degraded\",\"pipelines\":[{\"name\":\"docs\",\
         \"embedding\":{\"reachable\":true},\"completion\":{\"reachable\":false,\
@@ -58,7 +58,7 @@ async fn every_fault_of_every_provider_has_its_sentence_at_the_first_attempt() {
         .into_iter()
         .chain(EMBEDDERS.map(|face| (face, with_embedder(&fake, face))));
     for (face, parts) in both {
-        let is_voyage = face == Face::Voyage;
+        let is_voyage = face == Api::Voyage;
         for (turn, class) in [
             (
                 Turn::refusal_with(401, "bad key {key}"),
@@ -101,14 +101,14 @@ async fn every_fault_of_every_provider_has_its_sentence_at_the_first_attempt() {
 async fn a_connection_that_is_refused_is_not_tried_again() {
     let fake = Fake::start();
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let mut access = access(&fake, Face::OpenAi);
+    let mut access = access(&fake, Api::OpenAi);
     access.base_url = closed
         .local_addr()
         .ok()
         .map(|address| format!("http://{address}"));
     access.retry = Retry::times(9);
     drop(closed);
-    let completer = Completer::new(http(Face::OpenAi, &access), "model-1");
+    let completer = Completer::new(http(Api::OpenAi, &access), "model-1");
     let parts = bare("docs", Embedder::local(), completer.expect("a completer"));
     let report = pulse(vec![parts]).report().await;
     let error = report.pipelines[0].completion.error;
@@ -118,7 +118,7 @@ async fn a_connection_that_is_refused_is_not_tried_again() {
 #[tokio::test]
 async fn whoever_hangs_keeps_nobody_else_waiting_for_longer_than_that() {
     let fake = Fake::start();
-    fake.always_of(Face::Gemini, Turn::answer().held(&Gate::new()));
+    fake.always_of(Api::Gemini, Turn::answer().held(&Gate::new()));
     let parts = SPEAKERS.map(|face| with_completer(&fake, face));
     let pipelines = parts.into_iter().map(Pipeline::new).collect();
     let patience = Duration::from_millis(300);
@@ -127,7 +127,7 @@ async fn whoever_hangs_keeps_nobody_else_waiting_for_longer_than_that() {
     let report = pulse.report().await;
     assert!(began.elapsed() >= patience);
     for (face, health) in SPEAKERS.iter().zip(&report.pipelines) {
-        let error = (*face == Face::Gemini).then_some("the request took too long to process");
+        let error = (*face == Api::Gemini).then_some("the request took too long to process");
         assert_eq!(health.completion.error, error, "{face:?}");
     }
 }
@@ -138,30 +138,30 @@ async fn one_target_is_asked_once_for_all_pipelines_that_share_it() {
     let mut parts = vec![
         bare(
             "a",
-            embedder(&fake, Face::OpenAi),
-            completer(&fake, Face::OpenAi),
+            embedder(&fake, Api::OpenAi),
+            completer(&fake, Api::OpenAi),
         ),
         bare(
             "b",
-            embedder(&fake, Face::OpenAi),
-            completer(&fake, Face::Ollama),
+            embedder(&fake, Api::OpenAi),
+            completer(&fake, Api::Ollama),
         ),
         bare(
             "c",
-            embedder(&fake, Face::Ollama),
-            completer(&fake, Face::OpenAi),
+            embedder(&fake, Api::Ollama),
+            completer(&fake, Api::OpenAi),
         ),
     ];
-    let mut access = access(&fake, Face::OpenAi);
+    let mut access = access(&fake, Api::OpenAi);
     access.key = Some("sk-another-key-than-that".to_owned().into());
-    let other = Completer::new(http(Face::OpenAi, &access), "model-1");
+    let other = Completer::new(http(Api::OpenAi, &access), "model-1");
     parts.push(bare("d", Embedder::local(), other.expect("a completer")));
-    fake.next_of(Face::Ollama, Turn::refusal(500));
+    fake.next_of(Api::Ollama, Turn::refusal(500));
     let report = pulse(parts).report().await;
-    let faces: Vec<_> = fake.requests().iter().map(|seen| seen.face).collect();
-    let count = |face: Face| faces.iter().filter(|other| **other == face).count();
+    let faces: Vec<_> = fake.requests().iter().map(|seen| seen.api).collect();
+    let count = |face: Api| faces.iter().filter(|other| **other == face).count();
     assert_eq!(
-        (count(Face::OpenAi), count(Face::Ollama)),
+        (count(Api::OpenAi), count(Api::Ollama)),
         (2, 1),
         "{faces:?}"
     );
@@ -176,7 +176,7 @@ async fn all_who_ask_at_a_time_wait_for_one_round() {
     let fake = Fake::start();
     let gate = Gate::new();
     fake.always(Turn::answer().held(&gate));
-    let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
+    let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
     let asking = join_all((0..50).map(|_| pulse.report()));
     let opening = async {
         fake.asked(1).await;
@@ -194,7 +194,7 @@ async fn all_who_ask_at_a_time_wait_for_one_round() {
 #[tokio::test]
 async fn every_call_finds_what_is_so_now() {
     let fake = Fake::start();
-    let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
+    let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
     for (turn, is_there) in [
         (Turn::answer(), true),
         (Turn::refusal(500), false),
@@ -210,9 +210,9 @@ async fn every_call_finds_what_is_so_now() {
 #[tokio::test]
 async fn another_set_of_pipelines_is_another_round() {
     let fake = Fake::start();
-    let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
+    let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
     pulse.report().await;
-    let parts = with_completer(&fake, Face::Gemini);
+    let parts = with_completer(&fake, Api::Gemini);
     let before = Arc::downgrade(&pulse.inner.pipelines.now());
     pulse.inner.pipelines.replace(vec![Pipeline::new(parts)]);
     assert!(
@@ -220,14 +220,14 @@ async fn another_set_of_pipelines_is_another_round() {
         "nobody keeps what is not served any more"
     );
     pulse.report().await;
-    assert_eq!(fake.requests()[1].face, Face::Gemini);
+    assert_eq!(fake.requests()[1].api, Api::Gemini);
 }
 
 #[tokio::test]
 async fn a_round_ends_with_the_last_who_waits_for_it() {
     let fake = Fake::start();
     fake.always(Turn::answer().held(&Gate::new()));
-    let pulse = pulse(vec![with_completer(&fake, Face::OpenAi)]);
+    let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
     let mut first = Box::pin(pulse.report());
     let mut second = Box::pin(pulse.report());
     tokio::select! {

@@ -11,7 +11,7 @@ async fn an_answer_has_the_words_of_the_model_and_what_they_cost() {
     let house = House::new().await;
     let service = served([house.parts()]);
     house.fake.next_of(
-        Face::Anthropic,
+        Api::Anthropic,
         Turn::saying(Answer::text(" Shade.\n").with_usage(90, 7)),
     );
     let expected = json!({"answer": " Shade.\n", "tokens_used": 97});
@@ -19,7 +19,7 @@ async fn an_answer_has_the_words_of_the_model_and_what_they_cost() {
 
     // Nothing said is an answer, too, and so is one nobody has counted.
     let silent = Answer::silent().without_usage();
-    house.fake.next_of(Face::Anthropic, Turn::saying(silent));
+    house.fake.next_of(Api::Anthropic, Turn::saying(silent));
     let expected = json!({"answer": "", "tokens_used": 0});
     assert_eq!(ask(&service, question()).await, (200, expected));
 }
@@ -122,8 +122,8 @@ async fn where_nothing_is_found_nobody_is_asked() {
     assert_eq!(ask(&service, asked).await, (200, expected));
     let frames = text(stream(&service, question()).await).await;
     assert_eq!(frames, chunk(nothing) + DONE);
-    let faces: Vec<_> = house.fake.requests().iter().map(|seen| seen.face).collect();
-    assert_eq!(faces, [Face::OpenAi; 2], "two vectors and nothing else");
+    let faces: Vec<_> = house.fake.requests().iter().map(|seen| seen.api).collect();
+    assert_eq!(faces, [Api::OpenAi; 2], "two vectors and nothing else");
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn results_are_put_in_order_before_they_are_shown() {
     let asked = json!({"query": QUESTION, "include_sources": true});
     house
         .fake
-        .next_of(Face::Voyage, Turn::raw(200, order.to_string()));
+        .next_of(Api::Voyage, Turn::raw(200, order.to_string()));
     let (_, answer) = ask(&service, asked.clone()).await;
     let shown = |answer: &Value| -> Vec<(Value, Value)> {
         let sources = answer["sources"].as_array().expect("sources").iter();
@@ -232,7 +232,7 @@ async fn results_are_put_in_order_before_they_are_shown() {
     let expected = [(json!("cactus"), json!(0.75)), (json!("fern"), json!(0.25))];
     assert_eq!(shown(&answer), expected);
 
-    house.fake.next_of(Face::Voyage, Turn::refusal(500));
+    house.fake.next_of(Api::Voyage, Turn::refusal(500));
     let (status, answer) = ask(&service, asked).await;
     assert_eq!((status, shown(&answer).len()), (200, 3));
     assert_eq!(shown(&answer)[0].0, "fern");
@@ -243,12 +243,12 @@ async fn what_was_spent_is_counted_streamed_or_not() {
     let house = House::new().await;
     let zero = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
     for (face, with_cache) in [
-        (Face::Anthropic, true),
-        (Face::OpenAi, false),
-        (Face::Gemini, false),
-        (Face::Ollama, false),
+        (Api::Anthropic, true),
+        (Api::OpenAi, false),
+        (Api::Gemini, false),
+        (Api::Ollama, false),
     ] {
-        let service = served([house.parts_of(Face::Voyage, face)]);
+        let service = served([house.parts_of(Api::Voyage, face)]);
         let (_, stats) = said(sent(&service, "GET", "/v1/stats", "").await).await;
         let entry = &stats["pipelines"][0];
         assert_eq!(entry["name"], "docs");
@@ -279,8 +279,8 @@ async fn what_was_spent_is_counted_streamed_or_not() {
 #[tokio::test]
 async fn what_vectors_cost_is_shown_for_voyage_alone() {
     let house = House::new().await;
-    for face in [Face::OpenAi, Face::Gemini, Face::Ollama] {
-        let parts = house.parts_of(face, Face::Anthropic);
+    for face in [Api::OpenAi, Api::Gemini, Api::Ollama] {
+        let parts = house.parts_of(face, Api::Anthropic);
         let embedder = parts.embedder.clone();
         let service = served([parts]);
         assert_eq!(ask(&service, question()).await.0, 200);
@@ -289,7 +289,7 @@ async fn what_vectors_cost_is_shown_for_voyage_alone() {
             stats["pipelines"][0]["embedding"]["total_tokens"], 0,
             "{face:?}"
         );
-        let is_counted = face != Face::Gemini;
+        let is_counted = face != Api::Gemini;
         assert_eq!(embedder.usage().total_tokens > 0, is_counted, "{face:?}");
     }
 }
@@ -307,7 +307,7 @@ async fn our_own_time_and_that_of_a_provider_are_two_things() {
         },
         ..Options::default()
     };
-    for held in [Face::OpenAi, Face::Voyage, Face::Anthropic] {
+    for held in [Api::OpenAi, Api::Voyage, Api::Anthropic] {
         let gate = Gate::new();
         let parts = || Parts {
             reranker: Some(house.rerank(0)),
@@ -331,11 +331,11 @@ async fn our_own_time_and_that_of_a_provider_are_two_things() {
         access.patience.call = soon;
         let mut parts = parts();
         match held {
-            Face::OpenAi => {
+            Api::OpenAi => {
                 let embedder = Embedder::new(http(held, &access), None);
                 parts.embedder = embedder.expect("an embedder");
             }
-            Face::Anthropic => {
+            Api::Anthropic => {
                 let completer = Completer::new(http(held, &access), "model-1");
                 parts.completer = completer.expect("a completer");
             }
@@ -347,7 +347,7 @@ async fn our_own_time_and_that_of_a_provider_are_two_things() {
         }
         let service = served([parts]);
         let (status, answer) = ask(&service, question()).await;
-        if held == Face::Voyage {
+        if held == Api::Voyage {
             assert_eq!(status, 200, "without an order the first one stays");
         } else {
             assert_eq!((status, answer), (500, slow.clone()), "{held:?}");
@@ -362,16 +362,16 @@ async fn our_own_time_and_that_of_a_provider_are_two_things() {
 async fn nobody_works_for_a_client_that_has_left() {
     let house = House::new().await;
     let service = served([house.parts()]);
-    for face in [Face::OpenAi, Face::Anthropic] {
+    for face in [Api::OpenAi, Api::Anthropic] {
         let gate = Gate::new();
         let before = house.fake.requests().len();
         house.fake.next_of(face, Turn::answer().held(&gate));
-        let asked = if face == Face::OpenAi { 1 } else { 2 };
+        let asked = if face == Api::OpenAi { 1 } else { 2 };
         tokio::select! {
             answered = ask(&service, question()) => panic!("{answered:?}"),
             () = house.fake.asked(before + asked) => {}
         }
-        let left = if face == Face::OpenAi { 1 } else { 2 };
+        let left = if face == Api::OpenAi { 1 } else { 2 };
         house.fake.left(left).await;
     }
 }

@@ -250,8 +250,8 @@ async fn it_is_alive_while_everybody_else_hangs() {
     fake.always(Turn::answer().held(&Gate::new()));
     let parts = bare(
         "docs",
-        embedder(&fake, Face::OpenAi),
-        completer(&fake, Face::Ollama),
+        embedder(&fake, Api::OpenAi),
+        completer(&fake, Api::Ollama),
     );
     let service = served([parts]);
     let mut health = Box::pin(sent(&service, "GET", "/v1/health", ""));

@@ -16,7 +16,7 @@ const OURS: &str = "an internal error occurred";
 const GEMINI_KEY: &str = r#"{"error":{"code":400,"message":"API key not valid: sk-wq8JkLmN2pRs7TuV",
     "status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#;
 
-fn faults(face: Face) -> Vec<(Turn, &'static str)> {
+fn faults(face: Api) -> Vec<(Turn, &'static str)> {
     let mut faults = vec![
         (Turn::refusal_with(401, "bad key {key}"), CREDENTIALS),
         (Turn::refusal_with(403, "bad key {stars}"), CREDENTIALS),
@@ -31,14 +31,14 @@ fn faults(face: Face) -> Vec<(Turn, &'static str)> {
         (Turn::malformed(), BROKEN),
         (Turn::reset(), AWAY),
     ];
-    if face == Face::Gemini {
+    if face == Api::Gemini {
         faults.push((Turn::raw(400, GEMINI_KEY), CREDENTIALS));
     }
     faults
 }
 
 /// What is said about a fault, once in JSON and once in a stream.
-async fn is_said(service: &Router, played: &Fake, face: Face, turn: &Turn, sentence: &str) {
+async fn is_said(service: &Router, played: &Fake, face: Api, turn: &Turn, sentence: &str) {
     played.next_of(face, turn.clone());
     let response = sent(
         service,
@@ -57,8 +57,8 @@ async fn is_said(service: &Router, played: &Fake, face: Face, turn: &Turn, sente
 #[tokio::test]
 async fn every_fault_of_who_answers_has_its_sentence() {
     let house = House::new().await;
-    for face in [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama] {
-        let service = served([house.parts_of(Face::Voyage, face)]);
+    for face in [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama] {
+        let service = served([house.parts_of(Api::Voyage, face)]);
         for (turn, sentence) in faults(face) {
             is_said(&service, &house.fake, face, &turn, sentence).await;
         }
@@ -68,8 +68,8 @@ async fn every_fault_of_who_answers_has_its_sentence() {
 #[tokio::test]
 async fn every_fault_of_who_makes_vectors_has_its_sentence() {
     let house = House::new().await;
-    for face in [Face::Voyage, Face::OpenAi, Face::Gemini, Face::Ollama] {
-        let service = served([house.parts_of(face, Face::Anthropic)]);
+    for face in [Api::Voyage, Api::OpenAi, Api::Gemini, Api::Ollama] {
+        let service = served([house.parts_of(face, Api::Anthropic)]);
         for (turn, sentence) in faults(face) {
             is_said(&service, &house.fake, face, &turn, sentence).await;
         }
@@ -82,7 +82,7 @@ async fn whoever_is_not_there_cannot_be_reached() {
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = closed.local_addr().expect("bound");
     drop(closed);
-    for face in Face::ALL {
+    for face in Api::ALL {
         let access = Access {
             base_url: Some(format!("http://{address}")),
             ..access(&house.fake, face)

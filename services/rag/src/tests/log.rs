@@ -10,8 +10,8 @@ async fn a_failure_is_said_once_without_the_key_and_without_the_question() {
     let house = House::new().await;
     let lines = CapturedLog::default();
     let _guard = lines.capture();
-    for face in [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama] {
-        let service = served([house.parts_of(Face::Voyage, face)]);
+    for face in [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama] {
+        let service = served([house.parts_of(Api::Voyage, face)]);
         for turn in [
             Turn::refusal_with(401, "bad key {key}"),
             Turn::refusal_with(403, "bad key {stars}"),
@@ -31,7 +31,7 @@ async fn a_failure_is_said_once_without_the_key_and_without_the_question() {
             assert_eq!(streamed.matches(failed).count(), 1, "{face:?} {streamed}");
 
             house.fake.next_of(face, turn);
-            let fresh = served([house.parts_of(Face::Voyage, face)]);
+            let fresh = served([house.parts_of(Api::Voyage, face)]);
             said(sent(&fresh, "GET", "/v1/health", "").await).await;
             let pinged = lines.take();
             assert!(pinged.contains("WARN "), "{pinged}");
@@ -64,7 +64,7 @@ async fn an_answer_that_is_less_than_was_wanted_is_a_warning() {
 
     for is_streamed in [false, true] {
         let answer = Turn::saying(Answer::text("Ferns li").cut());
-        house.fake.next_of(Face::Anthropic, answer);
+        house.fake.next_of(Api::Anthropic, answer);
         if is_streamed {
             text(stream(&service, question()).await).await;
         } else {

@@ -50,7 +50,7 @@ async fn the_head_of_a_stream_leaves_at_once_and_a_hang_up_ends_the_work() {
     let mut tasks = JoinSet::new();
     let mut client = listening(&mut tasks, house.parts()).await;
     let gate = Gate::new();
-    house.fake.next_of(Face::OpenAi, Turn::answer().held(&gate));
+    house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
     let question = json!({"query": QUESTION, "stream": true}).to_string();
     post(&mut client, question.len(), &question).await;
     let head = until(&mut client, "\r\n\r\n").await;
@@ -75,7 +75,7 @@ async fn the_first_words_leave_before_the_last_are_there() {
         \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade\"}}\n\n";
     let body = format!("{delta}data: {{\"type\":\"message_stop\"}}\n\n");
     let turn = Turn::raw(200, body).held_after(delta.len(), &gate);
-    house.fake.next_of(Face::Anthropic, turn);
+    house.fake.next_of(Api::Anthropic, turn);
     let question = json!({"query": QUESTION, "stream": true}).to_string();
     post(&mut client, question.len(), &question).await;
     until(&mut client, &chunk("Shade")).await;

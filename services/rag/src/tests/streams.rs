@@ -8,7 +8,7 @@ use ziggurat_fake_providers::{Answer, Gate, Turn};
 
 use super::*;
 
-const SPEAKERS: [Face; 4] = [Face::Anthropic, Face::OpenAi, Face::Gemini, Face::Ollama];
+const SPEAKERS: [Api; 4] = [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama];
 
 /// The next frame of a body, as a text.
 async fn frame(body: &mut Body) -> Option<String> {
@@ -22,7 +22,7 @@ async fn a_stream_is_the_words_as_they_come_and_one_end() {
     let house = House::new().await;
     let words = "Ferns \"like\"\nshade — and größere Töpfe.";
     for face in SPEAKERS {
-        let service = served([house.parts_of(Face::Voyage, face)]);
+        let service = served([house.parts_of(Api::Voyage, face)]);
         for turn in [
             Turn::text(words),
             Turn::text(words).in_pieces(1),
@@ -53,7 +53,7 @@ async fn each_frame_is_one_event_byte_by_byte() {
     let service = served([house.parts()]);
     house
         .fake
-        .next_of(Face::Anthropic, Turn::text("Ferns like shade."));
+        .next_of(Api::Anthropic, Turn::text("Ferns like shade."));
     let mut body = stream(&service, question()).await.into_body();
     for expected in [
         "data: {\"type\":\"chunk\",\"content\":\"Ferns \"}\n\n",
@@ -70,7 +70,7 @@ async fn each_frame_is_one_event_byte_by_byte() {
 async fn an_answer_without_words_is_only_done() {
     let house = House::new().await;
     for face in SPEAKERS {
-        let service = served([house.parts_of(Face::Voyage, face)]);
+        let service = served([house.parts_of(Api::Voyage, face)]);
         house.fake.next_of(face, Turn::saying(Answer::silent()));
         assert_eq!(
             text(stream(&service, question()).await).await,
@@ -87,7 +87,7 @@ async fn the_head_is_there_before_anybody_is_asked_and_the_first_words_before_th
     let [embedding, rest] = [Gate::new(), Gate::new()];
     house
         .fake
-        .next_of(Face::OpenAi, Turn::answer().held(&embedding));
+        .next_of(Api::OpenAi, Turn::answer().held(&embedding));
     let mut body = stream(&service, question()).await.into_body();
     assert!(
         house.fake.requests().is_empty(),
@@ -103,7 +103,7 @@ async fn the_head_is_there_before_anybody_is_asked_and_the_first_words_before_th
     );
     house
         .fake
-        .next_of(Face::Anthropic, turn.held_after(answer.len(), &rest));
+        .next_of(Api::Anthropic, turn.held_after(answer.len(), &rest));
     assert_eq!(frame(&mut body).await, Some(chunk("Shade")));
     assert!(frame(&mut body).now_or_never().is_none());
     rest.open();
@@ -135,12 +135,12 @@ async fn what_was_said_before_a_fault_is_told_and_the_fault_is_the_end() {
     ] {
         house
             .fake
-            .next_of(Face::Anthropic, Turn::raw(200, body.clone()));
+            .next_of(Api::Anthropic, Turn::raw(200, body.clone()));
         let frames = text(stream(&service, question()).await).await;
         assert_eq!(frames, chunk("Shade") + &failed(sentence), "{body}");
     }
     let turn = Turn::raw(200, delta.repeat(2)).reset_after(delta.len());
-    house.fake.next_of(Face::Anthropic, turn);
+    house.fake.next_of(Api::Anthropic, turn);
     let frames = text(stream(&service, question()).await).await;
     let expected = chunk("Shade") + &failed("the provider could not be reached");
     assert_eq!(frames, expected);
@@ -169,7 +169,7 @@ async fn a_provider_may_be_silent_for_so_long_and_an_answer_last_for_so_long() {
         };
         let service = served_with([house.parts()], options);
         let turn = Turn::raw(200, delta.repeat(2)).held_after(delta.len(), &Gate::new());
-        house.fake.next_of(Face::Anthropic, turn);
+        house.fake.next_of(Api::Anthropic, turn);
         let frames = text(stream(&service, question()).await).await;
         assert_eq!(frames, chunk("Shade") + &failed(sentence));
     }
@@ -179,7 +179,7 @@ async fn a_provider_may_be_silent_for_so_long_and_an_answer_last_for_so_long() {
 async fn sources_and_costs_are_no_events() {
     let house = House::new().await;
     let service = served([house.parts()]);
-    house.fake.next_of(Face::Anthropic, Turn::text("Shade."));
+    house.fake.next_of(Api::Anthropic, Turn::text("Shade."));
     let asked = json!({"query": QUESTION, "include_sources": true});
     let frames = text(stream(&service, asked).await).await;
     assert_eq!(frames, chunk("Shade.") + DONE);
@@ -191,7 +191,7 @@ async fn whoever_leaves_takes_the_work_along() {
     let service = served([house.parts()]);
     // While the vector is made.
     let gate = Gate::new();
-    house.fake.next_of(Face::OpenAi, Turn::answer().held(&gate));
+    house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
     let mut body = stream(&service, question()).await.into_body();
     tokio::select! {
         frame = frame(&mut body) => panic!("{frame:?}"),
@@ -200,7 +200,7 @@ async fn whoever_leaves_takes_the_work_along() {
     house.fake.left(1).await;
     // While the model speaks.
     let turn = Turn::text("Ferns like shade.").held_after(200, &gate);
-    house.fake.next_of(Face::Anthropic, turn);
+    house.fake.next_of(Api::Anthropic, turn);
     let mut body = stream(&service, question()).await.into_body();
     tokio::select! {
         () = async { while frame(&mut body).await.is_some() {} } => panic!("it ended"),
@@ -241,7 +241,7 @@ async fn a_thousand_streams_that_were_left_leave_nothing() {
     let mut house = House::new().await;
     let service = served([house.parts()]);
     let turn = Turn::text("Ferns like shade.").held_after(200, &Gate::new());
-    house.fake.always_of(Face::Anthropic, turn);
+    house.fake.always_of(Api::Anthropic, turn);
     for number in 0..1000 {
         let mut body = stream(&service, question()).await.into_body();
         if number % 50 == 0 {
@@ -299,8 +299,8 @@ async fn a_silent_stream_says_that_it_is_there_if_that_is_wanted() {
     };
     let service = served_with([house.parts()], options);
     let gate = Gate::new();
-    house.fake.next_of(Face::OpenAi, Turn::answer().held(&gate));
-    house.fake.next_of(Face::Anthropic, Turn::text("Shade."));
+    house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
+    house.fake.next_of(Api::Anthropic, Turn::text("Shade."));
     let mut body = stream(&service, question()).await.into_body();
     let comment = ": keep-alive\n\n";
     assert_eq!(frame(&mut body).await.as_deref(), Some(comment));
@@ -315,8 +315,8 @@ async fn a_request_that_has_begun_keeps_its_pipeline() {
     let pipelines = Pipelines::new(vec![Pipeline::new(house.parts())]);
     let service = over(service(pipelines.clone(), Options::default()));
     let gate = Gate::new();
-    house.fake.next_of(Face::OpenAi, Turn::answer().held(&gate));
-    house.fake.next_of(Face::Anthropic, Turn::text("Shade."));
+    house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
+    house.fake.next_of(Api::Anthropic, Turn::text("Shade."));
     let mut body = stream(&service, question()).await.into_body();
     assert!(frame(&mut body).now_or_never().is_none());
     pipelines.replace(Vec::new());

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::body;
-use crate::{Answer, Seen, plan::Rendered};
+use crate::{Answer, RecordedRequest, plan::Rendered};
 
-pub(super) fn answer(seen: &Seen, answer: &Answer) -> Option<Rendered> {
+pub(super) fn answer(seen: &RecordedRequest, answer: &Answer) -> Option<Rendered> {
     let ask = body(seen);
     match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "v1/models") => Some(Rendered::json(200, &models())),

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{body, event};
-use crate::{Answer, Seen, plan::Rendered, script::Script};
+use crate::{Answer, RecordedRequest, plan::Rendered, script::Script};
 
-pub(super) fn answer(seen: &Seen, answer: &Answer, script: &Script) -> Option<Rendered> {
+pub(super) fn answer(seen: &RecordedRequest, answer: &Answer, script: &Script) -> Option<Rendered> {
     let path = seen.path.strip_prefix("v1beta/models")?;
     if seen.method == "GET" && path.is_empty() {
         return Some(Rendered::json(200, &models()));

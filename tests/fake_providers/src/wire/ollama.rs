@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{body, texts, tokens};
-use crate::{Answer, Seen, plan::Rendered, script::Script};
+use crate::{Answer, RecordedRequest, plan::Rendered, script::Script};
 
 const WHEN: &str = "2026-01-01T00:00:00.000000000Z";
 
-pub(super) fn answer(seen: &Seen, answer: &Answer, script: &Script) -> Option<Rendered> {
+pub(super) fn answer(seen: &RecordedRequest, answer: &Answer, script: &Script) -> Option<Rendered> {
     let ask = body(seen);
     match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "api/tags") => Some(Rendered::json(200, &tags())),

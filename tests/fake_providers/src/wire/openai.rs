@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{body, event, texts, tokens};
-use crate::{Answer, Seen, plan::Rendered, script::Script};
+use crate::{Answer, RecordedRequest, plan::Rendered, script::Script};
 
 const MODELS: [&str; 5] = [
     "gpt-4o-mini",
@@ -13,7 +13,7 @@ const MODELS: [&str; 5] = [
     "whisper-1",
 ];
 
-pub(super) fn answer(seen: &Seen, answer: &Answer, script: &Script) -> Option<Rendered> {
+pub(super) fn answer(seen: &RecordedRequest, answer: &Answer, script: &Script) -> Option<Rendered> {
     let ask = body(seen);
     match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "v1/models") => Some(Rendered::json(200, &models())),

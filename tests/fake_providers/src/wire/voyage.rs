@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{body, texts, tokens};
-use crate::{Seen, plan::Rendered, script::Script};
+use crate::{RecordedRequest, plan::Rendered, script::Script};
 
-pub(super) fn answer(seen: &Seen, script: &Script) -> Option<Rendered> {
+pub(super) fn answer(seen: &RecordedRequest, script: &Script) -> Option<Rendered> {
     let ask = body(seen);
     match (seen.method.as_str(), seen.path.as_str()) {
         ("POST", "v1/embeddings") => Some(Rendered::json(200, &embeddings(&ask, script))),

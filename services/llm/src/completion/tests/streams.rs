@@ -122,7 +122,7 @@ async fn the_error_of_a_provider_comes_after_what_it_had_said() {
     let fake = Fake::start();
     let slow_down = [
         (
-            Face::Anthropic,
+            Api::Anthropic,
             Provider::Anthropic,
             "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":\
              {\"type\":\"text_delta\",\"text\":\"one\"}}\n\n\
@@ -130,14 +130,14 @@ async fn the_error_of_a_provider_comes_after_what_it_had_said() {
              \"message\":\"slow down, sk-wq8JkLmN2pRs7TuV\"}}\n\n",
         ),
         (
-            Face::OpenAi,
+            Api::OpenAi,
             Provider::OpenAi,
             "data: {\"choices\":[{\"delta\":{\"content\":\"one\"}}]}\n\n\
              data: {\"error\":{\"message\":\"slow down, sk-wq8JkLmN2pRs7TuV\",\
              \"code\":\"rate_limit_exceeded\"}}\n\n",
         ),
         (
-            Face::Gemini,
+            Api::Gemini,
             Provider::Gemini,
             "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"one\"}]}}]}\n\n\
              data: {\"error\":{\"code\":429,\"message\":\"slow down, sk-wq8JkLmN2pRs7TuV\"}}\n\n",
@@ -152,7 +152,7 @@ async fn the_error_of_a_provider_comes_after_what_it_had_said() {
         assert_eq!(error.class(), Class::RateLimit, "{provider:?} {error}");
         assert!(!format!("{error:?}").contains("wq8JkL"), "{error:?}");
     }
-    let completer = completer(&fake, Face::Ollama, Provider::Ollama, "model-1");
+    let completer = completer(&fake, Api::Ollama, Provider::Ollama, "model-1");
     let body = "{\"message\":{\"content\":\"one\"},\"done\":false}\n{\"error\":\"no memory\"}\n";
     fake.next(Turn::raw(200, body));
     let (text, _, error) = streamed(&completer).await;
@@ -163,7 +163,7 @@ async fn the_error_of_a_provider_comes_after_what_it_had_said() {
 #[tokio::test]
 async fn what_is_said_is_there_before_the_rest_is() {
     let fake = Fake::start();
-    let completer = completer(&fake, Face::Ollama, Provider::Ollama, "model-1");
+    let completer = completer(&fake, Api::Ollama, Provider::Ollama, "model-1");
     let gate = Gate::new();
     // Behind the first line: its word is there while the others wait.
     fake.next(Turn::text("one two three").held_after(160, &gate));
@@ -181,7 +181,7 @@ async fn what_is_said_is_there_before_the_rest_is() {
 #[tokio::test]
 async fn a_stream_that_is_silent_for_too_long_is_given_up() {
     let fake = Fake::start();
-    let completer = completer(&fake, Face::Ollama, Provider::Ollama, "model-1")
+    let completer = completer(&fake, Api::Ollama, Provider::Ollama, "model-1")
         .with_idle(Duration::from_millis(50));
     let gate = Gate::new();
     fake.next(Turn::text("one two three").held_after(160, &gate));
