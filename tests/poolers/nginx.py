@@ -12,7 +12,7 @@ from pathlib import Path
 from callers import Caller, entry, free_port, wait_for_port, write_configuration, write_tokens
 from processes import database, listening, running
 
-MANUAL = Path(__file__).resolve().parents[2] / "bin/tools/README.md"
+MANUAL = Path(__file__).resolve().parents[2] / "docs/src/tools.md"
 HOST = "tools.example.com"
 ATTEMPTS = 5
 

@@ -149,7 +149,7 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
 }
 
 /// Keeps the log, which would hide the welcome, to what goes wrong in the server.
-fn say_only_what_is_wrong() {
+fn log_errors_only() {
     let filter = Targets::new()
         .with_target("ziggurat", Level::WARN)
         // It warns of provider local, and the welcome says what that is.

@@ -144,7 +144,7 @@ fn everything_that_is_wrong_with_a_configuration_is_said_at_once() {
 
 #[test]
 fn the_configuration_of_the_manual_is_good() {
-    let manual = include_str!("../../README.md");
+    let manual = include_str!("../../../../docs/src/platform.md");
     let mut seen = 0;
     for block in manual.split("```yaml\n").skip(1) {
         let home = Home::new();

@@ -4,7 +4,7 @@ use ziggurat_black_box::Postgres;
 
 use crate::support::{Home, database, nowhere, server};
 
-const MANUAL: &str = include_str!("../../README.md");
+const MANUAL: &str = include_str!("../../../../docs/src/rag.md");
 
 const BAD: &str = "
 server: {port: 0}

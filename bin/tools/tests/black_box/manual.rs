@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Home, Postgres, connect, output_of};
 
-const MANUAL: &str = include_str!("../../README.md");
+const MANUAL: &str = include_str!("../../../../docs/src/tools.md");
 
 /// The manual, and what the front page of the repository says about this program.
 const BOTH: [&str; 2] = [MANUAL, include_str!("../../../../README.md")];
