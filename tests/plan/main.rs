@@ -6,6 +6,7 @@
 mod cycles;
 mod levels;
 mod size;
+mod tower;
 
 use std::{
     env, fs,
@@ -14,15 +15,15 @@ use std::{
 };
 
 /// The crates of the products, by level. A crate names only crates of the levels before its own.
-const LEVELS: [&[&str]; 7] = [
-    &[
-        "layers",
-        "services/runtime",
-        "services/search",
-        "services/sql",
-    ],
+const LEVELS: [&[&str]; 8] = [
+    &["layers", "services/search", "services/sql"],
+    &["services/runtime"],
     &["services/http", "services/llm", "services/postgres"],
-    &["services/knowledge", "services/state"],
+    &[
+        "services/knowledge",
+        "services/state",
+        "services/vector-search",
+    ],
     &["services/accounts", "services/mcp"],
     &["services/databases"],
     &[
@@ -61,13 +62,20 @@ fn planned() -> impl Iterator<Item = (usize, &'static str)> {
     levels.flat_map(|(level, crates)| crates.iter().map(move |folder| (level, *folder)))
 }
 
+/// Returns the crates that are made to be used by others.
+fn libraries() -> impl Iterator<Item = &'static str> {
+    planned()
+        .map(|(_, folder)| folder)
+        .filter(|folder| !folder.starts_with("bin/"))
+}
+
 /// Returns the source files of a crate that are not tests, each with its text up to its tests.
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     fn add(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
             let name = path.file_stem().unwrap_or_default();
-            if name == "tests" {
+            if name == "tests" || name == "fixture" {
                 continue;
             }
             if path.is_dir() {
