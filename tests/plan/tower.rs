@@ -29,10 +29,11 @@ fn layers(server: &str) -> Vec<&'static str> {
 
 /// Returns the name of a layer that is there only if it is configured.
 fn optional(layer: &str) -> &'static str {
-    match layer.split_once(')').map_or("", |(variable, _)| variable) {
-        "option_layer(bearer" => "Bearer",
-        "option_layer(admitted" => "Origin",
-        unknown => panic!("{unknown} is not in the picture yet"),
+    let variable = layer.trim_start_matches("option_layer(");
+    match variable.split(|c: char| !c.is_alphanumeric()).next() {
+        Some("bearer") => "Bearer",
+        Some("admitted") => "Origin",
+        unknown => panic!("{unknown:?} is not in the picture yet"),
     }
 }
 

@@ -1,16 +1,20 @@
-//! The way of a request, from the outside in, on one screen.
+//! The order of the layers, from the outside in.
 
 use std::{convert::Infallible, error::Error, net::IpAddr};
 
 use anyhow::Context as _;
+use axum::{
+    Router,
+    body::Body,
+    routing::{MethodRouter, get_service, post_service},
+};
 use bytes::Bytes;
-use http::{Method, Request, Response};
-use http_body::Body;
+use http::{Request, Response, header::ALLOW};
 use tower::{Service, ServiceBuilder, util::option_layer};
-use ziggurat_chat_api as rest;
+use ziggurat_accounts::issuer::TokenVerifier;
+use ziggurat_chat_api as chat_api;
 use ziggurat_http::{
-    CutOffLayer, Document, EitherBody, HeadersLayer, Health, HostLayer, Hosts, OriginLayer,
-    Origins, Routes,
+    CutOffLayer, Document, HeadersLayer, Health, HostLayer, Hosts, OriginLayer, Origins, Refusal,
     serve::{Ready, RequestBody},
 };
 use ziggurat_layers::{
@@ -37,43 +41,47 @@ use crate::{
     state::Conversations,
 };
 
-/// What describes the server: the document under two names, and the page that shows it.
+/// Paths of the description of the server: the document under two names, and its page.
 ///
-/// All of it is for everybody: it is the same on every server and holds no
-/// secret, a client reads it to learn how to come in, and the address bar of a browser carries
-/// no token. Whoever takes them out of the exempt paths has to send one.
+/// They need no token: the document is the same on every server and holds no secret, a client
+/// reads it to learn how to authenticate, and a browser sends no token for an address.
 const DESCRIPTION: [&str; 3] = [ziggurat_openapi::PATH, "/openapi.json", "/docs"];
 
-/// Where clients look for the issuer of tokens (RFC 9728, section 3.1).
+/// Paths at which clients look for the issuer of tokens (RFC 9728, section 3.1).
 const METADATA: [&str; 2] = [
     "/.well-known/oauth-protected-resource",
     "/.well-known/oauth-protected-resource/mcp",
 ];
 
-/// Paths that probes ask, by any host and without a token.
+/// Paths of probes, which send any host and no token.
 const PROBES: [&str; 2] = ["/health", "/ready"];
 
-/// The root of the database endpoints.
-const DATABASES: &str = "/api/databases";
+/// Paths of the database endpoints, which refuse in a format of their own.
+const DATABASES: [&str; 3] = [
+    "/api/databases",
+    "/api/databases/",
+    "/api/databases/{*path}",
+];
 
-/// Builds the tower over the services of a house.
+/// Path of the calls of clients that negotiate no revision.
+const LEGACY: &str = "/mcp/v1";
+
+/// Builds the layers and services of the server.
 ///
 /// # Errors
-/// Fails on names of hosts and origins that make no sense.
-#[expect(
-    clippy::too_many_lines,
-    reason = "the way of a request reads from the outside in, in one place"
-)]
+/// Fails if the name of a host or of an origin is invalid.
 pub(crate) fn build(
     http: &Http,
     configuration: &Configuration,
     address: IpAddr,
-    house: &App,
+    app: &App,
 ) -> anyhow::Result<
     impl Service<
         Request<RequestBody>,
         Response = Response<
-            impl Body<Data = Bytes, Error = Box<dyn Error + Send + Sync>> + Send + 'static,
+            impl http_body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>
+            + Send
+            + 'static,
         >,
         Error = Infallible,
         Future: Send + 'static,
@@ -87,137 +95,184 @@ pub(crate) fn build(
         None => Origins::loopback(),
     };
     let issuer = configuration.auth.issuer.as_ref();
-    let issuer = issuer.filter(|_| house.guard.is_some());
+    let issuer = issuer.filter(|_| app.guard.is_some());
     let challenge = challenge(issuer)?;
-    let bearer = house.guard.clone().map(|guard| {
-        BearerLayer::new(guard)
-            .with_challenge(challenge.clone())
-            // Guessing 32 random bytes needs no counting. Failed logins are counted where
-            // passwords are checked.
-            .with_failures_reported(false)
-    });
-    let login = LoginLayer::new()
-        .with_required(house.accounts.is_some())
-        .with_challenge(&challenge);
-    // Nobody is worth more than this.
+    let bearer = app
+        .guard
+        .clone()
+        .map(|verifier| bearer(verifier, &challenge));
+    let description = Link::service_desc(DESCRIPTION[0]).context("the path of the description")?;
+    // One limit for all bodies.
     let max_bytes = configuration.limits.max_body_bytes;
-    let limit = BodyLimitLayer::new(max_bytes);
-    let framing = JsonRpcLayer::new().with_max_bytes(max_bytes.try_into().unwrap_or(usize::MAX));
-    let calls = ServiceBuilder::new()
-        .layer(framing.with_dialect(dialect()))
-        .service(house.mcp.clone());
-    let calls = ServiceBuilder::new()
-        .map_response(|response: Response<_>| {
-            response.map(|body| EitherBody::first(EitherBody::first(body)))
-        })
-        // Without a token there is one call: the login. Whatever else comes without one is
-        // refused for that, and not for its method.
-        .layer(login)
-        .service(Routes::new().at("/mcp/v1", [Method::POST], calls));
-    // All revisions on one path. Nobody logs in here, so nobody comes without a token.
-    let negotiated = ServiceBuilder::new()
-        .map_response(|response: Response<_>| {
-            response.map(|body| EitherBody::first(EitherBody::second(body)))
-        })
-        // What has to be said before the answer makes it a stream of events.
-        .layer(StreamableLayer::new())
-        // After the method and the type of the content, before a byte is read.
-        .layer(limit.clone())
-        .layer(framing.with_dialect_of(protocol::dialect_of))
-        // Which revision it is, and whether headers and message agree.
-        .layer(ProtocolLayer::http())
-        .service(house.mcp.clone());
-    // Refusals here have a format of their own, that of a missing token included.
-    let databases = ServiceBuilder::new()
-        .map_response(|response: Response<_>| response.map(EitherBody::second))
-        .layer(option_layer(
-            bearer.clone().map(|bearer| bearer.with_render(SuccessFlag)),
-        ))
-        .layer(limit.clone())
-        .service(rest::router([rest::databases::routes(
-            house.databases.clone(),
-        )]));
-    let areas = [
-        Some(rest::user::routes()),
-        house.conversations.clone().map(|kept| match kept {
-            Conversations::Here(store) => rest::conversations::routes(store),
-            Conversations::Shared(store) => rest::conversations::routes(store),
-        }),
-        house.proxy.clone().map(rest::llm::routes),
-        Some(rest::compact::routes()),
-    ];
-    let rest = ServiceBuilder::new()
-        .map_response(|response: Response<_>| response.map(EitherBody::second))
-        .service(rest::router(areas.into_iter().flatten()));
-    let document = Document::new("application/json", ziggurat_openapi::TOOLS);
-    let [own, usual, page] = DESCRIPTION;
-    let [health, ready] = PROBES;
-    let reading = [Method::GET, Method::HEAD];
-    let others = Routes::new()
-        .under("/mcp/v1", calls)
-        .under("/api/", rest)
-        .at(health, reading.clone(), Health::new(NAME, VERSION))
-        .at(ready, reading.clone(), Ready::new(house.readiness.clone()))
-        .at(own, reading.clone(), document.clone())
-        .at(usual, reading.clone(), document)
-        .at(
-            page,
-            reading.clone(),
-            Document::page(ziggurat_openapi::PAGE),
-        );
-    // Where no issuer is trusted nothing is there, at a path that no request has: anything but a
-    // clear 404 would have clients look for one.
-    let [root, mcp] = issuer.map_or([""; 2], |_| METADATA);
-    let metadata = issuer.map(TrustedIssuer::metadata).unwrap_or_default();
-    let metadata = Document::new("application/json", metadata);
-    let others = others
-        .at(root, reading.clone(), metadata.clone())
-        .at(mcp, reading, metadata);
-    // Everywhere else the size comes first, whatever is at the path.
-    let others = ServiceBuilder::new().layer(limit).service(others);
-    let routes = Routes::new()
-        .under("", others)
-        .under(DATABASES, databases)
-        .at("/mcp", [Method::POST], negotiated);
-    let description = Link::service_desc(own).context("the path of the description")?;
-    let bearer = bearer.map(|bearer| {
-        bearer
-            // Probes have no token; and a client that looks for an OAuth server must learn that
-            // there is none, instead of being asked for a token.
-            .with_exempt(PROBES)
-            .with_exempt(["/.well-known/*"])
-            .with_exempt(DESCRIPTION)
-            // They ask for it themselves.
-            .with_exempt([DATABASES, "/api/databases/*"])
-            // A login comes without one. What else does is refused where calls are read.
-            .with_optional(["/mcp/v1"])
-    });
+    let routes = Router::new()
+        .merge(calls(app, max_bytes))
+        .merge(databases(app, bearer.clone(), max_bytes))
+        .merge(others(app, issuer, &challenge, max_bytes));
 
     Ok(ServiceBuilder::new()
-        // Somebody wants to see everything as it comes and goes.
+        // Sees every request and response as the client does; for debugging only.
         .layer(option_layer(configuration.debug.then_some(TrafficLayer)))
-        // Outside of the rest, so that every response has them, refusals and faults too.
+        // Outside of the rest, so that refusals and faults have the headers too.
         .layer(HeadersLayer::new().with_tls(http.tls.is_some()))
-        // Whatever goes wrong below leaves as one fixed sentence.
+        // Replaces every fault below by one fixed sentence.
         .layer(SanitizeLayer::new().with_detail(configuration.debug))
-        // Where to read what is offered: to whoever is turned away below, too.
+        // Tells where the description is, on refusals too.
         .layer(LinkLayer::new([description]))
-        // What is still worked on when the time to finish is over; calls answer themselves.
-        .layer(CutOffLayer::new(house.cut_off.clone()))
-        // Before anything is read: pages of strangers are turned away.
+        // Ends requests that run longer than a shutdown lasts; calls of tools end themselves.
+        .layer(CutOffLayer::new(app.cut_off.clone()))
+        // Before anything is read: refuses pages of foreign origins.
         .layer(HostLayer::new(hosts).with_exempt(&PROBES))
         .layer(OriginLayer::new(origins))
-        // Who is calling; logins are counted by it.
+        // Finds the address of the client, by which failed logins are counted.
         .layer(ClientIpLayer::new(
             http.client_ip.trusted.clone(),
             http.client_ip.header.clone(),
         ))
-        // A stranger is told nothing but that: how much is too much is for those who may come in.
-        .layer(option_layer(bearer))
+        // Authentication runs before the body limit, so that unauthenticated clients always get
+        // 401 and never learn the limit.
+        .layer(option_layer(bearer.map(with_open_paths)))
         .service(routes))
 }
 
-/// What a refusal says besides `Bearer`: where tokens come from, if from an issuer.
+/// Builds the layer that demands a token.
+fn bearer(verifier: TokenVerifier, challenge: &Challenge) -> BearerLayer<TokenVerifier> {
+    BearerLayer::new(verifier)
+        .with_challenge(challenge.clone())
+        // Guessing 32 random bytes needs no counting. Failed logins are counted where passwords
+        // are checked.
+        .with_failures_reported(false)
+}
+
+/// Exempts the paths that need no token, or check it themselves.
+fn with_open_paths(bearer: BearerLayer<TokenVerifier>) -> BearerLayer<TokenVerifier> {
+    let [databases, ..] = DATABASES;
+    bearer
+        // A client that looks for an OAuth server must learn that there is none, instead of being
+        // asked for a token.
+        .with_exempt(["/.well-known/*"])
+        .with_exempt(PROBES)
+        .with_exempt(DESCRIPTION)
+        .with_exempt([databases, "/api/databases/*"])
+        // The call of the login tool comes without one.
+        .with_optional([LEGACY])
+}
+
+/// Serves calls of all revisions on one path. No login is possible here, so a token is required.
+fn calls(app: &App, max_bytes: u64) -> Router {
+    let calls = ServiceBuilder::new()
+        // Notifications before the answer make it a stream of events.
+        .layer(StreamableLayer::new())
+        // After the method and the content type are checked, before a byte is read.
+        .layer(BodyLimitLayer::new(max_bytes))
+        .layer(framing(max_bytes).with_dialect_of(protocol::dialect_of))
+        // Finds the revision, and checks that headers and message agree.
+        .layer(ProtocolLayer::http())
+        .service(app.mcp.clone());
+    let router = Router::new().route("/mcp", post_service(calls));
+    router.method_not_allowed_fallback(async || <Refusal>::no_such_method())
+}
+
+/// Serves the database endpoints, whose refusals have a format of their own, that of a missing
+/// token included.
+fn databases(app: &App, bearer: Option<BearerLayer<TokenVerifier>>, max_bytes: u64) -> Router {
+    let bearer = bearer.map(|bearer| bearer.with_render(SuccessFlag));
+    let endpoints = ServiceBuilder::new()
+        .layer(option_layer(bearer))
+        .layer(BodyLimitLayer::new(max_bytes))
+        .service(chat_api::router([chat_api::databases::routes(
+            app.databases.clone(),
+        )]));
+    let paths = DATABASES.into_iter();
+    paths.fold(Router::new(), |router, path| {
+        router.route_service(path, endpoints.clone())
+    })
+}
+
+/// Serves everything else behind the body limit, paths that do not exist included.
+fn others(
+    app: &App,
+    issuer: Option<&TrustedIssuer>,
+    challenge: &Challenge,
+    max_bytes: u64,
+) -> Router {
+    let document = Document::<Body>::new("application/json", ziggurat_openapi::TOOLS);
+    let [own, usual, page] = DESCRIPTION;
+    let [health, ready] = PROBES;
+    let mut router = chat(app)
+        .route(LEGACY, legacy_calls(app, challenge, max_bytes))
+        .route(health, reading(Health::<Body>::new(NAME, VERSION)))
+        .route(ready, reading(Ready::<Body>::new(app.readiness.clone())))
+        .route(own, reading(document.clone()))
+        .route(usual, reading(document))
+        .route(
+            page,
+            reading(Document::<Body>::page(ziggurat_openapi::PAGE)),
+        );
+    // Without a trusted issuer these paths do not exist: anything but 404 would have clients look
+    // for one.
+    if let Some(issuer) = issuer {
+        let metadata = Document::<Body>::new("application/json", issuer.metadata());
+        for path in METADATA {
+            router = router.route(path, reading(metadata.clone()));
+        }
+    }
+    router
+        .fallback(async || <Refusal>::not_found())
+        .method_not_allowed_fallback(async || <Refusal>::no_such_method())
+        .layer(BodyLimitLayer::new(max_bytes))
+}
+
+/// Serves calls of clients that negotiate no revision.
+fn legacy_calls(app: &App, challenge: &Challenge, max_bytes: u64) -> MethodRouter {
+    let calls = ServiceBuilder::new()
+        .layer(framing(max_bytes).with_dialect(dialect()))
+        .service(app.mcp.clone());
+    let login = LoginLayer::new()
+        .with_required(app.accounts.is_some())
+        .with_challenge(challenge);
+    post_service(calls)
+        .fallback(async || <Refusal>::no_such_method())
+        // Without a token the only call is the login. Any other request is refused for the
+        // missing token, and not for its method.
+        .layer(login)
+}
+
+/// Serves the resources of chat clients.
+fn chat(app: &App) -> Router {
+    let conversations = app.conversations.clone().map(|kept| match kept {
+        Conversations::Here(store) => chat_api::conversations::routes(store),
+        Conversations::Shared(store) => chat_api::conversations::routes(store),
+    });
+    let areas = [
+        Some(chat_api::user::routes()),
+        conversations,
+        app.proxy.clone().map(chat_api::llm::routes),
+        Some(chat_api::compact::routes()),
+    ];
+    areas
+        .into_iter()
+        .flatten()
+        .fold(Router::new(), Router::merge)
+}
+
+/// Serves documents, which are only read.
+fn reading<S>(service: S) -> MethodRouter
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S: Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+{
+    let refuse = async || ([(ALLOW, "GET, HEAD")], <Refusal>::no_such_method());
+    get_service(service).fallback(refuse)
+}
+
+/// Reads messages of JSON-RPC up to the size of a body.
+fn framing(max_bytes: u64) -> JsonRpcLayer {
+    let max_bytes = max_bytes.try_into().unwrap_or(usize::MAX);
+    JsonRpcLayer::new().with_max_bytes(max_bytes)
+}
+
+/// Builds the challenge of a refusal, which names the issuer of tokens if there is one.
 fn challenge(issuer: Option<&TrustedIssuer>) -> anyhow::Result<Challenge> {
     let mut challenge = Challenge::new();
     if let Some(issuer) = issuer {
