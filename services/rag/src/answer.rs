@@ -11,42 +11,43 @@ use super::{
     retrieval::Passage,
 };
 
-/// The longest text of a source, in characters: a row may be a book.
+/// Limit on the text of a source, in characters, because a row may hold a whole book.
 const LONGEST: usize = 16_384;
 
-/// What a pipeline answers.
+/// The answer of a pipeline.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = QueryResponse)]
 pub(super) struct Answered {
-    /// The words of the model.
+    /// The text that the model wrote.
     answer: String,
-    /// What was found, best first: only if it was asked for, is permitted, and there is any.
+    /// The passages that were found, best first. Present only if the request asks for them, the
+    /// pipeline permits it and there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     sources: Vec<Source>,
-    /// What the provider counted for this answer.
+    /// Tokens used for this answer, as counted by the provider.
     tokens_used: u64,
-    /// The reason why something that was asked for is missing, such as sources.
+    /// The reason why a requested part, such as the sources, is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     notice: Option<&'static str>,
 }
 
-/// Something that was found.
+/// A passage that was found.
 #[derive(Debug, Serialize, ToSchema)]
 struct Source {
-    /// What the table calls it; left out where it has no names.
+    /// The id of the row; absent if the table has no id column.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     id: Option<String>,
-    /// Its text. A text of more than 16,384 characters is cut there and ends with `…`.
+    /// The text. A text of more than 16,384 characters is cut there and ends with `…`.
     #[schema(max_length = 16384)]
     content: String,
-    /// How well it fits; more is better.
+    /// The relevance; higher is better.
     score: f64,
 }
 
-/// Answers a question, unless the time of the request is over first.
+/// Answers a question within the time limit of the request.
 pub(super) async fn answer(
     pipeline: &Pipeline,
     ask: Ask,
@@ -75,7 +76,7 @@ async fn answer_by(
         });
     }
     let prompt = pipeline.prompt(&mut ask, &passages)?;
-    // What nobody is going to read is not kept while the model thinks.
+    // Frees passages that the answer does not show before the long wait for the model.
     let sources = if shows_sources { passages } else { Vec::new() };
     let reply = pipeline.completer().complete_by(&prompt, deadline).await?;
     pipeline.note(&reply.stop);
@@ -87,7 +88,7 @@ async fn answer_by(
     })
 }
 
-/// A text of at most [`LONGEST`] characters.
+/// Cuts a text to [`LONGEST`] characters.
 fn bounded(mut text: String) -> String {
     if text.char_indices().nth(LONGEST).is_some() {
         let end = text.char_indices().nth(LONGEST - 1);
@@ -103,7 +104,7 @@ impl From<Passage> for Source {
     fn from(passage: Passage) -> Self {
         let Passage { id, content, score } = passage;
         let content = bounded(content);
-        // JSON has no words for what is no number.
+        // JSON has no notation for NaN and infinity.
         let score = if score.is_finite() { score } else { 0.0 };
         Self { id, content, score }
     }

@@ -1,4 +1,4 @@
-//! What a client asks.
+//! The body of a request, and its checks.
 
 use std::{error::Error as StdError, future::poll_fn, pin::pin};
 
@@ -26,35 +26,36 @@ pub(super) struct QueryRequest {
     /// The question.
     #[schema(required, nullable = false, min_length = 1)]
     query: Option<String>,
-    /// Whether the answer comes bit by bit, as server-sent events.
+    /// Selects a stream of server-sent events instead of one JSON body.
     #[schema(default = false)]
     stream: Option<bool>,
-    /// How many results are used; zero and less say nothing, and there is an upper limit.
+    /// The maximum number of results. Zero and negative numbers select the default; there is an
+    /// upper limit.
     top_n: Option<i64>,
-    /// Which rows are searched.
+    /// A filter on the rows that are searched.
     #[schema(value_type = Option<FilterShape>)]
     filter: Option<Filter>,
-    /// Whether the answer lists what was found. The pipeline has to allow it, and a stream never
-    /// does.
+    /// Requests the sources of the answer. The pipeline has to permit it, and a stream never
+    /// includes them.
     #[schema(default = false)]
     include_sources: Option<bool>,
-    /// Whether only vectors are searched, and not words.
+    /// Turns keyword search off, so that only vectors are searched.
     #[schema(default = false)]
     disable_hybrid: Option<bool>,
-    /// What was said before, for the model; it is not searched for.
+    /// Earlier messages of the conversation, for the model; they are not used for the search.
     messages: Option<Vec<Message>>,
 }
 
-/// Something that was said before.
+/// A message of the conversation.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct Message {
     #[schema(value_type = Role, inline)]
     role: Option<String>,
-    /// What was said.
+    /// The text of the message.
     content: String,
 }
 
-/// Who said it.
+/// The author of the message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(dead_code, reason = "it describes a text that is checked by hand")]
@@ -63,33 +64,33 @@ enum Role {
     Assistant,
 }
 
-/// Which rows are searched. It narrows what the pipeline allows.
+/// A filter on the rows that are searched. It narrows the filter of the pipeline.
 #[derive(Debug, ToSchema)]
 #[schema(as = Filter)]
 #[expect(dead_code, reason = "it describes a filter, which checks itself")]
 struct FilterShape {
-    /// What has to be so.
+    /// The conditions.
     #[schema(max_items = 50)]
     conditions: Vec<ConditionShape>,
     #[schema(required = false, inline)]
     logic: Logic,
 }
 
-/// Something that has to be so.
+/// A condition on a column.
 #[derive(Debug, ToSchema)]
 #[schema(as = FilterCondition)]
 #[expect(dead_code, reason = "it describes a filter, which checks itself")]
 struct ConditionShape {
-    /// The name of one column, as it is written in the database.
+    /// The name of one column, as written in the database.
     #[schema(min_length = 1)]
     column: String,
     #[schema(inline)]
     operator: Operator,
-    /// What it is compared with: a list for IN and NOT IN, nothing for IS NULL and IS NOT NULL.
+    /// The value to compare with: a list for IN and NOT IN, none for IS NULL and IS NOT NULL.
     value: Option<serde_json::Value>,
 }
 
-/// Whether all of it has to be so, or any of it.
+/// Selects whether all conditions must hold, or any of them.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[expect(dead_code, reason = "it describes a filter, which checks itself")]
@@ -98,7 +99,7 @@ enum Logic {
     Or,
 }
 
-/// How it is compared.
+/// The comparison.
 #[derive(Debug, Serialize, ToSchema)]
 #[expect(dead_code, reason = "it describes a filter, which checks itself")]
 enum Operator {
@@ -128,7 +129,7 @@ enum Operator {
     IsNotNull,
 }
 
-/// A question that makes sense.
+/// A valid request.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) query: String,
@@ -137,14 +138,14 @@ pub(super) struct Ask {
     pub(super) filter: Option<CheckedFilter>,
     pub(super) include_sources: bool,
     pub(super) disable_hybrid: bool,
-    /// What was said before, in our own words.
+    /// The earlier messages, with checked roles.
     pub(super) history: Vec<llm::Message>,
 }
 
 // === impl Ask ===
 
 impl Ask {
-    /// Reads the body of a request, and checks it in the order the specification gives. The
+    /// Parses the body of a request and checks it in the order that the specification gives. The
     /// question has at most `max_query` bytes.
     pub(super) fn read(body: Bytes, max_query: usize) -> Result<Self, Refused> {
         if body.is_empty() {
@@ -196,7 +197,7 @@ impl Message {
         match self.role.as_deref() {
             Some("user") => Ok(llm::Message::user(self.content)),
             Some("assistant") => Ok(llm::Message::assistant(self.content)),
-            // A role of ours, such as `system`, would let a client instruct the model.
+            // Another role, such as `system`, would let a client instruct the model.
             _ => Err(invalid(format!(
                 "messages[{index}].role must be user or assistant"
             ))),
@@ -204,7 +205,7 @@ impl Message {
     }
 }
 
-/// The body of a request, whole. How large it may be is settled further out.
+/// Reads the whole body of a request. A layer further out limits its size.
 pub(super) async fn whole<B>(body: B) -> Result<Bytes, Refused>
 where
     B: Body<Error = BodyError>,
@@ -219,7 +220,7 @@ where
         };
         let data = data.copy_to_bytes(data.remaining());
         if first.is_empty() && more.is_empty() {
-            // Mostly there is no other.
+            // Most bodies are one frame, which needs no copy.
             first = data;
             continue;
         }
@@ -233,7 +234,7 @@ where
     })
 }
 
-/// A body that ends before its end. Of the connection nothing can be known behind it.
+/// Refuses a body that ended early, and closes the connection, whose state is unknown.
 fn broken(error: &BodyError) -> Refused {
     let slow = error.source().and_then(|error| error.downcast_ref());
     let rejection = match slow {
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_one_json_object_whose_members_have_their_types() {
+    fn a_body_is_one_json_object_whose_members_have_the_right_types() {
         assert_eq!(refused(""), "invalid request body: EOF");
         for body in [
             " ",
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_needed() {
+    fn a_request_without_a_question_is_refused() {
         for body in [
             "{}",
             r#"{"query":null}"#,
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_null_or_unknown_says_nothing() {
+    fn null_and_unknown_members_are_ignored() {
         let ask = read(
             r#"{"query":"why?","stream":null,"top_n":null,"filter":null,"include_sources":null,
                 "disable_hybrid":null,"messages":null,"temperature":2,"Stream":true}"#,
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn no_results_and_fewer_are_not_asked_for() {
+    fn a_top_n_of_zero_or_less_is_ignored() {
         for (top_n, expected) in [("0", None), ("-3", None), ("7", Some(7))] {
             let ask = read(&format!(r#"{{"query":"why?","top_n":{top_n}}}"#));
             assert_eq!(ask.top_n, expected, "{top_n}");
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn only_users_and_assistants_have_said_something() {
+    fn only_the_roles_user_and_assistant_are_accepted() {
         let messages = [r#""system""#, r#""User""#, r#""tool""#, r#""""#, "null"];
         for role in messages {
             let body = format!(
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_looked_at_before_the_filter() {
+    fn messages_are_checked_before_the_filter() {
         let body = r#"{"query":"why?","messages":[{"role":"system","content":"x"}],
             "filter":{"conditions":[{"column":"a","operator":"==","value":1}]}}"#;
         assert_eq!(refused(body), "messages[0].role must be user or assistant");

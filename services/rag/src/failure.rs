@@ -1,4 +1,4 @@
-//! Why a question has no answer, and what may be said about it.
+//! Reasons why a question has no answer, and the responses for them.
 
 use std::error::Error;
 
@@ -10,37 +10,36 @@ use ziggurat_llm::{self as llm, Class, Passed};
 
 use super::retrieval::{self, Trouble};
 
-/// What is said when our own time is over; what takes a provider too long is said otherwise.
+/// Message for a request that exceeded its own time limit; a slow provider has another message.
 const TOO_LATE: &str = "request took too long to process";
 
-/// The sentence for a question that the server has no more time for.
+/// Message for a request that is cut off because the server stops.
 pub(super) const STOPPED: &str = "the server is shutting down";
 
-/// Why a question has no answer.
+/// The reason why a question has no answer.
 ///
-/// `Display` is for the log; what the client reads is the [`rejection`](Self::rejection).
+/// `Display` is for the log; the client gets the [`rejection`](Self::rejection).
 #[derive(Debug, Error)]
 pub(super) enum Failure {
-    /// The time for the request is over.
+    /// The request exceeded its time limit.
     #[error("the time for the request is over")]
     Late,
-    /// The server has no more time for it.
+    /// The server is shutting down.
     #[error("the server is shutting down")]
     Stopped,
     /// A provider failed.
     #[error("a provider failed")]
     Provider(#[source] llm::Error),
-    /// The filter of the request asks for what the tables do not have.
+    /// The filter of the request does not fit any of the tables.
     #[error("the filter of the request does not fit")]
     Filter(#[source] retrieval::Failure),
     /// The tables could not be searched.
     #[error("the tables could not be searched")]
     Retrieval(Trouble, #[source] retrieval::Failure),
-    /// The system gave no random bytes.
+    /// The system returned no random bytes.
     #[error("there is no randomness")]
     Random(#[from] SysError),
-    /// Something of ours went wrong in a way nobody foresaw. What it said has been written by the
-    /// panic hook.
+    /// The code panicked. The panic hook has logged the message.
     #[error("it panicked")]
     Panicked,
 }
@@ -48,8 +47,8 @@ pub(super) enum Failure {
 // === impl Failure ===
 
 impl Failure {
-    /// What the client reads. Where the database is to blame it has a code of its own, if that
-    /// is wanted.
+    /// Returns the response for the client. A failure of the database gets a code of its own if
+    /// `has_retrieval_codes` is set.
     pub(super) fn rejection(&self, has_retrieval_codes: bool) -> Rejection {
         let class = match self {
             Self::Late => {
@@ -75,7 +74,7 @@ impl Failure {
         Rejection::new(fault, "execution_error", class.sentence())
     }
 
-    /// Logs it, without anybody's secrets. Whoever answers with it does that, and nobody else.
+    /// Logs the failure without secrets. Only the code that sends the response calls this.
     pub(super) fn log(self, pipeline: &str) {
         if matches!(self, Self::Stopped) {
             return tracing::debug!(pipeline, "a stream was cut off");

@@ -1,8 +1,8 @@
-//! Which documents a request may see.
+//! Filters on the rows that a request may search.
 //!
-//! A [`Filter`] is what a client or an operator writes, in JSON or in YAML. Checked, it is a
-//! [`CheckedFilter`], whose values have the digits they were written with: the type of the
-//! column says what they mean. Operators may write SQL instead, as a [`RawFilter`].
+//! A [`Filter`] is written by a client or an operator, in JSON or in YAML. Checking it returns a
+//! [`CheckedFilter`], whose values keep the digits they were written with, because the type of the
+//! column decides their meaning. Operators may write SQL instead, as a [`RawFilter`].
 //!
 //! ```
 //! use ziggurat_rag_service::filter::Filter;
@@ -39,20 +39,20 @@ use ziggurat_vector_search::retrieval_queries::{
 pub use self::raw::RawFilter;
 use self::value::Value;
 
-/// The most conditions of a filter.
+/// Limit on the conditions of a filter.
 const MAX_CONDITIONS: usize = 50;
 
-/// The operators, as they are written.
+/// The operators, for error messages.
 const ALLOWED: &str = "=, !=, <, >, <=, >=, LIKE, ILIKE, IN, NOT IN, IS NULL, IS NOT NULL";
 
-/// A filter as it is written, not checked yet.
+/// A filter that is not checked yet.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     conditions: Vec<Condition>,
     logic: String,
 }
 
-/// What is read of it.
+/// The members of a filter that are parsed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Written {
@@ -60,7 +60,7 @@ struct Written {
     logic: Option<String>,
 }
 
-/// One of its conditions.
+/// A condition that is not checked yet.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Condition {
@@ -69,32 +69,32 @@ struct Condition {
     value: Option<Value>,
 }
 
-/// A filter with at least one condition, all of which make sense.
+/// A valid filter with at least one condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedFilter {
     conditions: Conditions,
 }
 
-/// Why a filter is no good. `Display` is for whoever wrote it.
+/// The reason why a filter is invalid. `Display` is for the author of the filter.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidFilter {
-    /// Neither AND nor OR.
+    /// The logic is neither AND nor OR.
     #[error("invalid logic operator: {0} (must be AND or OR)")]
     Logic(String),
-    /// None of the twelve.
+    /// The operator is unknown.
     #[error("unsupported operator: {0} (allowed: {ALLOWED})")]
     Operator(String),
-    /// A list is needed.
+    /// The value of IN or NOT IN is not a list.
     #[error("IN operator requires array value, got: {0}")]
     NoList(&'static str),
-    /// A list with something in it is needed.
+    /// The list of IN or NOT IN is empty.
     #[error("IN operator requires non-empty array")]
     EmptyList,
-    /// Nothing is equal to null.
+    /// The list contains null, which no value is equal to.
     #[error("IN operator does not accept null elements")]
     NullElement,
-    /// Something to compare with is needed.
+    /// The operator needs a value.
     #[error("operator {0} requires non-nil value")]
     NoValue(String),
     /// A condition names no column.
@@ -103,18 +103,18 @@ pub enum InvalidFilter {
     /// There are too many conditions.
     #[error("filter exceeds maximum of {MAX_CONDITIONS} conditions")]
     TooMany,
-    /// SQL that would change the query around it.
+    /// The SQL could change the query around it.
     #[error("filter must not contain {0}")]
     Unsafe(&'static str),
 }
 
-/// What is written as a mapping, and not as a list of the same values.
+/// A value that must be written as a mapping; serde would also accept a list of the fields.
 struct Mapping<T>(T);
 
-/// Takes a mapping only.
+/// Visitor that accepts only a mapping.
 struct OnlyMapping<T>(PhantomData<T>);
 
-/// What an operator asks for.
+/// A parsed operator.
 enum Operator {
     Compare(Comparison),
     OneOf { is_wanted: bool },
@@ -124,10 +124,10 @@ enum Operator {
 // === impl Filter ===
 
 impl Filter {
-    /// Checks it. Without conditions it is none.
+    /// Checks the filter. A filter without conditions becomes `None`.
     ///
     /// # Errors
-    /// Says what is wrong with the first part that is.
+    /// Names the first part that is invalid.
     pub fn check(self) -> Result<Option<CheckedFilter>, InvalidFilter> {
         if self.conditions.is_empty() {
             return Ok(None);
@@ -165,7 +165,7 @@ impl CheckedFilter {
         &self.conditions
     }
 
-    /// The columns it names.
+    /// Returns the columns that the filter names.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         let list = self.conditions.list.iter();
         list.map(|condition| &*condition.column)
@@ -176,7 +176,7 @@ impl CheckedFilter {
 
 impl Condition {
     fn check(self) -> Result<Tested, InvalidFilter> {
-        // PostgreSQL takes no NUL in a message, and no name has one.
+        // PostgreSQL accepts no NUL in a message, and no column name contains one.
         let column = self.column.unwrap_or_default().replace('\0', "");
         if column.is_empty() {
             return Err(InvalidFilter::NoColumn);

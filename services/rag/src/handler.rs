@@ -1,4 +1,4 @@
-//! Services that are functions.
+//! Services made of functions.
 
 use std::{
     convert::Infallible,
@@ -10,7 +10,7 @@ use tower_service::Service;
 
 /// A service that is an async function of its request.
 ///
-/// It is always ready, and its future is kept by value, whichever it is.
+/// It is always ready, and does not box its future.
 #[derive(Clone, Copy)]
 pub(super) struct Handler<F>(pub(super) F);
 

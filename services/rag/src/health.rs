@@ -1,9 +1,9 @@
-//! `/v1/health`: whether the providers of the pipelines are there.
+//! `/v1/health`: whether the providers of the pipelines are reachable.
 //!
 //! Some providers charge for an answer, and the endpoint has no authentication. So a provider that
-//! pipelines share is pinged once, and calls at the same time share one round of pings. Nothing is
-//! kept after it: the next call pings anew. When the last call that waits for a round goes away, so
-//! do its pings.
+//! several pipelines share is pinged once, and simultaneous calls share one round of pings. Nothing
+//! is cached: the next call pings again. When the last call that waits for a round is dropped, its
+//! pings are cancelled.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ use ziggurat_llm::{Class, Completer, Deadline, Embedder, Error, Http};
 
 use super::pipelines::{Pipelines, Served};
 
-/// Finds out how the providers are.
+/// Pings the providers of all pipelines.
 #[derive(Clone)]
 pub(super) struct Pulse {
     inner: Arc<Inner>,
@@ -40,18 +40,18 @@ struct Inner {
     latest: Mutex<Option<Latest>>,
 }
 
-/// The round that runs.
+/// The running round of pings.
 struct Latest {
-    /// Weak: pipelines that are served no more are not kept for it.
+    /// Weak, so that replaced pipelines are not kept alive.
     of: Weak<Served>,
-    /// Weak: it ends with those who wait for it.
+    /// Weak, so that the round ends with the last call that waits for it.
     round: WeakShared<Round>,
 }
 
-// Boxed: one per round, and there is one round at a time.
+// Boxed: there is only one round at a time.
 type Round = Pin<Box<dyn Future<Output = Arc<Report>> + Send>>;
 
-/// How the providers are.
+/// The health of all pipelines.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = HealthResponse)]
 pub(super) struct Report {
@@ -63,7 +63,7 @@ pub(super) struct Report {
     pipelines: Vec<PipelineHealth>,
 }
 
-/// `healthy` if all providers are reachable and all tables can be searched by meaning.
+/// `healthy` if all providers are reachable and vector search works on all tables.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Status {
@@ -71,52 +71,52 @@ enum Status {
     Degraded,
 }
 
-/// How the providers of a pipeline are.
+/// The health of one pipeline.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct PipelineHealth {
-    /// What it is called in paths.
+    /// The name of the pipeline, as used in paths.
     name: String,
-    /// Who makes vectors of questions.
+    /// The provider that computes the vectors of questions.
     embedding: ProviderHealth,
-    /// Who answers.
+    /// The model that answers.
     completion: ProviderHealth,
-    /// Only there while a table cannot be searched by meaning.
+    /// Present only while vector search does not work on a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     search: Option<SearchHealth>,
 }
 
-/// A pipeline that cannot search all its tables by meaning.
+/// The state of a pipeline whose tables do not all support vector search.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 struct SearchHealth {
-    /// False: a search by meaning leaves out a table, or all of them.
+    /// Always false: vector search leaves out one or all of the tables.
     by_meaning: bool,
     /// The reason, in a fixed sentence.
     error: &'static str,
 }
 
-/// How a provider is.
+/// The health of a provider.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 struct ProviderHealth {
-    /// Whether it is there, and lets us in.
+    /// True if the provider responds and accepts the credentials.
     reachable: bool,
-    /// Why not, in one of a few fixed sentences.
+    /// The reason if not, as one of a few fixed sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<&'static str>,
 }
 
-/// Somebody who is asked.
+/// A provider to ping.
 #[derive(Clone, Copy)]
 enum Target<'a> {
     Embedder(&'a Embedder),
     Completer(&'a Completer),
 }
 
-/// How the providers are
+/// Reports the health of the providers
 ///
-/// It is 200 whatever they say. Each is asked once, for something that costs nothing where it has
-/// such a thing.
+/// The status is always 200. Each provider is asked once, by a request without cost where it has
+/// one.
 #[utoipa::path(get, path = "/health", tag = "System", operation_id = "getHealth",
     responses((status = 200, description = "What they said, or did not say in time",
         body = Report)),
@@ -128,7 +128,7 @@ pub(super) async fn health(pulse: &Pulse) -> Arc<Report> {
 // === impl Pulse ===
 
 impl Pulse {
-    /// Asks the providers of these, and waits for each so long.
+    /// Pings the providers of these pipelines with a time limit for each round.
     pub(super) fn new(pipelines: Pipelines, patience: Duration) -> Self {
         let latest = Mutex::default();
         let inner = Inner {
@@ -159,7 +159,7 @@ impl Pulse {
         let own = Weak::clone(&of);
         let round: Round = Box::pin(async move {
             let report = Arc::new(Report::of(&served, inner.patience).await);
-            // The next call pings anew.
+            // Nothing is cached, so the next call pings again.
             let is_own = |latest: &mut Latest| Weak::ptr_eq(&latest.of, &own);
             inner.latest().take_if(is_own);
             report
@@ -182,7 +182,7 @@ impl fmt::Debug for Pulse {
 
 impl Inner {
     fn latest(&self) -> MutexGuard<'_, Option<Latest>> {
-        // Nothing panics while holding it.
+        // No code panics while it holds the lock.
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -199,7 +199,7 @@ impl Latest {
 // === impl Report ===
 
 impl Report {
-    /// Asks everybody at the same time.
+    /// Pings all providers at the same time.
     async fn of(served: &Served, patience: Duration) -> Self {
         let deadline = Deadline::after(patience);
         let mut targets: Vec<(Target<'_>, &Http)> = Vec::new();
@@ -219,7 +219,7 @@ impl Report {
         let found = join_all(pings).await;
         let health = |target: Target<'_>| {
             let mut asked = targets.iter().zip(&found);
-            // Whoever is no provider is always there.
+            // Built-in models need no network and are always reachable.
             let Some(http) = target.http() else {
                 return ProviderHealth::default();
             };
@@ -251,7 +251,7 @@ impl Report {
 // === impl SearchHealth ===
 
 impl SearchHealth {
-    /// The log names the table and what is wrong with it.
+    /// Fixed text, because the log names the table and the reason.
     const BROKEN: Self = Self {
         by_meaning: false,
         error: "a table cannot be searched by meaning; the log of the server says why",
@@ -269,7 +269,7 @@ impl ProviderHealth {
     }
 }
 
-/// It is there.
+/// Returns a provider that is reachable.
 impl Default for ProviderHealth {
     fn default() -> Self {
         Self {

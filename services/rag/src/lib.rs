@@ -1,9 +1,8 @@
-//! Pipelines that answer questions from tables: what they do, and how they are asked over HTTP.
+//! Pipelines that answer questions from database tables, and their HTTP interface.
 //!
-//! A [`Pipeline`] finds what its tables hold about a question, has a model
-//! answer from that, and sends the answer whole or as it comes. The [`service`] serves all of
-//! them under `/v1/`, says how their providers are and what they have cost, and has a page to
-//! ask them on.
+//! A [`Pipeline`] searches its tables for a question, has a model answer from the results, and
+//! returns the answer whole or as a stream. The [`service`] serves all pipelines under `/v1/`,
+//! reports the health of their providers and the tokens they used, and serves a page for questions.
 //!
 //! ```
 //! use http::Request;
@@ -25,10 +24,10 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # What stands around it
+//! # What the program adds
 //!
-//! The program adds the `Link` header and turns panics into answers, both with [`ErrorLine`]
-//! where they render anything. Nobody is asked who they are: that is for a proxy in front.
+//! The program adds the `Link` header and turns panics into responses, both with [`ErrorLine`]
+//! where they render a body. There is no authentication: that is the task of a proxy in front.
 
 mod answer;
 mod ask;
@@ -71,48 +70,48 @@ pub use self::{
     rerank::Rerank,
 };
 
-/// Where the description of the interface is.
+/// Path of the OpenAPI document.
 pub const DESCRIPTION: &str = "/v1/openapi.json";
 
-/// The longest question unless the operator says otherwise, in bytes: embedding models read less.
+/// Default limit on the question, in bytes: embedding models read less.
 pub const MAX_QUERY: usize = 65_536;
 
-/// A response of this server: whole, or as it comes.
+/// Response of this server: a whole body or a stream of events.
 type Responded<S> = Response<EitherBody<Whole, EventStream<S>>>;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// How long things may take.
+/// Time limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// An answer, and a stream until its first words.
+    /// Limit on an answer, and on the time until the first text of a stream.
     pub request: Duration,
-    /// The silence between two things a provider says in a stream.
+    /// Limit on the time between two messages of a provider in a stream.
     pub stream_idle: Duration,
-    /// A stream, all of it.
+    /// Limit on a whole stream.
     pub stream_max: Duration,
-    /// A provider that is asked how it is.
+    /// Limit on the ping of a provider.
     pub ping: Duration,
 }
 
-/// How pipelines are served.
+/// Settings of the service.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long things may take.
+    /// Time limits.
     pub patience: Timeouts,
-    /// Whether a database that fails has codes of its own in errors.
+    /// Gives failures of the database error codes of their own.
     pub retrieval_error_codes: bool,
-    /// After how long a silence a stream says that it is still there; never if not said.
+    /// Idle time after which a stream sends a keep-alive comment; `None` sends none.
     pub keep_alive: Option<Duration>,
-    /// The longest question, in bytes.
+    /// Limit on the question, in bytes.
     pub max_query: usize,
-    /// The description of the interface, JSON.
+    /// The OpenAPI document, as JSON.
     pub document: &'static str,
-    /// End of the time for streams when the server stops.
+    /// Signal that ends streams when the server stops.
     pub cut_off: CutOff,
 }
 
-/// What this server says of itself.
+/// OpenAPI description of this server.
 #[derive(Debug, OpenApi)]
 #[openapi(
     paths(live, health::health, pipelines::list, stats::stats, query::query),
@@ -120,7 +119,7 @@ pub struct Options {
 )]
 pub struct Description;
 
-/// The server is there.
+/// Liveness of the server.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LiveResponse)]
 struct Live {
@@ -134,7 +133,7 @@ enum LiveStatus {
     Ok,
 }
 
-/// Serves pipelines, and what there is to say about them.
+/// Serves the pipelines, their statistics and their health.
 #[must_use]
 pub fn service<B>(
     pipelines: Pipelines,
@@ -179,9 +178,9 @@ where
         .with_render(ErrorLine)
 }
 
-/// Whether the server is there
+/// Reports whether the server is running
 ///
-/// It asks nobody else.
+/// It does not check providers or databases.
 #[utoipa::path(get, path = "/live", tag = "System", operation_id = "getLive",
     responses((status = 200, description = "It is", body = Live)),
 )]
@@ -191,12 +190,12 @@ fn live() -> Live {
     }
 }
 
-/// The description as all JSON here is written: on one line.
+/// Returns the OpenAPI document on one line, like all JSON of this server.
 fn compact(document: &str) -> String {
     let value: serde_json::Result<Value> = serde_json::from_str(document);
     match value {
         Ok(value) => format!("{value}\n"),
-        // Whoever serves no description serves what it has.
+        // An empty or invalid document is served unchanged.
         Err(_) => document.to_owned(),
     }
 }
@@ -218,8 +217,8 @@ impl Default for Options {
 
 // === impl Timeouts ===
 
-/// Fifty seconds for an answer, a minute of silence, a quarter of an hour for a stream, and three
-/// seconds for a provider to say that it is there.
+/// Returns 50 seconds for an answer, one minute of silence, 15 minutes for a stream and three
+/// seconds for a ping.
 impl Default for Timeouts {
     fn default() -> Self {
         Self {

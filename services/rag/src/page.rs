@@ -1,7 +1,7 @@
-//! The page pipelines are asked on.
+//! The page for asking pipelines in a browser.
 
-/// A page that lists the pipelines and asks them. It needs nothing from anywhere else, and shows
-/// whatever it is told as text.
+/// A page that lists the pipelines and sends questions to them. It loads nothing from other servers
+/// and shows all received data as text.
 pub(super) const PAGE: &str = concat!(
     include_str!("page/head.html"),
     "<style>\n",
@@ -18,11 +18,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_needs_nothing_from_elsewhere() {
-        for elsewhere in [
+    fn the_page_loads_nothing_from_other_servers() {
+        for external in [
             "http:", "https:", "src=", "href=", "@import", "url(", "//cdn",
         ] {
-            assert!(!PAGE.contains(elsewhere), "{elsewhere}");
+            assert!(!PAGE.contains(external), "{external}");
         }
         for path in ["/v1/pipelines", "/v1/health"] {
             assert!(PAGE.contains(path), "{path}");
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_the_page_is_told_becomes_markup_or_code() {
+    fn nothing_the_page_receives_becomes_markup_or_code() {
         let ways = [
             "HTML",
             "document.write",
@@ -53,14 +53,14 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_one_style_and_one_script_that_ends_where_it_ends() {
+    fn the_page_has_one_style_element_and_one_script_element() {
         for tag in ["<style>", "</style>", "<script>", "</script>"] {
             assert_eq!(PAGE.matches(tag).count(), 1, "{tag}");
         }
     }
 
     #[test]
-    fn every_field_has_a_label_and_everything_that_is_looked_for_is_there() {
+    fn every_field_has_a_label_and_every_id_in_the_script_exists() {
         let ids = PAGE
             .split("byId(\"")
             .skip(1)

@@ -1,4 +1,4 @@
-//! One pipeline: what it searches, and who answers.
+//! A pipeline: its tables, its providers and its settings.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -18,47 +18,47 @@ use super::{
     retrieval::{Library, Obstacle, Passage, Question},
 };
 
-/// How many results a request may ask for, unless the pipeline is configured for more.
+/// Default limit on the results that a request may ask for; a larger configured `top_n` raises it.
 const MOST: usize = 1000;
 
-/// The notice for a client that asks for sources it may not have.
+/// Notice for a client that asks for sources without permission.
 const NO_SOURCES: &str = "This pipeline does not share its sources.";
 
-/// What is said when nothing was found.
+/// Answer when nothing was found.
 pub(super) const NOTHING: &str = "No relevant information found in the available documents.";
 
-/// The text whose vector shows how many dimensions a model has.
+/// Text that is embedded to find out how many dimensions the vectors of a model have.
 const PROBE: &str = "dimensions";
 
-/// Time before a provider that made no vector is asked for one again.
+/// Pause between two attempts to find out the dimensions of a model.
 const PROBE_PAUSE: Duration = Duration::from_mins(1);
 
-/// What a pipeline is made of.
+/// The parts of a pipeline.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// What it is called in paths.
+    /// The name, as used in paths.
     pub name: String,
-    /// What it is, for people.
+    /// A description for users.
     pub description: String,
-    /// What it searches.
+    /// The tables to search.
     pub library: Library,
-    /// Who makes vectors of questions.
+    /// The model that computes the vectors of questions.
     pub embedder: Embedder,
-    /// Who answers.
+    /// The model that answers.
     pub completer: Completer,
-    /// Who puts the results in order, if anybody does.
+    /// The model that reorders the results, if there is one.
     pub reranker: Option<Rerank>,
-    /// How many results are used, unless a request says otherwise.
+    /// Number of results to use if the request does not set one.
     pub top_n: usize,
-    /// How much of the results is shown to the model, in tokens.
+    /// Limit on the results in the prompt, in tokens.
     pub token_budget: usize,
-    /// What the model is, in place of what it usually is.
+    /// A system prompt that replaces the default.
     pub system_prompt: Option<String>,
-    /// Whether clients may have the results.
+    /// Permission for clients to see the results.
     pub allow_include_sources: bool,
-    /// The longest answer, in tokens.
+    /// Limit on the answer, in tokens.
     pub max_tokens: Option<u32>,
-    /// How much is left to chance.
+    /// The sampling temperature of the model.
     pub temperature: Option<f64>,
 }
 
@@ -67,14 +67,14 @@ pub struct Parts {
 #[must_use]
 pub struct Pipeline {
     parts: Parts,
-    /// The moment a vector was last asked for to count its dimensions.
+    /// Time of the last attempt to find out the dimensions of the model.
     probed: Mutex<Option<Instant>>,
 }
 
 // === impl Pipeline ===
 
 impl Pipeline {
-    /// Puts a pipeline together. It connects to nothing.
+    /// Builds a pipeline. It opens no connection.
     pub fn new(parts: Parts) -> Self {
         let probed = Mutex::default();
         Self { parts, probed }
@@ -96,9 +96,8 @@ impl Pipeline {
         &self.parts.completer
     }
 
-    /// Checks that it can be asked: that its database answers, and that one of its tables can be
-    /// searched with the vectors of its model. A model that has made no vector yet is asked for
-    /// one, for so long at most.
+    /// Checks that the database responds and that at least one table can be searched with vectors
+    /// of the model. A model with unknown dimensions is asked for a vector, within the time limit.
     pub(super) async fn probe(&self, patience: Duration) -> Result<(), Obstacle> {
         let Parts {
             library, embedder, ..
@@ -110,7 +109,7 @@ impl Pipeline {
         match embedder.embed_by(PROBE, Deadline::after(patience)).await {
             Ok(_) => library.probe(embedder.dimensions()).await,
             Err(error) => {
-                // Providers are for `/v1/health` to look at.
+                // Failures of providers are reported by `/v1/health`.
                 let pipeline = self.name();
                 debug!(%error, pipeline, "the dimensions of the model are not known yet");
                 Ok(())
@@ -118,7 +117,7 @@ impl Pipeline {
         }
     }
 
-    /// True if nothing is known that keeps a table from a search by meaning.
+    /// Returns false if a table is known not to support vector search.
     pub(super) fn is_sound(&self) -> bool {
         let dimensions = self.parts.embedder.dimensions();
         self.parts.library.is_sound(dimensions)
@@ -133,7 +132,7 @@ impl Pipeline {
         may_probe
     }
 
-    /// Checks what can be checked of a question without the tables.
+    /// Checks the parts of a request that need no access to the tables.
     pub(super) fn check(&self, ask: &Ask) -> Result<(), Refused> {
         let checked = ask
             .filter
@@ -143,10 +142,10 @@ impl Pipeline {
         checked.map_err(|error| invalid(format!("invalid filter: {error}")))
     }
 
-    /// Decides if the answer has sources.
+    /// Returns whether the answer includes sources.
     ///
     /// # Errors
-    /// A sentence for the client that asks for sources it may not have.
+    /// Returns the notice for a client that asks for sources without permission.
     pub(super) fn shows_sources(&self, ask: &Ask) -> Result<bool, &'static str> {
         let is_allowed = self.parts.allow_include_sources;
         if ask.include_sources && !is_allowed {
@@ -157,7 +156,7 @@ impl Pipeline {
         Ok(ask.include_sources)
     }
 
-    /// What the tables hold about the question, best first.
+    /// Finds passages for the question, best first.
     pub(super) async fn find(
         &self,
         ask: &Ask,
@@ -185,7 +184,7 @@ impl Pipeline {
         }
     }
 
-    /// What the model is told.
+    /// Builds the prompt for the model.
     pub(super) fn prompt(&self, ask: &mut Ask, passages: &[Passage]) -> Result<Prompt, Failure> {
         let parts = &self.parts;
         let nonce = Nonce::new()?;
@@ -200,7 +199,7 @@ impl Pipeline {
             .with_temperature(parts.temperature))
     }
 
-    /// Says in the log that an answer is not all there is to say.
+    /// Logs a warning if an answer is incomplete.
     pub(super) fn note(&self, stop: &Stop) {
         let pipeline = self.name();
         match stop {

@@ -11,7 +11,7 @@ use ziggurat_http::serve::Readiness;
 
 use super::pipeline::Pipeline;
 
-/// The pipelines that are served now, in the order of the configuration. Clones are the same.
+/// The pipelines that are served now, in the order of the configuration. Clones share them.
 #[derive(Clone)]
 pub struct Pipelines {
     served: Arc<ArcSwap<Served>>,
@@ -22,11 +22,11 @@ pub struct Pipelines {
 /// The pipelines of one configuration.
 pub(super) type Served = Vec<Arc<Pipeline>>;
 
-/// The pipelines there are.
+/// The list of pipelines.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PipelinesResponse)]
 pub(super) struct Listing {
-    /// All of them, in the order of the configuration.
+    /// All pipelines, in the order of the configuration.
     #[schema(inline = false)]
     pipelines: Vec<PipelineInfo>,
 }
@@ -34,9 +34,9 @@ pub(super) struct Listing {
 /// A pipeline.
 #[derive(Debug, Serialize, ToSchema)]
 struct PipelineInfo {
-    /// What it is called in paths.
+    /// The name of the pipeline, as used in paths.
     name: String,
-    /// What it is, for people; empty if nobody has said.
+    /// A description for users; empty if there is none.
     #[schema(required = false)]
     description: String,
 }
@@ -44,7 +44,7 @@ struct PipelineInfo {
 // === impl Pipelines ===
 
 impl Pipelines {
-    /// Serves these.
+    /// Serves these pipelines.
     #[must_use]
     pub fn new(list: Vec<Pipeline>) -> Self {
         let readiness = Readiness::new("pipeline");
@@ -56,15 +56,15 @@ impl Pipelines {
         }
     }
 
-    /// Notes which pipelines can serve, for `/ready`.
+    /// Returns the readiness of each pipeline, for `/ready`.
     #[must_use]
     pub fn readiness(&self) -> &Readiness {
         &self.readiness
     }
 
-    /// Checks every pipeline again and again, and notes which of them can serve: those whose
-    /// database answers, and of whose tables one can be searched with the vectors of their model.
-    /// A model that has made no vector yet is asked for one, for so long at most.
+    /// Checks every pipeline periodically and records which of them can serve: those whose database
+    /// responds and has at least one table that can be searched with vectors of the model. A model
+    /// with unknown dimensions is asked for a vector, within the time limit.
     pub async fn watch(self, patience: Duration) -> Infallible {
         loop {
             let replaced = self.replaced.notified();
@@ -90,8 +90,8 @@ impl Pipelines {
         self.readiness.note(pipeline.name(), found);
     }
 
-    /// Serves these from now on, all at once. Requests that have begun keep those they began
-    /// with, which go when the last of them ends.
+    /// Replaces all pipelines at once. Running requests keep the pipelines they started with, which
+    /// are dropped after the last of these requests.
     pub fn replace(&self, list: Vec<Pipeline>) {
         self.readiness.set_parts(list.iter().map(Pipeline::name));
         self.served.store(Arc::new(shared(list)));
@@ -117,7 +117,7 @@ impl fmt::Debug for Pipelines {
     }
 }
 
-/// Which pipelines there are
+/// Lists the pipelines
 #[utoipa::path(get, path = "/pipelines", tag = "Pipelines", operation_id = "listPipelines",
     responses((status = 200, description = "In the order of the configuration", body = Listing)),
 )]

@@ -28,10 +28,10 @@ use super::{
     stream::events,
 };
 
-/// Where the pipelines are.
+/// Path prefix of the pipelines.
 pub(super) const ROOT: &str = "/v1/pipelines/";
 
-/// The longest body, in bytes.
+/// Limit on the body, in bytes.
 const MAX_BODY: u64 = 1 << 20;
 
 const NOT_JSON: &str = "a request with the header Origin or Sec-Fetch-Site, as web pages send it, \
@@ -39,8 +39,8 @@ const NOT_JSON: &str = "a request with the header Origin or Sec-Fetch-Site, as w
 
 const TOO_LARGE: &str = "request body exceeds maximum size of 1048576 bytes";
 
-/// Answers questions. That there is such a pipeline is settled before the body is looked at, and
-/// how large that may be before it is read.
+/// Answers questions. The pipeline is looked up before the body is checked, and the size of the
+/// body is checked before it is read.
 pub(super) fn service<B>(
     pipelines: Pipelines,
     options: Arc<Options>,
@@ -82,11 +82,11 @@ where
     })
 }
 
-/// Ask a pipeline
+/// Sends a question to a pipeline
 ///
-/// With `stream` the answer comes bit by bit: one line `data: ` with a `StreamEvent` in JSON and
-/// an empty line for each event, the last of which is `done` or `error`. What goes wrong after
-/// the first checks is an event then, with status 200.
+/// With `stream`, the answer is sent as server-sent events: for each event one line `data: ` with a
+/// `StreamEvent` in JSON, and an empty line. The last event is `done` or `error`. After the first
+/// checks, errors are sent as such an event, with status 200.
 #[utoipa::path(post, path = "/pipelines/{name}", tag = "Pipelines", operation_id = "queryPipeline",
     params(("name" = String, Path, description = "The name of the pipeline")),
     request_body = QueryRequest,
@@ -122,8 +122,8 @@ where
     let patience = &options.patience;
     let has_codes = options.retrieval_error_codes;
     if ask.stream {
-        // Boxed, here and below: one per question. It is large, and every layer that hands it on
-        // would have room for it on its stack.
+        // Boxed, here and below: the future is large, and every layer that passes it on would need
+        // space for it on the stack.
         let events = events(pipeline, ask, options);
         let events = EventStream::new(Box::pin(events));
         let events = events.with_keep_alive(options.keep_alive);
@@ -140,7 +140,7 @@ where
     }
 }
 
-/// The pipeline a request is for.
+/// Finds the pipeline that a request names.
 fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>, Refused> {
     let name = request.uri().path().strip_prefix(ROOT).unwrap_or_default();
     if name.is_empty() || name.contains('/') {
@@ -160,15 +160,15 @@ fn find<B>(pipelines: &Pipelines, request: &Request<B>) -> Result<Arc<Pipeline>,
     })
 }
 
-/// True for a request that a browser sends for a page.
+/// Returns whether a browser sent the request for a web page.
 ///
-/// A page may send other content types anywhere without a preflight. `curl -d` sends one too, and
-/// goes on working.
+/// A page may send content types other than JSON to any server without a preflight. `curl -d` also
+/// sends one, and must continue to work.
 fn is_of_page(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
 }
 
-/// A part of a path without its percent signs; one that stands for nothing stays.
+/// Decodes percent escapes in a part of a path; invalid escapes stay unchanged.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

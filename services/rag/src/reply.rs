@@ -1,4 +1,4 @@
-//! What a response looks like: an answer, or a refusal.
+//! Responses: answers and refusals.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, header};
@@ -8,33 +8,32 @@ use ziggurat_layers::reject::{ErrorObject, Rejection, Render};
 
 use super::failure::STOPPED;
 
-/// Renders `{"error": {"code": "<CODE>", "message": "<message>"}}` and a line feed behind it: how
-/// this server turns requests down.
+/// Renders a refusal as `{"error": {"code": "<CODE>", "message": "<message>"}}` and a line feed.
 ///
-/// What layers and routes say in words of their own, it says in the words of this server. A
-/// program renders with it whatever is refused further out, too.
+/// It replaces the codes and messages of layers and routes by those of this server. A program also
+/// uses it for refusals of its outer layers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ErrorLine;
 
-/// A request that is turned down.
-// Boxed: a `Result` with it is as large as its other side.
+/// The response to a refused request.
+// Boxed, so that a `Result` with it is not much larger than its `Ok` value.
 pub(super) type Refused = Box<Rejection>;
 
-/// How a request is turned down.
+/// The body of the response to a refused request.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it describes what `ErrorLine` writes")]
 pub(super) struct ErrorResponse {
     error: ErrorDetail,
 }
 
-/// Why a request is turned down.
+/// The reason why a request is refused.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it describes what `ErrorLine` writes")]
 struct ErrorDetail {
-    /// The reason, for programs.
+    /// The reason, as a code for programs.
     #[schema(example = "INVALID_REQUEST")]
     code: String,
-    /// The reason, for people.
+    /// The reason, as a message for people.
     #[schema(example = "query is required")]
     message: String,
 }
@@ -56,7 +55,7 @@ impl<B: From<Bytes>> Render<B> for ErrorLine {
     }
 }
 
-/// The same in the words of this server, where they differ.
+/// Returns the refusal with the code and message of this server, where they differ.
 fn ours(rejection: &Rejection) -> Option<Rejection> {
     let (code, message) = match rejection.code() {
         "not_found" => ("not_found", "resource not found"),
@@ -69,20 +68,20 @@ fn ours(rejection: &Rejection) -> Option<Rejection> {
     Some(Rejection::new(rejection.status(), code, message))
 }
 
-/// An answer to a request with this method.
+/// Returns a JSON response to a GET or HEAD request.
 pub(super) fn page<B: From<Bytes>>(method: &Method, value: &impl Serialize) -> Response<B> {
     let response = json(value);
     if *method != Method::HEAD {
         return response.map(Into::into);
     }
-    // RFC 9110, section 9.3.2: the head of a GET, its length included, and nothing more.
+    // A response to HEAD has the header fields of GET and no content (RFC 9110, section 9.3.2).
     let (mut head, body) = response.into_parts();
     head.headers
         .insert(header::CONTENT_LENGTH, body.len().into());
     Response::from_parts(head, Bytes::new().into())
 }
 
-/// An answer, with a line feed behind it.
+/// Returns a JSON response that ends with a line feed.
 pub(super) fn json(value: &impl Serialize) -> Response<Bytes> {
     let mut body = serde_json::to_vec(value).expect("strings, numbers, and lists of them");
     body.push(b'\n');
@@ -92,17 +91,17 @@ pub(super) fn json(value: &impl Serialize) -> Response<Bytes> {
     response
 }
 
-/// 400: the request is no good.
+/// Returns 400: the request is invalid.
 pub(super) fn invalid(message: String) -> Refused {
     Rejection::new(StatusCode::BAD_REQUEST, "invalid_request", message).into()
 }
 
-/// 404: there is nothing at this path.
+/// Returns 404: there is no resource at this path.
 pub(super) fn not_found() -> Refused {
     Rejection::new(StatusCode::NOT_FOUND, "not_found", "resource not found").into()
 }
 
-/// 405: there is something, but not with this method.
+/// Returns 405: the resource does not support this method.
 pub(super) fn no_such_method(allow: &'static str) -> Refused {
     let status = StatusCode::METHOD_NOT_ALLOWED;
     Rejection::new(status, "method_not_allowed", "method not allowed")
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_refuse_is_said_in_the_words_of_this_server() {
+    fn refusals_of_layers_get_the_messages_of_this_server() {
         for (status, code, line) in [
             (
                 404,
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_that_of_the_answer() {
+    fn a_response_to_head_has_the_header_fields_of_get() {
         let get: Response<Bytes> = page(&Method::GET, &["a"]);
         assert_eq!(get.body(), "[\"a\"]\n");
         let head: Response<Bytes> = page(&Method::HEAD, &["a"]);

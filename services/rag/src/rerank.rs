@@ -1,4 +1,4 @@
-//! The order in which results answer the question.
+//! Reranking: the order of results by relevance to the question.
 
 use std::mem;
 
@@ -7,20 +7,20 @@ use ziggurat_llm::{Deadline, Error, Ranked, Reranker};
 
 use super::{failure::Failure, retrieval::Passage};
 
-/// Puts results in another order, and keeps the best.
+/// Reorders results and keeps the best.
 #[derive(Clone, Debug)]
 pub struct Rerank {
-    /// Who does it.
+    /// The model that scores the results.
     pub reranker: Reranker,
-    /// How many are kept; all of them if it is zero.
+    /// Maximum number of results to keep; zero keeps all of them.
     pub top_k: usize,
 }
 
 // === impl Rerank ===
 
 impl Rerank {
-    /// The results in their new order, with new scores. Without a usable answer they stay as they
-    /// were.
+    /// Returns the results in their new order, with new scores. Without a usable response they stay
+    /// unchanged.
     pub(super) async fn order(
         &self,
         query: &str,
@@ -59,7 +59,7 @@ impl Rerank {
                 );
                 continue;
             };
-            // Of one that comes twice the first place counts.
+            // A repeated index counts only the first time.
             if !mem::replace(is_placed, true) {
                 order.push((index, score));
             }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_provider_says_what_comes_first_and_how_well_it_fits() {
+    async fn the_provider_decides_the_order_and_the_scores() {
         let fake = Fake::start();
         let places = |list: &[(&str, f64)]| -> Vec<_> {
             let places = list.iter().map(|(id, score)| ((*id).to_owned(), *score));
@@ -145,7 +145,7 @@ mod tests {
                 answer(&[(2, 0.9), (0, 0.5), (1, 0.1)]),
                 places(&[("c", 0.9), ("a", 0.5), ("b", 0.1)]),
             ),
-            // What is not in the answer is dropped.
+            // A result that is missing in the response is dropped.
             (0, answer(&[(1, 0.9)]), places(&[("b", 0.9)])),
             (
                 2,
@@ -157,7 +157,7 @@ mod tests {
                 answer(&[(2, 0.9), (0, 0.5), (1, 0.1)]),
                 places(&[("c", 0.9), ("a", 0.5)]),
             ),
-            // An index that is none, and one that comes twice.
+            // An index out of range and a repeated index.
             (
                 0,
                 answer(&[(3, 1.0), (1, 0.9), (1, 0.8), (0, 0.7)]),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn as_many_as_are_kept_are_asked_for_if_there_are_more() {
+    async fn a_limit_is_sent_only_if_there_are_more_results() {
         let fake = Fake::start();
         for (top_k, asked, kept) in [(0, json!(null), 3), (2, json!(2), 2), (3, json!(null), 3)] {
             assert_eq!(ordered(&rerank(&fake, top_k)).await.len(), kept, "{top_k}");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_takes_longer_than_the_request_ends_it() {
+    async fn a_rerank_beyond_the_deadline_of_the_request_is_a_timeout() {
         let fake = Fake::start();
         let over = Deadline::at(tokio::time::Instant::now());
         let rerank = rerank(&fake, 0);

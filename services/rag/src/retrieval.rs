@@ -1,8 +1,8 @@
 //! The tables of a pipeline, and how passages are found in them.
 //!
-//! Each table is searched in two ways at once: by the meaning of the question, as soon as its
-//! vector is there, and by its words, which need not wait for that. Reciprocal rank fusion makes
-//! one order of both, and the tables are merged by score.
+//! Each table is searched in two ways at once: by vector, as soon as the embedding of the question
+//! is ready, and by keyword, which does not wait for it. Reciprocal rank fusion merges both orders,
+//! and the tables are merged by score.
 //!
 //! ```no_run
 //! use ziggurat_llm::Embedder;
@@ -39,9 +39,9 @@
 //! # }
 //! ```
 //!
-//! A search of several tables takes a connection for each table and way, as far as the pool has
-//! room, and one that is dropped is cancelled. A table that fails is left out as long as others
-//! have something to say; which ones fail, and why, goes to the log.
+//! Each table and each kind of search takes one connection, as far as the pool has free ones, and a
+//! search that is dropped is cancelled. A table that fails is left out as long as others return
+//! results; the log names the table and the reason.
 
 mod backend;
 mod columns;
@@ -74,72 +74,72 @@ use self::{
     table_search::{Request, TableSearch},
 };
 
-/// A table to search, as an operator describes it.
+/// A table to search, as an operator configures it.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its name, which may have a schema before a dot and parts in quotes.
+    /// The name, which may have a schema before a dot and parts in quotes.
     pub name: String,
     /// The column with the texts.
     pub text: String,
-    /// The column with their vectors.
+    /// The column with the vectors of the texts.
     pub vector: String,
-    /// The column that tells the rows apart.
+    /// The column with the ids of the rows.
     pub id: Option<String>,
-    /// Which rows are searched at all.
+    /// The condition on all searches of the table.
     pub filter: Option<TableFilter>,
     /// The columns a request may filter by.
     pub filter_columns: FilterColumns,
-    /// How words are searched for.
+    /// The method of keyword search.
     pub keyword: Backend,
 }
 
-/// Which rows of a table are searched at all.
+/// Condition on all searches of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableFilter {
-    /// By a condition in SQL.
+    /// A condition in SQL.
     Raw(RawFilter),
-    /// By tests of columns.
+    /// Tests of columns.
     Structured(CheckedFilter),
 }
 
-/// How a pipeline searches.
+/// Search settings of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchOptions {
-    /// Whether it also searches by words.
+    /// Combines vector search with keyword search.
     pub hybrid: bool,
-    /// What the order by meaning weighs, from 0 to 1; the order by words weighs the rest.
+    /// Weight of the vector search, from 0 to 1; keyword search has the rest.
     pub vector_weight: f64,
-    /// How similar a passage has to be at least that is found by its meaning alone.
+    /// Minimum similarity of a passage that only the vector search found.
     pub min_similarity: Option<f64>,
-    /// How many rows are read at most where no index serves the words.
+    /// Limit on the rows that are read if no index serves keyword search.
     pub max_scanned: u32,
 }
 
-/// What is looked for.
+/// A search request.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The question.
     pub text: &'a str,
-    /// Which rows the client wants. It narrows what the operator allows.
+    /// A filter of the client, which narrows the filter of the table.
     pub filter: Option<&'a CheckedFilter>,
-    /// How many passages are returned at most; whoever asks bounds it.
+    /// Maximum number of passages to return; the caller bounds it.
     pub top_n: usize,
-    /// Whether it is searched by meaning alone.
+    /// Turns keyword search off for this question.
     pub disable_hybrid: bool,
 }
 
-/// A text that answers.
+/// A text that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Passage {
-    /// What names it, if something does.
+    /// The id of the row, if the table has an id column.
     pub id: Option<String>,
     /// The text.
     pub content: String,
-    /// How well it answers; more is better.
+    /// The relevance; higher is better.
     pub score: f64,
 }
 
-/// The tables of a pipeline. Clones share what is known of them.
+/// The tables of a pipeline. Clones share what was learned about the tables.
 #[derive(Clone)]
 pub struct Library {
     inner: Arc<Inner>,
@@ -168,8 +168,8 @@ impl Default for SearchOptions {
 // === impl Library ===
 
 impl Library {
-    /// Takes the tables of a pipeline, and connections to the database they are in. Connects to
-    /// nothing.
+    /// Creates the search of a pipeline's tables with a pool for their database. It opens no
+    /// connection.
     #[must_use]
     pub fn new(pool: Pool, pipeline: &str, tables: Vec<Table>, manner: SearchOptions) -> Self {
         let is_hybrid = manner.hybrid && manner.vector_weight < 1.0;
@@ -187,33 +187,33 @@ impl Library {
         }
     }
 
-    /// Looks at the tables, and says in the log what keeps them from being searched, or from
-    /// being searched quickly. A database that is down is one of these things.
+    /// Inspects the tables and logs what prevents a search of them or makes it slow. An unreachable
+    /// database is also logged.
     pub async fn check(&self) {
         future::join_all(self.inner.shelves.iter().map(TableSearch::check)).await;
     }
 
-    /// Checks that the database answers, and that one of the tables can be searched by vectors of
-    /// so many dimensions.
+    /// Checks that the database responds and that at least one table can be searched with vectors
+    /// of this many dimensions.
     ///
     /// # Errors
-    /// Says why not.
+    /// Returns the reason why not.
     pub async fn probe(&self, dimensions: Option<usize>) -> Result<(), Obstacle> {
         obstacle::reach(&self.inner.pool).await?;
         obstacle::of_all(&self.inner.shelves, dimensions).await
     }
 
-    /// True if nothing is known that keeps a table from a search by vectors of so many dimensions.
+    /// Returns false if a table is known not to support vectors of this many dimensions.
     pub(super) fn is_sound(&self, dimensions: Option<usize>) -> bool {
         let mut shelves = self.inner.shelves.iter();
         shelves.all(|shelf| shelf.known_obstacle(dimensions).is_none())
     }
 
-    /// Checks that one of the tables allows a request to filter by these columns. The others are
-    /// not searched then.
+    /// Checks that at least one table allows a request to filter by these columns. The other tables
+    /// are not searched then.
     ///
     /// # Errors
-    /// Names a column no table allows together with the others, and the columns that are allowed.
+    /// Names a column that no table allows with the others, and the allowed columns.
     pub fn check_filter(&self, filter: &CheckedFilter) -> Result<(), ForbiddenColumn> {
         let mut forbidden: Option<ForbiddenColumn> = None;
         for shelf in &self.inner.shelves {
@@ -228,13 +228,13 @@ impl Library {
         forbidden.map_or(Ok(()), Err)
     }
 
-    /// Finds passages, the best first.
+    /// Finds passages, best first.
     ///
-    /// The vector of the question may still be in the making.
+    /// The vector of the question may still be pending.
     ///
     /// # Errors
-    /// When there is no vector, when the filter of the question fits none of the tables, and when
-    /// a table fails and the others have nothing to say.
+    /// Fails if there is no vector, if the filter of the question fits none of the tables, or if a
+    /// table fails and the others return no passages.
     pub async fn find(
         &self,
         question: &Question<'_>,
@@ -261,7 +261,7 @@ impl Library {
             let arms = inner.shelves.iter();
             Ok(future::join_all(arms.map(|shelf| shelf.wordwise(&request))).await)
         };
-        // Without a vector nobody waits for the words.
+        // If the embedding fails, the keyword search is cancelled at once.
         let (vector, words) = future::try_join(vector, words).await?;
         inner.say_unfit(&vector);
         let mut verdict = Verdict::default();
@@ -291,8 +291,8 @@ impl fmt::Debug for Library {
 // === impl Inner ===
 
 impl Inner {
-    /// Says which tables the filter of a request does not fit, where it fits others. If it fits
-    /// none, the client is told.
+    /// Logs the tables that the filter of a request does not fit, if it fits others. If it fits
+    /// none, the client gets an error.
     fn say_unfit<T>(&self, found: &[Result<T, Missed>]) {
         if !found.iter().any(Result::is_ok) {
             return;

@@ -1,4 +1,4 @@
-//! `/v1/stats`: what the pipelines have cost.
+//! `/v1/stats`: the tokens that the pipelines have used.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -6,11 +6,11 @@ use ziggurat_llm::{Embedder, Provider, Usage};
 
 use super::pipelines::Pipelines;
 
-/// Whether what vectors cost is shown for every provider, and not only for Voyage, as the
-/// specification has it. It is counted for all of them.
+/// Shows the tokens of embeddings for all providers if set. The specification shows them only
+/// for Voyage; they are counted for all.
 const SHOWS_ALL_EMBEDDINGS: bool = false;
 
-/// What the pipelines have cost.
+/// Token usage of all pipelines.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = StatsResponse)]
 pub(super) struct Stats {
@@ -18,15 +18,15 @@ pub(super) struct Stats {
     pipelines: Vec<PipelineUsage>,
 }
 
-/// What a pipeline has cost.
+/// Token usage of one pipeline.
 #[derive(Debug, Serialize, ToSchema)]
 struct PipelineUsage {
-    /// What it is called in paths.
+    /// The name of the pipeline, as used in paths.
     name: String,
-    /// What it is, for people; empty if nobody has said.
+    /// A description for users; empty if there is none.
     #[schema(required = false)]
     description: String,
-    /// Vectors of questions; only Voyage counts here.
+    /// Embeddings of questions; counted only for Voyage.
     #[schema(value_type = TokenUsage)]
     embedding: Usage,
     /// Answers.
@@ -34,7 +34,7 @@ struct PipelineUsage {
     completion: Usage,
 }
 
-/// Tokens a provider has counted since its client was made. They only grow.
+/// Tokens that a provider has counted since its client was created. They never decrease.
 #[derive(Debug, ToSchema)]
 #[expect(
     dead_code,
@@ -42,23 +42,23 @@ struct PipelineUsage {
     reason = "it describes a type that knows nothing of OpenAPI"
 )]
 struct TokenUsage {
-    /// Those it has read.
+    /// Tokens that the provider has read.
     prompt_tokens: u64,
-    /// Those it has written.
+    /// Tokens that the provider has written.
     completion_tokens: u64,
-    /// All, as it reports them.
+    /// All tokens, as reported by the provider.
     total_tokens: u64,
-    /// Those it has kept to read again; left out while there are none.
+    /// Tokens written to the provider's cache; absent if zero.
     #[schema(required = false)]
     cache_creation_input_tokens: u64,
-    /// Those it had kept; left out while there are none.
+    /// Tokens read from the provider's cache; absent if zero.
     #[schema(required = false)]
     cache_read_input_tokens: u64,
 }
 
-/// What the pipelines have cost
+/// Reports the token usage of the pipelines
 ///
-/// Tokens as the providers count them, since their clients were made.
+/// Tokens are counted by the providers, since their clients were created.
 #[utoipa::path(get, path = "/stats", tag = "System", operation_id = "getStats",
     responses((status = 200, description = "In the order of the configuration", body = Stats)),
 )]

@@ -26,38 +26,38 @@ use super::{
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum StreamEvent<'a> {
-    /// More of the answer.
+    /// A part of the answer.
     Chunk {
-        /// The words; never empty.
+        /// The text of the part; never empty.
         content: &'a str,
     },
     /// The answer is complete.
     Done,
-    /// There will be no more of it.
+    /// The answer ends early because of a failure.
     Error {
-        /// Why, in one of a few fixed sentences.
+        /// The reason, as one of a few fixed sentences.
         error: &'a str,
     },
 }
 
-/// A stream on its way.
+/// The state of a stream.
 #[derive(Debug)]
 struct AnswerStream {
     pipeline: Arc<Pipeline>,
     has_retrieval_codes: bool,
     cut_off: CutOff,
-    /// By when all of the answer has to be told.
+    /// Deadline for the whole answer.
     end: Deadline,
     stage: Stage,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// Nothing was done yet.
+    /// The search has not started.
     Asked(Box<Asked>),
-    /// The provider speaks.
+    /// The model is answering.
     Answering(Box<Chunks>),
-    /// All words were told.
+    /// The last text was sent.
     Told,
     /// The last event was sent.
     Over,
@@ -66,16 +66,16 @@ enum Stage {
 #[derive(Debug)]
 struct Asked {
     ask: Ask,
-    /// By when the answer has to begin.
+    /// Deadline for the first text.
     begin: Deadline,
-    /// How long the provider may be silent then.
+    /// Limit on the idle time of the provider after that.
     idle: Duration,
 }
 
-/// Answers a question bit by bit.
+/// Answers a question as a stream of events.
 ///
-/// Nothing is done before the first event is asked for, and nothing between two of them:
-/// dropping the stream ends whatever it waits for.
+/// Work is done only while an event is polled for: dropping the stream cancels all that it waits
+/// for.
 pub(super) fn events(
     pipeline: Arc<Pipeline>,
     ask: Ask,
@@ -103,12 +103,12 @@ pub(super) fn events(
 // === impl AnswerStream ===
 
 impl AnswerStream {
-    /// The next event, or nothing behind the last.
+    /// Returns the next event; `None` after the last.
     async fn next(&mut self) -> Option<Event> {
         if matches!(self.stage, Stage::Over) {
             return None;
         }
-        // A panic would break off the body, where every stream has to say how it ends.
+        // A panic would break off the body without a final event.
         let cut_off = self.cut_off.clone();
         let words = tokio::select! {
             biased;
@@ -131,12 +131,12 @@ impl AnswerStream {
         Some(event(&StreamEvent::Error { error }))
     }
 
-    /// The next words, or nothing behind the last.
+    /// Returns the next text; `None` after the last.
     async fn words(&mut self) -> Result<Option<String>, Failure> {
         match mem::replace(&mut self.stage, Stage::Told) {
             Stage::Asked(asked) => {
                 let begin = asked.begin.or_earlier(self.end);
-                // Boxed: what it takes to begin is gone while the provider goes on.
+                // Boxed, so that its memory is freed before the rest of the answer arrives.
                 begin.cut(Box::pin(self.begin(*asked, begin))).await?
             }
             Stage::Answering(chunks) => self.end.cut(self.go_on(chunks)).await?,
@@ -144,23 +144,23 @@ impl AnswerStream {
         }
     }
 
-    /// Everything up to the first words.
+    /// Runs all steps up to the first text.
     async fn begin(&mut self, asked: Asked, deadline: Deadline) -> Result<Option<String>, Failure> {
         let Asked { mut ask, idle, .. } = asked;
-        // Boxed for the same reason: a search takes tens of kilobytes until it is over.
+        // Boxed for the same reason: a search takes tens of kilobytes until it ends.
         let passages = Box::pin(self.pipeline.find(&ask, deadline)).await?;
         if passages.is_empty() {
             return Ok(Some(NOTHING.to_owned()));
         }
         let prompt = self.pipeline.prompt(&mut ask, &passages)?;
-        // They are in the prompt; while the model thinks nobody needs them twice.
+        // The prompt contains them, so their memory is freed before the long wait for the model.
         drop(passages);
         let chunks = self.pipeline.completer().stream_by(&prompt, deadline);
         let chunks = chunks.await?.with_idle(idle);
         self.go_on(Box::new(chunks)).await
     }
 
-    /// What the provider says next. What it has said before it failed was told by then.
+    /// Returns the next text of the provider. Texts before a failure were already sent.
     async fn go_on(&mut self, mut chunks: Box<Chunks>) -> Result<Option<String>, Failure> {
         loop {
             match chunks.next().await.transpose()? {
@@ -168,7 +168,7 @@ impl AnswerStream {
                     self.stage = Stage::Answering(chunks);
                     return Ok(Some(words));
                 }
-                // None was offered.
+                // The prompt offers no tools.
                 Some(Chunk::ToolUse(_)) => {}
                 Some(Chunk::End { stop, .. }) => {
                     self.pipeline.note(&stop);

@@ -1,4 +1,4 @@
-//! A body that is there.
+//! A body that is completely in memory.
 
 use std::{
     convert::Infallible,
@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// A body that is there, whole.
+/// A body that is completely in memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Whole(Bytes);
 
@@ -31,7 +31,7 @@ impl Body for Whole {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = mem::take(&mut self.get_mut().0);
-        // An empty frame would say that there is something.
+        // Without bytes there is no frame, as `is_end_stream` announces.
         Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
     }
 

@@ -1,12 +1,12 @@
-//! Conditions in SQL, which only an operator writes.
+//! Filter conditions in SQL, which only an operator can write.
 
 use ziggurat_sql::{Lexer, Token};
 
 use super::InvalidFilter;
 
-/// A condition in SQL that cannot swallow what follows it.
+/// A condition in SQL that cannot change the query around it.
 ///
-/// What it means is the operator's affair. It is not empty, unless it was.
+/// Its meaning is not checked. It is empty only if the operator wrote nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawFilter {
     sql: String,
@@ -15,11 +15,11 @@ pub struct RawFilter {
 // === impl RawFilter ===
 
 impl RawFilter {
-    /// Checks what an operator wrote; nothing is no filter.
+    /// Checks the SQL of an operator; an empty text is no filter.
     ///
     /// # Errors
-    /// When parentheses are not balanced outside of strings and quoted names, or there is a
-    /// semicolon, a comment, a parameter, or something that has no end.
+    /// Fails if parentheses are unbalanced outside of strings and quoted names, or if the text
+    /// contains a semicolon, a comment, a parameter, or a string or name without an end.
     pub fn new(sql: String) -> Result<Self, InvalidFilter> {
         let mut lexer = Lexer::new(&sql);
         let mut depth = 0_usize;
@@ -47,7 +47,7 @@ impl RawFilter {
                 Some(_) => {}
             }
         }
-        // PostgreSQL takes none, wherever it is.
+        // PostgreSQL accepts no NUL anywhere in a statement.
         if sql.contains('\0') {
             return Err(InvalidFilter::Unsafe("NUL"));
         }
@@ -57,7 +57,7 @@ impl RawFilter {
         Ok(Self { sql })
     }
 
-    /// The condition, if there is one.
+    /// Returns the condition, if there is one.
     pub(crate) fn sql(&self) -> Option<&str> {
         let sql = self.sql.trim();
         (!sql.is_empty()).then_some(sql)

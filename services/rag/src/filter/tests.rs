@@ -6,7 +6,7 @@ fn read(json: &str) -> Filter {
     serde_json::from_str(json).expect(json)
 }
 
-/// A filter with one condition on the column `c`.
+/// Checks a filter with one condition on the column `c`.
 fn checked(operator: &str, value: &str) -> Result<Test, String> {
     let operator = serde_json::Value::from(operator);
     let json = format!(
@@ -34,7 +34,7 @@ fn a_filter_without_conditions_is_none() {
 }
 
 #[test]
-fn only_an_object_with_the_right_shapes_is_decoded() {
+fn only_an_object_whose_members_have_the_right_types_is_decoded() {
     for json in [
         r#""tenant = 1""#,
         "[]",
@@ -109,7 +109,7 @@ fn all_operators_are_known_in_any_case_and_with_one_space() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_the_words_of_the_specification() {
+fn invalid_filters_are_refused_with_the_messages_of_the_specification() {
     let cases = [
         (
             "not in",
@@ -184,13 +184,13 @@ fn a_filter_in_yaml_means_the_same() {
 }
 
 #[test]
-fn a_filter_that_is_nested_deeply_is_read_in_no_time() {
+fn a_deeply_nested_filter_is_parsed_without_recursion() {
     let value = "[".repeat(200_000) + &"]".repeat(200_000);
     assert!(matches!(checked("=", &value), Ok(Test::Compares(..))));
 }
 
 #[test]
-fn raw_filters_that_could_swallow_the_rest_are_refused() {
+fn raw_filters_that_could_change_the_query_around_them_are_refused() {
     let cases = [
         ("a = 1) OR (true", "unbalanced parentheses"),
         ("(a = 1", "unbalanced parentheses"),
@@ -230,7 +230,7 @@ fn raw_filters_may_have_anything_inside_of_strings_and_names() {
 
 proptest! {
     #[test]
-    fn no_filter_makes_it_panic(column: String, operator in "[a-zA-Z <>=!]{0,12}", value: String) {
+    fn no_filter_causes_a_panic(column: String, operator in "[a-zA-Z <>=!]{0,12}", value: String) {
         let json = serde_json::json!({"conditions": [
             {"column": column, "operator": operator, "value": [value.clone(), value]},
         ]});
@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn a_raw_filter_that_is_taken_is_balanced(sql in r#"[a-z()'"$;/*= \n-]{0,40}"#) {
+    fn an_accepted_raw_filter_is_balanced(sql in r#"[a-z()'"$;/*= \n-]{0,40}"#) {
         if let Ok(filter) = RawFilter::new(sql.clone()) {
             let rest = format!("({}\n) AND x", filter.sql().unwrap_or("true"));
             prop_assert!(RawFilter::new(rest).is_ok());

@@ -1,4 +1,4 @@
-//! Values as they are written.
+//! Values of a filter, as they are written.
 
 use std::fmt;
 
@@ -9,32 +9,31 @@ use serde::{
 use serde_json::value::RawValue;
 use ziggurat_postgres::tsv;
 
-/// The name under which `serde_json` hands out the text of a value instead of the value.
+/// The name under which `serde_json` passes the text of a value instead of the value.
 ///
-/// Should it ever go by another, values are read like those of YAML, where numbers beyond 64
-/// bits lose digits; a test notices.
+/// If `serde_json` renames it, numbers beyond 64 bits lose digits, as in YAML; a test detects that.
 const RAW: &str = "$serde_json::private::RawValue";
 
-/// A value of JSON, or what YAML has of them.
+/// A value of JSON, or its counterpart in YAML.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
     Bool(bool),
-    /// With the digits it was written with.
+    /// A number, with the digits it was written with.
     Number(String),
     Text(String),
     List(Vec<Self>),
-    /// As compact JSON; so are lists inside of lists.
+    /// An object as compact JSON; a list inside a list is also kept like this.
     Object(String),
 }
 
-/// Takes whichever form it is given.
+/// Visitor that accepts any value.
 struct Any;
 
 // === impl Value ===
 
 impl Value {
-    /// What it is called in JSON.
+    /// Returns the JSON name of the type.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -53,7 +52,7 @@ impl Value {
         }
     }
 
-    /// The text that is compared with, unless it is null.
+    /// Returns the text to compare with; `None` for null.
     pub(super) fn into_text(self) -> Option<String> {
         match self {
             Self::Null => None,
@@ -75,7 +74,7 @@ impl Value {
         }
     }
 
-    /// Reads a value of JSON.
+    /// Parses a JSON value.
     fn from_json(json: &str) -> serde_json::Result<Self> {
         let json = json.trim();
         if !json.starts_with('[') {
@@ -88,7 +87,7 @@ impl Value {
         list.collect::<Result<_, _>>().map(Self::List)
     }
 
-    /// Reads a value inside of a list. However deep it is, it is not looked into.
+    /// Parses a value inside a list. Nested values stay text, so that their depth does not matter.
     fn from_element(json: &str) -> serde_json::Result<Self> {
         Ok(match json.as_bytes().first() {
             Some(b'n') => Self::Null,
@@ -113,12 +112,12 @@ impl<'de> Visitor<'de> for Any {
         f.write_str("a value or a list of values")
     }
 
-    /// Not JSON: it says itself what it is.
+    /// Handles other formats than JSON, which describe the type themselves.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Value, D::Error> {
         inner.deserialize_any(self)
     }
 
-    /// JSON, in one piece.
+    /// Handles JSON, whose text arrives in one piece.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         match map.next_entry::<String, String>()? {
             Some((key, json)) if key == RAW => Value::from_json(&json).map_err(Error::custom),

@@ -31,7 +31,7 @@ fn written(report: &Report) -> String {
 }
 
 #[tokio::test]
-async fn it_is_said_who_is_there_and_why_who_is_not() {
+async fn the_report_names_reachable_providers_and_the_reason_for_others() {
     let fake = Fake::start();
     let parts = bare(
         "docs",
@@ -51,7 +51,7 @@ async fn it_is_said_who_is_there_and_why_who_is_not() {
 }
 
 #[tokio::test]
-async fn every_fault_of_every_provider_has_its_sentence_at_the_first_attempt() {
+async fn every_fault_of_every_provider_has_its_message_at_the_first_attempt() {
     let fake = Fake::start();
     let both = SPEAKERS.map(|face| (face, with_completer(&fake, face)));
     let both = both
@@ -69,7 +69,7 @@ async fn every_fault_of_every_provider_has_its_sentence_at_the_first_attempt() {
                 Some(Class::Credentials),
             ),
             (Turn::refusal(429), Some(Class::RateLimit)),
-            // What else Voyage has against so small a request says nothing about its health.
+            // Other refusals of so small a request do not mean that Voyage is unhealthy.
             (Turn::refusal(400), (!is_voyage).then_some(Class::Invalid)),
             (Turn::refusal(404), (!is_voyage).then_some(Class::Provider)),
             (Turn::refusal(500), Some(Class::Provider)),
@@ -116,7 +116,7 @@ async fn a_connection_that_is_refused_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn whoever_hangs_keeps_nobody_else_waiting_for_longer_than_that() {
+async fn a_provider_that_hangs_delays_the_report_only_until_the_deadline() {
     let fake = Fake::start();
     fake.always_of(Api::Gemini, Turn::answer().held(&Gate::new()));
     let parts = SPEAKERS.map(|face| with_completer(&fake, face));
@@ -133,7 +133,7 @@ async fn whoever_hangs_keeps_nobody_else_waiting_for_longer_than_that() {
 }
 
 #[tokio::test]
-async fn one_target_is_asked_once_for_all_pipelines_that_share_it() {
+async fn a_provider_shared_by_pipelines_is_pinged_once() {
     let fake = Fake::start();
     let mut parts = vec![
         bare(
@@ -172,7 +172,7 @@ async fn one_target_is_asked_once_for_all_pipelines_that_share_it() {
 }
 
 #[tokio::test]
-async fn all_who_ask_at_a_time_wait_for_one_round() {
+async fn simultaneous_calls_share_one_round_of_pings() {
     let fake = Fake::start();
     let gate = Gate::new();
     fake.always(Turn::answer().held(&gate));
@@ -192,7 +192,7 @@ async fn all_who_ask_at_a_time_wait_for_one_round() {
 }
 
 #[tokio::test]
-async fn every_call_finds_what_is_so_now() {
+async fn every_call_pings_again() {
     let fake = Fake::start();
     let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
     for (turn, is_there) in [
@@ -208,23 +208,20 @@ async fn every_call_finds_what_is_so_now() {
 }
 
 #[tokio::test]
-async fn another_set_of_pipelines_is_another_round() {
+async fn replaced_pipelines_start_another_round() {
     let fake = Fake::start();
     let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);
     pulse.report().await;
     let parts = with_completer(&fake, Api::Gemini);
     let before = Arc::downgrade(&pulse.inner.pipelines.now());
     pulse.inner.pipelines.replace(vec![Pipeline::new(parts)]);
-    assert!(
-        before.upgrade().is_none(),
-        "nobody keeps what is not served any more"
-    );
+    assert!(before.upgrade().is_none(), "replaced pipelines are dropped");
     pulse.report().await;
     assert_eq!(fake.requests()[1].api, Api::Gemini);
 }
 
 #[tokio::test]
-async fn a_round_ends_with_the_last_who_waits_for_it() {
+async fn a_round_is_cancelled_with_the_last_call_that_waits_for_it() {
     let fake = Fake::start();
     fake.always(Turn::answer().held(&Gate::new()));
     let pulse = pulse(vec![with_completer(&fake, Api::OpenAi)]);

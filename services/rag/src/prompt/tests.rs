@@ -61,7 +61,7 @@ fn without_documents_the_turn_is_the_question() {
 }
 
 #[test]
-fn what_does_not_fit_is_cut_and_the_rest_left_out() {
+fn a_document_that_does_not_fit_is_cut_and_the_rest_left_out() {
     let passages = [
         passage(Some("a"), &"x".repeat(396)),
         passage(Some("b"), &"A sentence of twenty. ".repeat(100)),
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn no_line_of_any_text_looks_like_ours(text in "(--- |Document|question|:|RAG-CONTEXT-0|[ab \n\r]){0,24}") {
+    fn no_line_of_any_text_looks_like_a_header_or_the_question(text in "(--- |Document|question|:|RAG-CONTEXT-0|[ab \n\r]){0,24}") {
         let clean = quoted(&text);
         for line in lines(&clean) {
             prop_assert!(!is_alike(line) || line.starts_with(QUOTED), "{:?}", clean);

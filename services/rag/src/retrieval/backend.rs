@@ -1,31 +1,31 @@
-//! The ways to search for words.
+//! Methods of keyword search.
 
 use std::{fmt, str::FromStr};
 
 use thiserror::Error;
 
-/// How words are searched for in a table.
+/// Method of keyword search in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
-    /// As the table allows: a small one is read, a larger one by the best index it has.
+    /// Chooses by table: a small one is read, a larger one uses the best index it has.
     #[default]
     Auto,
-    /// By an index of the extension `pg_textsearch`.
+    /// Uses an index of the extension `pg_textsearch`.
     PgTextsearch,
-    /// By an index of the extension `pg_search`.
+    /// Uses an index of the extension `pg_search`.
     PgSearch,
-    /// By an index of the extension `vchord_bm25`.
+    /// Uses an index of the extension `vchord_bm25`.
     VchordBm25,
-    /// By the full-text search of PostgreSQL itself.
+    /// Uses the full-text search of PostgreSQL.
     Tsvector,
-    /// By reading rows.
+    /// Reads rows without an index.
     Scan,
-    /// Not at all.
+    /// Turns keyword search off.
     Off,
 }
 
-/// No way to search for words has this name.
+/// The error for an unknown name of a method.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "must be one of: auto, pg_textsearch, pg_search, vchord_bm25, tsvector, scan, off, and not {0}"
@@ -35,7 +35,7 @@ pub struct UnknownBackend(String);
 // === impl Backend ===
 
 impl Backend {
-    /// All of them, with the names they have in a configuration.
+    /// All methods, with their names in the configuration.
     const ALL: [(&'static str, Self); 7] = [
         ("auto", Self::Auto),
         ("pg_textsearch", Self::PgTextsearch),
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_as_it_is_written_and_others_are_refused_with_a_list() {
+    fn names_are_parsed_exactly_and_others_are_refused_with_a_list() {
         for (name, backend) in Backend::ALL {
             assert_eq!(name.parse(), Ok(backend));
             assert_eq!(backend.to_string(), name);

@@ -1,42 +1,42 @@
-//! The columns requests may filter by.
+//! Columns that requests may filter by.
 
 use thiserror::Error;
 
 use super::Table;
 use crate::filter::CheckedFilter;
 
-/// The columns of every table that hold what PostgreSQL knows of a row, and none of its values.
+/// The system columns of every table, which hold no values of the row.
 const SYSTEM: [&str; 7] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid"];
 
 /// The columns of a table that the filter of a request may name.
 ///
-/// A filter answers for every row whether a value is this or that, so that a client reads a column
-/// letter by letter that no answer shows. The filter of the operator is not restricted.
+/// A filter tests a value of every row, so a client could guess, letter by letter, the content of a
+/// column that no answer shows. The filter of the operator is not restricted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FilterColumns {
-    /// Those clients see anyway: the texts and the ids.
+    /// The columns that clients see in answers: the texts and the ids.
     #[default]
     Shown,
-    /// These.
+    /// The listed columns.
     Listed(Vec<String>),
-    /// All but system columns.
+    /// All columns except system columns.
     All,
 }
 
-/// A filter names a column it may not name. `Display` is for the client.
+/// Error for a filter on a column that is not allowed. `Display` is for the client.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("column {column} cannot be filtered by; allowed columns: {}", self.list())]
 pub struct ForbiddenColumn {
-    /// As the client wrote it.
+    /// Name of the column, as the client wrote it.
     column: String,
-    /// In the order of the configuration; none where it is all of them.
+    /// The allowed columns, in the order of the configuration; `None` if all are allowed.
     allowed: Option<Vec<String>>,
 }
 
-/// The columns of one table.
+/// The columns of one table that a filter may name.
 #[derive(Debug)]
 pub(super) struct Allowed {
-    /// None where it is all of them.
+    /// `None` if all columns except system columns are allowed.
     names: Option<Vec<String>>,
 }
 
@@ -73,7 +73,7 @@ impl Allowed {
 // === impl ForbiddenColumn ===
 
 impl ForbiddenColumn {
-    /// The same, where another table allows other columns.
+    /// Merges the errors of two tables, so that the message lists the columns of both.
     pub(super) fn or(self, other: Self) -> Self {
         let allowed = self.allowed.zip(other.allowed);
         let allowed = allowed.map(|(mut names, others)| {

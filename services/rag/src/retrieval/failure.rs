@@ -1,4 +1,4 @@
-//! Why nothing was found, when something went wrong.
+//! Failures of a search.
 
 use thiserror::Error;
 use ziggurat_llm as llm;
@@ -7,11 +7,11 @@ use ziggurat_postgres::{
     pool::{Cause, LeaseError},
 };
 
-/// Why a question has no passages.
+/// The reason why a search failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// There is no vector to search by.
+    /// There is no vector of the question.
     #[error("no embedding of the question")]
     Embedding(#[source] llm::Error),
     /// The filter of the request fits none of the tables.
@@ -22,19 +22,19 @@ pub enum Failure {
     Database(Trouble, #[source] QueryError),
 }
 
-/// What kind of trouble a database is in, the most severe first.
+/// Kinds of database failures, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Trouble {
-    /// It was not reached, or has no room.
+    /// The database is unreachable or has no free connection.
     Unavailable,
-    /// It does not let us: a name or a permission is wrong.
+    /// The database refuses the login, a name or a permission.
     Refused,
-    /// Anything else.
+    /// Any other failure.
     Failed,
 }
 
-/// What became of the tables of a search.
+/// The outcome of a search over all tables.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     was_searched: bool,
@@ -42,27 +42,27 @@ pub(super) struct Verdict {
     worst: Option<(Trouble, QueryError)>,
 }
 
-/// Why a table was not searched.
+/// The reason why a table was not searched.
 #[derive(Debug)]
 pub(super) enum Missed {
-    /// The filter of the request does not fit it.
+    /// The filter of the request does not fit the table.
     Unfit,
-    /// It could not be searched.
+    /// The search failed.
     Failed(QueryError),
 }
 
-/// What PostgreSQL says of a filter that does not fit: an unknown column, an operator its type
-/// does not have, a value that is none of its type.
+/// Error codes (`SQLSTATE`) for a filter that does not fit: an unknown column, an operator that the
+/// type lacks, or a value that is invalid for the type.
 const UNFIT: [&str; 10] = [
     "42703", "42883", "42804", "22P02", "22003", "22007", "22008", "22025",
-    // A text that PostgreSQL cannot hold.
+    // Codes for a text that PostgreSQL cannot store.
     "22021", "22P05",
 ];
 
 // === impl Trouble ===
 
 impl Trouble {
-    /// Sorts an error by what PostgreSQL says.
+    /// Classifies an error by its `SQLSTATE`.
     #[must_use]
     pub fn of(error: &QueryError) -> Self {
         match error {
@@ -95,7 +95,7 @@ impl Trouble {
 // === impl Verdict ===
 
 impl Verdict {
-    /// Takes what a table has, or why it has nothing.
+    /// Records the outcome of one table and returns its rows.
     pub(super) fn of<T: Default>(&mut self, found: Result<T, Missed>) -> T {
         match found {
             Ok(found) => {
@@ -120,8 +120,8 @@ impl Verdict {
         }
     }
 
-    /// Says what nothing means: that there is nothing, or that it could not be looked for. A
-    /// table the filter does not fit has no rows of that kind, unless that is so for all.
+    /// Decides whether an empty result is a failure. A table that the filter does not fit has no
+    /// matching rows, unless the filter fits none of the tables.
     pub(super) fn judge(self) -> Result<(), Failure> {
         match self.worst {
             Some((trouble, error)) => Err(Failure::Database(trouble, error)),
@@ -134,7 +134,7 @@ impl Verdict {
 // === impl Missed ===
 
 impl Missed {
-    /// Sorts an error of a search with a filter of the request or without.
+    /// Classifies an error of a search with or without a filter of the request.
     pub(super) fn new(error: QueryError, has_filter: bool) -> Self {
         match &error {
             QueryError::Failed { report, .. }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_postgresql_says_is_sorted_by_its_class() {
+    fn errors_of_postgresql_are_classified_by_sqlstate() {
         let cases = [
             ("57014", Trouble::Unavailable),
             ("53300", Trouble::Unavailable),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_to_blame_only_where_there_is_one_and_it_fits_nothing() {
+    fn a_filter_error_needs_a_filter_that_fits_no_table() {
         let mut verdict = Verdict::default();
         verdict.of::<Vec<u8>>(Err(Missed::new(failed("42703"), true)));
         assert!(matches!(verdict.judge(), Err(Failure::Filter)));

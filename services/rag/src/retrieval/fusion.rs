@@ -1,4 +1,4 @@
-//! One order of all tables and both ways of searching them.
+//! Merges the results of all tables and of both kinds of search.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,22 +10,22 @@ use ziggurat_vector_search::retrieval_queries::Hit;
 
 use super::Passage;
 
-/// What was found in one table, the best first.
+/// The rows that were found in one table, best first.
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     pub(super) vector: Vec<Hit>,
     pub(super) words: Vec<Hit>,
 }
 
-/// What tells the rows of a table apart.
+/// The identity of a row within its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key<'a> {
     Id(&'a str),
     Text(&'a str),
 }
 
-/// Merges what was found. With a weight the two orders of a table are fused by their ranks;
-/// without one there is only the first, and its scores stay.
+/// Merges the results. With a weight, both orders of a table are fused by rank; without one, only
+/// the vector search counts, and its scores are kept.
 pub(super) fn blend(hits: Vec<Hits>, vector_weight: Option<f64>, top_n: usize) -> Vec<Passage> {
     let tables = hits.iter().map(|hits| {
         let mut entries = match vector_weight {
@@ -37,7 +37,7 @@ pub(super) fn blend(hits: Vec<Hits>, vector_weight: Option<f64>, top_n: usize) -
     });
     let mut seen = HashSet::new();
     let mut best = merge(tables);
-    // A text without an id is the same in every table.
+    // Rows without an id and with the same text are the same, also in different tables.
     best.retain(|(_, entry)| matches!(entry.key, Key::Id(_)) || seen.insert(entry.key));
     best.truncate(top_n);
     let places: Vec<_> = hits.iter().map(Hits::places).collect();
@@ -62,7 +62,8 @@ pub(super) fn blend(hits: Vec<Hits>, vector_weight: Option<f64>, top_n: usize) -
 // === impl Hits ===
 
 impl Hits {
-    /// Where each row is: first those found by meaning, then those found by words.
+    /// Returns the position of each row: first those of the vector search, then those of the
+    /// keyword search.
     fn places(&self) -> HashMap<Key<'_>, usize> {
         let mut places = HashMap::new();
         let keys = keys(&self.vector).chain(keys(&self.words));
@@ -96,7 +97,7 @@ fn keys(found: &[Hit]) -> impl Iterator<Item = Key<'_>> {
     found.iter().map(Key::new)
 }
 
-/// Rows in the order they were found in, with the scores they were found with.
+/// Returns the rows in their order, with their scores.
 fn ranked(found: &[Hit]) -> Vec<Fused<Key<'_>>> {
     let ranks = found.iter().zip(1..);
     ranks
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_merged_by_score_and_equal_ids_are_other_rows() {
+    fn tables_are_merged_by_score_and_equal_ids_of_two_tables_are_different_rows() {
         let mut second = found(&["A", "Z"]);
         second[0].score = 0.95;
         second[0].content = "another".to_owned();
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_an_id_are_known_by_their_text_in_every_table() {
+    fn rows_without_an_id_are_identified_by_their_text_in_every_table() {
         let hits = vec![
             Hits {
                 vector: nameless(&["one", "two"]),

@@ -1,4 +1,4 @@
-//! Tables that cannot be searched by meaning.
+//! Reasons why vector search of the tables is impossible.
 
 use thiserror::Error;
 use ziggurat_postgres::{
@@ -9,29 +9,28 @@ use ziggurat_vector_search::retrieval_queries::{self, Finding};
 
 use super::table_search::TableSearch;
 
-/// Something that keeps the tables of a pipeline from being searched by meaning. `Display` is for the
-/// log.
+/// The reason why vector search of a pipeline's tables is impossible. `Display` is for the log.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// There is no answer from the database.
+    /// The database does not respond.
     #[error("the database cannot be reached")]
     Unreachable(#[source] QueryError),
-    /// A table is not as the configuration describes it.
+    /// The table differs from its configuration.
     #[error("table {table}: {finding}")]
     Table {
-        /// As the operator names it.
+        /// Name of the table, as configured.
         table: String,
         /// The difference.
         finding: Finding,
     },
-    /// The vectors of a table are of another model.
+    /// The vectors of the table have other dimensions than those of the model.
     #[error(
         "table {table}: the column {column} holds vectors of {held} dimensions and the embedding \
          model makes {made}: configure the model the table was filled with"
     )]
     Dimensions {
-        /// As the operator names it.
+        /// Name of the table, as configured.
         table: String,
         /// The column with the vectors.
         column: String,
@@ -42,7 +41,7 @@ pub enum Obstacle {
     },
 }
 
-/// Checks that a database answers. One whose connections are all in use does.
+/// Checks that a database responds. A database without a free connection passes.
 pub(super) async fn reach(pool: &Pool) -> Result<(), Obstacle> {
     match retrieval_queries::reach(pool).await {
         Err(QueryError::Lease(
@@ -53,7 +52,7 @@ pub(super) async fn reach(pool: &Pool) -> Result<(), Obstacle> {
     }
 }
 
-/// Checks that one of the tables can be searched by meaning.
+/// Checks that at least one of the tables supports vector search.
 pub(super) async fn of_all(shelves: &[TableSearch], made: Option<usize>) -> Result<(), Obstacle> {
     let mut first = None;
     for shelf in shelves {

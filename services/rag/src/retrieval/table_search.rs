@@ -1,4 +1,4 @@
-//! One table of a pipeline, and what is known of it.
+//! The search of one table, and the cached description of the table.
 
 use std::{
     error::Error,
@@ -26,18 +26,18 @@ use super::{
 };
 use crate::filter::CheckedFilter;
 
-/// How long what is known of a table counts.
+/// Maximum age of a cached table description.
 const MAX_AGE: Duration = Duration::from_mins(5);
 
-/// How long what is known counts when it seems to be wrong.
+/// Maximum age of a table description that may be wrong.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Age at which a table that cannot be searched is looked at again.
+/// Age from which the description of a table that cannot be searched is loaded again.
 const RECENT: Duration = Duration::from_secs(1);
 
-/// A table of a pipeline.
+/// The search of one table of a pipeline.
 pub(super) struct TableSearch {
-    /// As the operator names it.
+    /// Name of the table, as configured.
     name: String,
     pipeline: String,
     pool: Pool,
@@ -45,18 +45,18 @@ pub(super) struct TableSearch {
     /// The columns a request may filter by.
     allowed: Allowed,
     backend: Backend,
-    /// How words were searched for when it was last said, and whether an index was missing.
+    /// The method of keyword search that was last logged, and whether an index was missing.
     said: Mutex<Option<(&'static str, bool)>>,
     known: ArcSwapOption<Known>,
-    /// One looks at a time.
+    /// Permit to load the description again: one task at a time does so.
     looking: Semaphore,
-    /// Whether it has been said that the vectors are not of the size of the column.
+    /// Set once the mismatch between the dimensions of vectors and column is logged.
     has_warned_of_size: AtomicBool,
-    /// Whether it has been said that more rows have the words than are read.
+    /// Set once the log says that more rows match than are read.
     has_warned_of_limit: AtomicBool,
 }
 
-/// What a table looked like.
+/// The description of a table at a point in time.
 #[derive(Debug)]
 pub(super) struct Known {
     shape: Shape,
@@ -65,12 +65,12 @@ pub(super) struct Known {
     since: Instant,
 }
 
-/// What a request looks for.
+/// A search request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request<'a> {
     pub(super) text: &'a str,
     pub(super) filter: Option<&'a CheckedFilter>,
-    /// How many rows a search returns at most.
+    /// Maximum number of rows that a search returns.
     pub(super) rows: u32,
     pub(super) manner: &'a SearchOptions,
 }
@@ -112,7 +112,7 @@ impl TableSearch {
         }
     }
 
-    /// Says what keeps it from being searched.
+    /// Logs what prevents a search of the table or makes it slow.
     pub(super) async fn check(&self) {
         let known = match self.look().await {
             Ok(known) => known,
@@ -136,8 +136,8 @@ impl TableSearch {
         }
     }
 
-    /// Finds what keeps it from a search by vectors of so many dimensions. It looks again before it
-    /// says that there is something.
+    /// Returns the reason why vectors of this many dimensions cannot be searched. It loads the
+    /// description again before it reports one.
     pub(super) async fn look_for_obstacle(
         &self,
         made: Option<usize>,
@@ -152,7 +152,7 @@ impl TableSearch {
         Ok(self.obstacle(&*self.look().await?, made))
     }
 
-    /// Finds what is known to keep it from a search by vectors of so many dimensions.
+    /// Returns a known reason why vectors of this many dimensions cannot be searched.
     pub(super) fn known_obstacle(&self, made: Option<usize>) -> Option<Obstacle> {
         self.obstacle(self.known.load().as_deref()?, made)
     }
@@ -175,7 +175,7 @@ impl TableSearch {
         })
     }
 
-    /// The name the operator gives it.
+    /// Returns the configured name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -185,13 +185,13 @@ impl TableSearch {
         self.allowed.check(filter)
     }
 
-    /// True if it allows the filter of a request.
+    /// Returns whether the table allows the filter of a request.
     fn takes(&self, request: &Request<'_>) -> bool {
         let is_taken = |filter| self.check_filter(filter).is_ok();
         request.filter.is_none_or(is_taken)
     }
 
-    /// Finds the rows that are closest in meaning.
+    /// Finds the rows with the most similar vectors.
     pub(super) async fn closest(
         &self,
         request: &Request<'_>,
@@ -222,8 +222,8 @@ impl TableSearch {
         })
     }
 
-    /// Finds the rows that have the words of the question. What goes wrong is logged, and leaves
-    /// the other order alone.
+    /// Finds the rows that contain words of the question. Failures are logged and do not affect the
+    /// vector search.
     pub(super) async fn wordwise(&self, request: &Request<'_>) -> Vec<Hit> {
         if !self.takes(request) {
             return Vec::new();
@@ -276,19 +276,18 @@ impl TableSearch {
     fn missed(&self, error: QueryError, request: &Request<'_>) -> Missed {
         let known = self.known.load_full();
         let is_sound = |known: &Arc<Known>| known.shape.is_sound(&self.place);
-        // What is wrong with a table that is not as described is not the filter.
+        // If the table differs from its configuration, the filter is not the cause of the error.
         let is_sound = known.as_ref().is_some_and(is_sound);
         let missed = Missed::new(error, request.filter.is_some() && is_sound);
         let is_old = known.is_some_and(|known| known.since.elapsed() > PATIENCE);
         if is_old && matches!(missed, Missed::Failed(QueryError::Failed { .. })) {
-            // Something may have changed.
+            // The table may have changed.
             self.known.store(None);
         }
         missed
     }
 
-    /// What is known, and no older than it may be; columns of a filter that are not known may be
-    /// new.
+    /// Returns the description, loaded again if the filter names unknown columns, which may be new.
     async fn known_for(&self, request: &Request<'_>) -> Result<Arc<Known>, QueryError> {
         let known = self.known().await?;
         let is_new = |filter: &CheckedFilter| {
@@ -302,14 +301,15 @@ impl TableSearch {
     }
 
     async fn known(&self) -> Result<Arc<Known>, QueryError> {
-        // Whoever waited for another would wait for a database that is down with it.
+        // The first load is not shared: while the database is down, each waiting task would wait
+        // for the failures of the others.
         let Some(known) = self.known.load_full() else {
             return self.look().await;
         };
         if known.since.elapsed() < MAX_AGE {
             return Ok(known);
         }
-        // The others make do with what was known.
+        // The other tasks use the previous description meanwhile.
         let Ok(_turn) = self.looking.try_acquire() else {
             return Ok(known);
         };
@@ -331,7 +331,7 @@ impl TableSearch {
         Ok(known)
     }
 
-    /// Says how words are searched for, when that has changed.
+    /// Logs the method of keyword search if it has changed.
     fn say(&self, means: &Means, advice: Option<String>) {
         if self.backend == Backend::Off {
             return;
@@ -351,7 +351,7 @@ impl TableSearch {
         }
     }
 
-    /// Says once that the vectors of the provider are not those of the table.
+    /// Logs once that vectors of the provider and of the table differ in size.
     fn compare_sizes(&self, known: &Known, made: usize) {
         let column = known.shape.column(self.place.vector());
         let Some(expected) = column.and_then(Column::dimensions) else {

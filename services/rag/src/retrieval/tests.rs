@@ -9,7 +9,7 @@ use crate::filter::Filter;
 mod filters;
 mod words;
 
-/// Two axes, so that a place says how similar it is.
+/// Two dimensions, so that the position shows the similarity.
 const DOCS: &str = r"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
     INSERT INTO docs VALUES
@@ -69,7 +69,7 @@ pub(super) fn question(text: &str) -> Question<'_> {
     }
 }
 
-/// Asks with a vector that is there.
+/// Asks with a vector that is available at once.
 pub(super) async fn ask(
     library: &Library,
     question: &Question<'_>,
@@ -86,7 +86,7 @@ pub(super) fn ids(passages: &[Passage]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_closest_come_first_and_what_lacks_a_text_or_a_vector_is_left_out() {
+async fn the_closest_rows_come_first_and_rows_without_a_text_or_a_vector_are_left_out() {
     let room = Room::with(DOCS).await;
     let library = room.library(vec![table("docs")], by_meaning());
     let found = ask(&library, &question("?"), &[1.0, 0.0]).await;
@@ -104,7 +104,7 @@ async fn the_closest_come_first_and_what_lacks_a_text_or_a_vector_is_left_out() 
 }
 
 #[tokio::test]
-async fn least_similarity_leaves_out_vectors_and_not_words() {
+async fn min_similarity_limits_vector_search_and_not_keyword_search() {
     let room = Room::with(DOCS).await;
     let manner = |hybrid| SearchOptions {
         hybrid,
@@ -121,7 +121,7 @@ async fn least_similarity_leaves_out_vectors_and_not_words() {
 }
 
 #[tokio::test]
-async fn both_ways_are_fused_unless_one_is_off_or_weighs_nothing() {
+async fn both_searches_are_fused_unless_one_is_off_or_has_no_weight() {
     let room = Room::with(DOCS).await;
     let asked = question("How does vacuum remove dead tuples?");
     let find = async |weight, hybrid, disable_hybrid| {
@@ -142,7 +142,8 @@ async fn both_ways_are_fused_unless_one_is_off_or_weighs_nothing() {
     };
     let meaning = ["3", "2", "1", "4"];
     let (ids, score) = find(0.5, true, false).await;
-    // 1 is third and first, 4 fourth and second, 2 second and third, 3 first and nothing.
+    // Ranks by vector and keyword: 1 is third and first, 4 fourth and second, 2 second and third, 3
+    // first and unranked.
     assert_eq!(ids, ["1", "2", "4", "3"]);
     assert!((score - 0.5 / 61.0 - 0.5 / 63.0).abs() < 1e-9);
     let (ids, score) = find(0.5, true, true).await;
@@ -154,7 +155,7 @@ async fn both_ways_are_fused_unless_one_is_off_or_weighs_nothing() {
 }
 
 #[tokio::test]
-async fn names_may_be_of_any_kind_and_rows_without_a_name_are_known_by_their_text() {
+async fn names_may_contain_any_character_and_rows_without_an_id_are_identified_by_their_text() {
     let sql = r#"CREATE EXTENSION IF NOT EXISTS vector; CREATE SCHEMA "My Shop";
         CREATE TABLE "My Shop"."Doc.s" ("Id" uuid, "Con tent" varchar(50), "Vec" halfvec(2));
         INSERT INTO "My Shop"."Doc.s" VALUES
@@ -238,13 +239,13 @@ async fn a_vector_of_another_size_is_a_failure() {
         matches!(failure, Failure::Database(Trouble::Failed, _)),
         "{failure:?}"
     );
-    // The words do not need it.
+    // Keyword search does not need the vector.
     let found = ask(&library, &question("vacuum"), &[1.0, 0.0, 0.0]).await;
     assert_eq!(found.expect("passages").len(), 3);
 }
 
 #[tokio::test]
-async fn without_a_vector_nobody_waits_for_the_words() {
+async fn without_a_vector_the_keyword_search_is_cancelled() {
     let sql = format!(
         "{DOCS} CREATE VIEW slow AS SELECT id, content, embedding FROM docs,
              pg_sleep(3600) AS nap WHERE nap IS NOT NULL;"
@@ -287,7 +288,7 @@ async fn a_search_that_is_dropped_is_cancelled() {
             () = watch => {}
         }
     }
-    // Whoever gets both connections waited for the end of both searches.
+    // Both connections are free only after both searches have ended.
     let leases = future_leases(&room.pool).await;
     drop(leases);
     assert_eq!(room.fixture.count(running).await, 0);
@@ -300,14 +301,14 @@ async fn future_leases(pool: &Pool) -> [ziggurat_postgres::pool::Lease; 2] {
 }
 
 #[tokio::test]
-async fn a_database_that_is_down_is_unavailable_and_heals_by_itself() {
+async fn a_database_that_is_down_is_unavailable_and_is_used_again_when_it_is_up() {
     let mut room = Room::with(DOCS).await;
     let silence = ziggurat_postgres::fixture::Silence::new().await;
     let silent = room.fixture.describe(|settings| {
         silence.stand_in(settings);
         settings.connect_timeout = Duration::from_millis(50);
     });
-    let pool = room.fixture.pools.pool("somebody else", &silent);
+    let pool = room.fixture.pools.pool("another user", &silent);
     let library = Library::new(
         pool,
         "pipeline",
@@ -316,13 +317,13 @@ async fn a_database_that_is_down_is_unavailable_and_heals_by_itself() {
     );
     library.check().await;
     let failure = ask(&library, &question("vacuum"), &[1.0, 0.0]).await;
-    let failure = failure.expect_err("nobody is there");
+    let failure = failure.expect_err("the database is down");
     assert!(
         matches!(failure, Failure::Database(Trouble::Unavailable, _)),
         "{failure:?}"
     );
 
-    // Every connection dies, as when PostgreSQL restarts; the next search does not notice.
+    // All connections are closed, as when PostgreSQL restarts; the next search reconnects.
     let library = room.library(vec![table("docs")], SearchOptions::default());
     let asked = question("vacuum");
     for _ in 0..2 {
@@ -350,7 +351,7 @@ fn told(outcome: Result<(), Obstacle>) -> String {
 }
 
 #[tokio::test]
-async fn a_table_that_cannot_be_searched_by_meaning_is_told_until_it_can() {
+async fn a_table_without_vector_search_is_reported_until_it_is_repaired() {
     let mut room = Room::with(DOCS).await;
     let library = room.library(vec![table("docs")], SearchOptions::default());
     assert!(library.is_sound(Some(3)), "nothing is known yet");
@@ -372,7 +373,7 @@ async fn a_table_that_cannot_be_searched_by_meaning_is_told_until_it_can() {
 }
 
 #[tokio::test]
-async fn a_pipeline_can_be_asked_while_one_of_its_tables_can_be_searched() {
+async fn a_pipeline_is_ready_while_one_of_its_tables_can_be_searched() {
     let room = Room::with(DOCS).await;
     let missing = || table("nope");
     let both = room.library(vec![missing(), table("docs")], SearchOptions::default());

@@ -1,4 +1,4 @@
-//! The search for the words of a question, ranked by BM25.
+//! Keyword search, ranked by BM25.
 
 mod candidates;
 mod means;
@@ -18,16 +18,16 @@ use crate::filter::CheckedFilter;
 use self::candidates::{Glossary, rounds};
 pub(super) use self::means::Means;
 
-/// How many rows a small table may really have.
+/// Limit on the rows that are read of a small table, whose row count is an estimate.
 const MOST_READ: u32 = 10_000;
 
-/// How many words of a question an index is asked for, or a prefilter.
+/// Limit on the words of a question that an index or a prefilter is asked for.
 const MOST_WORDS: usize = 128;
 
-/// The longest prefilter, in bytes: PostgreSQL folds its case again for every row.
+/// Limit on a prefilter, in bytes, because PostgreSQL folds its case again for every row.
 const MOST_PATTERNS: usize = 4096;
 
-/// A table whose words are searched for.
+/// Keyword search of one table.
 pub(super) struct Words<'a> {
     pub(super) place: &'a SearchTable,
     pub(super) shape: &'a Shape,
@@ -35,24 +35,24 @@ pub(super) struct Words<'a> {
     pub(super) pool: &'a Pool,
 }
 
-/// What has been learned of the texts of a table, besides its shape.
+/// Cached statistics of the texts of a table.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
     average_length: OnceLock<f64>,
     glossary: Mutex<Glossary>,
 }
 
-/// What was found, and whether rows were left out that nobody has looked at.
+/// The rows that were found, and whether the limit left out rows that were not read.
 #[derive(Debug, Default)]
 pub(super) struct Wordwise {
     pub(super) found: Vec<Hit>,
     pub(super) is_cut: bool,
 }
 
-/// A row that may answer.
+/// A row that may match.
 struct Candidate {
     id: Option<String>,
-    /// Empty if it has none of the words.
+    /// Empty if the row contains none of the words.
     content: String,
     tally: Tally,
 }
@@ -93,7 +93,7 @@ impl Words<'_> {
         }
     }
 
-    /// Ranks every row.
+    /// Ranks all rows.
     async fn read_all(
         &self,
         question: &Question,
@@ -108,7 +108,7 @@ impl Words<'_> {
         Ok(Wordwise { found, is_cut })
     }
 
-    /// Ranks the first rows that have one of the words.
+    /// Ranks the first rows that contain one of the words.
     async fn read_some(
         &self,
         question: &Question,
@@ -131,7 +131,7 @@ impl Words<'_> {
         Ok(Wordwise { found, is_cut })
     }
 
-    /// Ranks rows an index has for the words, those of the rarest words first.
+    /// Ranks the rows that an index finds for the words, the rarest words first.
     async fn look_up(
         &self,
         lexicon: &Lexicon,
@@ -147,7 +147,7 @@ impl Words<'_> {
         };
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut complete: Vec<String> = Vec::new();
-        // Else what is counted is not of all rows, and what is expected is.
+        // With a filter, the rows found are not all rows with the word, but the expected number is.
         let has_filter = request.filter.is_some() || self.place.is_filtered();
         let enough = candidates::enough(request.rows);
         for round in rounds(&entries, self.shape.rows()) {
@@ -176,7 +176,7 @@ impl Words<'_> {
         Ok(Wordwise { found, is_cut })
     }
 
-    /// Asks for what is not known of the words yet.
+    /// Loads lexemes and frequencies of words that are not cached yet.
     async fn learn(&self, lexicon: &Lexicon, words: &[&str], text: &str) -> Result<(), QueryError> {
         let unknown = self.learned.glossary().unknown(words, text);
         if unknown.is_empty() {
@@ -195,8 +195,8 @@ impl Words<'_> {
         Ok(())
     }
 
-    /// How many terms a text has, by a sample that is taken once; where none can be taken, as
-    /// many as those that were read have.
+    /// Returns the average number of terms in a text, from a sample that is taken once. If sampling
+    /// fails, it is the average of the rows that were read.
     async fn average_length(&self, read: &Collection) -> Result<f64, QueryError> {
         if let Some(length) = self.learned.average_length.get() {
             return Ok(*length);
@@ -223,7 +223,7 @@ impl Words<'_> {
 
 impl Learned {
     fn glossary(&self) -> MutexGuard<'_, Glossary> {
-        // A map is whole at any time.
+        // A panic cannot leave the map half updated.
         self.glossary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -244,7 +244,7 @@ impl Candidate {
         }
     }
 
-    /// What tells it from others.
+    /// Returns the identity of the row.
     fn key(&self) -> (Option<&str>, &str) {
         match &self.id {
             Some(id) => (Some(id), ""),
@@ -253,9 +253,9 @@ impl Candidate {
     }
 }
 
-/// In how many rows each word is: where all rows with it were read, as many as there were; else
-/// as many as its lexeme is expected in; and for a word the index leaves out, which is in many,
-/// as large a part as of what was read.
+/// Returns the number of rows that contain each word: the exact count if all rows with the word
+/// were read, else the expected count of its lexeme. For a word that the index leaves out because
+/// it is common, the share among the rows that were read is extrapolated.
 fn settle(
     words: &[&str],
     expected: Vec<Option<(String, f64)>>,
@@ -274,7 +274,7 @@ fn settle(
         .collect()
 }
 
-/// The best of them that have any of the words.
+/// Returns the best rows that contain any of the words.
 fn ranked(candidates: Vec<Candidate>, collection: &Collection, rows: u32) -> Vec<Hit> {
     let scores = Bm25::DOCUMENTS.scores_within(collection, &tallies(&candidates));
     let mut hits: Vec<_> = candidates
@@ -302,7 +302,7 @@ fn tallies(candidates: &[Candidate]) -> Vec<Tally> {
     tallies.collect()
 }
 
-/// Adds rows that are not among them yet.
+/// Adds the rows that are not candidates yet.
 fn join(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {
     if candidates.is_empty() {
         *candidates = more;
@@ -316,7 +316,7 @@ fn join(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {
     candidates.extend(new.filter_map(|(one, is_new)| is_new.then_some(one)));
 }
 
-/// The words that are likely to be the rarest, if there are many: as many as fit.
+/// Returns the longest words that fit, since long words are likely to be rare.
 fn longest(mut words: Vec<&str>) -> Vec<&str> {
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     let mut left = MOST_PATTERNS;

@@ -7,7 +7,7 @@ use ziggurat_fake_providers::{Answer, Gate, Turn};
 use super::*;
 
 #[tokio::test]
-async fn an_answer_has_the_words_of_the_model_and_what_they_cost() {
+async fn an_answer_has_the_text_of_the_model_and_its_token_count() {
     let house = House::new().await;
     let service = served([house.parts()]);
     house.fake.next_of(
@@ -17,7 +17,7 @@ async fn an_answer_has_the_words_of_the_model_and_what_they_cost() {
     let expected = json!({"answer": " Shade.\n", "tokens_used": 97});
     assert_eq!(ask(&service, question()).await, (200, expected));
 
-    // Nothing said is an answer, too, and so is one nobody has counted.
+    // An empty text is a valid answer, and so is one without a token count.
     let silent = Answer::silent().without_usage();
     house.fake.next_of(Api::Anthropic, Turn::saying(silent));
     let expected = json!({"answer": "", "tokens_used": 0});
@@ -25,7 +25,7 @@ async fn an_answer_has_the_words_of_the_model_and_what_they_cost() {
 }
 
 #[tokio::test]
-async fn sources_are_shown_if_they_are_wanted_and_permitted() {
+async fn sources_are_shown_if_they_are_requested_and_permitted() {
     let house = House::new().await;
     let permitted = served([house.parts()]);
     let refused = served([Parts {
@@ -71,7 +71,7 @@ async fn the_text_of_a_source_has_an_upper_limit() {
 }
 
 #[tokio::test]
-async fn sources_are_all_that_was_found_and_not_only_what_fits() {
+async fn sources_list_all_results_and_not_only_those_in_the_prompt() {
     let house = House::new().await;
     let service = served([Parts {
         token_budget: 5,
@@ -90,7 +90,7 @@ async fn sources_are_all_that_was_found_and_not_only_what_fits() {
 }
 
 #[tokio::test]
-async fn a_filter_by_a_column_that_is_not_allowed_is_refused_before_anything_is_asked() {
+async fn a_filter_by_a_column_that_is_not_allowed_is_refused_before_a_provider_is_called() {
     let house = House::new().await;
     let hidden = Table {
         filter_columns: FilterColumns::Shown,
@@ -112,7 +112,7 @@ async fn a_filter_by_a_column_that_is_not_allowed_is_refused_before_anything_is_
 }
 
 #[tokio::test]
-async fn where_nothing_is_found_nobody_is_asked() {
+async fn without_results_the_model_is_not_called() {
     let mut house = House::new().await;
     house.fixture.given("TRUNCATE docs").await;
     let service = served([house.parts()]);
@@ -184,7 +184,7 @@ async fn the_prompt_has_the_history_then_the_documents_then_the_question() {
 }
 
 #[tokio::test]
-async fn no_more_results_are_searched_for_than_there_may_be() {
+async fn the_number_of_results_has_an_upper_limit() {
     let mut house = House::new().await;
     let many = "INSERT INTO docs SELECT 'n' || n, 'x', '[0,1,0]' FROM generate_series(1, 1100) n";
     house.fixture.given(many).await;
@@ -208,7 +208,7 @@ async fn no_more_results_are_searched_for_than_there_may_be() {
 }
 
 #[tokio::test]
-async fn results_are_put_in_order_before_they_are_shown() {
+async fn results_are_reranked_before_they_are_shown() {
     let house = House::new().await;
     let service = served([Parts {
         reranker: Some(house.rerank(2)),
@@ -239,7 +239,7 @@ async fn results_are_put_in_order_before_they_are_shown() {
 }
 
 #[tokio::test]
-async fn what_was_spent_is_counted_streamed_or_not() {
+async fn tokens_are_counted_with_and_without_streaming() {
     let house = House::new().await;
     let zero = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
     for (face, with_cache) in [
@@ -270,14 +270,14 @@ async fn what_was_spent_is_counted_streamed_or_not() {
             expected["cache_read_input_tokens"] = json!(8);
         }
         assert_eq!(entry["completion"], expected, "{face:?}");
-        // Four words, twice.
+        // Two questions of four words each.
         let expected = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 8});
         assert_eq!(entry["embedding"], expected, "{face:?}");
     }
 }
 
 #[tokio::test]
-async fn what_vectors_cost_is_shown_for_voyage_alone() {
+async fn tokens_of_embeddings_are_shown_only_for_voyage() {
     let house = House::new().await;
     for face in [Api::OpenAi, Api::Gemini, Api::Ollama] {
         let parts = house.parts_of(face, Api::Anthropic);
@@ -295,7 +295,7 @@ async fn what_vectors_cost_is_shown_for_voyage_alone() {
 }
 
 #[tokio::test]
-async fn our_own_time_and_that_of_a_provider_are_two_things() {
+async fn timeouts_of_the_request_and_of_a_provider_have_different_messages() {
     let house = House::new().await;
     let late = error("REQUEST_TIMEOUT", "request took too long to process");
     let slow = error("EXECUTION_ERROR", "the request took too long to process");
@@ -359,7 +359,7 @@ async fn our_own_time_and_that_of_a_provider_are_two_things() {
 }
 
 #[tokio::test]
-async fn nobody_works_for_a_client_that_has_left() {
+async fn provider_calls_end_when_the_client_disconnects() {
     let house = House::new().await;
     let service = served([house.parts()]);
     for face in [Api::OpenAi, Api::Anthropic] {
@@ -377,7 +377,7 @@ async fn nobody_works_for_a_client_that_has_left() {
 }
 
 #[tokio::test]
-async fn a_filter_narrows_what_is_found_and_one_that_does_not_fit_is_refused() {
+async fn a_filter_narrows_the_results_and_one_that_does_not_fit_is_refused() {
     let house = House::new().await;
     let service = served([house.parts()]);
     let asked = |column: &str, operator: &str, value: Value| {
@@ -419,7 +419,7 @@ async fn a_filter_narrows_what_is_found_and_one_that_does_not_fit_is_refused() {
         let frames = text(stream(&service, filtered).await).await;
         assert_eq!(frames, failed(misfit));
     }
-    // What makes no sense by itself is refused before anybody is asked.
+    // A filter that is invalid in itself is refused before a provider is called.
     let asks = house.fake.requests().len() - before;
     let (status, _) = ask(&service, asked("id", "~", json!("x"))).await;
     assert_eq!(status, 400);
@@ -427,7 +427,7 @@ async fn a_filter_narrows_what_is_found_and_one_that_does_not_fit_is_refused() {
 }
 
 #[tokio::test]
-async fn words_are_searched_for_too_unless_the_request_says_no() {
+async fn keyword_search_is_used_unless_the_request_turns_it_off() {
     let house = House::new().await;
     let manner = SearchOptions {
         hybrid: true,
@@ -441,7 +441,7 @@ async fn words_are_searched_for_too_unless_the_request_says_no() {
         library: Library::new(house.pool.clone(), "docs", vec![scanned], manner),
         ..house.parts()
     }]);
-    // The vector is near to the fern, the word is in the text about the cactus.
+    // The vector is close to the fern; the word is in the text about the cactus.
     let mut asked = json!({"query": "sun", "include_sources": true, "top_n": 2});
     house.fake.set_vector("sun", &[1.0, 0.1, 0.0]);
     let ids = |answer: &Value| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Paths, methods, and what every response has.
+//! Paths, methods, and the parts that all responses share.
 
 use futures_util::{FutureExt as _, stream};
 use ziggurat_fake_providers::{Gate, Turn};
@@ -26,7 +26,7 @@ fn local() -> Router {
 }
 
 #[tokio::test]
-async fn what_is_read_is_one_line_of_json() {
+async fn responses_to_get_are_one_line_of_json() {
     let service = local();
     for (path, expected) in [
         ("/v1/live", json!({"status": "ok"})),
@@ -54,7 +54,7 @@ async fn what_is_read_is_one_line_of_json() {
 }
 
 #[tokio::test]
-async fn a_head_is_that_of_the_get_without_the_body() {
+async fn head_has_the_header_fields_of_get_and_no_body() {
     let service = local();
     for path in READING {
         let get = sent(&service, "GET", path, "").await;
@@ -71,7 +71,7 @@ async fn a_head_is_that_of_the_get_without_the_body() {
 }
 
 #[tokio::test]
-async fn other_methods_are_told_which_there_are() {
+async fn other_methods_get_405_with_the_allowed_methods() {
     let service = local();
     let refused = error("METHOD_NOT_ALLOWED", "method not allowed");
     for path in READING {
@@ -91,7 +91,7 @@ async fn other_methods_are_told_which_there_are() {
 }
 
 #[tokio::test]
-async fn where_nothing_is_there_is_nothing() {
+async fn unknown_paths_are_not_found() {
     let service = local();
     for path in [
         "/v1",
@@ -114,7 +114,7 @@ async fn where_nothing_is_there_is_nothing() {
 }
 
 #[tokio::test]
-async fn a_pipeline_that_is_not_there_is_named_before_the_body_is_looked_at() {
+async fn an_unknown_pipeline_is_refused_before_the_body_is_checked() {
     let service = local();
     for (path, name) in [
         ("/v1/pipelines/gone", "gone"),
@@ -135,7 +135,7 @@ async fn a_pipeline_that_is_not_there_is_named_before_the_body_is_looked_at() {
     }
 }
 
-/// A body whose length nobody has said.
+/// A body without an announced length.
 fn unannounced(bytes: usize) -> Body {
     let pieces = stream::unfold(bytes, |left| async move {
         let piece = left.min(1 << 16);
@@ -165,14 +165,14 @@ async fn a_body_has_an_upper_limit_whether_its_length_is_announced_or_not() {
             (400, &json!("INVALID_REQUEST"))
         );
     }
-    // It is read to its limit and not to its end, which never comes.
+    // An endless body is read only to the limit.
     let endless = stream::repeat_with(|| Ok::<_, Infallible>(vec![b' '; 1 << 16]));
     let response = sent(&service, "POST", path, Body::from_stream(endless)).await;
     assert_eq!(response.status(), 413);
 }
 
 #[tokio::test]
-async fn a_length_that_is_too_large_is_refused_without_a_look_at_the_body() {
+async fn a_length_that_is_too_large_is_refused_without_reading_the_body() {
     let service = local();
     let silent = stream::pending::<Result<Bytes, Infallible>>();
     let request = Request::post("/v1/pipelines/docs").header("content-length", "1048577");
@@ -182,7 +182,7 @@ async fn a_length_that_is_too_large_is_refused_without_a_look_at_the_body() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_no_question() {
+async fn a_body_that_breaks_off_is_refused() {
     let service = local();
     let broken = stream::iter([
         Ok(Bytes::from_static(b"{\"query\":")),
@@ -201,7 +201,7 @@ async fn a_body_that_breaks_off_is_no_question() {
 }
 
 #[tokio::test]
-async fn a_body_is_the_same_in_however_many_pieces_it_comes() {
+async fn a_body_may_arrive_in_any_number_of_pieces() {
     let service = local();
     let body = br#"{"query":"What do ferns like?"}"#;
     for size in [1, 2, 7, body.len()] {
@@ -216,7 +216,7 @@ async fn a_body_is_the_same_in_however_many_pieces_it_comes() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_question_is_said_in_json_even_if_a_stream_was_asked_for() {
+async fn an_invalid_question_is_refused_in_json_even_if_a_stream_was_requested() {
     let service = local();
     for (body, message) in [
         (json!({"stream": true}), "query is required"),
@@ -233,7 +233,7 @@ async fn what_is_wrong_with_a_question_is_said_in_json_even_if_a_stream_was_aske
 }
 
 #[tokio::test]
-async fn the_description_is_not_sent_twice_to_whoever_has_it() {
+async fn the_openapi_document_is_not_sent_again_to_a_client_that_has_it() {
     let service = local();
     let first = sent(&service, "GET", DESCRIPTION, "").await;
     let tag = first.headers()["etag"].clone();
@@ -245,7 +245,7 @@ async fn the_description_is_not_sent_twice_to_whoever_has_it() {
 }
 
 #[tokio::test]
-async fn it_is_alive_while_everybody_else_hangs() {
+async fn it_is_alive_while_all_providers_hang() {
     let fake = Fake::start();
     fake.always(Turn::answer().held(&Gate::new()));
     let parts = bare(
@@ -263,7 +263,7 @@ async fn it_is_alive_while_everybody_else_hangs() {
 }
 
 #[tokio::test]
-async fn the_pipelines_are_those_of_now() {
+async fn replaced_pipelines_are_served_at_once() {
     let parts = |name: &str| Pipeline::new(bare(name, Embedder::local(), Completer::local()));
     let pipelines = Pipelines::new(vec![parts("docs")]);
     let service = over(service(pipelines.clone(), Options::default()));

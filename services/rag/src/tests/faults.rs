@@ -1,4 +1,4 @@
-//! What goes wrong, and what is said about it.
+//! Failures of providers and databases, and the messages for clients.
 
 use std::net::TcpListener;
 
@@ -37,7 +37,7 @@ fn faults(face: Api) -> Vec<(Turn, &'static str)> {
     faults
 }
 
-/// What is said about a fault, once in JSON and once in a stream.
+/// Asserts the message for a fault, once in JSON and once in a stream.
 async fn is_said(service: &Router, played: &Fake, face: Api, turn: &Turn, sentence: &str) {
     played.next_of(face, turn.clone());
     let response = sent(
@@ -55,7 +55,7 @@ async fn is_said(service: &Router, played: &Fake, face: Api, turn: &Turn, senten
 }
 
 #[tokio::test]
-async fn every_fault_of_who_answers_has_its_sentence() {
+async fn every_fault_of_a_completion_provider_has_its_message() {
     let house = House::new().await;
     for face in [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama] {
         let service = served([house.parts_of(Api::Voyage, face)]);
@@ -66,7 +66,7 @@ async fn every_fault_of_who_answers_has_its_sentence() {
 }
 
 #[tokio::test]
-async fn every_fault_of_who_makes_vectors_has_its_sentence() {
+async fn every_fault_of_an_embedding_provider_has_its_message() {
     let house = House::new().await;
     for face in [Api::Voyage, Api::OpenAi, Api::Gemini, Api::Ollama] {
         let service = served([house.parts_of(face, Api::Anthropic)]);
@@ -77,7 +77,7 @@ async fn every_fault_of_who_makes_vectors_has_its_sentence() {
 }
 
 #[tokio::test]
-async fn whoever_is_not_there_cannot_be_reached() {
+async fn a_provider_that_refuses_connections_is_unreachable() {
     let house = House::new().await;
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = closed.local_addr().expect("bound");
@@ -112,7 +112,7 @@ async fn whoever_is_not_there_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn a_database_that_fails_is_a_matter_of_ours() {
+async fn a_database_that_fails_is_an_internal_error_unless_codes_are_enabled() {
     let house = House::new().await;
     let library = |pool| library(pool, vec![table("absent")]);
     for (pool, status, code, message) in [
@@ -154,7 +154,7 @@ async fn a_database_that_fails_is_a_matter_of_ours() {
 }
 
 #[tokio::test]
-async fn health_says_that_the_vectors_of_a_table_are_not_those_of_the_model() {
+async fn health_reports_vectors_with_other_dimensions_than_the_model() {
     let house = House::new().await;
     let service = served([house.parts()]);
     let health = async || said(sent(&service, "GET", "/v1/health", "").await).await;

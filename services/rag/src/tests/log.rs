@@ -1,4 +1,4 @@
-//! What the operator reads.
+//! Log lines of the service.
 
 use ziggurat_fake_providers::{Answer, Turn};
 use ziggurat_runtime::logs::captured::CapturedLog;
@@ -6,7 +6,7 @@ use ziggurat_runtime::logs::captured::CapturedLog;
 use super::*;
 
 #[tokio::test]
-async fn a_failure_is_said_once_without_the_key_and_without_the_question() {
+async fn a_failure_is_logged_once_without_the_key_and_without_the_question() {
     let house = House::new().await;
     let lines = CapturedLog::default();
     let _guard = lines.capture();
@@ -45,7 +45,7 @@ async fn a_failure_is_said_once_without_the_key_and_without_the_question() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_less_than_was_wanted_is_a_warning() {
+async fn an_incomplete_answer_is_logged_as_a_warning() {
     let house = House::new().await;
     let lines = CapturedLog::default();
     let _guard = lines.capture();
@@ -77,7 +77,7 @@ async fn an_answer_that_is_less_than_was_wanted_is_a_warning() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_no_matter_of_concern() {
+async fn a_client_that_disconnects_is_logged_at_debug_level() {
     let house = House::new().await;
     let lines = CapturedLog::default();
     let _guard = lines.capture();

@@ -1,4 +1,4 @@
-//! What only a connection can show.
+//! Behaviour that only a real connection shows.
 
 use std::future::pending;
 
@@ -32,7 +32,7 @@ async fn post(stream: &mut TcpStream, length: usize, body: &str) {
     stream.write_all(request.as_bytes()).await.expect("heard");
 }
 
-/// Reads until this is there.
+/// Reads until the text contains `end`.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut text = String::new();
     let mut bytes = [0; 1024];
@@ -45,7 +45,7 @@ async fn until(stream: &mut TcpStream, end: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_head_of_a_stream_leaves_at_once_and_a_hang_up_ends_the_work() {
+async fn the_head_of_a_stream_is_sent_at_once_and_a_disconnect_cancels_the_work() {
     let house = House::new().await;
     let mut tasks = JoinSet::new();
     let mut client = listening(&mut tasks, house.parts()).await;
@@ -66,7 +66,7 @@ async fn the_head_of_a_stream_leaves_at_once_and_a_hang_up_ends_the_work() {
 }
 
 #[tokio::test]
-async fn the_first_words_leave_before_the_last_are_there() {
+async fn the_first_text_is_sent_before_the_answer_is_complete() {
     let house = House::new().await;
     let mut tasks = JoinSet::new();
     let mut client = listening(&mut tasks, house.parts()).await;
@@ -88,7 +88,7 @@ async fn the_first_words_leave_before_the_last_are_there() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
+async fn a_body_that_is_too_large_is_refused_by_its_announced_length() {
     let parts = || bare("docs", Embedder::local(), Completer::local());
     let mut tasks = JoinSet::new();
     let mut client = listening(&mut tasks, parts()).await;

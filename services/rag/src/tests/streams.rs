@@ -1,4 +1,4 @@
-//! Answers as they come.
+//! Answers as streams of events.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::*;
 
 const SPEAKERS: [Api; 4] = [Api::Anthropic, Api::OpenAi, Api::Gemini, Api::Ollama];
 
-/// The next frame of a body, as a text.
+/// Returns the next frame of a body, as text.
 async fn frame(body: &mut Body) -> Option<String> {
     let frame = body.frame().await?.expect("it never breaks off");
     let data = frame.into_data().expect("data");
@@ -18,7 +18,7 @@ async fn frame(body: &mut Body) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_stream_is_the_words_as_they_come_and_one_end() {
+async fn a_stream_is_the_text_in_chunks_and_one_final_event() {
     let house = House::new().await;
     let words = "Ferns \"like\"\nshade — and größere Töpfe.";
     for face in SPEAKERS {
@@ -67,7 +67,7 @@ async fn each_frame_is_one_event_byte_by_byte() {
 }
 
 #[tokio::test]
-async fn an_answer_without_words_is_only_done() {
+async fn an_empty_answer_is_only_the_event_done() {
     let house = House::new().await;
     for face in SPEAKERS {
         let service = served([house.parts_of(Api::Voyage, face)]);
@@ -81,7 +81,7 @@ async fn an_answer_without_words_is_only_done() {
 }
 
 #[tokio::test]
-async fn the_head_is_there_before_anybody_is_asked_and_the_first_words_before_the_last() {
+async fn the_head_is_sent_before_a_provider_is_called_and_text_before_the_end() {
     let house = House::new().await;
     let service = served([house.parts()]);
     let [embedding, rest] = [Gate::new(), Gate::new()];
@@ -89,10 +89,7 @@ async fn the_head_is_there_before_anybody_is_asked_and_the_first_words_before_th
         .fake
         .next_of(Api::OpenAi, Turn::answer().held(&embedding));
     let mut body = stream(&service, question()).await.into_body();
-    assert!(
-        house.fake.requests().is_empty(),
-        "nobody has asked for a frame"
-    );
+    assert!(house.fake.requests().is_empty(), "no frame was polled");
     assert!(frame(&mut body).now_or_never().is_none());
     embedding.open();
     let answer = "data: {\"type\":\"content_block_delta\",\"index\":0,\
@@ -111,7 +108,7 @@ async fn the_head_is_there_before_anybody_is_asked_and_the_first_words_before_th
 }
 
 #[tokio::test]
-async fn what_was_said_before_a_fault_is_told_and_the_fault_is_the_end() {
+async fn text_before_a_fault_is_sent_and_the_fault_is_the_last_event() {
     let house = House::new().await;
     let broken = "the provider returned an error";
     let service = served([house.parts()]);
@@ -124,7 +121,7 @@ async fn what_was_said_before_a_fault_is_told_and_the_fault_is_the_end() {
         )
     };
     for (body, sentence) in [
-        // It ends without its end, it says that it failed, it says what makes no sense.
+        // No final event; an error event; an invalid event.
         (delta.to_owned(), broken),
         (reported("overloaded_error"), broken),
         (
@@ -147,7 +144,7 @@ async fn what_was_said_before_a_fault_is_told_and_the_fault_is_the_end() {
 }
 
 #[tokio::test]
-async fn a_provider_may_be_silent_for_so_long_and_an_answer_last_for_so_long() {
+async fn the_idle_time_of_a_provider_and_the_length_of_a_stream_are_limited() {
     let house = House::new().await;
     let delta = "data: {\"type\":\"content_block_delta\",\"index\":0,\
         \"delta\":{\"type\":\"text_delta\",\"text\":\"Shade\"}}\n\n";
@@ -176,7 +173,7 @@ async fn a_provider_may_be_silent_for_so_long_and_an_answer_last_for_so_long() {
 }
 
 #[tokio::test]
-async fn sources_and_costs_are_no_events() {
+async fn a_stream_has_no_events_for_sources_and_tokens() {
     let house = House::new().await;
     let service = served([house.parts()]);
     house.fake.next_of(Api::Anthropic, Turn::text("Shade."));
@@ -186,10 +183,10 @@ async fn sources_and_costs_are_no_events() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_takes_the_work_along() {
+async fn a_disconnect_cancels_the_work_at_every_stage() {
     let mut house = House::new().await;
     let service = served([house.parts()]);
-    // While the vector is made.
+    // Disconnects while the vector is computed.
     let gate = Gate::new();
     house.fake.next_of(Api::OpenAi, Turn::answer().held(&gate));
     let mut body = stream(&service, question()).await.into_body();
@@ -198,7 +195,7 @@ async fn whoever_leaves_takes_the_work_along() {
         () = house.fake.asked(1) => drop(body),
     }
     house.fake.left(1).await;
-    // While the model speaks.
+    // Disconnects while the model answers.
     let turn = Turn::text("Ferns like shade.").held_after(200, &gate);
     house.fake.next_of(Api::Anthropic, turn);
     let mut body = stream(&service, question()).await.into_body();
@@ -207,7 +204,7 @@ async fn whoever_leaves_takes_the_work_along() {
         () = house.fake.asked(3) => drop(body),
     }
     house.fake.left(2).await;
-    // While the tables are searched.
+    // Disconnects while the tables are searched.
     house
         .fixture
         .given(
@@ -237,7 +234,7 @@ async fn until(fixture: &mut Fixture, sql: &str, count: i64) {
 }
 
 #[tokio::test]
-async fn a_thousand_streams_that_were_left_leave_nothing() {
+async fn a_thousand_dropped_streams_leave_no_tasks_and_no_connections() {
     let mut house = House::new().await;
     let service = served([house.parts()]);
     let turn = Turn::text("Ferns like shade.").held_after(200, &Gate::new());
@@ -251,7 +248,7 @@ async fn a_thousand_streams_that_were_left_leave_nothing() {
                 () = house.fake.asked(before + 2) => {}
             }
         } else {
-            // It has begun, and is somewhere on its way.
+            // The stream has started and waits at some stage.
             let begun = async { frame(&mut body).await };
             assert!(begun.now_or_never().is_none());
         }
@@ -261,7 +258,7 @@ async fn a_thousand_streams_that_were_left_leave_nothing() {
     let busy = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'ziggurat' AND state <> 'idle'";
     until(&mut house.fixture, busy, 0).await;
-    // What drives the connections of the client and cleans up after the pools.
+    // The remaining tasks drive client connections and clean up the pools.
     until_idle(|| metrics.num_alive_tasks() < 20).await;
 }
 
@@ -272,7 +269,7 @@ async fn until_idle(is_idle: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn the_connection_is_kept_where_there_is_a_header_for_it() {
+async fn only_http_1_responses_have_a_connection_header() {
     let service = served([bare("docs", Embedder::local(), Completer::local())]);
     for (version, connection) in [(Version::HTTP_11, true), (Version::HTTP_2, false)] {
         let request = Request::post("/v1/pipelines/docs").version(version);
@@ -291,7 +288,7 @@ async fn the_connection_is_kept_where_there_is_a_header_for_it() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_says_that_it_is_there_if_that_is_wanted() {
+async fn an_idle_stream_sends_keep_alive_comments_if_configured() {
     let house = House::new().await;
     let options = Options {
         keep_alive: Some(Duration::from_millis(20)),
@@ -310,7 +307,7 @@ async fn a_silent_stream_says_that_it_is_there_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_request_that_has_begun_keeps_its_pipeline() {
+async fn a_running_request_keeps_its_pipeline() {
     let house = House::new().await;
     let pipelines = Pipelines::new(vec![Pipeline::new(house.parts())]);
     let service = over(service(pipelines.clone(), Options::default()));

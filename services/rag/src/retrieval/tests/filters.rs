@@ -1,4 +1,4 @@
-//! What a client wants of the rows, and what it can do with that.
+//! Filters of requests: matching rows, refused columns and injection attempts.
 
 use super::*;
 
@@ -98,7 +98,7 @@ async fn the_column_decides_what_a_value_means() {
 }
 
 #[tokio::test]
-async fn a_filter_that_fits_no_table_is_the_clients_fault_and_of_some_tables_it_is_not() {
+async fn a_filter_that_fits_no_table_is_a_client_error_and_one_that_fits_some_is_not() {
     let sql = format!(
         "{THINGS} CREATE TABLE other AS SELECT 4 AS id, 'four wool' AS content,
         '[1, 0]'::vector(2) AS embedding, 'z'::text AS big, '1'::text AS only;"
@@ -143,7 +143,7 @@ async fn a_filter_that_fits_no_table_is_the_clients_fault_and_of_some_tables_it_
         answer(&library, &json).await.expect("one could have it"),
         []
     );
-    // What is wrong with the table is not the filter.
+    // A fault of the table is not reported as a fault of the filter.
     let broken = Table {
         text: "nope".to_owned(),
         ..table("thing")
@@ -159,7 +159,7 @@ async fn a_filter_that_fits_no_table_is_the_clients_fault_and_of_some_tables_it_
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
-async fn a_filter_names_columns_it_may_name_and_no_others() {
+async fn a_filter_may_name_only_allowed_columns() {
     let sql = format!(
         "{THINGS} CREATE TABLE other AS SELECT 4 AS id, 'four wool' AS content,
         '[1, 0]'::vector(2) AS embedding, 'z'::text AS big;"
@@ -243,7 +243,7 @@ async fn a_filter_names_columns_it_may_name_and_no_others() {
 }
 
 #[tokio::test]
-async fn nothing_a_client_writes_is_read_as_sql() {
+async fn no_input_of_a_client_is_interpreted_as_sql() {
     let mut room = Room::with(THINGS).await;
     let attacks = [
         r#""; DROP TABLE thing; --"#,
@@ -261,7 +261,7 @@ async fn nothing_a_client_writes_is_read_as_sql() {
                 condition(attack, "=", "'x'").replace("'x'", r#""77""#)
             );
             let found = answer(&library, &as_column).await;
-            // The one with a NUL is the column `id` without it.
+            // After its NUL is removed, `id\0` names the column `id`.
             match found {
                 Ok(found) => assert_eq!((attack, found.len()), ("id\0", 0)),
                 Err(failure) => assert!(matches!(failure, Failure::Filter), "{failure:?}"),

@@ -1,4 +1,4 @@
-//! The search for words, by each of the ways there are.
+//! Keyword search with every method.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use ziggurat_search::{
 
 use super::*;
 
-/// Texts of words of which some are used much more than others, as in any language.
+/// Texts of random words with the skewed frequencies of a natural language.
 fn library_of(rows: u32) -> String {
     format!(
         "CREATE EXTENSION IF NOT EXISTS vector; SELECT setseed(0.25);
@@ -21,7 +21,7 @@ fn library_of(rows: u32) -> String {
     )
 }
 
-/// A word of that language; the first ones are the most common.
+/// Returns a word of these texts; low numbers are the most common.
 fn word(number: u32) -> String {
     let letters = number.to_string();
     let letters = letters
@@ -48,7 +48,7 @@ fn questions() -> Vec<String> {
     numbers.iter().map(question).collect()
 }
 
-/// What the contract asks for: every row, ranked.
+/// Returns the expected result: every row, ranked.
 async fn exact(room: &mut Room, text: &str, count: usize) -> Vec<String> {
     let rows: Vec<(i32, String)> = sqlx::query_as("SELECT id, content FROM docs")
         .fetch_all(&mut room.fixture.outside)
@@ -95,7 +95,7 @@ async fn found(library: &Library, text: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_small_table_is_ranked_to_the_letter() {
+async fn a_small_table_is_ranked_exactly() {
     let mut room = Room::with(&library_of(1500)).await;
     room.fixture.given("ANALYZE docs").await;
     let library = by_words(&room, Backend::Auto);
@@ -109,7 +109,7 @@ async fn a_small_table_is_ranked_to_the_letter() {
     assert_eq!(found(&library, "the of").await, [""; 0]);
 }
 
-/// Asserts that nearly all of what every row would be ranked to is found.
+/// Asserts that nearly all of the best rows of an exact ranking are found.
 async fn assert_finds_the_best(room: &mut Room, backend: Backend) {
     let library = by_words(room, backend);
     let (mut same, mut all) = (0, 0);
@@ -133,13 +133,13 @@ async fn an_index_finds_what_reading_every_row_finds() {
 }
 
 #[tokio::test]
-async fn words_postgresql_has_not_counted_are_found_as_well() {
+async fn words_without_statistics_in_postgresql_are_found_as_well() {
     let sql = library_of(20_000)
         + "CREATE INDEX words ON docs USING gin (to_tsvector('english', content));
            ALTER INDEX words ALTER COLUMN 1 SET STATISTICS 1; ANALYZE docs;";
     let mut room = Room::with(&sql).await;
     assert_finds_the_best(&mut room, Backend::Tsvector).await;
-    // Taken for equally rare, the common ones would leave no room for the others.
+    // If all words had the same expected count, the common ones would use up the limit.
     let library = by_words(&room, Backend::Tsvector);
     let mut same = 0;
     for numbers in [[12, 15, 5500], [11, 14, 6100], [13, 16, 4900]] {
@@ -178,7 +178,7 @@ async fn rows_that_a_filter_leaves_out_do_not_hide_others() {
 }
 
 #[tokio::test]
-async fn without_an_index_no_more_rows_are_read_than_it_is_told() {
+async fn without_an_index_no_more_rows_are_read_than_configured() {
     let sql = library_of(5000) + "ANALYZE docs;";
     let room = Room::with(&sql).await;
     let manner = SearchOptions {
@@ -194,12 +194,12 @@ async fn without_an_index_no_more_rows_are_read_than_it_is_told() {
     };
     let library = room.library(vec![wanted], manner);
     library.check().await;
-    // Its extension is not there.
+    // The extension is not installed.
     assert_eq!(found(&library, &word(1)).await.len(), 0);
 }
 
 #[tokio::test]
-async fn a_keyword_search_that_fails_leaves_the_other_alone() {
+async fn a_keyword_search_that_fails_does_not_affect_vector_search() {
     let sql = format!(
         "{DOCS} ALTER TABLE docs ADD words tsvector GENERATED ALWAYS AS
              (to_tsvector('english', content)) STORED;
@@ -224,7 +224,7 @@ async fn a_keyword_search_that_fails_leaves_the_other_alone() {
 }
 
 #[tokio::test]
-async fn an_index_may_be_asked_for_addresses_and_words_of_any_script() {
+async fn an_index_finds_addresses_and_words_of_any_script() {
     let sql = "CREATE EXTENSION IF NOT EXISTS vector;
         CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(2));
         INSERT INTO docs SELECT n, 'filler words of row ' || n, '[1, 0]'
@@ -286,7 +286,7 @@ async fn a_role_that_owns_nothing_finds_the_same() {
 }
 
 #[tokio::test]
-async fn a_word_no_index_would_hold_is_not_looked_for() {
+async fn a_word_too_long_for_an_index_is_not_searched_for() {
     let longest = "k".repeat(tokens::LONGEST_WORD);
     let sql = library_of(3000)
         + &format!(
@@ -311,7 +311,7 @@ async fn a_word_no_index_would_hold_is_not_looked_for() {
 }
 
 #[tokio::test]
-async fn an_index_that_leaves_rows_out_by_a_filter_looks_on() {
+async fn a_vector_index_continues_its_scan_if_a_filter_removes_rows() {
     let sql = "CREATE EXTENSION IF NOT EXISTS vector; SELECT setseed(0.5);
         CREATE TABLE docs (id int PRIMARY KEY, content text, embedding vector(4), kind text);
         INSERT INTO docs SELECT n, 'text ' || n,

@@ -1,8 +1,8 @@
-//! Which rows an index is asked for.
+//! Selects the rows to fetch from an index.
 //!
-//! The score of a row is mostly that of its rarest words, so their rows are candidates first:
-//! a few words whose rows are about as many as can be ranked in no time. Words that are in too
-//! many rows come together: rows that have several of them score best among those.
+//! The score of a row depends mostly on its rarest words, so the rows of these are fetched first:
+//! those of a few words at a time, with about as many rows as can be ranked quickly. Words with too
+//! many rows are combined: rows that contain several of them score best.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,46 +11,46 @@ use ziggurat_vector_search::retrieval_queries::Wanted;
 
 use super::MOST_WORDS;
 
-/// How many rows are ranked at most.
+/// Limit on the rows that are ranked.
 pub(super) const MOST: u32 = 2000;
 
-/// How many rows are enough.
+/// Number of rows after which a round ends.
 const ENOUGH: u32 = 500;
 
-/// How many times an index is asked.
+/// Limit on the queries to an index.
 const ROUNDS: usize = 4;
 
-/// How many words are remembered.
+/// Limit on the cached words.
 const MAX_KNOWN: usize = 4096;
 
-/// What an index makes of words, and how many rows have them.
+/// Cache of the lexemes of words, and of the number of rows that contain them.
 #[derive(Debug, Default)]
 pub(super) struct Glossary {
     lexemes: HashMap<String, Vec<String>>,
     frequencies: HashMap<String, f64>,
 }
 
-/// A lexeme, and in how many rows it is expected.
+/// A lexeme and the expected number of rows that contain it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     lexeme: String,
     frequency: f64,
 }
 
-/// What an index is asked for at once.
+/// One query to an index.
 #[derive(Debug, PartialEq)]
 pub(super) struct Round {
     pub(super) wanted: Wanted,
-    /// Whether all rows with any of the lexemes are asked for.
+    /// True if all rows that contain any of the lexemes are requested.
     pub(super) is_complete: bool,
 }
 
-/// How many candidates are enough for so many answers.
+/// Returns the number of candidates that suffices for this many results.
 pub(super) fn enough(rows: u32) -> u32 {
     rows.saturating_mul(10).clamp(ENOUGH / 2, MOST)
 }
 
-/// What to ask for, one after another until there is enough.
+/// Returns the queries to send one after another until there are enough candidates.
 pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
     let most = f64::from(MOST);
     let rare = entries.partition_point(|entry| entry.frequency <= most);
@@ -60,7 +60,7 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
         let mut sum = 0.0;
         let fits = rare.iter().take_while(|entry| {
             let is_enough = sum >= f64::from(ENOUGH);
-            // Half of it is better than much too much.
+            // Half of it is better than far too many.
             let is_too_much = sum >= f64::from(ENOUGH / 2) && entry.frequency > f64::from(ENOUGH);
             let fits = !is_enough && !is_too_much && sum + entry.frequency <= most;
             sum += entry.frequency;
@@ -74,7 +74,7 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
         });
         rare = later;
     }
-    // As if words came independently of each other, which they do not: there are more.
+    // The estimate assumes independent words; in practice more rows contain all of them.
     let mut expected = rows;
     let together = common.iter().take_while(|entry| {
         let is_too_many = expected > most;
@@ -95,8 +95,8 @@ pub(super) fn rounds(entries: &[Entry], rows: f64) -> Vec<Round> {
 // === impl Glossary ===
 
 impl Glossary {
-    /// Words that have not been asked about: those of the question, and what PostgreSQL may
-    /// take for one word where we see several, such as an address.
+    /// Returns the words that are not cached: those of the question, and texts that PostgreSQL may
+    /// parse as one word where this code sees several, such as an address.
     pub(super) fn unknown(&self, words: &[&str], text: &str) -> Vec<String> {
         let all = words.iter().take(MOST_WORDS).copied();
         let all = all.chain(compounds(text));
@@ -120,7 +120,7 @@ impl Glossary {
         frequencies: impl IntoIterator<Item = (String, f64)>,
     ) {
         if self.lexemes.len() > MAX_KNOWN || self.frequencies.len() > MAX_KNOWN {
-            // What others are about to use is asked for again.
+            // Words that other requests still need are loaded again.
             self.lexemes.clear();
             self.frequencies.clear();
         }
@@ -128,7 +128,7 @@ impl Glossary {
         self.frequencies.extend(frequencies);
     }
 
-    /// The lexemes of a question, the rarest first.
+    /// Returns the lexemes of a question, the rarest first.
     pub(super) fn entries(&self, words: &[&str], text: &str) -> Vec<Entry> {
         let all = words.iter().copied().chain(compounds(text));
         let lexemes = all.filter_map(|word| self.lexemes.get(word));
@@ -145,7 +145,7 @@ impl Glossary {
         entries
     }
 
-    /// The rarest lexeme of each word and in how many rows it is, if it has one.
+    /// Returns the rarest lexeme of each word, if it has one, and its number of rows.
     pub(super) fn frequencies(&self, words: &[&str]) -> Vec<Option<(String, f64)>> {
         let rarest = |word: &&str| {
             let lexemes = self.lexemes.get(*word)?.iter();
@@ -161,7 +161,7 @@ impl Glossary {
     }
 }
 
-/// Parts of a text with punctuation inside: hosts, numbers with a point, words with a hyphen.
+/// Returns the parts of a text with punctuation inside: hosts, decimals, hyphenated words.
 fn compounds(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace()
         .map(|part| part.trim_matches(|c: char| !c.is_alphanumeric()))
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_words_come_first_and_common_ones_together() {
+    fn rare_words_come_first_and_common_ones_are_combined() {
         let cases = [
             (&[][..], vec![]),
             (&[5.0], vec![any(&["5"])]),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_and_asked_for_once() {
+    fn the_glossary_is_bounded_and_words_are_loaded_once() {
         let mut glossary = Glossary::default();
         let text = "wool at foo.com wool";
         let words = ["wool", "foo", "com"];

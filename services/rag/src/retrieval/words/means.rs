@@ -1,31 +1,31 @@
-//! What a table has for finding words.
+//! Choice of the method of keyword search for a table.
 
 use ziggurat_vector_search::retrieval_queries::{Extension, Lexicon, Ranking, SearchTable, Shape};
 
 use crate::retrieval::Backend;
 
-/// A table with at most so many rows is read as a whole: that takes a few milliseconds.
+/// Number of rows up to which a whole table is read, which takes a few milliseconds.
 const SMALL: f64 = 2000.0;
 
-/// How the words of a question are searched for in a table.
+/// Method of keyword search in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::retrieval) enum Means {
-    /// Not at all.
+    /// Finds no rows.
     Off,
-    /// All rows are read.
+    /// Reads all rows.
     ReadAll,
-    /// Rows that have one of the words are read, up to a limit.
+    /// Reads rows that contain one of the words, up to a limit.
     ReadSome,
-    /// By an index of PostgreSQL's own.
+    /// Uses a full-text index of PostgreSQL.
     Lexicon(Lexicon),
-    /// By an index of an extension.
+    /// Uses an index of an extension.
     Ranking(Ranking),
 }
 
 // === impl Means ===
 
 impl Means {
-    /// Chooses them, and says which index to create if there should be one.
+    /// Chooses the method, and returns the index that should be created, if one is missing.
     pub(in crate::retrieval) fn choose(
         backend: Backend,
         shape: &Shape,
@@ -62,7 +62,7 @@ impl Means {
         }
     }
 
-    /// What they are called in a configuration.
+    /// Returns the name in the configuration.
     pub(in crate::retrieval) fn name(&self) -> &'static str {
         match self {
             Self::Off => "off",
