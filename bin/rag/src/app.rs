@@ -1,4 +1,4 @@
-//! What a running server is made of, and how it is taken down again.
+//! The parts of a running server, and their shutdown.
 
 mod opening;
 mod set;
@@ -14,10 +14,10 @@ use self::opening::Opening;
 
 pub(crate) use self::set::{PipelineBuilder, Reusable, Set};
 
-/// Time for connections to PostgreSQL to close in good order.
+/// Time for connections to PostgreSQL to close properly.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The pipelines that are served, and the tasks that look after them.
+/// The pipelines that are served, and the background tasks for them.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) pipelines: Pipelines,
@@ -31,11 +31,11 @@ pub(crate) struct App {
 // === impl App ===
 
 impl App {
-    /// Serves a set, begins to connect to its databases, and checks the pipelines from now on. A
-    /// provider that is pinged has so long to answer.
+    /// Serves a set, starts to connect to its databases and to check its pipelines. `ping` is the
+    /// time limit for a ping of a provider.
     pub(crate) fn new(mut set: Set, pools: Pools, reaper: Reaper, ping: Duration) -> Self {
         let pipelines = Pipelines::new(set.take_pipelines());
-        let mut house = Self {
+        let mut app = Self {
             watcher: JoinSet::from_iter([pipelines.clone().watch(ping)]),
             pipelines,
             set,
@@ -43,22 +43,22 @@ impl App {
             reaper: JoinSet::from_iter([reaper.run()]),
             openers: JoinSet::new(),
         };
-        house.open();
-        house
+        app.open();
+        app
     }
 
-    /// What is served now.
+    /// Returns the set that is served now.
     pub(crate) fn set(&self) -> &Set {
         &self.set
     }
 
-    /// The files whose change may make another set.
+    /// Returns the key files that the set depends on.
     pub(crate) fn key_files(&self) -> BTreeSet<PathBuf> {
         self.set.key_files()
     }
 
-    /// Serves another set, all at once. What both have in common stays as it is; what only the
-    /// old one has goes when the last request that uses it ends.
+    /// Replaces the set at once. Parts that both sets share are kept; the other old parts are
+    /// dropped after the last request that uses them.
     pub(crate) fn replace(&mut self, mut set: Set) {
         self.pipelines.replace(set.take_pipelines());
         self.set.retire_all_but(&set, &self.pools);
@@ -66,15 +66,14 @@ impl App {
         self.open();
     }
 
-    /// Connects to the databases, however long that takes, and looks whether they are as they
-    /// should be.
+    /// Connects to the databases in the background, and checks the tables of each.
     fn open(&mut self) {
         let openings = self.set.take_openings().into_iter();
-        // Those of the set before end here, wherever they are.
+        // Replacing the tasks cancels those of the previous set.
         self.openers = openings.map(Opening::run).collect();
     }
 
-    /// Lets go of everything, connections last.
+    /// Stops all tasks and closes the connections last.
     pub(crate) async fn take_down(self) {
         let Self {
             pipelines,

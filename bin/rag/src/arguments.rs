@@ -1,7 +1,7 @@
-//! What the command line says.
+//! The command line.
 //!
-//! Flags are written with one dash or two, and a value follows `=` or is the next word. The
-//! first word that is no flag ends them, and there is nothing such a word could mean.
+//! Flags have one dash or two, and a value follows `=` or is the next word. The first word that is
+//! not a flag ends them; there are no positional arguments.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,7 +12,7 @@ use std::{
 use thiserror::Error;
 use ziggurat_runtime::flags::{split, without_dashes};
 
-/// What `-help` prints.
+/// The usage, as printed by `-help`.
 pub(crate) const USAGE: &str = "\
 Usage: ziggurat-rag [flags]
 
@@ -26,14 +26,14 @@ pipelines of the configuration file it finds in /etc/ziggurat or next to itself.
   -help, -h       print this, and end
 ";
 
-/// What to do, and with which configuration.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Arguments {
     pub(crate) command: Command,
     pub(crate) config: Option<PathBuf>,
 }
 
-/// What to do. Of several that are asked for, the first in this order is done.
+/// The command. If several are given, the first in this order is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Command {
     Help,
@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Serve,
 }
 
-/// Why a command line is not followed. The usage goes with it.
+/// The error for an invalid command line. It is printed with the usage.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum Refusal {
     #[error("flag provided but not defined: -{0}")]
@@ -61,10 +61,10 @@ pub(crate) enum Refusal {
 // === impl Arguments ===
 
 impl Arguments {
-    /// Understands the words after the name of the program.
+    /// Parses the words after the name of the program.
     ///
     /// # Errors
-    /// Fails on what is no flag, and on a value that will not do.
+    /// Fails on a word that is not a flag, and on an invalid value.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
         let mut arguments = Self {
             command: Command::Serve,
@@ -76,7 +76,7 @@ impl Arguments {
                 return Err(Refusal::Leftover(word.display().to_string()));
             };
             if flag.is_empty() {
-                // The word `--`, which ends the flags and is none.
+                // The word `--` ends the flags.
                 return match words.next() {
                     Some(word) => Err(Refusal::Leftover(word.display().to_string())),
                     None => Ok(arguments),
@@ -105,7 +105,7 @@ impl Arguments {
                 arguments.command = arguments.command.min(command);
             }
             if arguments.command == Command::Help {
-                // Whoever asks for help is not told off for the rest.
+                // The rest is ignored, so that help is printed despite other errors.
                 break;
             }
         }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_dash_or_two_and_a_value_here_or_there() {
+    fn flags_have_one_or_two_dashes_and_values_follow_an_equals_sign_or_a_space() {
         for line in [
             "-config a.yaml",
             "--config a.yaml",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_flag_is_refused() {
+    fn unknown_flags_and_other_words_are_refused() {
         for (line, reason) in [
             ("-nonsense", "flag provided but not defined: -nonsense"),
             (

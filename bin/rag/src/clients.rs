@@ -1,4 +1,4 @@
-//! The clients of one pipeline: who makes vectors, who answers, and who puts in order.
+//! The provider clients of one pipeline: for embedding, completion and reranking.
 
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
 
@@ -15,37 +15,37 @@ use crate::{
     secrets::Secrets,
 };
 
-/// A configured header is a secret from this length on.
+/// Minimum length of a header value that is redacted from the log.
 const SECRET_HEADER: usize = 8;
 
-/// Reaches providers, all through one client, which is made when the first is asked for:
-/// reading the certificates of the machine takes a while.
+/// A shared HTTP client for all providers, created on first use because loading the system's
+/// certificates takes time.
 #[derive(Debug, Default)]
 pub(crate) struct HttpClients {
     client: OnceLock<reqwest::Client>,
 }
 
-/// What clients are made with.
+/// Shared parts for building clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BuildContext<'a> {
     pub(crate) outside: &'a HttpClients,
     pub(crate) around: &'a ConfigSources,
     pub(crate) secrets: &'a Secrets,
-    /// How long a stream of an answer may be silent.
+    /// Limit on the idle time of a provider in a stream.
     pub(crate) idle: Duration,
 }
 
-/// The clients of one pipeline, and what each was made of.
+/// The clients of one pipeline, with the settings each was built from.
 #[derive(Clone, Debug)]
 pub(crate) struct Clients {
     embedding: Made<Model, Embedder>,
     completion: Made<Model, Completer>,
     rerank: Option<Made<configuration::Rerank, Reranker>>,
-    /// The files their keys are in, or should be.
+    /// The files that hold the keys, or would hold them.
     pub(crate) key_files: Vec<PathBuf>,
 }
 
-/// A client, and what it was made of.
+/// A client, with the settings and the key it was built from.
 #[derive(Clone, Debug)]
 struct Made<O, T> {
     of: O,
@@ -56,7 +56,7 @@ struct Made<O, T> {
 // === impl HttpClients ===
 
 impl HttpClients {
-    /// Gets ready to talk to a provider; connects to nothing.
+    /// Prepares the access to a provider; it opens no connection.
     fn reach(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
         if let Some(client) = self.client.get() {
             return Ok(Http::new(client, provider, access)?);
@@ -70,11 +70,11 @@ impl HttpClients {
 // === impl Clients ===
 
 impl Clients {
-    /// Makes the clients of a pipeline, or keeps those of before that would be the same: so do
-    /// their counters of usage. Reads files; connects to nothing.
+    /// Builds the clients of a pipeline. An unchanged client is reused and keeps its usage
+    /// counters. It reads files but opens no connection.
     ///
     /// # Errors
-    /// Fails if a key is missing, or a provider cannot be used as configured.
+    /// Fails if a key is missing, or if a provider cannot be used as configured.
     pub(crate) fn of(
         pipeline: &Pipeline,
         means: BuildContext<'_>,
@@ -210,7 +210,7 @@ impl BuildContext<'_> {
         access
     }
 
-    /// Keeps what is secret of it out of the log.
+    /// Adds the secrets in the settings to those that the log redacts.
     fn hide(self, access: &Access) {
         let url = access.base_url.as_deref();
         let url = url.and_then(|url| reqwest::Url::parse(url).ok());
@@ -226,7 +226,7 @@ impl BuildContext<'_> {
     }
 }
 
-/// Finds the keys of a pipeline, and notes the files they are in.
+/// Finds the keys of a pipeline, and records the files they are in.
 struct Keys<'a> {
     pipeline: &'a Pipeline,
     means: BuildContext<'a>,
@@ -250,7 +250,7 @@ impl Keys<'_> {
     ) -> anyhow::Result<Option<SecretString>> {
         let around = self.means.around;
         let configured = self.pipeline.key_files.of(provider);
-        // Also one that is not there: it may come.
+        // A missing file is watched too, because it may be created later.
         self.files.extend(configured.map(PathBuf::from));
         let environment = |name: &str| around.environment.get(name);
         match key::find(provider, configured, environment, around.home()) {
@@ -260,7 +260,7 @@ impl Keys<'_> {
                 Ok(key.map(|key| key.secret))
             }
             Err(KeyError::Nowhere { .. }) if provider == Provider::OpenAi => {
-                // What is compatible with it may ask for no key.
+                // Compatible servers may need no key.
                 if base_url.is_none() {
                     bail!("OpenAI API key or base URL required");
                 }

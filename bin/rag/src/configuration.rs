@@ -1,9 +1,9 @@
-//! What the server is to do, from a file.
+//! The configuration of the server, read from a file.
 //!
-//! What is written is raw: a struct per section in which everything may be missing, and every
-//! value is a text. What comes out is checked, and complete. All that is wrong is found in one
-//! go, each with its place. Neither the process environment nor the place of the program is
-//! looked at on the way: both come in as [`ConfigSources`].
+//! The raw form has one struct per section, in which every key is optional and every value is a
+//! text. The checked form is complete and valid. All problems are collected in one pass, each with
+//! its place. The process environment and the folder of the program are read only through
+//! [`ConfigSources`].
 
 mod database;
 mod defaults;
@@ -45,7 +45,7 @@ pub(crate) use self::{
     server::{Server, Tls},
 };
 
-/// A configuration file as written.
+/// The raw configuration file.
 #[derive(Debug, Default, Deserialize)]
 struct Raw {
     server: Option<RawServer>,
@@ -55,27 +55,27 @@ struct Raw {
     log: Option<RawLog>,
 }
 
-/// What the server is to do, checked.
+/// The checked configuration of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Configuration {
     pub(crate) server: Server,
-    /// In the order of the file; never none.
+    /// In the order of the file; never empty.
     pub(crate) pipelines: Vec<Pipeline>,
-    /// Log level and format, where no variable sets them.
+    /// Log level and format, used if no environment variable sets them.
     pub(crate) log: RawLog,
 }
 
-/// A configuration, and how it came about.
+/// A configuration, its file and its warnings.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
     pub(crate) configuration: Configuration,
     /// The file that was read.
     pub(crate) path: PathBuf,
-    /// What the operator should know; each a line for the log.
+    /// Warnings for the operator; each becomes a line of the log.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Why there is no file to read. The words are those of the specification.
+/// The error if there is no file to read. The specification fixes the messages.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum LocateError {
@@ -85,7 +85,7 @@ pub(crate) enum LocateError {
     Nowhere([PathBuf; 2]),
 }
 
-/// Why a file is no configuration. The first words are those of the specification.
+/// The error for an invalid file. The specification fixes the beginning of the messages.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum LoadError {
@@ -101,10 +101,10 @@ struct Joined<'a>(&'a [Problem]);
 
 struct Listed<'a>(&'a [PathBuf]);
 
-/// Finds the file to read: the one that is named, or the first of the usual ones that is there.
+/// Returns the path of the file: the named one, or the first of the default paths that exists.
 ///
 /// # Errors
-/// Fails if there is none.
+/// Fails if there is no such file.
 pub(crate) fn locate(named: Option<&Path>, around: &ConfigSources) -> Result<PathBuf, LocateError> {
     if let Some(path) = named {
         let is_there = path.exists();
@@ -123,11 +123,10 @@ pub(crate) fn locate(named: Option<&Path>, around: &ConfigSources) -> Result<Pat
 impl Configuration {
     /// Loads a file. To reload it, call this again with the same arguments.
     ///
-    /// Reads files and looks nothing up in the network; may block.
+    /// It reads files and may block, but does not use the network.
     ///
     /// # Errors
-    /// Fails on a file that is not understood, and on settings that will not do: with all of
-    /// them.
+    /// Fails on a file that cannot be parsed, and on invalid settings, all of which are named.
     pub(crate) fn load(path: &Path, around: &ConfigSources) -> Result<Loaded, LoadError> {
         let Read {
             raw,

@@ -1,9 +1,9 @@
-//! The program behind `ziggurat-rag`, for the programs that bring it along.
+//! The program `ziggurat-rag` as a library, for programs that embed it.
 //!
-//! [`run`] is the program: it reads a command line, does what it says, and gives back the exit
-//! code. Everything else is in its own room: what the command line and the configuration say,
-//! what pipelines are made of (`clients`, `house`), how a request gets to them (`stack`), and how
-//! all that is kept to a configuration that changes (`reload`).
+//! [`run`] is the program: it reads a command line, runs the command, and returns the exit code.
+//! The modules hold the command line and the configuration, the parts of pipelines (`clients`,
+//! `app`), the layers around a request (`stack`), and the reload of a changed configuration
+//! (`reload`).
 
 mod app;
 mod arguments;
@@ -36,15 +36,15 @@ use crate::{
     secrets::Secrets,
 };
 
-/// What the server says of itself.
+/// The OpenAPI document of the server.
 const DOCUMENT: &str = ziggurat_openapi::RAG;
 
-/// Time for look-ups of names and files when the server ends; nobody waits for them.
+/// Time for blocking tasks, such as name look-ups, at the end; their results are not used.
 const LAST_THREADS: Duration = Duration::from_millis(500);
 
-/// Does what a command line says.
+/// Runs the command of a command line.
 ///
-/// `listening` is told an address of the server as soon as it takes connections.
+/// `listening` is called with an address of the server as soon as it accepts connections.
 pub fn run(
     words: impl IntoIterator<Item = OsString>,
     listening: impl FnOnce(SocketAddr),
@@ -82,7 +82,7 @@ fn serve(config: Option<&Path>, listening: impl FnOnce(SocketAddr)) -> anyhow::R
     let loaded = path.and_then(|path| {
         Configuration::load(&path, &around).context("failed to load configuration")
     });
-    // Also if it could not be loaded, which the log says.
+    // The log also starts if loading failed, because it reports the failure.
     let log = loaded.as_ref().map(|loaded| &loaded.configuration.log);
     logs::start(&around.environment, log.ok(), secrets.clone());
     let loaded = loaded?;
@@ -101,7 +101,7 @@ fn find(config: Option<&Path>, around: &ConfigSources) -> anyhow::Result<PathBuf
     locate(config, around).context("failed to locate configuration file")
 }
 
-/// Says what is wrong with the configuration, a line each.
+/// Prints the problems of the configuration, one per line.
 fn check(config: Option<&Path>) -> ExitCode {
     let around = ConfigSources::of_process();
     match find(config, &around).map(|path| Configuration::load(&path, &around)) {
@@ -121,12 +121,12 @@ fn check(config: Option<&Path>) -> ExitCode {
     }
 }
 
-/// Why pipelines could not be served, though all is well with what the file says.
+/// Returns the reasons why pipelines of a valid configuration cannot be built.
 fn without_clients(configuration: &Configuration, around: ConfigSources) -> Vec<String> {
-    let workshop = PipelineBuilder::new(Pools::new().0, around, Secrets::default());
+    let builder = PipelineBuilder::new(Pools::new().0, around, Secrets::default());
     let pipelines = configuration.pipelines.iter();
     pipelines
-        .filter_map(|pipeline| workshop.clients(pipeline, configuration, None).err())
+        .filter_map(|pipeline| builder.clients(pipeline, configuration, None).err())
         .map(|error| format!("{error:#}"))
         .collect()
 }
@@ -153,6 +153,6 @@ fn print(text: &str) -> ExitCode {
 
 /// Writes to standard error.
 fn remark(text: &str) {
-    // Nobody can be told that nobody can be told.
+    // There is no other place to report a failed write.
     let _ = io::stderr().write_all(text.as_bytes());
 }

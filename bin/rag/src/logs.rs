@@ -1,6 +1,6 @@
 //! The log on standard output.
 //!
-//! | Variable | Says | Otherwise |
+//! | Variable | Value | If not set |
 //! | --- | --- | --- |
 //! | `ZIGGURAT_LOG` | a level, or a list such as `info,ziggurat::database=debug` | the next |
 //! | `LOG_LEVEL` | `error`, `warn`, `info`, `debug` or `trace` | the next |
@@ -8,9 +8,9 @@
 //! | `ZIGGURAT_LOG_FORMAT` | `text` for `key=value`, `json` for an object a line | the next |
 //! | `LOG_FORMAT` | the same | `log.format`, or `text` |
 //!
-//! Libraries are heard from warnings on. What sqlx has to say is left out: it repeats notices of
-//! PostgreSQL, and those quote what clients have written. No secret of this program is written,
-//! whoever says it; and nothing that looks like one, in what others say.
+//! Libraries are logged from warnings on. sqlx is not logged, because it repeats notices of
+//! PostgreSQL, which quote input of clients. Secrets of this program are never logged, and texts of
+//! libraries are also redacted where they look like secrets.
 
 mod line;
 mod requests;
@@ -31,15 +31,15 @@ use crate::secrets::Secrets;
 
 pub(crate) use self::requests::RequestsLayer;
 
-/// Takes everything that is logged from now on, once per process, panics included.
+/// Starts the log of this process, including panics.
 pub(crate) fn start(environment: &Environment, file: Option<&RawLog>, secrets: Secrets) {
     let file = file.cloned().unwrap_or_default();
     let (lines, warnings) = Lines::new(environment, &file, secrets);
     let log = Log::new(lines, |line: &str| {
-        // In one piece, so that lines stay whole. Nobody can be told if it fails.
+        // One write, so that lines stay whole. There is no other place to report a failure.
         let _ = io::stdout().write_all(line.as_bytes());
     });
-    // Somebody else logs already, where the program is part of another one.
+    // A program that embeds this one may have set its own subscriber.
     if tracing::subscriber::set_global_default(log).is_ok() {
         panic::set_hook(Box::new(report));
     }
@@ -48,7 +48,7 @@ pub(crate) fn start(environment: &Environment, file: Option<&RawLog>, secrets: S
     }
 }
 
-/// A panic may quote anything, so its words are those of a stranger.
+/// Logs a panic. Its message is redacted like that of a library, because it may quote any text.
 fn report(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string);
     let error = panic.payload_as_str().unwrap_or("not a text");

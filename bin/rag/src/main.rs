@@ -4,8 +4,7 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// The same as in the other server, for the same reason: many small allocations for each
-/// question, most of them the drivers'.
+/// Allocator for many small allocations per question, most of them in the drivers.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

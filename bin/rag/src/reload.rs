@@ -1,4 +1,4 @@
-//! Reading the configuration again: when one of its files has changed, and at SIGHUP.
+//! Reload of the configuration: when one of its files changes, and on SIGHUP.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,40 +19,40 @@ use crate::{
     configuration::{Configuration, Loaded, Server},
 };
 
-/// Keeps a house to its configuration.
+/// Applies changes of the configuration files to the running server.
 pub(crate) struct Reload {
     path: PathBuf,
-    workshop: Arc<PipelineBuilder>,
-    /// How the server is configured, which stays until it is started again.
+    builder: Arc<PipelineBuilder>,
+    /// The settings of the server, which only a restart changes.
     server: Server,
     folders: Folders,
-    /// What the files looked like that were read last.
+    /// The state of the files when they were last read.
     seen: Stamps,
-    /// Files that are waited for, besides those in use.
+    /// Files to watch besides those in use, because a failed reload needs them.
     awaited: BTreeSet<PathBuf>,
     hangups: Option<Signal>,
 }
 
 type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
 
-/// Why there is no other set.
+/// The reason why a reload failed.
 enum Failure {
     Configuration(String),
-    /// And the files the keys should be in, for they may come.
+    /// The error, and the key files to watch, because they may be created later.
     Pipelines(String, BTreeSet<PathBuf>),
 }
 
 // === impl Reload ===
 
 impl Reload {
-    /// Begins to watch: what changes from now on is seen when it runs. From this call on SIGHUP
-    /// does not end the process any more.
-    pub(crate) fn new(loaded: Loaded, workshop: Arc<PipelineBuilder>) -> Self {
+    /// Starts to watch: changes from now on are noticed by [`run`](Self::run). After this call,
+    /// SIGHUP no longer ends the process.
+    pub(crate) fn new(loaded: Loaded, builder: Arc<PipelineBuilder>) -> Self {
         let hangups = signal(SignalKind::hangup())
             .inspect_err(|error| warn!(%error, "SIGHUP is not listened to"));
         Self {
             path: loaded.path,
-            workshop,
+            builder,
             server: loaded.configuration.server,
             folders: Folders::new("configuration files"),
             seen: Stamps::new(),
@@ -61,20 +61,20 @@ impl Reload {
         }
     }
 
-    /// Never ends; drop it to stop.
-    pub(crate) async fn run(&mut self, house: &mut App) -> Infallible {
-        self.seen = self.look(house);
+    /// Watches the files and reloads; it never ends, so drop it to stop.
+    pub(crate) async fn run(&mut self, app: &mut App) -> Infallible {
+        self.seen = self.look(app);
         self.folders.follow(self.seen.keys());
         info!("watching for configuration changes");
         loop {
             let is_asked = self.woken().await;
-            if is_asked || self.has_settled(house).await {
-                self.reload(house).await;
+            if is_asked || self.has_settled(app).await {
+                self.reload(app).await;
             }
         }
     }
 
-    /// Waits until something may have changed, and says whether somebody asks for a look.
+    /// Waits for a possible change and returns whether SIGHUP requests a reload.
     async fn woken(&mut self) -> bool {
         let hangups = &mut self.hangups;
         let hangup = async move {
@@ -89,21 +89,21 @@ impl Reload {
         }
     }
 
-    /// Waits until the files stay as they are, and says whether they are others than before.
-    async fn has_settled(&self, house: &App) -> bool {
-        if self.look(house) == self.seen {
+    /// Waits until the files are stable, and returns whether they differ from the last read.
+    async fn has_settled(&self, app: &App) -> bool {
+        if self.look(app) == self.seen {
             debug!("another file has changed");
             return false;
         }
-        // It may have been changed back.
-        settled(|| self.look(house)).await != self.seen
+        // The content may be the old one again.
+        settled(|| self.look(app)).await != self.seen
     }
 
-    /// What all files look like.
-    fn look(&self, house: &App) -> Stamps {
+    /// Returns the state of all watched files.
+    fn look(&self, app: &App) -> Stamps {
         let files: BTreeSet<_> = [self.path.clone()]
             .into_iter()
-            .chain(house.key_files())
+            .chain(app.key_files())
             .chain(self.awaited.iter().cloned())
             .collect();
         let stamps = files.into_iter();
@@ -112,18 +112,18 @@ impl Reload {
             .collect()
     }
 
-    async fn reload(&mut self, house: &mut App) {
-        // First, so that what changes while the files are read is seen.
-        let seen = self.look(house);
-        let (path, workshop) = (self.path.clone(), Arc::clone(&self.workshop));
-        let kept = house.set().kept();
-        // Files are read here, and a slow disk must not hold up anybody.
-        let made = spawn_blocking(move || make(&path, &workshop, &kept)).await;
+    async fn reload(&mut self, app: &mut App) {
+        // Taken before the files are read, so that a change during the read is noticed.
+        let seen = self.look(app);
+        let (path, builder) = (self.path.clone(), Arc::clone(&self.builder));
+        let kept = app.set().kept();
+        // Reading files may block, so it runs outside of the async tasks.
+        let made = spawn_blocking(move || make(&path, &builder, &kept)).await;
         self.awaited.clear();
         match made {
             Ok(Ok((configuration, set))) => {
                 self.compare(&configuration.server);
-                house.replace(set);
+                app.replace(set);
                 let pipelines = configuration.pipelines.len();
                 info!(pipelines, "configuration reloaded");
             }
@@ -146,9 +146,9 @@ impl Reload {
                 error!(%error, "pipeline reload failed; keeping previous configuration");
             }
         }
-        let mut now = self.look(house);
+        let mut now = self.look(app);
         for (path, stamp) in &mut now {
-            // What was looked at before it was read counts.
+            // The state before the read counts.
             if let Some(before) = seen.get(path) {
                 stamp.clone_from(before);
             }
@@ -166,17 +166,17 @@ impl Reload {
     }
 }
 
-/// Loads the configuration, and makes a set of it.
+/// Loads the configuration and builds a set from it.
 fn make(
     path: &Path,
-    workshop: &PipelineBuilder,
+    builder: &PipelineBuilder,
     kept: &Reusable,
 ) -> Result<(Configuration, Set), Failure> {
-    let loaded = Configuration::load(path, workshop.around())
+    let loaded = Configuration::load(path, builder.around())
         .map_err(|error| Failure::Configuration(error.to_string()))?;
     crate::warn(&loaded);
     let configuration = loaded.configuration;
-    let set = workshop.make(&configuration, kept).map_err(|error| {
+    let set = builder.make(&configuration, kept).map_err(|error| {
         let pipelines = configuration.pipelines.iter();
         let files = pipelines.flat_map(|pipeline| pipeline.key_files.all());
         Failure::Pipelines(format!("{error:#}"), files.map(PathBuf::from).collect())

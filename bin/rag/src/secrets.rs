@@ -1,14 +1,13 @@
-//! The secrets this program has loaded, so that none of them is ever written.
+//! The secrets that this program has loaded, to redact them from the log.
 
 use std::{fmt, sync::Arc};
 
 use arc_swap::ArcSwap;
 use ziggurat_runtime::redact::Redactor;
 
-/// Everything that must not be written. Clones are one and the same.
+/// The secrets to redact. Clones share them.
 ///
-/// Secrets are added and never taken away: those of a configuration that was replaced may still
-/// be quoted by whoever knew them.
+/// Secrets are never removed, because libraries may still log those of a replaced configuration.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets {
     known: Arc<ArcSwap<Redactor>>,
@@ -17,7 +16,7 @@ pub(crate) struct Secrets {
 // === impl Secrets ===
 
 impl Secrets {
-    /// Hides these from now on.
+    /// Adds secrets to redact.
     pub(crate) fn add(&self, secrets: impl IntoIterator<Item = impl AsRef<[u8]>>) {
         let mut known = Redactor::clone(&self.known.load());
         for secret in secrets {
@@ -26,12 +25,12 @@ impl Secrets {
         self.known.store(Arc::new(known));
     }
 
-    /// The text without secrets, and without what looks like one.
+    /// Redacts the secrets in a text, and all that looks like a secret.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.known.load().redact(text)
     }
 
-    /// The text without secrets.
+    /// Redacts the secrets in a text.
     pub(crate) fn hide(&self, text: &str) -> String {
         self.known.load().hide(text)
     }

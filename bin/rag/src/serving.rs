@@ -1,4 +1,4 @@
-//! Serving until told to stop.
+//! Serving until a shutdown signal.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _},
@@ -20,13 +20,13 @@ use crate::{
     stack,
 };
 
-/// Connections of clients.
+/// Limit on connections of clients.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// Serves what is configured until it is told to stop.
+/// Serves the configured pipelines until a shutdown signal.
 ///
 /// # Errors
-/// Fails if the server cannot start, or loses what it listens to.
+/// Fails if the server cannot start, or if its listener fails.
 pub(crate) async fn serve(
     loaded: Loaded,
     around: ConfigSources,
@@ -37,18 +37,18 @@ pub(crate) async fn serve(
     let configuration = &loaded.configuration;
     let server = configuration.server.clone();
     let (pools, reaper) = Pools::new();
-    let workshop = Arc::new(PipelineBuilder::new(pools.clone(), around, secrets));
-    let set = workshop
+    let builder = Arc::new(PipelineBuilder::new(pools.clone(), around, secrets));
+    let set = builder
         .make(configuration, &Reusable::default())
         .context("failed to create pipeline manager")?;
     let tls = server.tls.as_ref().map(read_tls).transpose()?;
     let listeners = listen(&server)?;
-    let mut house = App::new(set, pools, reaper, server.ping_timeout);
+    let mut app = App::new(set, pools, reaper, server.ping_timeout);
     let bound = bound(&listeners)?;
     let first = bound.first().context("listening nowhere")?;
     let cut_off = CutOff::default();
-    let tower = stack::build(&server, first.ip(), house.pipelines.clone(), &cut_off)?;
-    let readiness = house.pipelines.readiness().clone();
+    let tower = stack::build(&server, first.ip(), app.pipelines.clone(), &cut_off)?;
+    let readiness = app.pipelines.readiness().clone();
     let stop = async move {
         stop.await;
         readiness.stop();
@@ -57,17 +57,17 @@ pub(crate) async fn serve(
     if let Some(tls) = tls {
         web = web.with_tls(tls);
     }
-    let mut reload = Reload::new(loaded, workshop);
+    let mut reload = Reload::new(loaded, builder);
     announce(&server, &bound, listening);
     let outcome = {
         tokio::select! {
             outcome = web.serve(listeners, tower, stop) => outcome,
-            never = reload.run(&mut house) => match never {},
+            never = reload.run(&mut app) => match never {},
         }
     };
-    // It holds the pools as well, and connections close with the last who does.
+    // It also holds the pools, and connections close when the last holder is dropped.
     drop(reload);
-    house.take_down().await;
+    app.take_down().await;
     outcome.context("cannot go on listening")
 }
 
@@ -101,11 +101,11 @@ fn listen(server: &configuration::Server) -> anyhow::Result<Vec<TcpListener>> {
     Ok(listeners)
 }
 
-/// The sockets of the address. A name is looked up, which may block.
+/// Returns the sockets to bind. A host name is looked up, which may block.
 fn sockets(server: &configuration::Server) -> std::io::Result<Vec<SocketAddr>> {
     let (host, port) = (server.listen_address.as_str(), server.port);
     if server.is_localhost() {
-        // Not looked up: some machines know only one of the two by this name.
+        // Not looked up, because some systems resolve this name to only one of the two.
         return Ok(vec![
             (Ipv4Addr::LOCALHOST, port).into(),
             (Ipv6Addr::LOCALHOST, port).into(),
@@ -117,7 +117,7 @@ fn sockets(server: &configuration::Server) -> std::io::Result<Vec<SocketAddr>> {
     }
 }
 
-/// The address as it was configured.
+/// Returns the address as configured.
 fn address(server: &configuration::Server) -> String {
     match server.listen_address.parse::<IpAddr>() {
         Ok(ip) => SocketAddr::new(ip, server.port).to_string(),
@@ -125,7 +125,7 @@ fn address(server: &configuration::Server) -> String {
     }
 }
 
-/// The addresses that are listened on.
+/// Returns the addresses that were bound.
 fn bound(listeners: &[TcpListener]) -> anyhow::Result<Vec<SocketAddr>> {
     listeners
         .iter()
@@ -160,7 +160,7 @@ fn announce(
     }
 }
 
-/// Resolves when the process is asked to end.
+/// Returns a future that completes on a shutdown signal.
 fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
     let stop = signals::stop().context("cannot listen to signals")?;
     Ok(async move {

@@ -1,4 +1,4 @@
-//! The way of a request, from the outside in, on one screen.
+//! The layers around every request, from the outside in.
 
 use std::{convert::Infallible, error::Error, net::IpAddr};
 
@@ -19,13 +19,13 @@ use ziggurat_runtime::cut_off::CutOff;
 
 use crate::{configuration::Server, logs::RequestsLayer};
 
-/// Paths that probes ask, by any host.
+/// Paths for probes, which may use any host name.
 const PROBES: [&str; 3] = ["/health", "/ready", "/v1/live"];
 
-/// Builds the tower over the pipelines.
+/// Builds the layers over the pipelines.
 ///
 /// # Errors
-/// Fails if the description has no path, and on the name of a host that makes no sense.
+/// Fails if the path of the OpenAPI document or the name of an allowed host is invalid.
 pub(crate) fn build(
     server: &Server,
     address: IpAddr,
@@ -71,24 +71,24 @@ pub(crate) fn build(
         Link::service_desc(rag::DESCRIPTION).context("the path of the description")?;
 
     Ok(ServiceBuilder::new()
-        // Every request, and as the client sees it end: also one that a browser only asks about.
+        // Outermost, so that every request is logged with its final status, preflights included.
         .layer(RequestsLayer)
-        // HttpClients of the rest, so that pages may read refusals and faults too.
+        // Outside of the guards, so that pages can also read refusals and failures.
         .layer(option_layer(origins.map(CorsLayer::new)))
-        // Where to read what is offered: on all JSON, faults included.
+        // Adds the `Link` header to every JSON response, failures included.
         .layer(LinkLayer::new([description]))
-        // Whatever goes wrong below leaves as one fixed sentence.
+        // Replaces the details of any failure below by one fixed message.
         .layer(SanitizeLayer::new().with_render(ErrorLine))
-        // Before anything is read: requests meant for another host, and pages of other origins.
+        // Refuses requests for other hosts, and from pages of other origins, before the body is
+        // read.
         .layer(
             HostLayer::new(hosts)
                 .with_exempt(&PROBES)
                 .with_render(ErrorLine),
         )
         .layer(option_layer(admitted))
-        // A question that is still worked on when the time to finish is over; streams end
-        // themselves.
+        // Answers requests that still run at the end of the shutdown time; streams end themselves.
         .layer(CutOffLayer::new(cut_off.clone()).with_render(ErrorLine))
-        // How long a question may be is looked at there, once it is known whom it is for.
+        // The service limits the body itself, after it has found the pipeline.
         .service(rag::service(pipelines, options)))
 }

@@ -1,14 +1,14 @@
-//! Which build this is.
+//! Version and build information.
 
 use std::fmt;
 
-/// What is not known of a build that nobody told.
+/// Placeholder for information that the build did not set.
 const UNKNOWN: &str = "unknown";
 
-/// What `-version` prints.
+/// Text that `-version` prints.
 ///
-/// Time and commit come from `ZIGGURAT_BUILD_TIME` and `ZIGGURAT_GIT_COMMIT` of whoever builds a
-/// release: asking the clock and git while building would make no two builds the same.
+/// `ZIGGURAT_BUILD_TIME` and `ZIGGURAT_GIT_COMMIT` are set by the release build: reading the clock
+/// and git here would make builds irreproducible.
 pub(crate) struct Version;
 
 impl fmt::Display for Version {

@@ -1,4 +1,4 @@
-//! Connecting to a database for the first time, and looking whether it is as it should be.
+//! The first connection to a database, and the check of its tables.
 
 use std::{error::Error, time::Duration};
 
@@ -7,11 +7,11 @@ use tracing::{debug, error, info};
 use ziggurat_postgres::pool::Pool;
 use ziggurat_rag_service::retrieval::Library;
 
-/// How long it is waited before a database is tried once more, at first and at most.
+/// Pauses between attempts to connect: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// A database, and the libraries in it.
+/// A database and the libraries in it.
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) pool: Pool,
@@ -21,8 +21,8 @@ pub(super) struct Opening {
 // === impl Opening ===
 
 impl Opening {
-    /// Connects, and goes on trying until it succeeds. Meanwhile whatever needs the database
-    /// fails, and nothing else.
+    /// Connects, and retries until it succeeds. Meanwhile only requests that need the database
+    /// fail.
     pub(super) async fn run(self) {
         let pipelines: Vec<_> = self.libraries.iter().map(|(name, _)| &**name).collect();
         let pipelines = pipelines.join(",");

@@ -26,31 +26,31 @@ use crate::{
     secrets::Secrets,
 };
 
-/// Makes sets; everything in it outlives them.
+/// Builds sets of pipelines, and owns the parts that outlive a set.
 #[derive(Debug)]
 pub(crate) struct PipelineBuilder {
     pools: Pools,
     outside: HttpClients,
     around: ConfigSources,
     secrets: Secrets,
-    /// How many databases there have been.
+    /// Number of databases so far, which makes the names of pools unique.
     count: AtomicU64,
 }
 
-/// The pipelines of one configuration: ready to be served, and what they stand on.
+/// The pipelines of one configuration, ready to be served, with their clients and databases.
 #[derive(Debug, Default)]
 pub(crate) struct Set {
-    /// By the name of the pipeline.
+    /// Clients by the name of the pipeline.
     clients: BTreeMap<String, Clients>,
     bases: Vec<Base>,
     pipelines: Vec<Served>,
     openings: Vec<Opening>,
 }
 
-/// A database, and the one pool of connections to it.
+/// A database and its only connection pool.
 #[derive(Clone, Debug)]
 struct Base {
-    /// What the pool goes by: there may be two databases of one name.
+    /// Unique name of the pool, since two databases may have the same name.
     caller: String,
     database: Arc<Database>,
     pool: Pool,
@@ -73,7 +73,7 @@ impl PipelineBuilder {
         &self.around
     }
 
-    /// Makes the clients of a pipeline, or keeps those of before.
+    /// Builds the clients of a pipeline, or reuses unchanged ones.
     pub(crate) fn clients(
         &self,
         pipeline: &Pipeline,
@@ -90,11 +90,11 @@ impl PipelineBuilder {
             .with_context(|| format!("failed to create pipeline {}", pipeline.name))
     }
 
-    /// Makes a set, of what `before` has as far as it is the same. Reads files; connects to
-    /// nothing.
+    /// Builds a set and reuses the unchanged parts of `before`. It reads files but opens no
+    /// connection.
     ///
     /// # Errors
-    /// Fails if a key is missing, or a provider cannot be used as configured.
+    /// Fails if a key is missing, or if a provider cannot be used as configured.
     pub(crate) fn make(
         &self,
         configuration: &Configuration,
@@ -152,7 +152,7 @@ impl PipelineBuilder {
         }));
     }
 
-    /// The pool for a database: one for all that are described in the same words.
+    /// Returns the pool of a database: one for all pipelines with the same settings.
     fn pool(&self, set: &mut Set, database: &Arc<Database>, before: &[Base]) -> Pool {
         let is_same = |base: &&Base| base.database.is_same(database);
         if let Some(base) = set.bases.iter().find(is_same) {
@@ -183,7 +183,7 @@ fn is_base(base: &Base, pipeline: &Pipeline) -> bool {
     base.database.is_same(&pipeline.database)
 }
 
-/// What the next set may be made of.
+/// The parts that the next set may reuse.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reusable {
     clients: BTreeMap<String, Clients>,
@@ -193,7 +193,7 @@ pub(crate) struct Reusable {
 // === impl Set ===
 
 impl Set {
-    /// What the next set may be made of.
+    /// Returns the parts that the next set may reuse.
     pub(crate) fn kept(&self) -> Reusable {
         Reusable {
             clients: self.clients.clone(),
@@ -201,7 +201,7 @@ impl Set {
         }
     }
 
-    /// The files the keys are in, or should be.
+    /// Returns the files that hold the keys, or would hold them.
     pub(super) fn key_files(&self) -> BTreeSet<PathBuf> {
         let files = self.clients.values().flat_map(|clients| &clients.key_files);
         files.cloned().collect()
@@ -215,7 +215,7 @@ impl Set {
         mem::take(&mut self.openings)
     }
 
-    /// Lets go of the databases the other one has no use for.
+    /// Closes the pools of databases that the other set does not use.
     pub(super) fn retire_all_but(&self, other: &Self, pools: &Pools) {
         for base in &self.bases {
             if !other.bases.iter().any(|kept| kept.caller == base.caller) {

@@ -1,4 +1,4 @@
-//! How a pipeline connects to its database.
+//! Database connection of a pipeline.
 
 use std::{error::Error, fmt::Write as _, iter, net::Ipv6Addr, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
     written::{Reader, Written},
 };
 
-/// The section as written.
+/// The raw section.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawDatabase {
     host: Option<Written>,
@@ -40,25 +40,25 @@ struct RawHost {
     port: Option<Written>,
 }
 
-/// Where a database is, and which of its servers will do.
+/// The servers of a database, and the kind of server to use.
 #[derive(Debug)]
 struct Servers {
     hosts: Vec<Host>,
-    /// Whether they were listed, be it one.
+    /// True if the key `hosts` was used, even with one entry.
     are_listed: bool,
     target: TargetSessionAttrs,
 }
 
-/// Connections of one description, which all pipelines share that have it.
+/// Default limit on the connections to a database, shared by all pipelines with these settings.
 const MAX_CONNECTIONS: u32 = 10;
 
-/// Time to connect, and to wait for a connection.
+/// Default time limit to connect, and to wait for a free connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where PostgreSQL usually listens.
+/// Default port of PostgreSQL.
 const USUAL_PORT: u16 = 5432;
 
-/// What PostgreSQL lists the connections as.
+/// Application name of the connections in PostgreSQL.
 const APPLICATION: &str = "ziggurat-rag";
 
 // === impl RawDatabase ===
@@ -68,7 +68,7 @@ impl RawDatabase {
     pub(super) fn check(mut self, reader: &mut Reader<'_>, place: &Place) -> Option<Arc<Database>> {
         let servers = self.servers(reader, place)?;
         let settings = self.settings(reader, place, servers);
-        // Half a description makes errors that were told already.
+        // The missing keys are already reported.
         let is_whole = !settings.user.is_empty()
             && !settings.database.is_empty()
             && settings
@@ -84,7 +84,7 @@ impl RawDatabase {
             .map(Arc::new)
     }
 
-    /// Nothing if there are two places to look in.
+    /// Returns `None` if both `host` and `hosts` are set.
     fn servers(&mut self, reader: &mut Reader<'_>, place: &Place) -> Option<Servers> {
         let listed = self.hosts.take().unwrap_or_default();
         let are_listed = !listed.is_empty();
@@ -141,7 +141,7 @@ impl RawDatabase {
             application_name: APPLICATION.to_owned(),
             pooler: pooler(reader, &at("pooler"), self.pooler),
             max_connections: connections,
-            // There is one pool for each description.
+            // Each description has one pool.
             max_total_connections: connections,
             connect_timeout: reader
                 .some_time(&at("connect_timeout"), self.connect_timeout)
@@ -169,7 +169,7 @@ impl RawHost {
     }
 }
 
-/// The name without brackets; empty if it will not do.
+/// Returns the name without brackets; empty if it is invalid.
 fn host_name(reader: &mut Reader<'_>, place: &Place, host: Option<String>) -> String {
     const FORBIDDEN: &[char] = &[',', '@', '/', '?', '=', '\'', '\\', '#'];
     let Some(host) = host else {
@@ -221,7 +221,7 @@ fn target_attrs(
     parsed.unwrap_or(usual)
 }
 
-/// A text, or the first of these variables; empty if there is neither.
+/// Returns the value or the first of these variables; empty if none is set.
 fn required(
     reader: &mut Reader<'_>,
     place: &Place,
@@ -287,7 +287,7 @@ fn max_connections(reader: &mut Reader<'_>, place: &Place, written: Option<Writt
     number.unwrap_or(MAX_CONNECTIONS)
 }
 
-/// What is wrong with the description, in the keys of this file.
+/// Returns the message of an error, with the keys of this file.
 fn in_our_words(error: &InvalidDatabase) -> String {
     let mut text = match error {
         InvalidDatabase::HalfCertificate { .. } => {
@@ -308,7 +308,7 @@ fn in_our_words(error: &InvalidDatabase) -> String {
     text
 }
 
-/// The key in this file for one of the settings.
+/// Returns the key of a setting in this file.
 fn ours(setting: &'static str) -> &'static str {
     match setting {
         "sslcert" => "ssl_cert",

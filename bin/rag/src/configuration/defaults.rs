@@ -1,4 +1,4 @@
-//! What pipelines fall back on.
+//! Default settings of pipelines.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::{
     written::{Reader, Written},
 };
 
-/// Tokens of documents in a prompt, unless somebody says otherwise.
+/// Default limit on documents in a prompt, in tokens.
 const TOKEN_BUDGET: usize = 4000;
 
-/// Results, unless somebody says otherwise.
+/// Default number of results.
 const TOP_N: usize = 10;
 
-/// The section as written.
+/// The raw section.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawDefaults {
     token_budget: Option<Written>,
@@ -28,7 +28,7 @@ pub(super) struct RawDefaults {
     llm_headers: Option<BTreeMap<String, Written>>,
 }
 
-/// What pipelines fall back on.
+/// The checked defaults of pipelines.
 #[derive(Debug)]
 pub(super) struct Defaults {
     pub(super) token_budget: usize,
@@ -71,7 +71,7 @@ impl RawDefaults {
     }
 }
 
-/// A block that is checked only if it names a provider.
+/// Reads a block, and checks it only if it names a provider.
 fn block(reader: &mut Reader<'_>, place: &Place, raw: Option<RawModel>, role: Role) -> Block {
     let block = raw.unwrap_or_default().read(reader, place);
     if block.has_provider() {

@@ -1,4 +1,4 @@
-//! Which rows of a table are searched at all.
+//! The filter of a table.
 
 use std::fmt;
 
@@ -17,11 +17,11 @@ use super::{
     written::{Reader, Written},
 };
 
-/// The keys of a filter, and of its conditions.
+/// Known keys of a filter and of its conditions.
 const KEYS: [&str; 2] = ["conditions", "logic"];
 const CONDITION_KEYS: [&str; 3] = ["column", "operator", "value"];
 
-/// The value of the key as written.
+/// The raw value of the key.
 #[derive(Debug, Default)]
 pub(super) enum RawTableFilter {
     #[default]
@@ -120,7 +120,7 @@ fn structured(mut value: Value, reader: &mut Reader<'_>, place: &Place) -> Optio
     checked.ok().flatten().map(TableFilter::Structured)
 }
 
-/// Puts variables into every text.
+/// Expands the environment variables in every text.
 fn expand(value: &mut Value, reader: &mut Reader<'_>, place: &Place) {
     match value {
         Value::String(text) => {
@@ -141,7 +141,7 @@ fn expand(value: &mut Value, reader: &mut Reader<'_>, place: &Place) {
     }
 }
 
-/// Points out keys that mean nothing.
+/// Reports unknown keys.
 fn look_for_strangers(filter: &Value, reader: &mut Reader<'_>, place: &Place) {
     point_out(filter, &KEYS, reader, place);
     let conditions = filter.get("conditions").and_then(Value::as_sequence);

@@ -1,25 +1,25 @@
-//! What is wrong with a configuration: everything, not only the first thing.
+//! The problems of a configuration, all of which are collected.
 
 use std::{collections::BTreeSet, fmt};
 
-/// Where a value is in the file: `pipelines[0].tables[1].text_column`.
+/// Path of a value in the file, such as `pipelines[0].tables[1].text_column`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(String);
 
-/// A problem of a value, or of the file.
+/// A problem with a value or with the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     place: Place,
     message: String,
 }
 
-/// Collects what is wrong.
+/// Collects problems and warnings.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     problems: Vec<Problem>,
-    /// Values that are of no known kind; as bad as a file that is no YAML.
+    /// Values of the wrong type, reported like a file that is not YAML.
     unreadable: Vec<String>,
-    /// Values that are not known: what follows from that is no news.
+    /// Places of unknown values, whose further problems would only follow from that.
     unknown: BTreeSet<Place>,
     warnings: Vec<String>,
 }
@@ -27,17 +27,17 @@ pub(super) struct Findings {
 // === impl Place ===
 
 impl Place {
-    /// A section of the file.
+    /// Returns the place of a section.
     pub(super) fn section(name: &str) -> Self {
         Self(name.to_owned())
     }
 
-    /// A key below.
+    /// Returns the place of a key below.
     pub(super) fn key(&self, key: &str) -> Self {
         Self(format!("{self}.{key}"))
     }
 
-    /// An element of a list.
+    /// Returns the place of an element of a list.
     pub(super) fn element(&self, index: usize) -> Self {
         Self(format!("{self}[{index}]"))
     }
@@ -63,7 +63,7 @@ impl fmt::Display for Problem {
 // === impl Findings ===
 
 impl Findings {
-    /// Notes that a value will not do.
+    /// Adds a problem with a value.
     pub(super) fn problem(&mut self, place: &Place, message: impl Into<String>) {
         if !self.unknown.contains(place) {
             self.problems.push(Problem {
@@ -73,25 +73,25 @@ impl Findings {
         }
     }
 
-    /// Notes a key that means nothing; the sentence names it.
+    /// Adds a problem with an unknown key, which the sentence names.
     pub(super) fn unknown_key(&mut self, sentence: String) {
         self.problem(&Place::default(), sentence);
     }
 
-    /// Notes what a value will not do for, unless it will.
+    /// Adds a problem unless the value is valid.
     pub(super) fn check(&mut self, is_good: bool, place: &Place, message: &str) {
         if !is_good {
             self.problem(place, message);
         }
     }
 
-    /// Notes that a value is of no known kind.
+    /// Adds a problem with a value of the wrong type.
     pub(super) fn unreadable(&mut self, place: &Place, message: &str) {
         self.unknown.insert(place.clone());
         self.unreadable.push(format!("{message} at {place}"));
     }
 
-    /// Notes that a value is taken from a variable that is not set.
+    /// Adds a problem with a value whose environment variable is not set.
     pub(super) fn unset(&mut self, place: &Place, variable: &str) {
         let message = format!("environment variable not set: {variable}");
         self.unknown.remove(place);
@@ -99,15 +99,15 @@ impl Findings {
         self.unknown.insert(place.clone());
     }
 
-    /// Notes what the operator should know.
+    /// Adds a warning for the operator.
     pub(super) fn warn(&mut self, warning: String) {
-        // Several databases have the same to say about the environment.
+        // Several databases may give the same warning about the environment.
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
-    /// What is of no known kind, what will not do, and what is worth a word.
+    /// Returns values of the wrong type, other problems, and warnings.
     pub(super) fn into_parts(self) -> (Vec<String>, Vec<Problem>, Vec<String>) {
         (self.unreadable, self.problems, self.warnings)
     }

@@ -1,4 +1,4 @@
-//! Which files hold the keys of providers.
+//! Files with the keys of providers.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::{
     written::{Reader, Written},
 };
 
-/// The section as written.
+/// The raw section.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawKeyFiles {
     anthropic: Option<Written>,
@@ -19,7 +19,7 @@ pub(super) struct RawKeyFiles {
     gemini: Option<Written>,
 }
 
-/// The files, where some are named.
+/// The configured files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyFiles {
     anthropic: Option<PathBuf>,
@@ -45,7 +45,7 @@ impl RawKeyFiles {
 // === impl KeyFiles ===
 
 impl KeyFiles {
-    /// Fills what is missing.
+    /// Fills missing files from `others`.
     pub(super) fn or(self, others: &Self) -> Self {
         let others = others.clone();
         Self {
@@ -56,14 +56,14 @@ impl KeyFiles {
         }
     }
 
-    /// All of them.
+    /// Returns all configured files.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
         Provider::ALL
             .into_iter()
             .filter_map(|provider| self.of(provider))
     }
 
-    /// The file for the key of a provider.
+    /// Returns the file with the key of a provider.
     pub(crate) fn of(&self, provider: Provider) -> Option<&Path> {
         match provider {
             Provider::Anthropic => self.anthropic.as_deref(),

@@ -1,4 +1,4 @@
-//! Blocks that name a provider and a model, and what of them is inherited.
+//! Blocks that name a provider and a model, and their inheritance.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{
     written::{Reader, Written},
 };
 
-/// The block as written.
+/// The raw block.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawModel {
     provider: Option<Written>,
@@ -25,7 +25,7 @@ pub(super) struct RawModel {
     input_type: Option<Written>,
 }
 
-/// What a block says, each part perhaps not.
+/// A parsed block, in which every key is optional.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Block {
     provider: Option<String>,
@@ -37,27 +37,27 @@ pub(super) struct Block {
     pub(super) max_tokens: Option<u32>,
     pub(super) temperature: Option<f64>,
     pub(super) max_retries: Option<u32>,
-    /// Empty if it is not to be sent.
+    /// Empty if no input type is to be sent.
     pub(super) input_type: Option<String>,
 }
 
-/// Whoever makes vectors, answers or orders.
+/// The origin of embeddings, answers or rankings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Maker {
-    /// A provider.
+    /// An external provider.
     Provider(Provider),
-    /// The server itself, for trying things out.
+    /// The server itself, for trials without a provider.
     Local,
 }
 
-/// What a block is for.
+/// The purpose of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Embedding,
     Completion,
 }
 
-/// Headers by their names, in the order they count: of one name, the last.
+/// Headers by name; of several with the same name, the last counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Headers(Vec<(String, String)>);
 
@@ -77,7 +77,7 @@ impl Headers {
         Self(headers.collect())
     }
 
-    /// These, and then others.
+    /// Appends other headers, which take precedence.
     pub(super) fn then(&self, others: &Self) -> Self {
         Self([self.0.as_slice(), &others.0].concat())
     }
@@ -94,7 +94,7 @@ impl Headers {
 impl RawModel {
     pub(super) fn read(self, reader: &mut Reader<'_>, place: &Place) -> Block {
         let at = |key: &str| place.key(key);
-        // Said empty, it is not sent; not said, it has a default.
+        // An empty value means that none is sent; a missing key has a default.
         let is_silent = self.input_type.is_some();
         let input_type = reader.text(&at("input_type"), self.input_type);
         let block = Block {
@@ -122,12 +122,12 @@ impl RawModel {
 // === impl Block ===
 
 impl Block {
-    /// Whether it names a provider.
+    /// Returns whether the block names a provider.
     pub(super) fn has_provider(&self) -> bool {
         self.provider.is_some()
     }
 
-    /// Fills what is missing, if it is about the same provider or about none in particular.
+    /// Fills missing keys from `default`, if both have the same provider or the block names none.
     pub(super) fn inherit(self, default: &Self) -> Self {
         let is_same = match (&self.provider, &default.provider) {
             (None, _) => true,
@@ -152,7 +152,7 @@ impl Block {
         }
     }
 
-    /// The provider, if it is one for this; otherwise that is noted.
+    /// Returns the provider, if it fits the role; otherwise adds a problem.
     pub(super) fn maker(
         &self,
         reader: &mut Reader<'_>,
@@ -184,12 +184,12 @@ impl Block {
 // === impl Maker ===
 
 impl Maker {
-    /// Whether it makes do without a provider.
+    /// Returns whether the server answers itself, without a provider.
     pub(crate) fn is_local(self) -> bool {
         self == Self::Local
     }
 
-    /// The name in the configuration file.
+    /// Returns the name in the configuration file.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Provider(provider) => provider.name(),
@@ -197,7 +197,7 @@ impl Maker {
         }
     }
 
-    /// Finds one by its name.
+    /// Finds a provider by its name.
     fn find(name: &str, role: Role) -> Option<Self> {
         let name = name.trim();
         if name.eq_ignore_ascii_case("local") {
@@ -215,7 +215,7 @@ impl Maker {
 // === impl Role ===
 
 impl Role {
-    /// The providers to choose from.
+    /// Returns the message with the possible providers.
     fn choice(self) -> &'static str {
         match self {
             Self::Embedding => {
@@ -228,7 +228,7 @@ impl Role {
     }
 }
 
-/// The base of the addresses of a provider, without one slash at its end.
+/// Returns the base URL of a provider, without a trailing slash.
 pub(super) fn base_url(
     reader: &mut Reader<'_>,
     place: &Place,
@@ -242,7 +242,7 @@ pub(super) fn base_url(
     }
     let is_usable = reqwest::Url::parse(text)
         .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    // The text is not shown: somebody may have put a password into it.
+    // The message leaves the URL out, because it may contain a password.
     let message = "must be an http or https URL with a host";
     reader.findings.check(is_usable, place, message);
     Some(text.to_owned())

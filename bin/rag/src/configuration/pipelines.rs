@@ -1,4 +1,4 @@
-//! The pipelines.
+//! Settings of the pipelines.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,10 +23,10 @@ use super::{
     written::{Reader, Written},
 };
 
-/// The longest name.
+/// Limit on the length of a name.
 const LONGEST_NAME: usize = 63;
 
-/// An entry of the list as written.
+/// A raw entry of the list.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawPipeline {
     name: Option<Written>,
@@ -45,7 +45,7 @@ pub(super) struct RawPipeline {
     rerank: Option<RawRerank>,
 }
 
-/// A pipeline, checked.
+/// The checked settings of a pipeline.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipeline {
     pub(crate) name: String,
@@ -61,13 +61,13 @@ pub(crate) struct Pipeline {
     pub(crate) top_n: usize,
     pub(crate) system_prompt: Option<String>,
     pub(crate) allow_include_sources: bool,
-    /// The longest answer.
+    /// Limit on the answer, in tokens.
     pub(crate) max_tokens: u32,
-    /// How much of an answer is left to chance, if somebody has said.
+    /// The sampling temperature, if configured.
     pub(crate) temperature: Option<f64>,
 }
 
-/// A model, and how its provider is reached: whatever makes a client another one.
+/// A model and the access to its provider: a client is rebuilt if any of this changes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Model {
     pub(crate) maker: Maker,
@@ -76,7 +76,7 @@ pub(crate) struct Model {
     pub(crate) headers: HeaderMap,
     pub(crate) patience: Timeouts,
     pub(crate) retry: Retry,
-    /// What Voyage is told the texts are.
+    /// The type of input to send to Voyage.
     pub(crate) input_type: Option<String>,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn check(
 // === impl RawPipeline ===
 
 impl RawPipeline {
-    /// Nothing where that was noted.
+    /// Returns `None` after a problem was added.
     fn check(
         self,
         reader: &mut Reader<'_>,
@@ -213,7 +213,7 @@ fn tables(reader: &mut Reader<'_>, place: &Place, list: Vec<RawTable>) -> Vec<Ta
 // === impl Model ===
 
 impl Model {
-    /// Checks what is left when everything was inherited; nothing where that was noted.
+    /// Checks a block after inheritance; returns `None` after a problem was added.
     fn check(
         block: Block,
         reader: &mut Reader<'_>,
@@ -250,7 +250,7 @@ impl Model {
     }
 }
 
-/// How long a provider is given: what is nothing is not said.
+/// Returns the time limits of a provider; zero counts as not set.
 pub(super) fn patience(call: Option<Duration>, attempt: Option<Duration>) -> Timeouts {
     let said = |time: Option<Duration>| time.filter(|time| !time.is_zero());
     let default = Timeouts::default();
@@ -267,8 +267,7 @@ pub(super) fn merged(reader: &mut Reader<'_>, place: &Place, all: &Headers) -> H
     })
 }
 
-/// Where Ollama is, if the environment says so, in the way of its own programs: without a
-/// scheme or a port, if need be.
+/// Returns the address of Ollama from its environment variable, whose scheme and port are optional.
 fn usual_url(reader: &Reader<'_>, maker: Maker) -> Option<String> {
     if maker != Maker::Provider(llm::Provider::Ollama) {
         return None;

@@ -1,4 +1,4 @@
-//! The order in which results answer a question.
+//! Settings of reranking.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{
     written::{Reader, Written},
 };
 
-/// The section as written.
+/// The raw section.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawRerank {
     provider: Option<Written>,
@@ -25,14 +25,14 @@ pub(super) struct RawRerank {
     top_k: Option<Written>,
 }
 
-/// How results are put in order by Voyage.
+/// The checked settings of reranking by Voyage.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rerank {
     pub(crate) model: String,
     pub(crate) base_url: Option<String>,
     pub(crate) headers: HeaderMap,
     pub(crate) patience: Timeouts,
-    /// How many are kept; zero for all.
+    /// Maximum number of results to keep; zero keeps all of them.
     pub(crate) top_k: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How clients reach the server, and how long anything may take.
+//! Settings of the HTTP server and its time limits.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -15,11 +15,11 @@ use super::{
     written::{Reader, Written},
 };
 
-/// Refuses an address that other machines can reach.
+/// The message for an address that other machines can reach.
 const NOT_PUBLIC: &str = "other machines can reach this address, and no client has to sign in: \
     listen on localhost, or allow it with server.allow_public: true";
 
-/// The section as written.
+/// The raw section.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawServer {
     listen_address: Option<Written>,
@@ -52,47 +52,47 @@ struct RawCors {
     allowed_origins: Option<Vec<Written>>,
 }
 
-/// How clients reach the server, and how long anything may take.
+/// The checked settings of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// A host name or an address to listen on.
+    /// The host name or IP address to listen on.
     pub(crate) listen_address: String,
     /// The port.
     pub(crate) port: u16,
-    /// True if other machines may reach it, though no client has to sign in.
+    /// True if other machines may reach the server, which has no authentication.
     pub(crate) allow_public: bool,
-    /// Names clients may call it by, besides the obvious ones.
+    /// Additional host names in requests, besides the address and local names.
     pub(crate) allowed_hosts: Vec<String>,
-    /// What HTTPS takes, where it is wanted.
+    /// The files for HTTPS, if it is enabled.
     pub(crate) tls: Option<Tls>,
-    /// Whose pages may use the server, if that is anybody's affair.
+    /// The origins that may use the server, if CORS is enabled.
     pub(crate) cors: Option<Vec<String>>,
-    /// Time for the body of a request, on top of what its bytes earn.
+    /// Time limit for the body of a request, which received bytes extend.
     pub(crate) body_timeout: Duration,
-    /// Time for an answer, and for a stream until its first chunk.
+    /// Time limit for an answer, and for the first chunk of a stream.
     pub(crate) request_timeout: Duration,
-    /// How long a provider may be silent in a stream.
+    /// Limit on the idle time of a provider in a stream.
     pub(crate) stream_idle_timeout: Duration,
-    /// How long a stream may be.
+    /// Limit on the duration of a stream.
     pub(crate) stream_max_duration: Duration,
-    /// After how much silence a client is told that the server is still there, if it is at all.
+    /// Idle time after which a stream sends a keep-alive comment; `None` sends none.
     pub(crate) stream_keep_alive: Option<Duration>,
-    /// Time for a provider to answer a ping.
+    /// Time limit for a ping of a provider.
     pub(crate) ping_timeout: Duration,
-    /// Time for the requests in flight when the server stops.
+    /// Time limit for requests in flight when the server stops.
     pub(crate) shutdown_timeout: Duration,
-    /// Whether clients are told more about a failed search.
+    /// True if failed searches have error codes of their own.
     pub(crate) retrieval_error_codes: bool,
-    /// The longest question, in bytes.
+    /// Limit on the question, in bytes.
     pub(crate) max_query_bytes: usize,
 }
 
-/// The files of HTTPS.
+/// The certificate files for HTTPS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tls {
-    /// The certificate, and those that lead to a well-known one.
+    /// The certificate and its chain.
     pub(crate) cert: PathBuf,
-    /// Its private key.
+    /// The private key of the certificate.
     pub(crate) key: PathBuf,
 }
 
@@ -266,7 +266,7 @@ impl Default for Server {
 }
 
 impl Server {
-    /// True if only this machine can reach the address.
+    /// Returns whether only this machine can reach the address.
     pub(crate) fn is_local(&self) -> bool {
         match self.listen_address.parse::<IpAddr>() {
             Ok(address) => address.to_canonical().is_loopback(),
@@ -274,20 +274,20 @@ impl Server {
         }
     }
 
-    /// True for the name of this machine, which stands for its address in either family.
+    /// Returns whether the host is `localhost`, which means its IPv4 and its IPv6 address.
     pub(crate) fn is_localhost(&self) -> bool {
         self.listen_address.eq_ignore_ascii_case("localhost")
     }
 
-    /// The hosts to answer for at the address that was bound.
+    /// Returns the hosts that requests may name, for the bound address.
     ///
     /// # Errors
-    /// Fails if an allowed host is none.
+    /// Fails if an allowed host is invalid.
     pub(crate) fn hosts(&self, bound: IpAddr) -> Result<Hosts, InvalidHost> {
         Hosts::of(bound, &self.allowed_hosts)
     }
 
-    /// The keys in which the other one differs.
+    /// Returns the keys whose values differ.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let keys = [
             (

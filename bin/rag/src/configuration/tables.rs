@@ -1,4 +1,4 @@
-//! The tables of a pipeline, and how they are searched.
+//! Settings of the tables of a pipeline and of their search.
 
 use serde::Deserialize;
 use ziggurat_rag_service::retrieval::{Backend, FilterColumns, SearchOptions, Table};
@@ -9,10 +9,10 @@ use super::{
     written::{Reader, Written},
 };
 
-/// Rows that are read at most where no index serves the words of a question.
+/// Default limit on the rows that are read if no index serves keyword search.
 const MAX_SCANNED: u32 = 10_000;
 
-/// An entry of the list as written.
+/// A raw entry of the list.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawTable {
     table: Option<Written>,
@@ -24,7 +24,7 @@ pub(super) struct RawTable {
     keyword_backend: Option<Written>,
 }
 
-/// The section as written.
+/// The raw section.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawSearch {
     hybrid_enabled: Option<Written>,
@@ -57,7 +57,7 @@ impl RawTable {
     }
 }
 
-/// The columns requests may filter by; `*` stands for all but system columns.
+/// Returns the columns that requests may filter by; `*` means all except system columns.
 fn columns(reader: &mut Reader<'_>, place: &Place, written: Option<Vec<Written>>) -> FilterColumns {
     let Some(list) = written else {
         return FilterColumns::Shown;

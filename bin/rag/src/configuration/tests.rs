@@ -1,4 +1,4 @@
-//! What is made of files.
+//! Tests of configuration files.
 
 mod cascades;
 mod example;
@@ -13,7 +13,7 @@ use ziggurat_runtime::Environment;
 
 use super::{ConfigSources, Configuration, LoadError, Loaded, Pipeline};
 
-/// A pipeline that lacks nothing, on one line for each of its keys.
+/// A complete pipeline, with one line for each of its keys.
 const PIPELINE: &str = "
 - name: docs
   database: {host: db.example, database: docs, username: reader}
@@ -22,7 +22,7 @@ const PIPELINE: &str = "
   rag_llm: {provider: openai, model: gpt-4o-mini}
 ";
 
-/// A file and an environment, for one test.
+/// A configuration file and an environment, for one test.
 struct Case {
     folder: TempDir,
     around: ConfigSources,
@@ -40,7 +40,7 @@ impl Case {
         Self { folder, around }
     }
 
-    /// A file with this pipeline, in which some words are others.
+    /// Creates a file with this pipeline, in which some texts are replaced.
     fn changed(changes: &[(&str, &str)]) -> Self {
         let mut text = format!("pipelines:{PIPELINE}");
         for (old, new) in changes {
@@ -70,7 +70,7 @@ impl Case {
         self.configuration().pipelines.remove(0)
     }
 
-    /// The message of the failure, without the folder of the test.
+    /// Returns the error message, without the folder of the test.
     fn error(&self) -> String {
         let error = self.load().expect_err("a bad configuration").to_string();
         error.replace(&format!("{}/", self.folder.path().display()), "")

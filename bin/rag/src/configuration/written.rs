@@ -1,8 +1,8 @@
-//! Values as they are written, and how they are understood.
+//! Raw values and their parsing.
 //!
-//! A value is taken as text whatever YAML makes of it, because `${NAME}` may stand for a number
-//! as well. It is understood where it is checked, and so a value that is none is reported with
-//! its place and together with all others.
+//! Every value is read as text, whatever type YAML gives it, because `${NAME}` may also stand for a
+//! number. It is parsed when it is checked, so that an invalid value is reported with its place and
+//! together with all other problems.
 
 use std::{borrow::Cow, fmt, path::PathBuf, time::Duration};
 
@@ -14,11 +14,11 @@ use super::{
     findings::{Findings, Place},
 };
 
-/// A text, a number, or yes or no; it may be secret.
+/// A raw text, number or boolean, which may be secret.
 #[derive(Clone, Default)]
 pub(super) struct Written(String);
 
-/// Understands values, and notes those that are none.
+/// Parses values, and collects the problems of invalid ones.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) around: &'a ConfigSources,
@@ -55,18 +55,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes that a value will not do, in the words of an error.
+    /// Adds a problem with a value, with the message of an error.
     pub(super) fn problem(&mut self, place: &Place, error: &dyn fmt::Display) {
         self.findings.problem(place, error.to_string());
     }
 
-    /// A text; nothing if it is empty.
+    /// Returns a text; `None` if it is empty.
     pub(super) fn text(&mut self, place: &Place, written: Option<Written>) -> Option<String> {
         let text = self.expanded(place, written?);
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// A text that may be empty, and is if one of its variables is not set.
+    /// Returns a text, which may be empty and is empty if one of its variables is not set.
     pub(super) fn expanded(&mut self, place: &Place, Written(text): Written) -> String {
         match expand(&text, &self.around.environment) {
             Ok(Cow::Borrowed(_)) => text,
@@ -78,19 +78,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text that does not show.
+    /// Returns a text that debug output hides.
     pub(super) fn secret(&mut self, place: &Place, written: Option<Written>) -> Option<Secret> {
         self.text(place, written)
             .map(|text| Secret::from(text.as_str()))
     }
 
-    /// A path, with `~` for the home of the user.
+    /// Returns a path, with `~` replaced by the home folder of the user.
     pub(super) fn path(&mut self, place: &Place, written: Option<Written>) -> Option<PathBuf> {
         let path = PathBuf::from(self.text(place, written)?);
         Some(self.around.at_home(path))
     }
 
-    /// Yes or no.
+    /// Returns a boolean.
     pub(super) fn boolean(&mut self, place: &Place, written: Option<Written>) -> Option<bool> {
         let text = self.text(place, written)?;
         let value = match text.to_ascii_lowercase().as_str() {
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub(super) fn integer(&mut self, place: &Place, written: Option<Written>) -> Option<i64> {
         let text = self.text(place, written)?;
         let value = text.trim().parse().ok();
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// A number.
+    /// Returns a decimal number.
     pub(super) fn decimal(&mut self, place: &Place, written: Option<Written>) -> Option<f64> {
         let text = self.text(place, written)?;
         let value = text
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// A duration.
+    /// Returns a duration.
     pub(super) fn time(&mut self, place: &Place, written: Option<Written>) -> Option<Duration> {
         let text = self.text(place, written)?;
         match duration::parse(&text) {
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A duration that makes sense only if it is longer than nothing.
+    /// Returns a duration that must be longer than zero.
     pub(super) fn some_time(
         &mut self,
         place: &Place,
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         Some(time).filter(|time| !time.is_zero())
     }
 
-    /// A number that is not below zero, and of a usable size.
+    /// Returns a number that is not negative and fits `usize`.
     pub(super) fn count(&mut self, place: &Place, written: Option<Written>) -> Option<usize> {
         let number = self.integer(place, written)?;
         let count = usize::try_from(number).ok();
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         count
     }
 
-    /// A port.
+    /// Returns a port.
     pub(super) fn port(&mut self, place: &Place, written: Option<Written>) -> Option<u16> {
         let number = self.integer(place, written)?;
         let port = u16::try_from(number).ok().filter(|port| *port > 0);
@@ -184,8 +184,8 @@ fn is_negative(text: &str) -> bool {
     rest.is_some_and(|rest| duration::parse(rest).is_ok())
 }
 
-/// Puts the values of variables in the place of `${NAME}`. `$${` stands for `${`, and every
-/// other `$` for itself, because passwords have them.
+/// Replaces `${NAME}` by the value of the variable. `$${` stands for `${`; every other `$` stays
+/// unchanged, because passwords may contain it.
 ///
 /// # Errors
 /// Names the first variable that is not set.
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_put_in_and_other_dollars_left_alone() {
+    fn variables_are_expanded_and_other_dollar_signs_are_kept() {
         let environment = Environment::new([("A", "one"), ("B_2", "two ${A} $${A}")]);
         for (text, expected) in [
             ("", Ok("")),
@@ -245,7 +245,7 @@ mod tests {
             ("${}", Ok("${}")),
             ("${1}", Ok("${1}")),
             ("${a b}${A}", Ok("${a b}one")),
-            // What comes from outside is not looked at again.
+            // Values of variables are not expanded again.
             ("${B_2}", Ok("two ${A} $${A}")),
             ("${C}", Err("C")),
             ("${A}${D}${C}", Err("D")),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_does_not_show() {
+    fn debug_output_hides_the_value() {
         assert_eq!(format!("{:?}", Written("swordfish".into())), "Written(…)");
     }
 }

@@ -1,4 +1,4 @@
-//! The line of an event, and which events are written.
+//! The text of a log line, and the filter for events.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,11 +12,11 @@ use ziggurat_runtime::{
 
 use crate::secrets::Secrets;
 
-/// The lines of this program.
+/// The line format of this program.
 #[derive(Debug)]
 pub(super) struct Lines {
     options: Options,
-    /// `LOG_LEVEL`.
+    /// Level in `LOG_LEVEL`.
     level: Option<LevelFilter>,
     secrets: Secrets,
 }
@@ -24,7 +24,7 @@ pub(super) struct Lines {
 // === impl Lines ===
 
 impl Lines {
-    /// As the environment and the configuration file say, and warnings about that.
+    /// Reads the options from the environment and the configuration file; also returns warnings.
     pub(super) fn new(
         environment: &Environment,
         file: &RawLog,
@@ -47,7 +47,7 @@ impl Lines {
         (lines, warnings)
     }
 
-    /// Keeps secrets out of it.
+    /// Redacts the secrets of an event.
     fn clean(&self, metadata: &Metadata<'_>, said: &mut LogEvent) {
         let is_ours = metadata.target().starts_with("ziggurat");
         let message = if is_ours {
@@ -84,7 +84,7 @@ impl Format for Lines {
     fn allows(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
         let of = |all: LevelFilter| match target {
-            // Connections and calls come and go; that is worth a line from `debug` on.
+            // Connections and calls are frequent, so they are logged only from `debug` on.
             pg::LOG_TARGET | llm::LOG_TARGET if all <= LevelFilter::INFO => {
                 all.min(LevelFilter::WARN)
             }
@@ -121,7 +121,7 @@ mod tests {
 
     const KEY: &str = "wq8JkLmN2pRs7TuV";
 
-    /// The lines that are written meanwhile, without the time.
+    /// Returns the lines that `happens` writes, without the time.
     fn written(variables: &[(&str, &str)], happens: impl Fn()) -> Vec<String> {
         let secrets = Secrets::default();
         secrets.add([KEY]);
@@ -147,7 +147,7 @@ mod tests {
         lines.collect()
     }
 
-    /// An error in somebody else's words.
+    /// An error with the message of a library.
     #[derive(Debug)]
     struct Theirs(&'static str);
 
@@ -160,7 +160,7 @@ mod tests {
     impl Error for Theirs {}
 
     #[test]
-    fn a_line_says_when_how_bad_what_and_more() {
+    fn a_line_has_time_level_message_and_fields() {
         let happens = || info!(pipelines = 2, path = "a b", "configuration loaded");
         assert_eq!(
             written(&[], happens),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_say_what_is_written() {
+    fn the_level_decides_which_events_are_written() {
         let happens = || {
             error!("1");
             warn!(target: "hyper", "2");
@@ -206,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_written_whoever_says_it() {
+    fn a_secret_is_redacted_in_every_event() {
         let happens = || {
             info!(path = "/v1/wq8JkLmN2pRs7TuV", "key wq8JkLmN");
             let theirs: &dyn Error = &Theirs("password=x2 and wq8JkLmN");
             warn!(error = theirs, "it failed");
             warn!(error = %Theirs("Bearer abcdefgh1"), "it failed");
-            // Our own words are not those of a stranger.
+            // Messages of this program are not redacted by pattern.
             error!(
                 error = "database.password: environment variable not set: A",
                 "server failed"
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_line_can_look_like_is_ignored_with_a_word() {
+    fn invalid_options_are_ignored_with_a_warning() {
         let environment = Environment::new([("LOG_LEVEL", "loud"), ("LOG_FORMAT", "xml")]);
         let (lines, warnings) = Lines::new(&environment, &RawLog::default(), Secrets::default());
         assert_eq!((lines.level, lines.options.is_json()), (None, false));

@@ -1,4 +1,4 @@
-//! A line for every request.
+//! A log line for every request.
 
 use std::{
     fmt,
@@ -16,15 +16,15 @@ use tower_service::Service;
 use tracing::{enabled, info};
 use ziggurat_layers::client_ip::ClientIp;
 
-/// How much of a path goes to the log, in bytes.
+/// Limit on the logged part of a path, in bytes.
 const LONGEST: usize = 200;
 
-/// What is written in place of a status where the client did not wait for one. No response has
-/// it; it is what others have come to write.
+/// Status that is logged if the client left before the response. No response has it; it is a common
+/// convention of proxies.
 const CLIENT_LEFT: u16 = 499;
 
-/// Writes a line for every request when its response has been sent, or its client is gone: what
-/// was asked, how it ended, and how long it took. Nothing of the query, the headers or the body.
+/// Logs every request when its response was sent or its client has left: method, path, status and
+/// duration. Nothing of the query, the headers or the body is logged.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub(crate) struct RequestsLayer;
@@ -45,16 +45,16 @@ pin_project! {
 }
 
 pin_project! {
-    /// A body whose end is noted.
+    /// A body that logs the request when it ends.
     pub(crate) struct NotedBody<B> {
         #[pin]
         body: B,
-        // Dropped with the body, which is when the line is written.
+        // Dropped with the body, which writes the line.
         entry: Option<Entry>,
     }
 }
 
-/// A line to be, written when it is dropped.
+/// The data of a log line, which is written on drop.
 struct Entry {
     method: Method,
     uri: Uri,

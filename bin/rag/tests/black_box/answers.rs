@@ -1,11 +1,11 @@
-//! Section 4 from end to end, without anybody's model.
+//! Questions and answers from end to end, without an external model.
 
 use serde_json::json;
 
 use crate::support::{Home, library, pipeline, question, server};
 
 #[test]
-fn a_question_is_answered_from_a_table_whole_and_as_it_comes() {
+fn a_question_is_answered_from_a_table_whole_and_as_a_stream() {
     let postgres = library();
     let list = pipeline("docs", &postgres, "  allow_include_sources: true\n");
     let home = Home::with(&format!("{}pipelines:\n{list}", server("")));

@@ -1,4 +1,4 @@
-//! Details 1.2 and 1.5: what is wrong with a configuration, and what is wrong with keys.
+//! Problems of a configuration, and missing keys of providers.
 
 use ziggurat_black_box::Postgres;
 
@@ -46,7 +46,7 @@ fn snippets<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_the_manual_and_the_front_page_show_is_good() {
+fn configurations_in_the_manual_and_the_readme_are_valid() {
     let front = include_str!("../../../../README.md");
     let mut seen = 0;
     let front = snippets(front, "yaml");
@@ -54,12 +54,12 @@ fn what_the_manual_and_the_front_page_show_is_good() {
     for text in snippets(MANUAL, "yaml").into_iter().chain(front) {
         let mut text = text.to_owned();
         if !text.contains("pipelines:") {
-            // A section of its own.
+            // A section without pipelines needs one to be valid.
             text.push_str("pipelines:\n");
             text.push_str(&nowhere("docs", ""));
         }
         let mut home = Home::with(&text);
-        // What stands for the user of the system.
+        // Sets the user of the system, which is the default database user.
         home.set("USER", "reader");
         home.set("OPENAI_API_KEY", "sk-0123456789");
         home.set("ANTHROPIC_API_KEY", "sk-ant-0123456789");
@@ -71,7 +71,7 @@ fn what_the_manual_and_the_front_page_show_is_good() {
 }
 
 #[test]
-fn the_first_question_of_the_manual_is_answered_as_it_is_written() {
+fn the_first_question_of_the_manual_gets_the_answer_in_the_manual() {
     let [sql] = snippets(MANUAL, "sql")[..] else {
         panic!("one table");
     };
@@ -102,7 +102,7 @@ fn the_first_question_of_the_manual_is_answered_as_it_is_written() {
 }
 
 #[test]
-fn a_check_says_each_problem_on_a_line() {
+fn a_check_prints_each_problem_on_a_line() {
     let ran = Home::with(BAD).ran(&["-check-config"]);
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), PROBLEMS);
@@ -118,7 +118,7 @@ fn a_check_says_each_problem_on_a_line() {
     );
 }
 
-/// A pipeline that needs a key of this provider.
+/// Returns a configuration with a pipeline that needs a key of this provider.
 fn needing(provider: &str, more: &str) -> String {
     let model = format!("  rag_llm: {{provider: {provider}, model: m}}\n");
     let entry = nowhere("docs", more).replace("  rag_llm: {provider: local}\n", &model);
@@ -126,7 +126,7 @@ fn needing(provider: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_key_that_is_missing_ends_the_start_and_says_where_it_could_be() {
+fn a_missing_key_fails_the_start_and_the_message_names_its_possible_places() {
     let home = Home::new();
     home.write("empty", " \n");
     let at = |name: &str| home.file(name).display().to_string();
@@ -179,7 +179,7 @@ fn a_key_that_is_missing_ends_the_start_and_says_where_it_could_be() {
 }
 
 #[test]
-fn keys_are_found_in_the_environment_the_home_and_are_not_needed_with_another_address() {
+fn keys_are_found_in_the_environment_and_the_home_and_a_base_url_needs_none() {
     let mut home = Home::new();
     home.set("ANTHROPIC_API_KEY", " sk-ant-x ");
     home.configure(&needing("anthropic", ""));

@@ -1,4 +1,4 @@
-//! Details 1.1: the command line.
+//! The command line.
 
 use serde_json::Value;
 use ziggurat_black_box::{Ran, output};
@@ -22,7 +22,7 @@ fn the_usage_names_every_flag() {
 }
 
 #[test]
-fn what_is_no_flag_ends_with_2_and_the_usage() {
+fn an_invalid_command_line_exits_with_2_and_prints_the_usage() {
     for words in [&["-unknown"][..], &["-config"], &["---help"], &["serve"]] {
         let ran = bare(words);
         assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{words:?}");
@@ -36,7 +36,7 @@ fn what_is_no_flag_ends_with_2_and_the_usage() {
 }
 
 #[test]
-fn the_version_is_a_product_and_three_facts() {
+fn the_version_has_the_product_and_three_values() {
     let ran = bare(&["--version", "-openapi"]);
     assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
     let lines: Vec<_> = ran.stdout.lines().collect();
@@ -52,7 +52,7 @@ fn the_version_is_a_product_and_three_facts() {
 }
 
 #[test]
-fn the_document_is_the_one_that_is_served() {
+fn the_printed_document_is_the_served_one() {
     let ran = bare(&["-openapi"]);
     assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
     let printed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -69,7 +69,7 @@ fn the_document_is_the_one_that_is_served() {
 }
 
 #[test]
-fn a_start_that_fails_is_one_line_and_ends_with_1() {
+fn a_failed_start_logs_one_line_and_exits_with_1() {
     let ran = bare(&["-config", "none.yaml"]);
     assert_eq!((ran.code, &*ran.stderr), (Some(1), ""));
     let lines: Vec<_> = ran.stdout.lines().collect();

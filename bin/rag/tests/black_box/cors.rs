@@ -1,4 +1,4 @@
-//! Details 1.8 and 4.1: CORS, and the headers of every response.
+//! CORS, and the header fields of every response.
 
 use ziggurat_black_box::{Answer, Program};
 
@@ -16,7 +16,7 @@ fn ask(client: &Client, method: &str, path: &str, origin: &str) -> Answer {
 }
 
 #[test]
-fn where_it_is_off_options_is_a_wrong_method_like_any_other() {
+fn without_cors_options_is_a_method_that_is_not_allowed() {
     let (_home, _program, client) = serve("");
     let answer = ask(&client, "OPTIONS", "/v1/live", "http://localhost:3000");
     assert_eq!(answer.status, 405);
@@ -29,7 +29,7 @@ fn where_it_is_off_options_is_a_wrong_method_like_any_other() {
 }
 
 #[test]
-fn pages_of_listed_origins_may_use_it_and_others_are_told_nothing() {
+fn pages_of_listed_origins_get_cors_headers_and_others_do_not() {
     let (_home, _program, client) =
         serve("  cors: {enabled: true, allowed_origins: ['https://a.example']}\n");
     for path in ["/v1/live", "/v1/pipelines/docs", "/nothing"] {
@@ -48,7 +48,7 @@ fn pages_of_listed_origins_may_use_it_and_others_are_told_nothing() {
         assert_eq!(answer.status, 204, "{path}");
         assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
     }
-    // Refusals may be read too.
+    // Pages can also read refusals.
     let answer = ask(&client, "GET", "/nothing", "https://a.example");
     assert_eq!(answer.status, 404);
     let allowed = answer.header("access-control-allow-origin");
@@ -56,7 +56,7 @@ fn pages_of_listed_origins_may_use_it_and_others_are_told_nothing() {
 }
 
 #[test]
-fn a_star_is_everybody_and_an_empty_list_is_nobody() {
+fn a_star_allows_all_origins_and_an_empty_list_allows_none() {
     let (_home, _program, client) = serve("  cors: {enabled: true, allowed_origins: ['*']}\n");
     let answer = ask(&client, "GET", "/v1/live", "https://b.example");
     assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
@@ -70,7 +70,7 @@ fn a_star_is_everybody_and_an_empty_list_is_nobody() {
 }
 
 #[test]
-fn every_json_response_says_where_the_description_is() {
+fn every_json_response_links_to_the_openapi_document() {
     let (_home, _program, client) = serve("");
     let link = Some("</v1/openapi.json>; rel=\"service-desc\"");
     for (method, path, body, status) in [
@@ -85,7 +85,7 @@ fn every_json_response_says_where_the_description_is() {
         ("GET", "/v1/pipelines/a/b", "", 404),
         ("DELETE", "/v1/live", "", 405),
         ("GET", "/v1/pipelines/docs", "", 405),
-        // Nobody serves the database.
+        // The database of this pipeline is unreachable.
         ("POST", "/v1/pipelines/docs", "{\"query\":\"ferns\"}", 500),
     ] {
         let answer = client.send(method, path, "", body);

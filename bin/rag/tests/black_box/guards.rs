@@ -15,7 +15,7 @@ fn serve(more: &str) -> (Home, Program, Client) {
     (home, program, client)
 }
 
-/// Sends a request that calls the server by this name.
+/// Sends a request that names this host.
 fn called(client: &Client, host: &str, path: &str) -> Answer {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     client.exchange(request.as_bytes())
@@ -65,13 +65,13 @@ fn pages_of_other_origins_are_refused() {
         let headers = format!("origin: {origin}\r\n");
         let answer = client.send("GET", PIPELINES, &headers, "");
         assert_eq!(answer.status, 200, "{origin}");
-        // That they are let in does not mean that other pages may read it.
+        // Accepting the request does not let other pages read the response.
         assert_eq!(answer.header("access-control-allow-origin"), None);
     }
 }
 
 #[test]
-fn a_list_of_origins_replaces_those_of_this_machine_and_a_star_lifts_the_guard() {
+fn a_list_of_origins_replaces_those_of_this_machine_and_a_star_allows_all() {
     let (_home, _program, client) =
         serve("  cors: {enabled: true, allowed_origins: ['https://app.example']}\n");
     let own = format!("http://{}", client.address());
@@ -91,7 +91,7 @@ fn a_list_of_origins_replaces_those_of_this_machine_and_a_star_lifts_the_guard()
 }
 
 #[test]
-fn a_page_has_to_say_that_it_sends_json_and_curl_does_not() {
+fn a_page_must_declare_json_and_curl_need_not() {
     let postgres = library();
     let list = pipeline("docs", &postgres, "");
     let home = Home::with(&format!("{}pipelines:\n{list}", server("")));
@@ -114,7 +114,7 @@ fn a_page_has_to_say_that_it_sends_json_and_curl_does_not() {
 }
 
 #[test]
-fn an_address_that_others_reach_has_to_be_allowed() {
+fn an_address_that_other_machines_reach_must_be_allowed() {
     let public = server("").replace("127.0.0.1", "0.0.0.0");
     let list = nowhere("docs", "");
     let home = Home::with(&format!("{public}pipelines:\n{list}"));
@@ -131,7 +131,7 @@ fn an_address_that_others_reach_has_to_be_allowed() {
 }
 
 #[test]
-fn pages_of_an_open_server_are_known_by_its_address_only() {
+fn a_public_server_accepts_its_own_pages_by_ip_address_only() {
     let public = server("  allow_public: true\n").replace("127.0.0.1", "0.0.0.0");
     let list = nowhere("docs", "");
     let home = Home::with(&format!("{public}pipelines:\n{list}"));

@@ -1,4 +1,4 @@
-//! Details 1.9: what is logged, and what is not.
+//! Content of the log.
 
 use serde_json::Value;
 use ziggurat_fake_providers::{Fake, Turn};
@@ -8,7 +8,7 @@ use crate::support::{Home, asking, library, nowhere, question, server};
 const KEY: &str = "sk-ant-wq8JkLmN2pRs7TuV";
 
 #[test]
-fn every_request_is_one_line_without_what_was_asked() {
+fn every_request_is_one_line_without_query_and_body() {
     let home = Home::with(&format!(
         "{}pipelines:\n{}",
         server(""),
@@ -34,7 +34,7 @@ fn every_request_is_one_line_without_what_was_asked() {
 }
 
 #[test]
-fn lines_may_be_json_by_either_variable() {
+fn either_variable_selects_json_lines() {
     let mut home = Home::with(&format!(
         "{}pipelines:\n{}",
         server(""),
@@ -47,7 +47,7 @@ fn lines_may_be_json_by_either_variable() {
         home.set(format, "json");
         home.set(level, "warn");
         assert_json(&home);
-        // The new ones come before the old ones.
+        // The variables with a prefix take precedence.
         home.set("LOG_FORMAT", "text");
         home.set("LOG_LEVEL", "debug");
     }

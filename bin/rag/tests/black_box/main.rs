@@ -1,4 +1,4 @@
-//! The program as its users meet it, by the sections of the specification.
+//! Tests of the program from the outside, in the order of the specification.
 
 mod answers;
 mod checking;

@@ -1,4 +1,4 @@
-//! Details 1.7: the configuration is read again when its files change.
+//! Reload of the configuration after a change of its files.
 
 use std::{os::unix::fs::symlink, thread};
 
@@ -65,7 +65,7 @@ fn a_changed_file_changes_what_is_served() {
 }
 
 #[test]
-fn what_will_not_do_changes_nothing() {
+fn an_invalid_configuration_changes_nothing() {
     let section = server("");
     let one = nowhere("one", "");
     let (home, program, client) = serve(&format!("{section}pipelines:\n{one}"));
@@ -104,7 +104,7 @@ fn what_will_not_do_changes_nothing() {
 }
 
 #[test]
-fn a_signal_asks_for_it_and_other_files_do_not() {
+fn sighup_reloads_and_changes_of_other_files_do_not() {
     let section = server("");
     let mut home = Home::with(&format!("{section}pipelines:\n{}", nowhere("one", "")));
     home.set("LOG_LEVEL", "debug");
@@ -122,7 +122,7 @@ fn a_signal_asks_for_it_and_other_files_do_not() {
 }
 
 #[test]
-fn what_belongs_to_the_server_takes_a_restart() {
+fn settings_of_the_server_need_a_restart() {
     let section = server("");
     let list = nowhere("one", "");
     let (home, program, client) = serve(&format!("{section}pipelines:\n{list}"));
@@ -139,7 +139,7 @@ fn what_belongs_to_the_server_takes_a_restart() {
 }
 
 #[test]
-fn a_key_is_rotated_by_leading_a_link_elsewhere() {
+fn a_key_is_rotated_by_replacing_a_symbolic_link() {
     let (postgres, fake) = (library(), Fake::start());
     let mut home = Home::new();
     for (folder, key) in [
@@ -149,7 +149,7 @@ fn a_key_is_rotated_by_leading_a_link_elsewhere() {
         std::fs::create_dir(home.file(folder)).expect("created");
         std::fs::write(home.file(folder).join("key"), key).expect("written");
     }
-    // As secrets are mounted: the key is reached by a link that is exchanged as a whole.
+    // Mounted secrets work like this: the link to their folder is replaced as a whole.
     symlink("first", home.file("now")).expect("linked");
     symlink("now/key", home.file("key")).expect("linked");
     let key = home.file("key");
@@ -177,7 +177,7 @@ fn a_key_is_rotated_by_leading_a_link_elsewhere() {
 }
 
 #[test]
-fn what_has_not_changed_keeps_its_connections_and_its_counters() {
+fn unchanged_parts_keep_their_connections_and_counters() {
     let (postgres, fake) = (library(), Fake::start());
     let section = server("");
     let entry = asking("docs", &postgres, &fake, "");
@@ -211,7 +211,7 @@ fn what_has_not_changed_keeps_its_connections_and_its_counters() {
 }
 
 #[test]
-fn a_request_in_flight_goes_on_with_what_it_began_with() {
+fn a_request_in_flight_keeps_its_pipeline() {
     let (old, new, fake) = (library(), library(), Fake::start());
     let section = server("");
     let entry = asking("docs", &old, &fake, "");
@@ -239,7 +239,7 @@ fn a_request_in_flight_goes_on_with_what_it_began_with() {
     assert!(connections(&new) > 0);
 }
 
-/// A certificate for this machine and its key, in files of these names.
+/// Writes a certificate for this machine and its key to files with these names.
 fn papers(home: &Home, certificate: &str, key: &str) {
     let papers = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("papers");
     home.write(key, &papers.signing_key.serialize_pem());

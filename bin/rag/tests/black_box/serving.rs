@@ -1,4 +1,4 @@
-//! Details 1.5, 1.6 and 1.8: how a server starts, listens and ends.
+//! Start, listening and shutdown of a server.
 
 use std::{
     io::{Read as _, Write as _},
@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_start_says_what_is_served_and_where() {
+fn the_start_logs_the_pipelines_and_the_address() {
     let postgres = library();
     let section = server("  tls: {enabled: false}\n");
     let list = pipeline("docs", &postgres, "") + &nowhere("lost", "");
@@ -36,7 +36,7 @@ fn a_start_says_what_is_served_and_where() {
     ] {
         assert!(log.contains(expected), "{expected} in {log}");
     }
-    // One database is not there, and only its pipeline has to do without.
+    // One database is unreachable, which affects only its pipeline.
     let line = program.wait_for("pipelines=lost");
     assert!(
         line.contains("level=ERROR") && line.contains("failed to connect to database"),
@@ -54,7 +54,7 @@ fn a_start_says_what_is_served_and_where() {
 }
 
 #[test]
-fn a_probe_is_told_how_many_pipelines_cannot_serve_and_the_log_which() {
+fn a_probe_gets_the_number_of_unavailable_pipelines_and_the_log_names_them() {
     let postgres = library();
     let fake = Fake::start();
     fake.set_dimensions(3);
@@ -87,7 +87,7 @@ fn a_probe_is_told_how_many_pipelines_cannot_serve_and_the_log_which() {
         health["pipelines"][2]["search"]["by_meaning"], false,
         "{health}"
     );
-    // Questions are answered from words still.
+    // Keyword search still answers questions.
     let answer = client.post("/v1/pipelines/other", &question("ferns"));
     assert_eq!(answer.status, 200, "{answer:?}");
 }
@@ -105,7 +105,7 @@ fn without_a_pipeline_that_can_serve_the_server_is_not_ready() {
 }
 
 #[test]
-fn localhost_is_this_machine_in_either_family() {
+fn localhost_listens_on_ipv4_and_ipv6() {
     let port = free_port();
     let list = nowhere("docs", "");
     let home = Home::with(&format!("server: {{port: {port}}}\npipelines:\n{list}"));
@@ -127,7 +127,7 @@ fn localhost_is_this_machine_in_either_family() {
 }
 
 #[test]
-fn whoever_opens_it_to_others_without_tls_is_warned() {
+fn a_public_address_without_tls_is_logged_as_a_warning() {
     let yaml = server("  allow_public: true\n").replace("127.0.0.1", "0.0.0.0");
     let home = Home::with(&format!("{yaml}pipelines:\n{}", nowhere("docs", "")));
     let program = Program::start_on_stdout(&mut home.command(&[]));
@@ -136,7 +136,7 @@ fn whoever_opens_it_to_others_without_tls_is_warned() {
 }
 
 #[test]
-fn an_address_that_is_taken_ends_the_start() {
+fn an_address_in_use_fails_the_start() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("bound");
     let yaml = format!(
@@ -170,7 +170,7 @@ fn a_request_in_flight_is_answered_before_the_end() {
     program.signal(Signal::TERM);
     program.wait_for("msg=\"received shutdown signal\"");
     program.wait_for("msg=\"shutting down server\"");
-    until("nobody else comes in", || {
+    until("new connections are refused", || {
         TcpStream::connect(client.address()).is_err()
     });
     gate.open();
@@ -181,7 +181,7 @@ fn a_request_in_flight_is_answered_before_the_end() {
 }
 
 #[test]
-fn a_request_that_takes_too_long_is_cut_off_and_told_so() {
+fn a_request_beyond_the_shutdown_timeout_gets_an_error() {
     let (postgres, fake) = (library(), Fake::start());
     let mut home = Home::with(&format!(
         "{}pipelines:\n{}",
@@ -230,7 +230,7 @@ fn a_request_that_takes_too_long_is_cut_off_and_told_so() {
 }
 
 #[test]
-fn a_question_that_does_not_come_in_in_time_is_408() {
+fn a_body_that_arrives_too_slowly_is_answered_with_408() {
     let section = server("  body_timeout: 200ms\n");
     let home = Home::with(&format!("{section}pipelines:\n{}", nowhere("docs", "")));
     let (_program, client) = home.serve();

@@ -1,5 +1,4 @@
-//! What every test here needs: the files of a server, the program that serves them, and tables to
-//! search.
+//! Shared parts of the tests: the files of a server, the program, and tables to search.
 
 use std::{
     fmt::Write as _,
@@ -31,47 +30,47 @@ impl DerefMut for Home {
 }
 
 impl Home {
-    /// An empty folder.
+    /// Creates an empty folder.
     pub(crate) fn new() -> Self {
         Self(Folder::new())
     }
 
-    /// A folder with this configuration.
+    /// Creates a folder with this configuration.
     pub(crate) fn with(yaml: &str) -> Self {
         let home = Self::new();
         home.configure(yaml);
         home
     }
 
-    /// Puts a configuration in the place of another, as editors do.
+    /// Replaces the configuration file by a new one, as editors do.
     pub(crate) fn configure(&self, yaml: &str) {
         self.write("ziggurat-rag.yaml", yaml);
     }
 
-    /// Puts a file in the place of another.
+    /// Replaces a file by a new one.
     pub(crate) fn write(&self, name: &str, text: &str) {
         self.replace(&self.file(name), text);
     }
 
-    /// The program with nothing but these arguments, and no environment but ours.
+    /// Returns the program with only these arguments and the environment of this folder.
     pub(crate) fn bare(&self, arguments: &[&str]) -> Command {
         self.0
             .command(env!("CARGO_BIN_EXE_ziggurat-rag"), arguments)
     }
 
-    /// The program with the configuration of this folder.
+    /// Returns the program with the configuration of this folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.bare(arguments);
         command.arg("-config").arg(self.file("ziggurat-rag.yaml"));
         command
     }
 
-    /// Runs the program to its end: what it printed, and how it ended.
+    /// Runs the program to its end, and returns its output and its exit code.
     pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
         Ran::from(output(&mut self.command(arguments)))
     }
 
-    /// Starts the server, and waits until it listens.
+    /// Starts the server and waits until it listens.
     pub(crate) fn serve(&self) -> (Program, Client) {
         let program = Program::start_on_stdout(&mut self.command(&[]));
         let line = program.wait_for("msg=\"starting server\"");
@@ -82,28 +81,27 @@ impl Home {
     }
 }
 
-/// A port nobody listens on.
+/// Returns a port without a listener.
 ///
-/// Somebody else may take it before the program does; the system gives out others first.
+/// Another process may take it before the program does; the system hands out other ports first.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").port()
 }
 
-/// A section that listens where nobody does, and says this besides.
+/// Returns a `server` section with a free port and these further keys.
 pub(crate) fn server(more: &str) -> String {
     let port = free_port();
     format!("server:\n  listen_address: 127.0.0.1\n  port: {port}\n{more}")
 }
 
-/// An entry of the list of pipelines: one that answers by itself from this database, and says
-/// this besides.
+/// Returns a pipeline entry with local models, this database and these further keys.
 pub(crate) fn pipeline(name: &str, postgres: &Postgres, more: &str) -> String {
     let models = "  embedding_llm: {provider: local}\n  rag_llm: {provider: local}\n";
     described(name, &database(postgres), &format!("{models}{more}"))
 }
 
-/// An entry whose models are played by these providers.
+/// Returns a pipeline entry whose completion model is this fake provider.
 pub(crate) fn asking(name: &str, postgres: &Postgres, fake: &Fake, more: &str) -> String {
     let models = format!(
         "  embedding_llm: {{provider: local}}\n  rag_llm: {{provider: anthropic, model: m, \
@@ -113,7 +111,7 @@ pub(crate) fn asking(name: &str, postgres: &Postgres, fake: &Fake, more: &str) -
     described(name, &database(postgres), &format!("{models}{more}"))
 }
 
-/// An entry for the database nobody serves.
+/// Returns a pipeline entry whose database is unreachable.
 pub(crate) fn nowhere(name: &str, more: &str) -> String {
     let database = "{host: 127.0.0.1, port: 1, database: none, username: nobody}";
     let models = "  embedding_llm: {provider: local}\n  rag_llm: {provider: local}\n";
@@ -127,7 +125,7 @@ fn described(name: &str, database: &str, more: &str) -> String {
     )
 }
 
-/// How to connect to a database, as the value of a key.
+/// Returns the connection settings of a database, as the value of a key.
 pub(crate) fn database(postgres: &Postgres) -> String {
     let [(_, host), (_, port), (_, name), (_, user), (_, password)] = postgres.environment();
     format!(
@@ -136,7 +134,7 @@ pub(crate) fn database(postgres: &Postgres) -> String {
     )
 }
 
-/// A database with three documents about ferns in it.
+/// Returns a database with three documents, one of them about ferns.
 pub(crate) fn library() -> Postgres {
     let documents = [
         "Ferns like shade and damp soil.",
@@ -163,7 +161,7 @@ pub(crate) fn library() -> Postgres {
     Postgres::with(&sql)
 }
 
-/// A question.
+/// Returns the body of a question.
 pub(crate) fn question(text: &str) -> String {
     serde_json::json!({"query": text}).to_string()
 }

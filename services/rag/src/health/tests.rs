@@ -233,7 +233,7 @@ async fn a_round_is_cancelled_with_the_last_call_that_waits_for_it() {
         () = fake.asked(1) => {}
     }
     drop(first);
-    // The other one goes on where the first has left off.
+    // The second call keeps the round running.
     let waited = time::timeout(Duration::from_millis(20), &mut second);
     assert!(waited.await.is_err());
     drop(second);

@@ -1,4 +1,4 @@
-//! What pipelines fall back on.
+//! Inheritance of settings from the defaults.
 
 use std::{path::Path, time::Duration};
 
@@ -7,7 +7,7 @@ use ziggurat_llm::Provider;
 use super::{Case, PIPELINE};
 use crate::configuration::{Maker, Pipeline};
 
-/// The pipeline whose keys below its name are these, over these defaults.
+/// Returns a pipeline with these keys below its name, after the text `above`.
 fn pipeline(above: &str, keys: &str) -> Pipeline {
     let text = format!(
         "{above}
@@ -29,7 +29,7 @@ const DEFAULTS: &str = "defaults:
 ";
 
 #[test]
-fn what_a_pipeline_does_not_say_is_inherited() {
+fn missing_keys_of_a_pipeline_are_inherited() {
     let pipeline = pipeline(DEFAULTS, "");
     let model = &pipeline.completion;
     assert_eq!(model.maker, Maker::Provider(Provider::OpenAi));
@@ -94,7 +94,7 @@ fn another_provider_inherits_nothing_but_the_common_headers() {
 }
 
 #[test]
-fn key_files_are_those_of_the_nearest_place() {
+fn key_files_are_inherited_from_the_nearest_section() {
     let above = "api_keys: {openai: /top/openai, voyage: /top/voyage, gemini: /top/gemini}
 defaults:
   api_keys: {openai: /defaults/openai, voyage: /defaults/voyage}
@@ -113,7 +113,7 @@ defaults:
 }
 
 #[test]
-fn the_server_itself_stands_in_only_where_that_is_written() {
+fn the_local_provider_is_used_only_if_it_is_configured() {
     let keys = "  embedding_llm: {provider: local}\n  rag_llm: {provider: Local, model: ignored}\n";
     let pipeline = pipeline("", keys);
     assert_eq!(pipeline.embedding.maker, Maker::Local);
@@ -121,7 +121,7 @@ fn the_server_itself_stands_in_only_where_that_is_written() {
 }
 
 #[test]
-fn the_input_type_is_query_unless_it_is_said_to_be_none() {
+fn the_input_type_is_query_unless_it_is_configured() {
     let keys = |more: &str| {
         format!(
             "  embedding_llm: {{provider: voyage, model: m{more}}}\n  rag_llm: {{provider: local}}\n"
@@ -138,7 +138,7 @@ fn the_input_type_is_query_unless_it_is_said_to_be_none() {
 }
 
 #[test]
-fn ollama_is_where_its_own_variable_says_unless_the_file_does() {
+fn the_address_of_ollama_comes_from_its_variable_unless_the_file_sets_it() {
     for (variable, base_url, expected) in [
         (None, "", None),
         (Some("http://gpu:1234/"), "", Some("http://gpu:1234")),

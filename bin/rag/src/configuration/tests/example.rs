@@ -1,4 +1,4 @@
-//! The commented sample configuration.
+//! Tests of the commented sample configuration.
 
 use ziggurat_runtime::keys::Keys;
 
@@ -8,7 +8,7 @@ use crate::configuration::{Raw, Server};
 const EXAMPLE: &str = include_str!("../../../ziggurat-rag.example.yaml");
 
 #[test]
-fn the_example_is_good_and_says_what_is_so_anyway() {
+fn the_example_is_valid_and_shows_the_defaults() {
     let case = Case::new(EXAMPLE);
     assert_eq!(case.warnings(), [""; 0]);
     let configuration = case.configuration();
@@ -30,7 +30,7 @@ pipelines:
 #[test]
 fn the_example_names_every_key() {
     for path in Keys::of::<Raw>().iter() {
-        // What both blocks of models may have is shown where it is of use.
+        // Keys that both model blocks have may be shown in only one of them.
         let key = path.rsplit('.').next().unwrap_or(path);
         let is_said = EXAMPLE.contains(&format!("{key}:"));
         assert!(is_said, "{path}");

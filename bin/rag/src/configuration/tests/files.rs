@@ -1,4 +1,4 @@
-//! Which file is read, and what is made of odd ones.
+//! Choice of the file, and faulty files.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::{Case, PIPELINE};
 use crate::configuration::locate;
 
 #[test]
-fn a_file_that_is_named_has_to_be_there() {
+fn a_named_file_must_exist() {
     let case = Case::new("");
     let path = case.folder.path().join("missing.yaml");
     let error = locate(Some(&path), &case.around).expect_err("none");
@@ -40,7 +40,7 @@ fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_from_one_that_is_no_yaml() {
+fn an_unreadable_file_and_invalid_yaml_have_different_messages() {
     let case = Case::new("");
     fs::remove_file(case.folder.path().join("test.yaml")).expect("removed");
     fs::create_dir(case.folder.path().join("test.yaml")).expect("created");

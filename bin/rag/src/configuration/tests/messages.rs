@@ -1,10 +1,10 @@
-//! Every message about what will not do.
+//! Error messages for invalid settings.
 
 use super::{Case, PIPELINE};
 
 const ODD_HOST: &str = "must not contain commas, whitespace, @, /, ?, =, ', \\, or #";
 
-/// What the words of the pipeline that lacks nothing are changed to, and what is said then.
+/// Asserts the message after a text of the complete pipeline is replaced.
 fn refused(cases: &[(&str, &str, &str)]) {
     for (old, new, message) in cases {
         let error = Case::changed(&[(old, new)]).error();
@@ -14,7 +14,7 @@ fn refused(cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn a_pipeline_that_lacks_nothing_is_taken() {
+fn a_complete_pipeline_is_accepted() {
     assert_eq!(Case::changed(&[]).pipeline().name, "docs");
 }
 
@@ -288,7 +288,7 @@ fn models() {
 }
 
 #[test]
-fn what_models_fall_back_on_is_checked_if_it_names_a_provider() {
+fn default_model_blocks_are_checked_if_they_name_a_provider() {
     for (defaults, message) in [
         (
             "embedding_llm: {provider: cohere, model: m}",
@@ -405,7 +405,7 @@ fn the_server() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_problems_are_reported_at_once() {
     let text = "
 server: {port: 99999, tls: {enabled: true, cert_file: /none}}
 pipelines:

@@ -1,4 +1,4 @@
-//! How values are understood.
+//! Parsing of values.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ziggurat_rag_service::retrieval::{FilterColumns, TableFilter};
 use super::{Case, PIPELINE};
 
 #[test]
-fn variables_stand_for_texts_and_numbers_alike() {
+fn variables_may_stand_for_texts_and_numbers() {
     let case = Case::changed(&[(
         "host: db.example, database: docs",
         "host: '${DB_HOST}', port: '${DB_PORT}', password: 'a$b$${c}', database: docs",
@@ -45,7 +45,7 @@ fn a_variable_that_is_not_set_is_the_one_problem_of_its_key() {
 }
 
 #[test]
-fn a_value_of_no_known_kind_is_as_bad_as_no_yaml() {
+fn a_value_of_the_wrong_type_is_reported_like_invalid_yaml() {
     for (old, new, reason) in [
         (
             "provider: ollama",
@@ -119,7 +119,7 @@ fn filters_are_sql_or_conditions() {
 }
 
 #[test]
-fn columns_to_filter_by_are_listed_or_all_or_those_that_are_shown() {
+fn filter_columns_are_the_listed_ones_or_all_or_those_in_answers() {
     let columns = |yaml: &str| {
         let case = Case::changed(&[("table: documents", &format!("table: a{yaml}"))]);
         case.pipeline().tables.remove(0).filter_columns
@@ -141,7 +141,7 @@ fn columns_to_filter_by_are_listed_or_all_or_those_that_are_shown() {
 }
 
 #[test]
-fn what_is_not_said_is_as_documented() {
+fn defaults_are_as_documented() {
     let configuration = Case::changed(&[]).configuration();
     let server = &configuration.server;
     assert_eq!((&*server.listen_address, server.port), ("localhost", 8080));
@@ -183,7 +183,7 @@ fn what_is_not_said_is_as_documented() {
 }
 
 #[test]
-fn the_server_is_as_it_is_written() {
+fn settings_of_the_server_are_read() {
     let text = "server:
   listen_address: '[::1]'
   port: 1234
@@ -226,12 +226,12 @@ fn the_server_is_as_it_is_written() {
 
 #[test]
 fn the_user_and_the_password_may_come_from_the_environment() {
-    let nobody = [("username: reader", "username: ''")];
+    let no_user = [("username: reader", "username: ''")];
     for (variables, user) in [
         (&[("PGUSER", "pg"), ("USER", "me")][..], "pg"),
         (&[("USER", "me")], "me"),
     ] {
-        let pipeline = Case::changed(&nobody).env(variables).pipeline();
+        let pipeline = Case::changed(&no_user).env(variables).pipeline();
         assert_eq!(pipeline.database.settings().user, user);
     }
     let named = Case::changed(&[]).env(&[("PGUSER", "pg"), ("PGPASSWORD", "swordfish")]);
@@ -249,7 +249,7 @@ fn the_user_and_the_password_may_come_from_the_environment() {
 }
 
 #[test]
-fn no_secret_shows() {
+fn debug_output_hides_all_secrets() {
     let case = Case::changed(&[
         ("username: reader", "username: reader, password: swordfish1"),
         (
