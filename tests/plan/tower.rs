@@ -18,6 +18,7 @@ fn layers(server: &str) -> Vec<&'static str> {
     let (_, stack) = stack
         .rsplit_once("Ok(ServiceBuilder::new()")
         .expect("the whole stack");
+    let stack = stack.split("\n}\n").next().unwrap_or_default();
     let layers = stack.split(".layer(").skip(1).map(|layer| {
         let mut words = layer.split(|c: char| !c.is_alphanumeric());
         let name =
