@@ -1,5 +1,5 @@
-//! What an administrator does to the files of accounts, and of documentation. No server is
-//! started, and one that runs takes the change up by itself.
+//! Commands that change the account files and the knowledge base. They start no server; a running
+//! server reloads the files by itself.
 
 mod console;
 mod knowledge;
@@ -17,7 +17,7 @@ use crate::{
     configuration::{Knowledgebase, State},
 };
 
-/// Where things are, and which databases a token can be bound to.
+/// Files and settings that the commands work on, and the databases a token can be bound to.
 #[derive(Debug)]
 pub(crate) struct Site<'a> {
     pub(crate) token_file: &'a Path,
@@ -27,14 +27,14 @@ pub(crate) struct Site<'a> {
     pub(crate) config_file: &'a Path,
     pub(crate) knowledgebase: &'a Knowledgebase,
     pub(crate) databases: Vec<&'a str>,
-    /// Where replicas keep what they share.
+    /// Database that replicas share their state in.
     pub(crate) state: Option<&'a State>,
 }
 
-/// Does what was asked for.
+/// Runs an administration command.
 ///
 /// # Errors
-/// Fails with the words the administrator is to read.
+/// Fails with a message for the administrator.
 pub(crate) fn run(
     command: Command,
     site: &Site<'_>,
@@ -89,7 +89,7 @@ pub(crate) fn run(
     }
 }
 
-/// Says that a file is new, so that a mistyped path is noticed.
+/// Reports that a new file is created, so that a mistyped path is noticed.
 fn announce(path: &Path, what: &str, console: &mut Console<'_>) -> anyhow::Result<()> {
     if path.exists() {
         return Ok(());
@@ -97,7 +97,7 @@ fn announce(path: &Path, what: &str, console: &mut Console<'_>) -> anyhow::Resul
     console.remark(&format!("Creating new {what} file: {}\n", path.display()))
 }
 
-/// A moment the way lists show it, in UTC.
+/// Formats a time for the lists, in UTC.
 fn moment(at: Option<Timestamp>, format: &str, otherwise: &str) -> String {
     at.map_or_else(
         || otherwise.to_owned(),
@@ -105,7 +105,7 @@ fn moment(at: Option<Timestamp>, format: &str, otherwise: &str) -> String {
     )
 }
 
-/// A text without what a terminal would obey.
+/// Replaces control characters, so that a text cannot send commands to the terminal.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

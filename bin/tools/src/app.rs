@@ -1,4 +1,4 @@
-//! What a running server is made of, and how it is taken down again.
+//! Services of a running server, their start and their shutdown.
 
 use std::time::Duration;
 
@@ -26,24 +26,24 @@ use crate::{
     state::{Conversations, Memory},
 };
 
-/// Time for connections to PostgreSQL to close in good order.
+/// Time for connections to PostgreSQL to close cleanly.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Time for databases to be connected and read before clients are let in.
+/// Time for connecting to the databases and reading their tables before clients are accepted.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
-/// The services, and the tasks that look after them.
+/// The services, and the tasks that maintain them.
 pub(crate) struct App {
     pub(crate) databases: Databases,
     pub(crate) accounts: Option<Accounts>,
-    /// Who is let in, where somebody has to sign in.
+    /// Verifies tokens, where authentication is required.
     pub(crate) guard: Option<TokenVerifier>,
     pub(crate) mcp: Mcp,
     pub(crate) conversations: Option<Conversations>,
     pub(crate) proxy: Option<Proxy>,
-    /// State of the databases, for `/ready`.
+    /// Readiness of the databases, for `/ready`.
     pub(crate) readiness: Readiness,
-    /// End of the time for requests in flight.
+    /// Cuts off requests in flight when their time at shutdown is over.
     pub(crate) cut_off: CutOff,
     pools: Pools,
     reaper: JoinSet<()>,
@@ -52,22 +52,22 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Puts the services together, and connects to the databases, all at once. One that takes longer
-    /// than a second is connected in the background.
+    /// Builds the services, and connects to all databases at the same time. A database that takes
+    /// longer than a second is connected in the background.
     ///
     /// # Errors
-    /// Fails if a file that is needed cannot be used.
+    /// Fails if a required file cannot be used.
     pub(crate) async fn build(configuration: &Configuration) -> anyhow::Result<Self> {
         let (pools, reaper) = Pools::new();
         let (mut tasks, mut keepers) = (JoinSet::new(), JoinSet::new());
         let readiness = Readiness::new("database");
-        // Over standard input and output nobody signs in, and nothing has to be remembered.
+        // On standard input and output no client logs in, and no state is kept.
         let has_accounts = configuration.http.is_some() && configuration.auth.is_enabled;
         let mut memory = Memory::default();
         if has_accounts {
             memory = Memory::open(configuration, &readiness, &mut tasks, &mut keepers).await?;
         } else if configuration.state.is_some() {
-            warn!("state.url has no effect where nobody signs in");
+            warn!("state.url has no effect without authentication");
         }
         let shared = memory.shared;
         let list = configured(configuration);
@@ -86,11 +86,11 @@ impl App {
             &providers,
             shared.as_ref(),
         )?;
-        let (unattended, attendant) = DetachedCalls::new();
+        let (detached_calls, runner) = DetachedCalls::new();
         let cut_off = CutOff::default();
-        let mcp = mcp.with_unattended(unattended);
+        let mcp = mcp.with_unattended(detached_calls);
         let mcp = mcp.with_cut_off(cut_off.clone());
-        tasks.spawn(attendant.run());
+        tasks.spawn(runner.run());
         tasks.spawn(knowledge.warm());
         let guard = accounts
             .as_ref()
@@ -98,9 +98,9 @@ impl App {
             .transpose()?;
         let http = configuration.http.as_ref();
         let proxy = http.and_then(|_| proxy::open(&configuration.llm, &providers));
-        // What became of it is in the log.
+        // Failures are logged by the task that connects.
         time::timeout(FIRST_LOOK, are_warm).await.ok();
-        // Not before: the first look would take the time that reading the tables needs.
+        // Not earlier: the first check would compete with reading the tables.
         if configuration.http.is_some() {
             tasks.spawn(databases.clone().watch(readiness.clone()));
         }
@@ -120,12 +120,12 @@ impl App {
         })
     }
 
-    /// Runs something until the house is taken down.
+    /// Runs a task until shutdown.
     pub(crate) fn run(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Lets go of everything, connections last.
+    /// Releases all resources, connections last.
     pub(crate) async fn take_down(self) {
         let Self {
             databases,
@@ -144,8 +144,8 @@ impl App {
         tasks.shutdown().await;
         pools.close_all();
         drop((databases, accounts, guard, mcp, conversations, proxy, pools));
-        let farewell = async { while reaper.join_next().await.is_some() {} };
-        if time::timeout(FAREWELL, farewell).await.is_err() {
+        let connections_closed = async { while reaper.join_next().await.is_some() {} };
+        if time::timeout(FAREWELL, connections_closed).await.is_err() {
             warn!("connections to PostgreSQL were cut off");
         }
         let closed = async { while keepers.join_next().await.is_some() {} };
@@ -155,12 +155,12 @@ impl App {
     }
 }
 
-/// The databases as the services know them.
+/// Describes the databases for the services.
 pub(crate) fn configured(configuration: &Configuration) -> impl Iterator<Item = Configured> {
     configuration.databases.iter().map(Entry::configured)
 }
 
-/// Connects to the databases and reads their tables, and tells when that is done.
+/// Connects to the databases and reads their tables; the receiver resolves when this is done.
 fn warm(databases: &Databases, tasks: &mut JoinSet<()>) -> oneshot::Receiver<()> {
     let (warmed, are_warm) = oneshot::channel();
     let warming = databases.warm();
@@ -171,7 +171,7 @@ fn warm(databases: &Databases, tasks: &mut JoinSet<()>) -> oneshot::Receiver<()>
     are_warm
 }
 
-/// Makes what checks tokens, and runs what keeps it up to date.
+/// Creates the token verifier and starts the tasks that keep it up to date.
 fn guarding(
     configuration: &Configuration,
     accounts: &Accounts,
@@ -186,7 +186,7 @@ fn guarding(
     Ok(TokenVerifier::new(accounts.clone(), issuer))
 }
 
-/// Gets ready to believe tokens of another issuer, if that is configured.
+/// Prepares verification of tokens of another issuer, if one is configured.
 fn trust(configuration: &Configuration, databases: &Databases) -> anyhow::Result<Option<Issuer>> {
     let Some(trusted) = &configuration.auth.issuer else {
         return Ok(None);

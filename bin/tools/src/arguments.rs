@@ -1,8 +1,8 @@
-//! What the command line says.
+//! Parsing of the command line.
 //!
-//! Flags are written with one dash or two, a value follows `=` or is the next word, and the
-//! first word that is no flag ends them; it may be a connection URL. clap reads them; [`words`]
-//! makes its kind of words out of ours.
+//! Flags are written with one dash or two, a value follows `=` or is the next word, and the first
+//! word that is not a flag ends them; it may be a connection URL. clap parses them; [`words`]
+//! converts the words to the form that clap expects.
 
 mod command;
 mod flags;
@@ -22,17 +22,17 @@ pub(crate) use self::{
 use self::{flags::Flags, words::Words};
 use crate::configuration::{Secret, is_url};
 
-/// The last line of a refusal that comes without the usage.
+/// Last line of an error that is printed without the usage.
 const HINT: &str = "Run 'ziggurat-tools -help' for the flags there are.";
 
-/// What to do, and what the command line says in place of the configuration file.
+/// Command to run, and settings that override the configuration file.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) command: Command,
     pub(crate) overrides: Overrides,
 }
 
-/// Why a command line is not followed.
+/// Error of a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     message: String,
@@ -43,11 +43,11 @@ pub(crate) struct Refusal {
 // === impl Arguments ===
 
 impl Arguments {
-    /// Understands the words after the name of the program.
+    /// Parses the words after the name of the program.
     ///
     /// # Errors
-    /// Fails on what is no flag, on a value that will not do, and on flags that do not go
-    /// together. The error knows what to print and how to exit.
+    /// Fails on an unknown flag, on an invalid value, and on flags that exclude each other. The
+    /// error has the text to print and the exit code.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
         let mut clap = clap();
         let words = Words::new(&clap, words).map_err(Refusal::usage)?;
@@ -75,7 +75,7 @@ impl Arguments {
     }
 }
 
-/// What `-help` prints.
+/// Returns the text of `-help`.
 pub(crate) fn usage() -> String {
     usage::render(&clap())
 }
@@ -83,7 +83,7 @@ pub(crate) fn usage() -> String {
 // === impl Refusal ===
 
 impl Refusal {
-    /// The words of the message, and the usage, which ends with 2.
+    /// Error that prints the message and the usage, and exits with 2.
     fn usage(message: impl Into<String>) -> Self {
         Self {
             message: format!("Error: {}", message.into()),
@@ -92,7 +92,7 @@ impl Refusal {
         }
     }
 
-    /// Flags that do not go together. The usage would only hide the message.
+    /// Error for flags that exclude each other, without the usage, which would hide the message.
     fn conflict(message: impl fmt::Display) -> Self {
         Self {
             message: format!("Error: {message}\n{HINT}"),
@@ -104,7 +104,7 @@ impl Refusal {
     fn leftover(words: &[OsString]) -> Self {
         let shown = |word: &OsString| {
             let word = word.to_string_lossy().into_owned();
-            // It may hold a password.
+            // A connection URL may contain a password.
             let is_secret = is_url(&word);
             if is_secret {
                 "postgres://…".to_owned()
@@ -129,14 +129,14 @@ impl Refusal {
         }
     }
 
-    /// How the program ends.
+    /// Returns the exit code of the program.
     pub(crate) fn exit_code(&self) -> u8 {
         self.exit_code
     }
 }
 
 impl fmt::Display for Refusal {
-    /// What goes to standard error, in whole lines.
+    /// Writes the text for standard error, in whole lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.message)?;
         if self.with_usage {
@@ -146,7 +146,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The flags as clap knows them, switches included.
+/// Describes the flags to clap, with optional values for boolean flags.
 fn clap() -> clap::Command {
     Flags::command().mut_args(|arg| {
         if flags::is_boolean(&arg) {
@@ -157,7 +157,7 @@ fn clap() -> clap::Command {
     })
 }
 
-/// Takes the message out of an error of clap, with the dashes we write and without its usage.
+/// Takes the message from an error of clap, without its usage and with one dash instead of two.
 fn in_our_words(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));

@@ -1,4 +1,4 @@
-//! What is offered to clients: the tools, resources and prompts, on one screen.
+//! Tools, resources and prompts that the server offers to clients.
 
 use std::fs;
 
@@ -24,15 +24,15 @@ use crate::{
     providers::Providers,
 };
 
-/// What the server calls itself.
+/// Name of the server in the protocol.
 pub(crate) const NAME: &str = "ziggurat-tools";
 
-/// The same for people.
+/// Name of the server for users.
 const TITLE: &str = "Ziggurat";
 
 const DESCRIPTION: &str = "PostgreSQL for AI clients: queries, schemas, plans and search.";
 
-/// What a model should know before it asks anything.
+/// Instructions for the model, sent at initialization.
 const INSTRUCTIONS: &str = "These tools work on one PostgreSQL database at a time. Look at the \
     schema before writing SQL for tables you do not know, ask for few rows and aggregate in SQL. \
     Results are tab-separated text, NULL an empty field. Statements are read-only unless the \
@@ -41,10 +41,10 @@ const INSTRUCTIONS: &str = "These tools work on one PostgreSQL database at a tim
 /// The version of this build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Puts together what is not switched off.
+/// Builds the MCP service with everything that is not switched off.
 ///
 /// # Errors
-/// Fails if the operator's own definitions are no good.
+/// Fails if the operator's custom definitions are invalid.
 pub(crate) fn offer(
     configuration: &Configuration,
     databases: &Databases,
@@ -59,7 +59,7 @@ pub(crate) fn offer(
     };
     let builtins = &configuration.builtins;
     let resources = own.add_resources(resources(builtins, databases), databases);
-    // Whoever switches the schema off does not mean the tool alone.
+    // An operator who disables the schema tool does not want its resources either.
     let resources = if builtins.tools_off.contains(&"get_schema_info") {
         resources
     } else {
@@ -85,25 +85,25 @@ pub(crate) fn offer(
         .with_description(TITLE, DESCRIPTION)
         .with_instructions(INSTRUCTIONS);
     let mcp = Mcp::new(&about, tools, resources, prompts).context(CUSTOM_DEFINITIONS)?;
-    let seal = seal(configuration, shared).with_principal(principal);
-    let mcp = mcp.with_sanitizer(sanitizer).with_state_signer(seal);
+    let signer = seal(configuration, shared).with_principal(principal);
+    let mcp = mcp.with_sanitizer(sanitizer).with_state_signer(signer);
     Ok(vendor::with_databases(mcp, databases))
 }
 
-/// Names a caller by its token; the answers to its questions are good for no other.
+/// Identifies a caller by its token, so that a confirmation cannot be used by another caller.
 fn principal(extensions: &Extensions) -> String {
     let identity = extensions.get::<Identity>();
     identity.map_or_else(String::new, |identity| identity.token().to_string())
 }
 
-/// Replicas with the same secret take each other's answers, and if they share a state one of them
-/// acts on each.
+/// Creates the signer of confirmation state. Replicas with the same secret accept each other's
+/// signatures; with a shared state, only one of them accepts each confirmation.
 fn seal(configuration: &Configuration, shared: Option<&Shared>) -> StateSigner {
     let secret = configuration
         .secret_file
         .as_ref()
         .map(|path| (path, fs::read(path)));
-    let seal = match secret {
+    let signer = match secret {
         None => StateSigner::random(),
         Some((_, Ok(secret))) if !secret.is_empty() => StateSigner::of(&secret),
         Some((path, _)) => {
@@ -112,8 +112,8 @@ fn seal(configuration: &Configuration, shared: Option<&Shared>) -> StateSigner {
         }
     };
     match shared {
-        Some(shared) => seal.with_shared(shared.clone()),
-        None => seal,
+        Some(shared) => signer.with_shared(shared.clone()),
+        None => signer,
     }
 }
 

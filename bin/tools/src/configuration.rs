@@ -1,9 +1,8 @@
-//! What the server is to do, from the command line, the environment and a file.
+//! Configuration of the server, from the command line, the environment and a file.
 //!
-//! Each setting is looked for in that order, one by one, and has a default. What is written is
-//! raw: a struct per section in which everything may be missing. What comes out is checked, and
-//! complete. Neither the process environment nor the place of the program is looked at on the
-//! way: both come in as [`ConfigSources`].
+//! Each setting is looked up in that order and has a default. The raw form is a struct per section
+//! in which every field is optional; the checked form is complete. The process environment and the
+//! location of the program are never read here: both come in as [`ConfigSources`].
 
 mod address;
 mod api_key;
@@ -69,7 +68,7 @@ use self::{
 };
 use crate::arguments::Overrides;
 
-/// Keys that the reference implementation has, and this one has no use for.
+/// Keys of the reference implementation that have no effect here.
 const FOREIGN: &[&str] = &[
     "databases[].pool_health_check_period",
     "databases[].allow_llm_switching",
@@ -78,7 +77,7 @@ const FOREIGN: &[&str] = &[
     "trace_metadata_only",
 ];
 
-/// A configuration file as written.
+/// Configuration file as written.
 #[derive(Debug, Default, Deserialize)]
 struct Raw {
     http: Option<RawHttp>,
@@ -96,65 +95,65 @@ struct Raw {
     data_dir: Option<PathBuf>,
 }
 
-/// What the server is to do, checked.
+/// Checked configuration of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Configuration {
-    /// How to serve HTTP; nothing for standard input and output.
+    /// HTTP settings; none if the server uses standard input and output.
     pub(crate) http: Option<Http>,
-    /// Who is let in over HTTP.
+    /// Authentication over HTTP.
     pub(crate) auth: Auth,
     /// The databases; the first is the default.
     pub(crate) databases: Vec<Entry>,
-    /// Where vectors come from.
+    /// Embedding settings.
     pub(crate) embedding: Embedding,
-    /// Which language model answers.
+    /// Language model settings.
     pub(crate) llm: Llm,
-    /// The documents that can be searched.
+    /// Settings of the knowledge base.
     pub(crate) knowledgebase: Knowledgebase,
-    /// What is switched off.
+    /// Built-in tools, resources and prompts that are switched off.
     pub(crate) builtins: Builtins,
-    /// What clients may take.
+    /// Limits for clients.
     pub(crate) limits: Limits,
-    /// What clients of newer revisions of the protocol get.
+    /// Features for newer protocol revisions.
     pub(crate) protocol: Protocol,
-    /// Where replicas keep what they share, if there are several.
+    /// Database in which replicas share their state, if there are several.
     pub(crate) state: Option<State>,
-    /// How much is logged.
+    /// Log levels and format.
     pub(crate) logs: Logs,
-    /// Whether clients are told the causes of failures, and traffic is logged.
+    /// True if clients get the causes of failures, and requests are logged.
     pub(crate) debug: bool,
-    /// What seals the questions to clients, so that any replica takes the answers.
+    /// File with the secret that signs confirmation state, so that any replica accepts it.
     pub(crate) secret_file: Option<PathBuf>,
-    /// Resources and prompts of the operator.
+    /// File with the operator's custom resources and prompts.
     pub(crate) custom_definitions: Option<PathBuf>,
-    /// Where the server keeps what it remembers.
+    /// Folder of the server's data.
     pub(crate) data_folder: PathBuf,
 }
 
-/// A configuration, and how it came about.
+/// Checked configuration, with its path and warnings.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
     /// The configuration.
     pub(crate) configuration: Configuration,
-    /// The file that was read, or would have been.
+    /// The file that was read, or the default path if there is none.
     pub(crate) path: PathBuf,
-    /// What the operator should know; each a line for the log.
+    /// Warnings for the operator; each a line of the log.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Why there is no configuration. To be shown with its sources, as `{:#}` of anyhow does.
+/// Reason why loading failed. Print it with its sources, as `{:#}` of anyhow does.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum LoadError {
-    /// The file is of no use.
+    /// The file cannot be used.
     #[error("failed to load config file {}", path.display())]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         source: FileError,
     },
-    /// It was understood, and will not do: with everything that is wrong.
+    /// Settings are invalid; has all messages.
     #[error("invalid configuration: {}", .0.join("; "))]
     Invalid(Vec<String>),
 }
@@ -173,13 +172,13 @@ impl LoadError {
 // === impl Configuration ===
 
 impl Configuration {
-    /// Loads it. To reload it, call this again with the same arguments.
+    /// Loads the configuration. To reload it, call this again with the same arguments.
     ///
-    /// Reads files and looks nothing up in the network; may block.
+    /// Reads files, and may therefore block; does not use the network.
     ///
     /// # Errors
-    /// Fails on a file that was asked for and is not there, on one that is not understood, and
-    /// on settings that will not do.
+    /// Fails if a file named with `-config` is missing, on a file that cannot be parsed, and on
+    /// invalid settings.
     pub(crate) fn load(overrides: &Overrides, around: &ConfigSources) -> Result<Loaded, LoadError> {
         let mut reader = Reader::new(&around.environment);
         let (path, read) = find(overrides.config.as_deref(), around)?;
@@ -205,7 +204,7 @@ impl Configuration {
         })
     }
 
-    /// What the command line says to no effect.
+    /// Warns of flags that have no effect.
     fn pointless(&self, overrides: &Overrides) -> Option<String> {
         let flags = &overrides.transport;
         let has_files = [&flags.cert, &flags.key, &flags.chain]
@@ -220,15 +219,15 @@ impl Configuration {
 // === impl Raw ===
 
 impl Raw {
-    /// Lets the environment, then the command line, have their say.
+    /// Applies the environment, then the command line.
     ///
     /// # Errors
-    /// Fails on a connection URL that will not do.
+    /// Fails on an invalid connection URL.
     fn overlay(&mut self, reader: &mut Reader<'_>, overrides: &Overrides) -> Result<(), Invalid> {
         let http = self.http.get_or_insert_default();
         http.overlay(reader, overrides);
         if overrides.database_url.is_some() && overrides.transport.http.is_none() {
-            // A connection URL alone is for a client that starts the server itself.
+            // A connection URL alone is for a client that starts the server as a child process.
             http.turn_off();
         }
         http.auth
@@ -251,7 +250,7 @@ impl Raw {
         databases::overlay(self.databases.get_or_insert_default(), reader, overrides)
     }
 
-    /// Checks every section, and all of them though one will not do.
+    /// Checks all sections, also after one is invalid.
     fn check(
         self,
         reader: &mut Reader<'_>,
@@ -306,7 +305,7 @@ impl Raw {
     }
 }
 
-/// Reads the file that was asked for, or the first of the usual ones that is there.
+/// Reads the file named with `-config`, or else the first default file that exists.
 fn find(
     asked: Option<&Path>,
     around: &ConfigSources,

@@ -1,4 +1,4 @@
-//! The documentation that can be searched, and who makes its vectors, as they are configured.
+//! Setup of the knowledge base and its embedder from the configuration.
 
 use tracing::{error, info, warn};
 use ziggurat_knowledge::{KnowledgeBase, Provider};
@@ -10,24 +10,24 @@ use crate::{
     providers::Providers,
 };
 
-/// The embedder, or why there is none; whoever asks for a vector is told.
+/// The embedder, or the reason why there is none, which clients get as the error.
 pub(crate) type Questions = Result<Embedder, String>;
 
-/// What is there to be searched.
+/// Knowledge base as configured.
 #[derive(Clone, Debug)]
 pub(crate) enum Knowledge {
     /// The operator has not enabled it.
     Disabled,
-    /// The operator has enabled it, and not said where it is.
+    /// The operator has enabled it, and not set its path.
     Unplaced,
-    /// A file, and who makes the vectors of questions about it.
+    /// The knowledge base, and the embedder for questions.
     Base(KnowledgeBase, Questions),
 }
 
 // === impl Knowledge ===
 
 impl Knowledge {
-    /// What is configured. Opens and connects to nothing.
+    /// Creates it from the configuration. Opens and connects to nothing.
     pub(crate) fn of(configured: &Knowledgebase, providers: &Providers) -> Self {
         if !configured.is_enabled {
             return Self::Disabled;
@@ -44,7 +44,7 @@ impl Knowledge {
         Self::Base(base, embedder)
     }
 
-    /// The tool that searches it.
+    /// Creates the tool that searches it.
     pub(crate) fn tool(&self) -> SearchKnowledgebase<Questions> {
         match self {
             Self::Disabled => SearchKnowledgebase::unconfigured(),
@@ -53,7 +53,7 @@ impl Knowledge {
         }
     }
 
-    /// Reads the file before anybody asks, and says in the log what there is.
+    /// Reads the file before the first search, and logs its size.
     pub(crate) async fn warm(self) {
         let (base, embedder) = match self {
             Self::Disabled => return,
@@ -80,7 +80,7 @@ impl Knowledge {
     }
 }
 
-/// Who makes the vectors.
+/// Maps the configured provider.
 pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
     match configured.provider {
         EmbeddingProvider::Voyage => Provider::Voyage,
@@ -91,7 +91,7 @@ pub(crate) fn provider(configured: &Knowledgebase) -> Provider {
     }
 }
 
-/// Gets ready to have vectors made; connects to nothing.
+/// Creates the embedder; connects to nothing.
 pub(crate) fn embedder(configured: &Knowledgebase, providers: &Providers) -> Questions {
     let embedder = providers.knowledge_embedder(configured);
     embedder.map_err(|error| format!("{error:#}"))

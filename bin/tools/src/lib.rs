@@ -1,9 +1,8 @@
-//! The program behind `ziggurat-tools`, for the programs that bring it along.
+//! Library of the program `ziggurat-tools`, for programs that embed it.
 //!
-//! [`run`] is the program: it reads a command line, does what it says, and gives back the exit
-//! code. Everything else is in its own room: what the command line and the configuration say,
-//! what an administrator does to accounts, what is offered to clients (`catalogue`), and how a
-//! request gets there (`stack`).
+//! [`run`] parses a command line, runs its command, and returns the exit code. The modules: command
+//! line and configuration, commands for accounts (`admin`), tools and resources for clients
+//! (`catalogue`), and the layers in front of them (`stack`).
 
 mod admin;
 mod app;
@@ -35,12 +34,12 @@ use crate::{
     configuration::{ConfigSources, Configuration, FileError, LoadError, Loaded},
 };
 
-/// Time for files that are being written when a server ends.
+/// Time for file writes that are in progress when the server ends.
 const LAST_FILES: Duration = Duration::from_millis(500);
 
-/// Does what a command line says.
+/// Runs the program with a command line.
 ///
-/// `listening` is told the address of an HTTP server as soon as it takes connections.
+/// `listening` is called with the address of an HTTP server as soon as it accepts connections.
 pub fn run(
     words: impl IntoIterator<Item = OsString>,
     listening: impl FnOnce(SocketAddr),
@@ -74,7 +73,7 @@ pub fn run(
     }
 }
 
-/// An error in lines, one for each problem of a configuration.
+/// Formats an error as lines, one for each problem of a configuration.
 fn problems(error: &anyhow::Error) -> Vec<String> {
     match error.downcast_ref() {
         Some(LoadError::Invalid(problems)) => problems
@@ -85,7 +84,7 @@ fn problems(error: &anyhow::Error) -> Vec<String> {
     }
 }
 
-/// Prints everything that is wrong with the configuration, a line each.
+/// Prints all problems of the configuration, one per line.
 fn check(overrides: &Overrides) -> ExitCode {
     let problems = match Configuration::load(overrides, &ConfigSources::of_process()) {
         Err(LoadError::Invalid(problems)) => problems,
@@ -126,7 +125,7 @@ fn serve(arguments: Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Re
         .enable_all()
         .build()?;
     let outcome = runtime.block_on(serving::serve(loaded, source, listening));
-    // Standard input is read on a thread that cannot be interrupted: without a limit, the end
+    // The thread that reads standard input cannot be interrupted: without a limit, the shutdown
     // would wait for the next line of the client.
     runtime.shutdown_timeout(LAST_FILES);
     outcome
@@ -172,8 +171,8 @@ fn warn(loaded: &Loaded) {
     }
 }
 
-/// Writes to standard error: standard output belongs to the protocol.
+/// Writes to standard error, because standard output is for protocol messages.
 fn say(text: &str) {
-    // A failure to write cannot be reported anywhere.
+    // A failed write cannot be reported.
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,18 +1,17 @@
-//! The log on standard error.
+//! Log on standard error.
 //!
-//! | What | Looks like | How much |
+//! | Events | Format | Level |
 //! | --- | --- | --- |
-//! | calls of tools | a JSON object a line: `timestamp`, `level`, `message`, `fields` | `ZIGGURAT_MCP_LOG_LEVEL` |
+//! | tool calls | JSON: `timestamp`, `level`, `message`, `fields` | `ZIGGURAT_MCP_LOG_LEVEL` |
 //! | connections and statements | `[DATABASE] message key=value` | `ZIGGURAT_DB_LOG_LEVEL` |
-//! | calls of providers of models | `[LLM] message key=value` | `ZIGGURAT_LLM_LOG_LEVEL` |
-//! | everything else of ours | `LEVEL message key=value` | info; with `-debug`, debug |
+//! | calls of model providers | `[LLM] message key=value` | `ZIGGURAT_LLM_LOG_LEVEL` |
+//! | all others of Ziggurat | `LEVEL message key=value` | info; with `-debug`, debug |
 //! | libraries | the same | warnings |
 //!
-//! `ZIGGURAT_LOG` comes before these variables, `RUST_LOG` and `log.level` of the configuration
-//! after them; with `ZIGGURAT_LOG_FORMAT=json` or `log.format` every line is a JSON object.
+//! `ZIGGURAT_LOG` overrides these variables; they override `RUST_LOG` and `log.level` of the
+//! configuration. With `ZIGGURAT_LOG_FORMAT=json` or `log.format` every line is a JSON object.
 //!
-//! What sqlx has to say is left out: it repeats notices of PostgreSQL, and those quote what
-//! callers have written.
+//! Events of sqlx are left out: they repeat notices of PostgreSQL, which quote text of callers.
 
 mod levels;
 mod line;
@@ -28,20 +27,20 @@ use crate::configuration::Configuration;
 
 pub(crate) use self::traffic::TrafficLayer;
 
-/// Takes everything that is logged from now on, once per process.
+/// Installs the subscriber for the whole process.
 pub(crate) fn start(configuration: &Configuration) {
     let log = Log::new(
         Levels::new(configuration.logs.clone(), configuration.debug),
         |line: &str| {
-            // In one piece, so that lines stay whole. A failure cannot be reported anywhere.
+            // One write per line, so that lines stay whole. A failed write cannot be reported.
             let _ = io::stderr().write_all(line.as_bytes());
         },
     );
-    // Somebody else logs already, where the program is part of another one.
+    // If another program embeds this one, its subscriber stays.
     tracing::subscriber::set_global_default(log).ok();
 }
 
-/// Says which of the larger things are there.
+/// Logs which optional features are enabled.
 pub(crate) fn introduce(configuration: &Configuration) {
     let parts = [
         ("Embedding", configuration.embedding.is_enabled),

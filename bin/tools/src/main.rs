@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// A call makes some fifty small allocations that live as long as it does, a third of them the
-/// driver's; with this one a statement takes 3 of 45 µs less than with the C library's.
+/// A call makes about fifty small allocations that live as long as the call, a third of them in the
+/// driver; with mimalloc a statement takes 42 instead of 45 µs.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -1,4 +1,4 @@
-//! The providers of models, as they are configured.
+//! Setup of embedding and model providers from the configuration.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -8,12 +8,11 @@ use ziggurat_postgres_tools as tools;
 
 use crate::configuration::{Embedding, EmbeddingProvider, Knowledgebase, Secret};
 
-/// How long a vector may take with all attempts, and how long by a machine of one's own, which
-/// may have to load the model first.
+/// Timeouts of an embedding with all attempts; a local server may have to load the model first.
 const USUAL: Duration = Duration::from_secs(30);
 const OWN: Duration = Duration::from_mins(1);
 
-/// Reaches providers, all through one client, which is made when the first is asked for:
+/// Creates clients of providers. All share one HTTP client, which is created on first use, because
 /// reading the certificates of the machine takes a while.
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
@@ -23,10 +22,10 @@ pub(crate) struct Providers {
 // === impl Providers ===
 
 impl Providers {
-    /// Gets ready to talk to a provider; connects to nothing.
+    /// Creates a client of a provider; connects to nothing.
     ///
     /// # Errors
-    /// Fails if it cannot be used as configured.
+    /// Fails if the provider cannot be used as configured.
     pub(crate) fn reach(&self, provider: Provider, access: &Access) -> anyhow::Result<Http> {
         if let Some(client) = self.client.get() {
             return Ok(Http::new(client, provider, access)?);
@@ -36,7 +35,7 @@ impl Providers {
         Ok(Http::new(client, provider, access)?)
     }
 
-    /// Whoever makes the vectors of tools.
+    /// Creates the embedder of the tools.
     pub(crate) fn embedder(&self, embedding: &Embedding) -> tools::Embedder {
         if !embedding.is_enabled {
             return tools::Embedder::Disabled;
@@ -65,10 +64,10 @@ impl Providers {
         }
     }
 
-    /// Whoever made the vectors of the documentation.
+    /// Creates the embedder of the knowledge base.
     ///
     /// # Errors
-    /// Fails if it cannot be used as configured.
+    /// Fails if the provider cannot be used as configured.
     pub(crate) fn knowledge_embedder(
         &self,
         knowledge: &Knowledgebase,
@@ -110,7 +109,7 @@ impl Providers {
     }
 }
 
-/// The keys of those who have some.
+/// API keys of the providers that need one.
 #[derive(Clone, Copy)]
 struct Keys<'a> {
     voyage: Option<&'a Secret>,

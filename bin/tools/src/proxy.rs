@@ -1,4 +1,4 @@
-//! The language models behind `/api/llm`, as they are configured.
+//! Setup of the language models behind `/api/llm` from the configuration.
 
 use ziggurat_chat_api::llm::Proxy;
 use ziggurat_llm::{Access, Completer, Provider, Timeouts};
@@ -8,10 +8,10 @@ use crate::{
     providers::Providers,
 };
 
-/// What the addresses of two providers end in, and what the configuration leaves out.
+/// End of the base URLs of two providers, which the configuration may leave out.
 const VERSION: &str = "/v1";
 
-/// Gets ready to ask whoever there is a key or an address for; nobody is asked yet.
+/// Prepares every provider with an API key or a base URL; connects to nothing.
 pub(crate) fn open(llm: &Llm, providers: &Providers) -> Option<Proxy> {
     if !llm.is_enabled {
         return None;
@@ -36,7 +36,7 @@ pub(crate) fn open(llm: &Llm, providers: &Providers) -> Option<Proxy> {
     Some(proxy)
 }
 
-/// Whoever there is a key or an address for, in the order they are listed.
+/// Lists the providers with an API key or a base URL, in a fixed order.
 fn reachable(llm: &Llm) -> Vec<(Provider, Access)> {
     let keys = &llm.access;
     let access = |key: Option<&Secret>, base_url: Option<String>| Access {
@@ -54,7 +54,7 @@ fn reachable(llm: &Llm) -> Vec<(Provider, Access)> {
         reachable.push((Provider::Anthropic, access(key, url)));
     }
     let openai_key = keys.openai_api_key.as_ref();
-    // What is compatible with it may ask for no key.
+    // A compatible server may need no key.
     if openai_key.is_some() || keys.openai_base_url.is_some() {
         let url = keys.openai_base_url.as_deref().map(versioned);
         reachable.push((Provider::OpenAi, access(openai_key, url)));
@@ -70,7 +70,7 @@ fn reachable(llm: &Llm) -> Vec<(Provider, Access)> {
     reachable
 }
 
-/// The address with the version, which many write down with it.
+/// Appends the version to a URL that lacks it.
 fn versioned(url: &str) -> String {
     if url.ends_with(VERSION) {
         return url.to_owned();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_may_be_written_with_its_version_or_without() {
+    fn a_base_url_may_include_the_version() {
         for url in ["http://a:1", "http://a:1/v1"] {
             assert_eq!(versioned(url), "http://a:1/v1");
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_a_key_or_an_address_can_be_asked() {
+    fn providers_with_a_key_or_a_base_url_are_reachable() {
         let names = |llm: &Llm| {
             let reachable = reachable(llm).into_iter();
             reachable

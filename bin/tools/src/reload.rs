@@ -1,4 +1,4 @@
-//! Reading the configuration again, when asked to by SIGHUP.
+//! Reload of the configuration on SIGHUP.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -11,19 +11,19 @@ use crate::{
     configuration::{ConfigSources, Configuration, changes::Changes},
 };
 
-/// Where the configuration came from.
+/// Sources of the configuration, for reading it again.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) overrides: Overrides,
     pub(crate) around: ConfigSources,
 }
 
-/// Reads the configuration again at every SIGHUP, for ever.
+/// Reloads the configuration at every SIGHUP, forever.
 ///
-/// From this call on the signal does not end the process any more.
+/// From this call on, SIGHUP no longer ends the process.
 ///
 /// # Errors
-/// Fails if the signal cannot be listened to.
+/// Fails if the signal handler cannot be installed.
 pub(crate) fn on_hangup(
     running: Configuration,
     source: Source,
@@ -40,7 +40,7 @@ async fn reload_at(
     databases: Databases,
 ) {
     while hangups.recv().await.is_some() {
-        // Files are read here, and a slow disk must not hold up the calls of this thread.
+        // Reading files may block, and a slow disk must not delay other tasks of this thread.
         let loaded =
             tokio::task::block_in_place(|| Configuration::load(&source.overrides, &source.around));
         let loaded = match loaded {

@@ -1,4 +1,4 @@
-//! Serving until told to stop.
+//! Serving over HTTP or standard input and output until shutdown.
 
 use std::{io, net::SocketAddr};
 
@@ -21,10 +21,10 @@ use crate::{
     stack,
 };
 
-/// Serves what is configured until it is told to stop, or its client is gone.
+/// Serves until a signal arrives, or until the client on standard input is gone.
 ///
 /// # Errors
-/// Fails if the server cannot start, or loses what it listens to.
+/// Fails if the server cannot start, or loses its listener.
 pub(crate) async fn serve(
     loaded: Loaded,
     source: Source,
@@ -32,8 +32,8 @@ pub(crate) async fn serve(
 ) -> anyhow::Result<()> {
     let configuration = loaded.configuration;
     let stop = stopped()?;
-    let mut house = App::build(&configuration).await?;
-    let readiness = house.readiness.clone();
+    let mut app = App::build(&configuration).await?;
+    let readiness = app.readiness.clone();
     let stop = async move {
         stop.await;
         readiness.stop();
@@ -41,20 +41,20 @@ pub(crate) async fn serve(
     logs::introduce(&configuration);
     let outcome = match &configuration.http {
         Some(http) => {
-            let hangups = on_hangup(configuration.clone(), source, house.databases.clone());
-            house.run(hangups?);
-            serve_http(http, &configuration, &house, stop, listening).await
+            let hangups = on_hangup(configuration.clone(), source, app.databases.clone());
+            app.run(hangups?);
+            serve_http(http, &configuration, &app, stop, listening).await
         }
-        None => serve_stdio(&configuration, &house, stop).await,
+        None => serve_stdio(&configuration, &app, stop).await,
     };
-    house.take_down().await;
+    app.take_down().await;
     outcome
 }
 
 async fn serve_http(
     http: &Http,
     configuration: &Configuration,
-    house: &App,
+    app: &App,
     stop: impl Future<Output = ()>,
     listening: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
@@ -66,15 +66,15 @@ async fn serve_http(
     limits.header_timeout = configuration.limits.header_timeout;
     limits.body_timeout = configuration.limits.body_timeout;
     limits.shutdown_grace = configuration.limits.shutdown_grace;
-    let mut server = Server::new(limits).with_cut_off(house.cut_off.clone());
+    let mut server = Server::new(limits).with_cut_off(app.cut_off.clone());
     if let Some(tls) = &http.tls {
         let chain = tls.chain.as_deref();
         server = server.with_tls(Tls::from_files(&tls.cert, &tls.key, chain)?);
     }
     let listener = listen(http)?;
     let address = listener.local_addr().context("reading the address")?;
-    let tower = stack::build(http, configuration, address.ip(), house)?;
-    if house.accounts.is_some() {
+    let tower = stack::build(http, configuration, address.ip(), app)?;
+    if app.accounts.is_some() {
         info!("Authentication: ENABLED");
     } else {
         warn!("Authentication: DISABLED (warning: server is not secured)");
@@ -103,7 +103,7 @@ fn listen(http: &Http) -> anyhow::Result<TcpListener> {
 
 async fn serve_stdio(
     configuration: &Configuration,
-    house: &App,
+    app: &App,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     info!("Mode: STDIO");
@@ -115,24 +115,24 @@ async fn serve_stdio(
         .unwrap_or(usize::MAX);
     let served = Stdio::new()
         .with_limits(limits)
-        .with_cut_off(house.cut_off.clone())
+        .with_cut_off(app.cut_off.clone())
         .serve(
             ProtocolLayer::stdio()
                 .with_negotiation(configuration.protocol.stdio_negotiate)
-                .layer(house.mcp.clone()),
+                .layer(app.mcp.clone()),
             tokio::io::stdin(),
             tokio::io::stdout(),
             stop,
         )
         .await;
     match served {
-        // A client that closes its end is gone, which is how conversations end.
+        // A client that closes the pipe ends the session, which is not an error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         served => served.context("cannot go on talking"),
     }
 }
 
-/// Resolves when the process is asked to end.
+/// Resolves when a signal asks the process to end.
 fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
     let stop = signals::stop().context("cannot listen to signals")?;
     Ok(async move {

@@ -1,4 +1,4 @@
-//! What the server remembers, by itself or together with its replicas.
+//! State of the server, kept locally or shared by its replicas.
 
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
@@ -8,36 +8,36 @@ use ziggurat_state::{Postgres, Shared, Sqlite, StateDatabase, StoreError};
 
 use crate::configuration::{Configuration, State};
 
-/// What the server remembers.
+/// State of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// What replicas know together, if there are several.
+    /// State that replicas share, if there are several.
     pub(crate) shared: Option<Shared>,
-    /// Where conversations are, if they are kept at all.
+    /// Store of conversations, if they are kept.
     pub(crate) conversations: Option<Conversations>,
 }
 
-/// Where conversations are.
+/// Store of conversations.
 #[derive(Clone, Debug)]
 pub(crate) enum Conversations {
-    /// In a file of this machine.
+    /// File on this machine.
     Here(Sqlite),
-    /// Where all replicas have theirs.
+    /// Database that all replicas share.
     Shared(Postgres),
 }
 
 // === impl Memory ===
 
 impl Memory {
-    /// Opens what there is for a server whose users sign in; `tasks` are what looks after it,
-    /// and `keepers` those of them that end by themselves when the last request has.
+    /// Opens the state of a server with authentication. `tasks` gets the tasks that maintain it,
+    /// and `keepers` those that end by themselves after the last request.
     ///
-    /// A store that cannot be opened is logged and does without. A database that cannot be
-    /// reached yet is tried again whenever it is needed.
+    /// If the store cannot be opened, this is logged, and no conversations are kept. A state
+    /// database that cannot be reached yet is tried again on each use.
     ///
     /// # Errors
-    /// If the file of the store is that of another program: its conversations are not to go
-    /// missing without a word.
+    /// Fails if the file of the store belongs to another program: its conversations must not be
+    /// lost.
     pub(crate) async fn open(
         configuration: &Configuration,
         readiness: &Readiness,
@@ -54,7 +54,7 @@ impl Memory {
         let database = match state.database() {
             Ok(database) => database,
             Err(error) => {
-                // It was good when the configuration was read.
+                // The settings were valid when the configuration was read.
                 error!(%error, "the state database cannot be used");
                 return Self::default();
             }
@@ -74,10 +74,10 @@ impl Memory {
             let state = looked_at.clone();
             async move { state.check().await }
         }));
-        let (shared, clerk) = Shared::new(state.clone());
-        // The clerk holds the pools as long as it runs.
+        let (shared, batcher) = Shared::new(state.clone());
+        // The batcher needs the pools as long as it runs.
         tasks.spawn(async move {
-            clerk.run().await;
+            batcher.run().await;
             drop(pools);
         });
         Self {

@@ -1,18 +1,18 @@
-//! Whoever sits at the keyboard, or a script in their place.
+//! Input and output of the administrator's terminal, or of a script.
 
 use std::io::{BufRead, Write};
 
 use anyhow::{Context as _, bail};
 use secrecy::SecretString;
 
-/// Asks questions and says things.
+/// Asks questions and prints messages.
 pub(crate) struct Console<'a> {
     pub(crate) input: &'a mut dyn BufRead,
     pub(crate) output: &'a mut dyn Write,
     pub(crate) remarks: &'a mut dyn Write,
-    /// Whether what is typed would show.
+    /// True if standard input is a terminal, which would show a typed password.
     pub(crate) is_terminal: bool,
-    /// Whether what is remarked shows at once, and can be written over.
+    /// True if standard error is a terminal, so that a progress bar can overwrite its line.
     pub(crate) has_screen: bool,
 }
 
@@ -35,8 +35,8 @@ impl Console<'_> {
     /// Asks for a line.
     ///
     /// # Errors
-    /// Fails at the end of input: an answer that was never given decides nothing, such as that a
-    /// token never expires.
+    /// Fails at the end of input: a missing answer must not choose a default, such as a token that
+    /// never expires.
     pub(crate) fn ask(&mut self, question: &str) -> anyhow::Result<String> {
         self.say(question)?;
         Ok(self.answer(question)?.trim().to_owned())
@@ -58,10 +58,10 @@ impl Console<'_> {
         Ok(line)
     }
 
-    /// Asks for something that the screen does not show.
+    /// Asks for a secret, which the terminal does not show.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Fails like [`ask`](Self::ask).
     pub(crate) fn ask_secret(&mut self, question: &str) -> anyhow::Result<SecretString> {
         self.say(question)?;
         if self.is_terminal {
@@ -69,11 +69,11 @@ impl Console<'_> {
             return Ok(secret.into());
         }
         let line = self.answer(question)?;
-        // Blanks may belong to a password; the end of the line does not.
+        // Spaces may belong to a password; the end of the line does not.
         Ok(line.trim_end_matches(['\r', '\n']).into())
     }
 
-    /// Asks for a decision; anything but a yes is a no.
+    /// Asks for a confirmation; every answer except yes means no.
     pub(crate) fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
         let answer = self.ask(question)?.to_ascii_lowercase();
         Ok(answer == "y" || answer == "yes")

@@ -1,4 +1,4 @@
-//! Documents, made into a knowledge base.
+//! Command that builds a knowledge base from documents.
 
 mod progress;
 
@@ -16,7 +16,7 @@ use self::progress::Progress;
 use super::{Console, plain};
 use crate::{configuration::Knowledgebase, knowledge, providers::Providers};
 
-/// What an administrator asks for.
+/// Options of the command line for a build.
 #[derive(Debug)]
 pub(super) struct Wish {
     pub(super) folders: Vec<PathBuf>,
@@ -68,7 +68,7 @@ pub(super) fn build(
     Ok(())
 }
 
-/// Builds, until it is done or somebody has enough.
+/// Builds until it is done or a signal interrupts it.
 fn run(
     builder: &Builder<'_, Embedder>,
     output: &Path,
@@ -88,7 +88,7 @@ fn run(
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
                 },
-                // Then a signal ends the process, and the file is whole all the same.
+                // Without handlers, a signal ends the process; the file stays consistent anyway.
                 _ => std::future::pending().await,
             }
         };

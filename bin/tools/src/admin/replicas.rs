@@ -1,4 +1,4 @@
-//! The accounts that all replicas keep locked.
+//! Locked accounts that all replicas share.
 
 use anyhow::Context as _;
 use jiff::Timestamp;
@@ -9,14 +9,14 @@ use ziggurat_state::{Shared, StateDatabase, StoreError};
 
 use crate::configuration::State;
 
-/// The accounts that are locked.
+/// Locked accounts, each with its creation time.
 #[derive(Debug, Default)]
 pub(super) struct Locked(Vec<(String, Option<Timestamp>)>);
 
 // === impl Locked ===
 
 impl Locked {
-    /// Asks which they are.
+    /// Reads the locked accounts from the state database.
     pub(super) fn read(state: &State) -> anyhow::Result<Self> {
         with_shared(state, async |shared| shared.locked().await).map(Self)
     }
@@ -24,14 +24,14 @@ impl Locked {
     pub(super) fn contains(&self, user: &UserRecord) -> bool {
         let second = |at: Option<Timestamp>| at.map(Timestamp::as_second);
         let is_it = |(name, made): &(String, Option<Timestamp>)| {
-            // Another account of that name is another account.
+            // The creation time differs if the account was deleted and created again.
             *name == user.name && second(*made) == second(user.created_at)
         };
         self.0.iter().any(is_it)
     }
 }
 
-/// Lets an account be used again.
+/// Unlocks an account.
 pub(super) fn unlock(state: &State, name: &str) -> anyhow::Result<()> {
     with_shared(state, async |shared| shared.unlock(name).await)
 }
@@ -48,7 +48,7 @@ fn with_shared<T>(
         let (pools, reaper) = Pools::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(reaper.run());
-        let (shared, _clerk) = Shared::new(StateDatabase::new(&pools, database));
+        let (shared, _batcher) = Shared::new(StateDatabase::new(&pools, database));
         let done = work(&shared).await;
         done.context("state.url")
     })

@@ -1,4 +1,4 @@
-//! API tokens: made, listed, removed.
+//! Commands that create, list and remove API tokens.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::{Console, Site, announce, moment, plain};
 
 const SECONDS: &str = "%Y-%m-%d %H:%M:%S";
 
-/// What the command line says of a token to be made; the rest is asked for.
+/// Options of the command line for a new token; the command asks for missing ones.
 #[derive(Debug, Default)]
 pub(super) struct Wish {
     pub(super) note: Option<String>,
@@ -49,7 +49,7 @@ pub(super) fn add(wish: Wish, site: &Site<'_>, console: &mut Console<'_>) -> any
     console.say(&describe_created(&created, now))
 }
 
-/// A token is for a database, so there has to be one.
+/// Fails if no database is configured, because a token is for a database.
 fn check_databases(site: &Site<'_>) -> anyhow::Result<()> {
     if !site.databases.is_empty() {
         return Ok(());
@@ -73,7 +73,8 @@ fn ask_database(databases: &[&str], console: &mut Console<'_>) -> anyhow::Result
     chosen(&answer, databases)
 }
 
-/// A name goes before a number, since a database may be called `2`.
+/// Finds the chosen database. Names are compared before numbers, since a database may be called
+/// `2`.
 fn chosen(answer: &str, databases: &[&str]) -> anyhow::Result<Option<String>> {
     if answer.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Users: made, changed, listed, locked, deleted.
+//! Commands that create, change, list, lock and delete users.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use super::{
 
 const MINUTES: &str = "%Y-%m-%d %H:%M";
 
-/// How much of a note the table of users has room for.
+/// Width of the notes in the table of users.
 const NOTE_WIDTH: usize = 20;
 
 const ASK_NOTE: &str = "Enter annotation/note for this user (optional): ";
@@ -179,7 +179,7 @@ fn shortened(note: &str) -> String {
     short
 }
 
-/// The file, with what is asked of new passwords.
+/// Opens the user file with the configured rules for new passwords.
 fn file(site: &Site<'_>) -> UserFile {
     UserFile::new(site.user_file).with_min_length(site.min_password_length)
 }
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_note_is_cut_where_the_column_ends() {
+    fn a_long_note_is_cut_at_the_end_of_its_column() {
         for (note, shown) in [
             ("Developer", "Developer"),
             ("exactly twenty chars", "exactly twenty chars"),

@@ -1,4 +1,4 @@
-//! What a command line asks for.
+//! Command that a command line selects.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::{
 
 const BUILD: &str = "-build-knowledgebase";
 
-/// What to do. What is not said is to be asked for.
+/// Command of the program. It asks the administrator for missing values.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Print the usage.
@@ -40,7 +40,7 @@ pub(crate) enum Command {
         password: Option<Secret>,
         note: Option<String>,
     },
-    /// Change an account; an empty note removes the one it has.
+    /// Change an account; an empty note removes the existing one.
     UpdateUser {
         username: Option<String>,
         password: Option<Secret>,
@@ -54,7 +54,7 @@ pub(crate) enum Command {
     EnableUser { username: Option<String> },
     /// Lock an account.
     DisableUser { username: Option<String> },
-    /// Make documents searchable.
+    /// Build the knowledge base from documents.
     BuildKnowledgebase {
         folders: Vec<PathBuf>,
         project: Option<String>,
@@ -63,10 +63,11 @@ pub(crate) enum Command {
     },
 }
 
-/// Finds the one thing the flags ask for.
+/// Selects the command from the flags.
 ///
 /// # Errors
-/// Fails if they ask for two, say more about one that was not asked for, or exclude each other.
+/// Fails if the flags select two commands, have options of a command that is not selected, or
+/// exclude each other.
 pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
     let Flags {
         overrides,
@@ -102,7 +103,7 @@ pub(super) fn choose(flags: Flags) -> Result<(Command, Overrides), Refusal> {
     Ok((command, overrides))
 }
 
-/// The commands among the flags, in the order of the usage.
+/// Returns the commands among the flags, in the order of the usage.
 fn asked(
     description: &DescriptionFlags,
     tokens: &TokenFlags,
@@ -115,7 +116,7 @@ fn asked(
         ("-check-config", description.check_config == Some(true)),
         ("-add-token", tokens.add_token == Some(true)),
         ("-list-tokens", tokens.list_tokens == Some(true)),
-        // Also with an empty text: a script whose variable is empty shall not start a server.
+        // An empty text counts too: a script with an empty variable must not start a server.
         ("-remove-token", tokens.remove_token.is_some()),
         ("-add-user", users.add_user == Some(true)),
         ("-update-user", users.update_user == Some(true)),
@@ -130,7 +131,7 @@ fn asked(
     .collect()
 }
 
-/// Refuses what says more about a command than was asked for.
+/// Refuses options of commands that are not selected.
 fn belongs(
     chosen: Option<&str>,
     tokens: &TokenFlags,
@@ -198,7 +199,7 @@ fn administration(name: &str, tokens: TokenFlags, users: UserFlags) -> Command {
     }
 }
 
-/// Refuses what the command line alone shows to be wrong.
+/// Refuses combinations that are wrong whatever the configuration file contains.
 fn check_serving(overrides: &Overrides) -> Result<(), Refusal> {
     let transport = &overrides.transport;
     let is_about_tls = transport.tls == Some(true)

@@ -1,4 +1,4 @@
-//! Every flag there is. The comments are what `-help` prints, without the marks.
+//! All flags. Their doc comments are the help texts of `-help`, without the backquotes.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) struct Flags {
     pub(super) knowledge: KnowledgeFlags,
 }
 
-/// What the command line says in place of the environment and the configuration file.
+/// Settings of the command line that override the environment and the configuration file.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct Overrides {
@@ -45,12 +45,12 @@ pub(crate) struct Overrides {
     pub(crate) auth: AuthFlags,
     #[command(flatten)]
     pub(crate) database: DatabaseFlags,
-    /// The connection URL that stands behind the flags.
+    /// Connection URL after the flags.
     #[arg(skip)]
     pub(crate) database_url: Option<Secret>,
 }
 
-/// How clients reach the server.
+/// Flags for the transport to clients.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Transport (default: stdio)")]
 pub(crate) struct TransportFlags {
@@ -75,23 +75,23 @@ pub(crate) struct TransportFlags {
     pub(crate) chain: Option<PathBuf>,
 }
 
-/// The value of `-no-auth`.
+/// Value of `-no-auth`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoAuth {
-    /// Clients sign in.
+    /// Authentication is required.
     Off,
-    /// They do not, on this machine.
+    /// No authentication, on loopback addresses only.
     Local,
-    /// They do not, on any machine.
+    /// No authentication, on any address.
     Public,
 }
 
-/// Who may call.
+/// Flags for authentication.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Authentication (HTTP only)")]
 pub(crate) struct AuthFlags {
-    /// Ask no client for a token; for development only. On an address that other machines can
-    /// reach it has to be -no-auth=public \[`ZIGGURAT_AUTH_ENABLED=false`,
+    /// Turn authentication off; for development only. On an address that other machines can
+    /// reach, it has to be -no-auth=public \[`ZIGGURAT_AUTH_ENABLED=false`,
     /// `ZIGGURAT_HTTP_ALLOW_PUBLIC`\]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true",
         value_parser = no_auth)]
@@ -118,8 +118,8 @@ pub(crate) struct DatabaseFlags {
     /// Several hosts in place of one: host:port,host:port \[`ZIGGURAT_DB_HOSTS`\]
     #[arg(long = "db-hosts", value_name = "hosts")]
     pub(crate) hosts: Option<String>,
-    /// Which of the hosts will do: any, read-write, read-only, primary, standby or
-    /// prefer-standby (default any) \[`ZIGGURAT_DB_TARGET_SESSION_ATTRS`\]
+    /// Required state of the host: any, read-write, read-only, primary, standby or prefer-standby
+    /// (default any) \[`ZIGGURAT_DB_TARGET_SESSION_ATTRS`\]
     #[arg(long = "db-target-session-attrs", value_name = "which")]
     pub(crate) target_session_attrs: Option<String>,
     /// Port (default 5432) \[`ZIGGURAT_DB_PORT`, `PGPORT`\]
@@ -150,11 +150,11 @@ pub(crate) struct DatabaseFlags {
     pub(crate) sslrootcert: Option<PathBuf>,
 }
 
-/// What the server says of itself.
+/// Flags that print information and exit.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Description (the server does not start)")]
 pub(super) struct DescriptionFlags {
-    /// Print what the HTTP server offers beside MCP, as an OpenAPI document
+    /// Print what the HTTP server offers besides MCP, as an OpenAPI document
     #[arg(long)]
     pub(super) openapi: Option<bool>,
     /// Print the version
@@ -175,16 +175,16 @@ pub(super) struct TokenFlags {
     /// With -add-token: what it is for
     #[arg(long, value_name = "text")]
     pub(super) token_note: Option<String>,
-    /// With -add-token: the database it is good for (default: the first one configured)
+    /// With -add-token: the database to bind it to (default: the first one configured)
     #[arg(long, value_name = "name")]
     pub(super) token_database: Option<String>,
     /// With -add-token: 12h, 30d, 2w, 1y or never
     #[arg(long, value_name = "duration")]
     pub(super) token_expiry: Option<String>,
-    /// List the tokens, though not themselves
+    /// List the tokens, without their secret parts
     #[arg(long)]
     pub(super) list_tokens: Option<bool>,
-    /// Remove the token with this id, or with a hash that starts so (8 characters or more)
+    /// Remove the token with this id, or with this start of its hash (8 characters or more)
     #[arg(long, value_name = "id")]
     pub(super) remove_token: Option<String>,
 }
@@ -199,19 +199,19 @@ pub(super) struct UserFlags {
     /// Change the password or the note of an account
     #[arg(long)]
     pub(super) update_user: Option<bool>,
-    /// Delete an account; asks whether you are sure
+    /// Delete an account; asks for confirmation
     #[arg(long)]
     pub(super) delete_user: Option<bool>,
     /// List the accounts
     #[arg(long)]
     pub(super) list_users: Option<bool>,
-    /// Let an account in again
+    /// Unlock an account
     #[arg(long)]
     pub(super) enable_user: Option<bool>,
     /// Lock an account
     #[arg(long)]
     pub(super) disable_user: Option<bool>,
-    /// Which account
+    /// Name of the account
     #[arg(long, value_name = "name")]
     pub(super) username: Option<String>,
     /// With -add-user and -update-user; others on this machine can read it, so prefer to be
@@ -227,9 +227,9 @@ pub(super) struct UserFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Documentation to search (the server does not start)")]
 pub(super) struct KnowledgeFlags {
-    /// Put the Markdown, HTML and text files of this folder into the knowledge base, with vectors
-    /// by `knowledgebase.embedding_provider`; again for more folders. What is unchanged is kept,
-    /// and what of this product and version is in none of the folders goes
+    /// Add the Markdown, HTML and text files of this folder to the knowledge base, with vectors by
+    /// `knowledgebase.embedding_provider`; repeat for more folders. Unchanged documents are kept,
+    /// and documents of this product and version that are in no folder any more are removed
     #[arg(long, value_name = "folder")]
     pub(super) build_knowledgebase: Vec<PathBuf>,
     /// With -build-knowledgebase: the product they are about; required
@@ -243,17 +243,17 @@ pub(super) struct KnowledgeFlags {
     pub(super) kb_output: Option<PathBuf>,
 }
 
-/// True for a flag that is set by being there.
+/// Returns whether a flag needs no value.
 pub(super) fn is_switch(arg: &Arg) -> bool {
     arg.is_require_equals_set() || is_boolean(arg)
 }
 
-/// True for a flag that is yes or no.
+/// Returns whether a flag is boolean.
 pub(super) fn is_boolean(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == ValueParser::bool().type_id()
 }
 
-/// Lets a flag be set by being there, and with `=` otherwise.
+/// Makes the value of a flag optional; a value needs `=`.
 pub(super) fn switch(arg: Arg) -> Arg {
     arg.num_args(0..=1)
         .require_equals(true)
@@ -261,7 +261,7 @@ pub(super) fn switch(arg: Arg) -> Arg {
         .value_parser(boolean)
 }
 
-/// The ways to say yes and no that this kind of flag is known to take.
+/// Parses the accepted spellings of yes and no.
 fn boolean(text: &str) -> Result<bool, &'static str> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),

@@ -34,7 +34,7 @@ fn flags_take_one_dash_or_two_and_values_two_ways() {
 }
 
 #[test]
-fn a_switch_can_be_switched_off_and_is_known_from_one_left_alone() {
+fn a_switch_can_be_switched_off_which_differs_from_leaving_it_out() {
     for (words, expected) in [
         (&["-tls=false"][..], Some(false)),
         (&["-tls=F"], Some(false)),
@@ -74,7 +74,7 @@ fn words_that_belong_to_no_flag_are_refused() {
 }
 
 #[test]
-fn what_is_no_flag_or_no_value_is_refused_with_the_usage() {
+fn unknown_flags_and_invalid_values_are_refused_with_the_usage() {
     for (words, message) in [
         (&["-htpp"][..], "unexpected argument '-htpp'"),
         (&["-x=1"], "unexpected argument '-x'"),
@@ -97,7 +97,7 @@ fn what_is_no_flag_or_no_value_is_refused_with_the_usage() {
 }
 
 #[test]
-fn flags_that_do_not_go_together_are_refused_with_a_hint() {
+fn flags_that_exclude_each_other_are_refused_with_a_hint() {
     for (words, message) in [
         (
             &["-add-token", "-list-users"][..],
@@ -124,7 +124,7 @@ fn flags_that_do_not_go_together_are_refused_with_a_hint() {
 }
 
 #[test]
-fn a_slip_in_a_flag_is_answered_with_the_flag_that_was_meant() {
+fn an_error_for_a_mistyped_flag_names_the_most_similar_flag() {
     let text = refused(&["-htpp"]).to_string();
     assert!(text.contains("'-http'"), "{text}");
 }
@@ -201,7 +201,7 @@ fn one_host_and_several_exclude_each_other() {
 }
 
 #[test]
-fn each_command_of_the_administrator_is_found() {
+fn each_administration_command_is_selected_by_its_flag() {
     let of = |words: &[&str]| format!("{:?}", command(words));
     for (words, expected) in [
         (&["-http"][..], "Serve"),
@@ -238,7 +238,7 @@ fn each_command_of_the_administrator_is_found() {
 }
 
 #[test]
-fn passwords_do_not_show() {
+fn passwords_are_not_in_debug_output() {
     let arguments = parse(&["-add-user", "-password", "swordfish", "-db-password=trout"]);
     let text = format!("{:?}", arguments.expect("understood"));
     assert!(
@@ -248,7 +248,7 @@ fn passwords_do_not_show() {
 }
 
 #[test]
-fn a_path_need_not_be_text() {
+fn a_path_may_be_invalid_utf_8() {
     use std::os::unix::ffi::OsStringExt as _;
     let word = OsString::from_vec(b"-config=/tmp/\xff.yaml".to_vec());
     let arguments = Arguments::parse([word]).expect("understood");
@@ -257,7 +257,7 @@ fn a_path_need_not_be_text() {
 }
 
 #[test]
-fn a_flag_for_folders_can_be_there_several_times() {
+fn a_flag_for_folders_can_be_repeated() {
     let words = [
         "-build-knowledgebase",
         "a",

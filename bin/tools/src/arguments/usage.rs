@@ -1,13 +1,13 @@
-//! What `-help` prints.
+//! Text of `-help`.
 
 use std::fmt::Write as _;
 
 use super::flags;
 
-/// Columns in front of the explanations.
+/// Columns before the help texts.
 const INDENT: usize = 36;
 
-/// Columns of a line.
+/// Maximum number of columns of a line.
 const WIDTH: usize = 100;
 
 const HEAD: &str = "\
@@ -46,7 +46,7 @@ Examples:
       -key server.key
 ";
 
-/// Puts the flags of clap between the words above, in groups.
+/// Inserts the flags of clap between the texts above, in groups.
 pub(super) fn render(clap: &clap::Command) -> String {
     let mut text = HEAD.to_owned();
     let mut group = None;
@@ -72,7 +72,7 @@ pub(super) fn render(clap: &clap::Command) -> String {
     text
 }
 
-/// Writes a flag and what it does, folded.
+/// Writes a flag and its help text, wrapped.
 fn explain(text: &mut String, flag: &str, help: &str) {
     let mut line = format!("{flag:<INDENT$}");
     if flag.len() >= INDENT {

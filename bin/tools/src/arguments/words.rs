@@ -1,4 +1,4 @@
-//! From words with one dash to the words clap knows.
+//! Conversion of flags with one dash to the form that clap expects.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,14 +9,14 @@ use ziggurat_runtime::flags::{split, without_dashes};
 
 use super::flags;
 
-/// A command line, taken apart.
+/// Parts of a command line.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     /// The name of the program, then `--flag` or `--flag=value`.
     pub(super) flags: Vec<OsString>,
-    /// Whether help was asked for, which ends the flags.
+    /// True if help was requested, which ends the flags.
     pub(super) help: bool,
-    /// What comes after the flags.
+    /// Words after the flags.
     pub(super) leftover: Vec<OsString>,
 }
 
@@ -25,10 +25,11 @@ pub(super) struct Words {
 impl Words {
     /// Sorts the words after the name of the program.
     ///
-    /// A value is joined to its flag, so that one that starts with a dash stays a value.
+    /// A value is joined to its flag, so that clap does not take a value with a leading dash for a
+    /// flag.
     ///
     /// # Errors
-    /// Fails on a word such as `-=x` or `---x`, and says so.
+    /// Fails on a word such as `-=x` or `---x`.
     pub(super) fn new(
         clap: &clap::Command,
         words: impl IntoIterator<Item = OsString>,
@@ -44,7 +45,7 @@ impl Words {
                 break;
             };
             if flag.is_empty() {
-                // The word `--`, which ends the flags and is none.
+                // The word `--` ends the flags and is not a flag itself.
                 sorted.leftover = words.collect();
                 break;
             }
@@ -65,7 +66,7 @@ impl Words {
             };
             sorted.flags.push(join(name, value));
             if known.is_none() {
-                // It is what will be complained about, not what follows from it.
+                // The error has to name this word, and not a later one.
                 break;
             }
         }

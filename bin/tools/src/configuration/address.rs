@@ -1,4 +1,4 @@
-//! Where to listen.
+//! Address to listen on.
 
 use std::{
     fmt, io,
@@ -8,7 +8,7 @@ use std::{
 
 use thiserror::Error;
 
-/// An address to listen on: `:8080`, `host:port` or `[::1]:80`.
+/// Address to listen on: `:8080`, `host:port` or `[::1]:80`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     host: Host,
@@ -17,22 +17,22 @@ pub(crate) struct Address {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Host {
-    /// Every interface of the machine, which is what a bare port means.
+    /// All interfaces, which is the meaning of a port without a host.
     All,
     Ip(IpAddr),
     Name(String),
 }
 
-/// A text that is no address to listen on.
+/// Error of a text that is not an address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum InvalidAddress {
-    /// There is no colon where one has to be.
+    /// The port is missing.
     #[error("has no port (write :port or host:port)")]
     NoPort,
-    /// What follows the colon will not do.
+    /// The port is invalid.
     #[error("has no port between 0 and 65535")]
     BadPort,
-    /// An IPv6 address without brackets, or with something else in them.
+    /// The host is an IPv6 address without brackets, or brackets have something else in them.
     #[error("is neither :port nor host:port (an IPv6 address goes in brackets)")]
     BadHost,
 }
@@ -40,12 +40,13 @@ pub(crate) enum InvalidAddress {
 // === impl Address ===
 
 impl Address {
-    /// The sockets to try, best first: the one that can be bound is the one to listen on.
+    /// Returns the socket addresses in the order of preference; the server listens on the first
+    /// that can be bound.
     ///
-    /// A name is looked up, which may block.
+    /// Resolves a host name, and may therefore block.
     pub(crate) fn candidates(&self) -> io::Result<Vec<SocketAddr>> {
         match &self.host {
-            // Linux takes IPv4 on the first as well; a machine without IPv6 has the second.
+            // On Linux the first also accepts IPv4; a machine without IPv6 uses the second.
             Host::All => Ok(vec![
                 (Ipv6Addr::UNSPECIFIED, self.port).into(),
                 (Ipv4Addr::UNSPECIFIED, self.port).into(),
@@ -57,7 +58,7 @@ impl Address {
 }
 
 impl Address {
-    /// The usual port of this machine, which no other machine reaches.
+    /// Default port on the loopback address, which no other machine can reach.
     pub(crate) fn loopback() -> Self {
         Self {
             host: Host::Ip(Ipv4Addr::LOCALHOST.into()),
@@ -65,8 +66,8 @@ impl Address {
         }
     }
 
-    /// True if only this machine can reach it. Of names only `localhost` counts: what others
-    /// stand for may change.
+    /// Returns whether only this machine can reach the address. The only such name is `localhost`:
+    /// other names may resolve to a different address later.
     pub(crate) fn is_loopback(&self) -> bool {
         match &self.host {
             Host::All => false,
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_written_alike() {
+    fn addresses_are_written_as_they_were_read() {
         for text in [
             ":8080",
             ":0",
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_addresses_are_refused() {
         for (text, reason) in [
             ("", InvalidAddress::NoPort),
             ("8080", InvalidAddress::NoPort),

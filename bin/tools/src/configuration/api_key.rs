@@ -1,4 +1,5 @@
-//! The key of a provider: from the environment, a file of its own, or the configuration file.
+//! Lookup of a provider's API key: in the environment, in its own file, or in the configuration
+//! file.
 
 use std::path::PathBuf;
 
@@ -6,13 +7,13 @@ use ziggurat_runtime::file;
 
 use super::{ConfigSources, Secret, environment::Reader};
 
-/// No key is as long as this.
+/// Maximum size of a key file, larger than any key.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Looks for a key where it may be.
+/// Looks up an API key.
 ///
-/// `names` are variables, the first that is set wins; `key` is where the file and the key itself
-/// are configured, for the warning about a file that was named in vain.
+/// `names` are variables, of which the first that is set wins; `key` is the configuration key, for
+/// the warning about a key file that does not exist.
 pub(super) fn find(
     names: &[&str],
     key_file: Option<PathBuf>,
@@ -20,7 +21,7 @@ pub(super) fn find(
     key: &str,
     (reader, around): (&mut Reader<'_>, &ConfigSources),
 ) -> Option<Secret> {
-    // All are asked for, so that none counts as unknown.
+    // All variables are read, so that none is reported as unknown.
     let values: Vec<_> = names.iter().map(|name| reader.secret(name)).collect();
     if let Some(secret) = values.into_iter().flatten().next() {
         return Some(secret);
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_variable_comes_before_the_usual_one() {
+    fn the_variable_of_ziggurat_comes_before_that_of_the_provider() {
         let around = around(&[("ZIGGURAT_OTHER_KEY", "ours"), ("OTHER_KEY", "theirs")]);
         let found = find(
             &["ZIGGURAT_OTHER_KEY", "OTHER_KEY"],

@@ -1,4 +1,4 @@
-//! Who is let in, and how often somebody may fail to get in.
+//! Authentication, and limits on failed attempts.
 
 mod issuer;
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::arguments::{AuthFlags, NoAuth};
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawAuth {
     enabled: Option<bool>,
@@ -31,24 +31,24 @@ pub(super) struct RawAuth {
     issuer: Option<RawIssuer>,
 }
 
-/// Who is let in over HTTP.
+/// Authentication over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Auth {
-    /// Whether anybody has to sign in at all.
+    /// True if clients need a token.
     pub(crate) is_enabled: bool,
-    /// The API tokens.
+    /// File with the API tokens.
     pub(crate) token_file: PathBuf,
-    /// The user accounts.
+    /// File with the user accounts.
     pub(crate) user_file: PathBuf,
-    /// Failures in a row that lock an account; nothing for no lock.
+    /// Number of failures in a row that lock an account; none for no lock.
     pub(crate) lockout: Option<NonZeroU32>,
-    /// How long a failure of an address is remembered.
+    /// Time for which a failure of an address counts.
     pub(crate) window: Duration,
-    /// Failures of an address within that time, after which it has to wait.
+    /// Number of failures of an address within that time after which it is blocked.
     pub(crate) max_attempts: NonZeroU32,
     /// Least number of characters of a new password.
     pub(crate) min_password_length: usize,
-    /// Whose tokens are believed besides ours.
+    /// External issuer whose tokens are accepted too.
     pub(crate) issuer: Option<TrustedIssuer>,
 }
 
@@ -84,7 +84,7 @@ impl RawAuth {
         );
     }
 
-    /// Checks it. Files that are not named are in the data folder.
+    /// Checks the section. The default files are in the data folder.
     pub(super) fn check(
         self,
         reader: &mut Reader<'_>,
@@ -94,7 +94,7 @@ impl RawAuth {
         const WINDOW: &str = "http.auth.rate_limit_window_minutes";
         const ATTEMPTS: &str = "http.auth.rate_limit_max_attempts";
         const LENGTH: &str = "http.auth.min_password_length";
-        // A year, which is also the most the limiter counts in.
+        // One year, which is also the longest window of the limiter.
         const MAX_MINUTES: u32 = 366 * 24 * 60;
         let default = Auth::new(data_folder);
         let mut file = |named, usual: PathBuf, key| {
@@ -113,7 +113,7 @@ impl RawAuth {
         };
         let min_password_length = match self.min_password_length {
             None => default.min_password_length,
-            // No password has more.
+            // bcrypt uses at most 72 bytes of a password.
             Some(length @ 1..=72) => usize::try_from(length).unwrap_or(72),
             Some(_) => return Err(Invalid::key(LENGTH, "must be between 1 and 72")),
         };
@@ -139,7 +139,7 @@ impl RawAuth {
 // === impl Auth ===
 
 impl Auth {
-    /// The defaults, with the files in this folder.
+    /// Returns the defaults, with the files in this folder.
     fn new(data_folder: &Path) -> Self {
         Self {
             is_enabled: true,
@@ -154,8 +154,8 @@ impl Auth {
     }
 }
 
-/// A file of accounts that is not named: the usual one, or one next to the program, where it was
-/// by default before.
+/// Returns the default account file, or an existing one in the program's folder, the former
+/// default.
 fn in_use(usual: PathBuf, key: &str, reader: &mut Reader<'_>, around: &ConfigSources) -> PathBuf {
     let name = usual.file_name().unwrap_or_default();
     let older = around.binary_folder.join(name);

@@ -1,4 +1,4 @@
-//! Which of the built-in tools, resources and prompts are there.
+//! Built-in tools, resources and prompts that are switched on.
 
 use serde::{Deserialize, de::IgnoredAny};
 use ziggurat_postgres_tools::ConnectionUrls;
@@ -8,7 +8,7 @@ use super::{
     environment::{Reader, set},
 };
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawBuiltins {
     tools: Option<RawTools>,
@@ -18,7 +18,7 @@ pub(super) struct RawBuiltins {
     connection_url_hosts: Option<Vec<String>>,
 }
 
-/// `auto`, or a switch.
+/// `auto`, or a boolean.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum RawConnectionUrls {
@@ -27,7 +27,7 @@ enum RawConnectionUrls {
     Other(IgnoredAny),
 }
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 struct RawTools {
     query_database: Option<bool>,
@@ -39,13 +39,13 @@ struct RawTools {
     count_rows: Option<bool>,
 }
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 struct RawResources {
     system_info: Option<bool>,
 }
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 struct RawPrompts {
     explore_database: Option<bool>,
@@ -54,7 +54,8 @@ struct RawPrompts {
     design_schema: Option<bool>,
 }
 
-/// What is switched off, by the names clients know; everything else is on.
+/// Tools, resources and prompts that are switched off, by their names in the protocol; all others
+/// are on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Builtins {
     /// Tools, such as `count_rows`.
@@ -63,7 +64,7 @@ pub(crate) struct Builtins {
     pub(crate) resources_off: Vec<&'static str>,
     /// Prompts, such as `explore-database`.
     pub(crate) prompts_off: Vec<&'static str>,
-    /// The databases that the text of a query may name by URL.
+    /// Servers that a connection URL in the text of a query may name.
     pub(crate) connection_urls: ConnectionUrls,
 }
 

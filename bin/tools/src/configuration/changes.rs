@@ -1,24 +1,25 @@
-//! What a reloaded configuration changes.
+//! Changes between two configurations, for a reload.
 
 use super::Configuration;
 
-/// The difference between what is running and what is configured now.
+/// Difference between the running and the new configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Whether databases came, went or changed; they can be replaced while the server runs.
+    /// True if databases were added, removed or changed; they are replaced at run time.
     pub(crate) databases: bool,
-    /// The sections that take a restart.
+    /// Changed sections that need a restart.
     pub(crate) need_restart: Vec<&'static str>,
 }
 
 // === impl Changes ===
 
 impl Changes {
-    /// Compares two configurations.
+    /// Compares the configurations.
     pub(crate) fn between(running: &Configuration, configured: &Configuration) -> Self {
         let (one, two) = (running, configured);
         let (old, new) = (one.http.as_ref(), two.http.as_ref());
-        // A key of HTTP differs if HTTP is on in both, else `http.enabled` says it all.
+        // HTTP keys are compared only if HTTP is on in both; otherwise `http.enabled` names the
+        // change.
         let both = old.zip(new);
         let sections = [
             ("http.enabled", old.is_some() == new.is_some()),

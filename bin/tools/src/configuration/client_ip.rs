@@ -1,4 +1,4 @@
-//! Whose word is taken for the address of a client.
+//! Trusted proxies and the header with the client's address.
 
 use http::HeaderName;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use ziggurat_layers::client_ip::{HopHeader, TrustedProxies};
 
 use super::Invalid;
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawClientIp {
     source: Option<String>,
@@ -14,12 +14,12 @@ pub(super) struct RawClientIp {
     trusted_proxies: Option<Vec<String>>,
 }
 
-/// How to know who is calling: without trusted proxies, by the socket alone.
+/// Settings for the address of a client; without trusted proxies, the peer address of the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClientIp {
-    /// Who is believed.
+    /// Proxies whose header is trusted.
     pub(crate) trusted: TrustedProxies,
-    /// What they are believed about.
+    /// Header that the trusted proxies set.
     pub(crate) header: HopHeader,
 }
 
@@ -41,7 +41,7 @@ impl RawClientIp {
                 trusted: TrustedProxies::default(),
                 header,
             }),
-            // Believing nobody would be the socket by another name.
+            // With a header but no trusted proxy, the address would always be the socket's.
             "header" if proxies.is_empty() => Err(Invalid::key(
                 PROXIES,
                 "has to name the proxies, since http.client_ip.source is 'header'",

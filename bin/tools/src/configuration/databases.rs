@@ -1,5 +1,5 @@
-//! The databases callers may use: from the file, numbered variables, or one from the
-//! environment and the command line.
+//! Configured databases: from the file, from numbered variables, or one from the environment and
+//! the command line.
 
 mod check;
 mod raw;
@@ -18,30 +18,30 @@ pub(crate) use self::url::{InvalidUrl, is_url};
 use super::{ConfigSources, Invalid, environment::Reader};
 use crate::arguments::Overrides;
 
-/// What the variables of databases start with.
+/// Prefix of the variables of databases.
 const PREFIX: &str = "ZIGGURAT_DB_";
 
-/// The name of a database that has no other.
+/// Default name of a database.
 const UNNAMED: &str = "default";
 
 const PASSWORD_SHOWS: &str = "the password in the connection URL can be read by every account of \
     this machine; set PGPASSWORD or DATABASE_URL, or use the password file instead";
 
-/// A database that can be connected to, and the users it is there for.
+/// Database, and the users who may use it.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// How to connect to it, and what may be done there.
+    /// Connection settings and permissions.
     pub(crate) database: Arc<Database>,
-    /// An empty list is no restriction.
+    /// Users who may use it; if empty, all may.
     pub(crate) users: Vec<String>,
-    /// The clients of an issuer it is there for.
+    /// Clients of an issuer that may use it.
     pub(crate) clients: Vec<String>,
 }
 
-/// Puts together what the file, the environment and the command line say, each before the last.
+/// Merges the file, the environment and the command line; later ones override earlier ones.
 ///
 /// # Errors
-/// Fails on a connection URL that is malformed, or given beside other databases.
+/// Fails on a malformed connection URL, or on one given in addition to other databases.
 pub(super) fn overlay(
     list: &mut Vec<RawDatabase>,
     reader: &mut Reader<'_>,
@@ -57,7 +57,7 @@ pub(super) fn overlay(
         if list.is_empty() && is_described {
             list.push(RawDatabase::named(UNNAMED));
         }
-        // Only for the first: the others would all be made the same.
+        // Only the first database: otherwise the flags would make all databases the same.
         if let Some(first) = list.first_mut() {
             first.overlay(reader, PREFIX);
             first.overlay_flags(flags);
@@ -70,8 +70,8 @@ pub(super) fn overlay(
     Ok(())
 }
 
-/// The database of the connection URL on the command line, or else of `DATABASE_URL` where
-/// nothing of ours names a database.
+/// Returns the database of the connection URL on the command line, or else of `DATABASE_URL` if no
+/// `ZIGGURAT_` variable and no file names a database.
 fn url(
     list: &[RawDatabase],
     reader: &mut Reader<'_>,
@@ -108,7 +108,7 @@ fn url(
     Ok(Some(entry))
 }
 
-/// Adds the databases of numbered variables, or corrects those of the file with their names.
+/// Adds the databases of numbered variables, or overrides those of the file with the same names.
 fn numbered(list: &mut Vec<RawDatabase>, reader: &mut Reader<'_>) {
     for number in reader.numbers(PREFIX) {
         let prefix = format!("{PREFIX}{number}_");
@@ -128,10 +128,10 @@ fn numbered(list: &mut Vec<RawDatabase>, reader: &mut Reader<'_>) {
     }
 }
 
-/// Checks every database, and all together.
+/// Checks all databases.
 ///
 /// # Errors
-/// Fails with everything that is wrong.
+/// Fails with all problems.
 pub(super) fn check(
     list: Vec<RawDatabase>,
     around: &ConfigSources,
@@ -167,14 +167,14 @@ pub(super) fn check(
 // === impl Entry ===
 
 impl Entry {
-    /// Tells whether both describe the same database for the same users, passwords included.
+    /// Returns whether both have the same database, users and passwords.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.users == other.users
             && self.clients == other.clients
             && self.database.is_same(&other.database)
     }
 
-    /// The same for those who serve it.
+    /// Converts to the type that the database service uses.
     pub(crate) fn configured(&self) -> Configured {
         Configured::new(Arc::clone(&self.database))
             .with_users(self.users.iter().cloned())

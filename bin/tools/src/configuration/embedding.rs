@@ -1,4 +1,4 @@
-//! Where vectors come from.
+//! Settings of embeddings.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
     provider::{self, OLLAMA},
 };
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawEmbedding {
     enabled: Option<bool>,
@@ -30,34 +30,34 @@ pub(super) struct RawEmbedding {
     per_attempt_timeout: Option<String>,
 }
 
-/// Where vectors come from.
+/// Settings of embeddings.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Embedding {
-    /// Whether there are any.
+    /// True if the server creates embeddings.
     pub(crate) is_enabled: bool,
-    /// Who makes them.
+    /// Provider of embeddings.
     pub(crate) provider: EmbeddingProvider,
-    /// With which model; if not said, the provider's usual one.
+    /// Embedding model; if none, the provider's default.
     pub(crate) model: Option<String>,
-    /// The key for Voyage.
+    /// API key for Voyage.
     pub(crate) voyage_api_key: Option<Secret>,
-    /// The key for `OpenAI`.
+    /// API key for `OpenAI`.
     pub(crate) openai_api_key: Option<Secret>,
-    /// The key for Gemini.
+    /// API key for Gemini.
     pub(crate) gemini_api_key: Option<Secret>,
-    /// Where Ollama is.
+    /// Base URL of Ollama.
     pub(crate) ollama_url: String,
-    /// Where Voyage is, if elsewhere than usual.
+    /// Base URL of Voyage, if not the default.
     pub(crate) voyage_base_url: Option<String>,
-    /// Where `OpenAI` is, if elsewhere than usual.
+    /// Base URL of `OpenAI`, if not the default.
     pub(crate) openai_base_url: Option<String>,
-    /// Where Gemini is, if elsewhere than usual.
+    /// Base URL of Gemini, if not the default.
     pub(crate) gemini_base_url: Option<String>,
-    /// How long one attempt may take.
+    /// Timeout of one attempt.
     pub(crate) per_attempt_timeout: Duration,
 }
 
-/// Who makes vectors.
+/// Provider of embeddings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EmbeddingProvider {
     /// `voyage`.
@@ -68,7 +68,7 @@ pub(crate) enum EmbeddingProvider {
     Gemini,
     /// `ollama`.
     Ollama,
-    /// `local`: the server itself, for trying things out.
+    /// `local`: computed in the server without a model, for trials.
     Local,
 }
 
@@ -169,7 +169,7 @@ impl Default for Embedding {
 // === impl EmbeddingProvider ===
 
 impl EmbeddingProvider {
-    /// Finds one by its name; nothing if none is named.
+    /// Finds a provider by its name; returns none if no name is given.
     pub(super) fn find(name: Option<String>, key: &'static str) -> Result<Option<Self>, Invalid> {
         provider::find(
             name,

@@ -1,13 +1,13 @@
-//! Environment variables: read by name, and remembered.
+//! Reader of environment variables that warns of unknown ones.
 
 use std::{collections::BTreeSet, path::PathBuf, str::FromStr};
 
 use ziggurat_runtime::{Environment, Secret, keys};
 
-/// What all variables of ours start with.
+/// Prefix of all variables of Ziggurat.
 const PREFIX: &str = "ZIGGURAT_";
 
-/// Reads an environment, and notes what it makes nothing of.
+/// Reads variables and records those that were read, to find unknown ones.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     environment: &'a Environment,
@@ -30,22 +30,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text.
+    /// Reads a text.
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         self.get(name).map(ToOwned::to_owned)
     }
 
-    /// A path.
+    /// Reads a path.
     pub(super) fn path(&mut self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
     }
 
-    /// A password or a key.
+    /// Reads a password or a key.
     pub(super) fn secret(&mut self, name: &str) -> Option<Secret> {
         self.get(name).map(Secret::from)
     }
 
-    /// Yes or no, where anything but a few words for yes is no.
+    /// Reads a boolean; everything except a few words for yes means no.
     pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
         self.get(name).map(|text| {
             ["true", "1", "yes"]
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A number. Anything else is as good as nothing, but worth a word.
+    /// Reads a number. Anything else is ignored with a warning.
     pub(super) fn integer<T: FromStr>(&mut self, name: &str) -> Option<T> {
         let text = self.get(name)?;
         let number = text.trim().parse().ok();
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// A list, with commas.
+    /// Reads a list, separated by commas.
     pub(super) fn list(&mut self, name: &str) -> Option<Vec<String>> {
         self.get(name).map(|text| {
             let items = text.split(',').map(str::trim);
@@ -77,38 +77,39 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The numbers `n` for which there is a variable `<prefix><n>_…`.
+    /// Returns the numbers `n` for which there is a variable `<prefix><n>_…`.
     pub(super) fn numbers(&self, prefix: &str) -> BTreeSet<u32> {
         let names = self.environment.names();
         names
             .filter_map(|name| {
                 let (number, rest) = name.strip_prefix(prefix)?.split_once('_')?;
-                // As we write it, or we would not find it again.
+                // Other spellings of the number would not match when the variable is read.
                 let is_plain = !number.starts_with(['0', '+']) && !rest.is_empty();
                 number.parse().ok().filter(|_| is_plain)
             })
             .collect()
     }
 
-    /// Leaves variables alone that start so.
+    /// Ignores variables with this prefix.
     pub(super) fn pass_over(&mut self, prefix: &str) {
         let names = self.environment.names();
         let names = names.filter(|name| name.starts_with(prefix));
         self.asked.extend(names.map(str::to_owned));
     }
 
-    /// Says something about the environment.
+    /// Adds a warning about the environment.
     pub(super) fn warn(&mut self, warning: String) {
         self.warnings.push(warning);
     }
 
-    /// What there is to say about it, slips in names included.
+    /// Returns the warnings, including those for mistyped names.
     pub(super) fn into_warnings(mut self) -> Vec<String> {
         for name in self.environment.names() {
             if !name.starts_with(PREFIX) || self.asked.contains(name) {
                 continue;
             }
-            // Others in the family have variables too, so only what looks like one of these.
+            // Other Ziggurat programs have variables too, so only names similar to known ones are
+            // reported.
             let suffix = &name[PREFIX.len()..];
             let meant = self.asked.iter().find(|asked| {
                 asked.strip_prefix(PREFIX).is_some_and(|asked| {
@@ -124,14 +125,14 @@ impl<'a> Reader<'a> {
         self.warnings
     }
 
-    /// The value of a variable, unless it is empty.
+    /// Returns the value of a variable, unless it is empty.
     pub(super) fn get(&mut self, name: &str) -> Option<&'a str> {
         self.asked.insert(name.to_owned());
         self.environment.get(name)
     }
 }
 
-/// Lets a value from a place that comes first win.
+/// Overrides a field with a value of higher precedence, if there is one.
 pub(super) fn set<T>(field: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
         *field = value;
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_is_ignored_with_a_word() {
+    fn an_invalid_number_is_ignored_with_a_warning() {
         let environment = environment(&[("A", "12"), ("B", "twelve"), ("C", "70000"), ("D", "")]);
         let mut reader = Reader::new(&environment);
         assert_eq!(reader.integer::<u16>("A"), Some(12));
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_in_a_name_is_pointed_out_and_other_programs_are_left_alone() {
+    fn a_mistyped_name_is_a_warning_and_variables_of_other_programs_are_not() {
         let environment = environment(&[
             ("ZIGGURAT_HTTP_ADRESS", ":1"),
             ("ZIGGURAT_PG_BIN", "/usr/bin"),
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_variables_are_found_in_the_order_of_their_numbers() {
+    fn numbered_variables_are_found_in_numerical_order() {
         let environment = environment(&[
             ("X_10_NAME", "ten"),
             ("X_2_NAME", "two"),

@@ -1,4 +1,4 @@
-//! What tests of the configuration share.
+//! Helpers for tests of the configuration.
 
 use std::{
     ffi::OsString,
@@ -11,7 +11,7 @@ use ziggurat_runtime::{Environment, Secret};
 use super::{ConfigSources, Configuration, LoadError, Loaded};
 use crate::arguments::Arguments;
 
-/// A file, an environment and a command line, for one test.
+/// File, environment and command line of one test.
 #[derive(Debug)]
 pub(super) struct Case {
     folder: TempDir,
@@ -23,7 +23,7 @@ pub(super) struct Case {
 // === impl Case ===
 
 impl Case {
-    /// Nothing at all: no file, no variables, no arguments.
+    /// Creates an empty case: no file, no variables, no arguments.
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let around = ConfigSources {
@@ -39,7 +39,7 @@ impl Case {
         }
     }
 
-    /// With this text in the file `-config` names.
+    /// Writes a file with this text and names it with `-config`.
     pub(super) fn file(mut self, text: &str) -> Self {
         let path = self.path("test.yaml");
         std::fs::write(&path, text).expect("written");
@@ -52,7 +52,7 @@ impl Case {
         self
     }
 
-    /// With these words after the name of the program.
+    /// Adds these words after the name of the program.
     pub(super) fn words(mut self, line: &str) -> Self {
         self.words
             .extend(line.split_whitespace().map(OsString::from));
@@ -87,7 +87,7 @@ impl Case {
         warnings.map(|text| text.replace(&folder, "")).collect()
     }
 
-    /// Everything that is wrong, without the folder of the test.
+    /// Returns all problems, without the folder of the test.
     pub(super) fn problems(&self) -> Vec<String> {
         let folder = format!("{}/", self.folder().display());
         match self.load() {
@@ -99,7 +99,7 @@ impl Case {
         }
     }
 
-    /// The message of the failure, without the folder of the test.
+    /// Returns the error message, without the folder of the test.
     pub(super) fn error(&self) -> String {
         let error = self.load().expect_err("a bad configuration");
         let folder = format!("{}/", self.folder().display());
@@ -107,7 +107,7 @@ impl Case {
     }
 }
 
-/// `ConfigSources` with these variables, and no files.
+/// Creates `ConfigSources` with these variables, and no files.
 pub(super) fn around(variables: &[(&str, &str)]) -> ConfigSources {
     ConfigSources {
         environment: Environment::new(variables.iter().copied()),
@@ -116,7 +116,7 @@ pub(super) fn around(variables: &[(&str, &str)]) -> ConfigSources {
     }
 }
 
-/// Shows a secret to a test.
+/// Exposes a secret for a test.
 pub(super) fn secrets(secret: Option<&Secret>) -> Option<&str> {
     secret.map(Secret::expose)
 }

@@ -1,4 +1,4 @@
-//! How clients reach the server over HTTP.
+//! HTTP settings.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::arguments::{NoAuth, Overrides};
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawHttp {
     enabled: Option<bool>,
@@ -29,7 +29,7 @@ pub(super) struct RawHttp {
     allowed_hosts: Option<Vec<String>>,
 }
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawTls {
     enabled: Option<bool>,
@@ -38,29 +38,29 @@ pub(super) struct RawTls {
     chain_file: Option<PathBuf>,
 }
 
-/// How to serve HTTP.
+/// HTTP settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Http {
-    /// Where to listen.
+    /// Address to listen on.
     pub(crate) address: Address,
-    /// True if other machines may reach it though no client has to sign in.
+    /// True if other machines may reach the server though authentication is off.
     pub(crate) allow_public: bool,
-    /// What HTTPS takes, where it is wanted.
+    /// Files for HTTPS, if it is on.
     pub(crate) tls: Option<Tls>,
-    /// How to know who is calling.
+    /// Settings for the address of a client.
     pub(crate) client_ip: ClientIp,
-    /// Origins that browsers may call from; if not said, those of this machine.
+    /// Origins that browsers may call from; if none are set, those of this machine.
     pub(crate) allowed_origins: Option<Vec<String>>,
-    /// Names to be called by, besides the obvious ones.
+    /// Additional host names of the server.
     pub(crate) allowed_hosts: Vec<String>,
 }
 
-/// The files of HTTPS.
+/// Files for HTTPS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tls {
-    /// The certificate.
+    /// Certificate.
     pub(crate) cert: PathBuf,
-    /// Its private key.
+    /// Private key.
     pub(crate) key: PathBuf,
     /// Intermediate certificates.
     pub(crate) chain: Option<PathBuf>,
@@ -90,13 +90,13 @@ impl RawHttp {
         set(&mut tls.chain_file, flags.chain.clone());
     }
 
-    /// Serves standard input and output, whatever the environment and the file say.
+    /// Selects standard input and output, regardless of the environment and the file.
     pub(super) fn turn_off(&mut self) {
         (self.enabled, self.tls) = (Some(false), None);
     }
 
-    /// Checks the section, also if HTTP is not wanted now. Without authentication the default
-    /// address is one of this machine.
+    /// Checks the section, also if HTTP is off. Without authentication the default address is a
+    /// loopback address.
     pub(super) fn check(
         self,
         around: &ConfigSources,
@@ -136,7 +136,7 @@ impl RawHttp {
 // === impl Http ===
 
 impl Http {
-    /// The origins whose pages may use the server.
+    /// Returns the origins whose pages may use the server.
     pub(crate) fn origins(&self) -> Result<Origins, InvalidOrigin> {
         match &self.allowed_origins {
             Some(list) => Origins::listed(list),
@@ -144,7 +144,7 @@ impl Http {
         }
     }
 
-    /// The hosts to answer for at the address that was bound.
+    /// Returns the host names that the server accepts on the bound address.
     pub(crate) fn hosts(&self, bound: IpAddr) -> Result<Hosts, InvalidHost> {
         Hosts::of(bound, &self.allowed_hosts)
     }

@@ -1,4 +1,4 @@
-//! Problems of a configuration that can be read.
+//! Errors of a configuration that was parsed.
 
 use std::{error::Error as _, fmt::Write as _, iter};
 
@@ -7,61 +7,61 @@ use ziggurat_postgres::database::InvalidDatabase;
 
 use super::databases::InvalidUrl;
 
-/// Why a configuration will not do. The first words are fixed by the specification.
+/// Error of a setting. The specification fixes the first words of each message.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum Invalid {
-    /// HTTPS without HTTP.
+    /// HTTPS is on without HTTP.
     #[error("TLS requires HTTP mode to be enabled")]
     TlsWithoutHttp,
-    /// A connection URL beside other databases.
+    /// A connection URL was given in addition to other databases.
     #[error("a connection URL and configured databases exclude each other")]
     UrlAndDatabases,
-    /// A connection URL on the command line that will not do.
+    /// The connection URL on the command line is invalid.
     #[error("invalid connection URL: {0}")]
     Url(InvalidUrl),
-    /// And one in the environment.
+    /// The connection URL in the environment is invalid.
     #[error("DATABASE_URL: invalid connection URL: {0}")]
     DatabaseUrl(InvalidUrl),
-    /// A database without a name.
+    /// A database has no name.
     #[error("database at index {0}: name is required")]
     NoName(usize),
-    /// Two databases of one name.
+    /// Two databases have the same name.
     #[error("duplicate database name: {0}")]
     DuplicateName(String),
-    /// A database without a user.
+    /// A database has no user.
     #[error(
         "database '{0}': user is required (set user, or ZIGGURAT_DB_USER or -db-user for the first one)"
     )]
     NoUser(String),
-    /// A setting of a database will not do.
+    /// A setting of a database is invalid.
     #[error("database '{name}': {key} {reason}")]
     Setting {
-        /// Which database.
+        /// Name of the database.
         name: String,
-        /// Its key in the file.
+        /// Key in the file.
         key: &'static str,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// A database that cannot be connected to as described.
+    /// The settings of a database contradict each other.
     #[error(transparent)]
     Database(#[from] InvalidDatabase),
-    /// Any other setting will not do.
+    /// Another setting is invalid.
     #[error("{key}: {reason}")]
     Key {
-        /// The key in the file, with dots.
+        /// Key in the file, with dots.
         key: &'static str,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
 }
 
-/// Collects what is wrong.
+/// Collects errors.
 #[derive(Debug, Default)]
 pub(crate) struct Problems(pub(super) Vec<Invalid>);
 
-/// The message of a problem with its causes.
+/// Formats an error with its causes.
 pub(super) fn with_sources(problem: &Invalid) -> String {
     let mut text = problem.to_string();
     let sources = iter::successors(problem.source(), |&error| error.source());
@@ -74,12 +74,12 @@ pub(super) fn with_sources(problem: &Invalid) -> String {
 // === impl Problems ===
 
 impl Problems {
-    /// Notes a problem, or gives back what is good.
+    /// Returns the value, or records the error.
     pub(super) fn take<T>(&mut self, checked: Result<T, Invalid>) -> Option<T> {
         self.take_all(checked.map_err(|problem| vec![problem]))
     }
 
-    /// Notes several problems.
+    /// Returns the value, or records several errors.
     pub(super) fn take_all<T>(&mut self, checked: Result<T, Vec<Invalid>>) -> Option<T> {
         checked.map_err(|problems| self.0.extend(problems)).ok()
     }

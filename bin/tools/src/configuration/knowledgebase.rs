@@ -1,4 +1,4 @@
-//! The documents that can be searched.
+//! Settings of the knowledge base.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::{
     provider::{self, OLLAMA},
 };
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawKnowledgebase {
     enabled: Option<bool>,
@@ -28,26 +28,26 @@ pub(super) struct RawKnowledgebase {
     max_memory_bytes: Option<u64>,
 }
 
-/// The documents that can be searched, and who makes the vectors of questions about them.
+/// Settings of the knowledge base and its embeddings.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Knowledgebase {
-    /// Whether there are any.
+    /// True if the knowledge base is searched.
     pub(crate) is_enabled: bool,
-    /// The file they are in.
+    /// File of the knowledge base.
     pub(crate) database_path: Option<PathBuf>,
-    /// Who makes vectors; it has to be who made those in the file.
+    /// Provider of embeddings; it must be the one that created those in the file.
     pub(crate) provider: EmbeddingProvider,
-    /// With which model; if not said, the provider's usual one.
+    /// Embedding model; if none, the provider's default.
     pub(crate) model: Option<String>,
-    /// The key for Voyage.
+    /// API key for Voyage.
     pub(crate) voyage_api_key: Option<Secret>,
-    /// The key for `OpenAI`.
+    /// API key for `OpenAI`.
     pub(crate) openai_api_key: Option<Secret>,
-    /// The key for Gemini.
+    /// API key for Gemini.
     pub(crate) gemini_api_key: Option<Secret>,
-    /// Where Ollama is.
+    /// Base URL of Ollama.
     pub(crate) ollama_url: String,
-    /// How many bytes of vectors may be kept in memory.
+    /// Maximum size of the embeddings in memory, in bytes.
     pub(crate) max_memory_bytes: u64,
 }
 

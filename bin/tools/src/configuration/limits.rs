@@ -1,4 +1,4 @@
-//! What clients may take of the server. These keys are ours.
+//! Limits for clients. The reference implementation does not have these keys.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ziggurat_runtime::duration;
 
 use super::Invalid;
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawLimits {
     max_connections: Option<u32>,
@@ -21,24 +21,24 @@ pub(super) struct RawLimits {
     max_sessions_per_user: Option<u32>,
 }
 
-/// What clients may take of the server.
+/// Limits for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Connections open at once.
+    /// Maximum number of open connections.
     pub(crate) max_connections: usize,
-    /// The largest request body, and the longest line on standard input.
+    /// Maximum size of a request body, and of a line on standard input.
     pub(crate) max_body_bytes: u64,
-    /// Time for the head of a request.
+    /// Timeout for the head of a request.
     pub(crate) header_timeout: Duration,
-    /// Time for the body of a request, on top of what its bytes earn.
+    /// Timeout for the body of a request, extended as bytes arrive.
     pub(crate) body_timeout: Duration,
-    /// Time for the requests in flight when the server stops.
+    /// Time for requests in flight when the server stops.
     pub(crate) shutdown_grace: Duration,
-    /// The most bytes of rows in one result.
+    /// Maximum size of the rows in one result, in bytes.
     pub(crate) max_result_bytes: u64,
-    /// Passwords checked at once; each keeps a processor busy for almost half a second.
+    /// Number of passwords checked at once; each takes almost half a second of processor time.
     pub(crate) max_login_workers: usize,
-    /// Sessions of one user; the oldest ends when another begins.
+    /// Maximum number of sessions per user; a further one ends the oldest.
     pub(crate) max_sessions_per_user: usize,
 }
 
@@ -79,7 +79,7 @@ impl RawLimits {
 // === impl Limits ===
 
 impl Limits {
-    /// The first key that is out of its range, and what the range is.
+    /// Returns the first key that is out of range, and its range.
     fn out_of_range(&self) -> Option<(&'static str, &'static str)> {
         const MAX_BODY: u64 = 1 << 30;
         const HOUR: Duration = Duration::from_hours(1);
@@ -146,13 +146,13 @@ impl Default for Limits {
 }
 
 fn size(value: Option<u32>, default: usize) -> usize {
-    // Only where a pointer is smaller than a u32 would this not fit.
+    // This fails only if a pointer is smaller than 32 bits.
     value.map_or(default, |value| {
         usize::try_from(value).unwrap_or(usize::MAX)
     })
 }
 
-/// Reads a duration that may be left out.
+/// Parses an optional duration.
 pub(super) fn time(
     text: Option<String>,
     default: Duration,

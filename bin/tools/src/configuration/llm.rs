@@ -1,4 +1,4 @@
-//! Which language model answers.
+//! Settings of language models.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
     provider::{self, OLLAMA},
 };
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawLlm {
     enabled: Option<bool>,
@@ -32,56 +32,56 @@ pub(super) struct RawLlm {
     per_attempt_timeout: Option<String>,
 }
 
-/// Which language model answers.
+/// Settings of language models.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Llm {
-    /// Whether one does.
+    /// True if the proxy for language models is on.
     pub(crate) is_enabled: bool,
-    /// Whose it is, unless a request says otherwise.
+    /// Default provider of a request.
     pub(crate) provider: LlmProvider,
-    /// Which it is, unless a request says otherwise.
+    /// Default model of a request.
     pub(crate) model: String,
-    /// The keys and addresses of the providers.
+    /// API keys and base URLs of the providers.
     pub(crate) access: Access,
-    /// The longest answer, if it is said.
+    /// Maximum number of tokens of an answer, if set.
     pub(crate) max_tokens: Option<u32>,
-    /// How much is left to chance, if it is said: some models refuse to hear of it.
+    /// Sampling temperature, if set; some models refuse the parameter.
     pub(crate) temperature: Option<f64>,
-    /// How long one attempt may take.
+    /// Timeout of one attempt.
     pub(crate) per_attempt_timeout: Duration,
 }
 
-/// The keys and addresses of the providers.
+/// API keys and base URLs of the providers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Access {
-    /// The key for Anthropic.
+    /// API key for Anthropic.
     pub(crate) anthropic_api_key: Option<Secret>,
-    /// The key for `OpenAI`, or what is compatible with it.
+    /// API key for `OpenAI` or a compatible server.
     pub(crate) openai_api_key: Option<Secret>,
-    /// The key for Gemini.
+    /// API key for Gemini.
     pub(crate) gemini_api_key: Option<Secret>,
-    /// Where Ollama is.
+    /// Base URL of Ollama.
     pub(crate) ollama_url: String,
-    /// Where Anthropic is, if elsewhere than usual.
+    /// Base URL of Anthropic, if not the default.
     pub(crate) anthropic_base_url: Option<String>,
-    /// Where `OpenAI` is, or what is compatible with it, if elsewhere than usual.
+    /// Base URL of `OpenAI` or a compatible server, if not the default.
     pub(crate) openai_base_url: Option<String>,
-    /// Where Gemini is, if elsewhere than usual.
+    /// Base URL of Gemini, if not the default.
     pub(crate) gemini_base_url: Option<String>,
 }
 
-/// Whose language model it is.
+/// Provider of language models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LlmProvider {
     /// `anthropic`.
     Anthropic,
-    /// `openai`, and everything compatible with it.
+    /// `openai`, or a compatible server.
     OpenAi,
     /// `gemini`.
     Gemini,
     /// `ollama`.
     Ollama,
-    /// `local`: no model, and it says so.
+    /// `local`: built in, without a model, as its answers say.
     Local,
 }
 

@@ -51,7 +51,7 @@ impl Logs {
     }
 }
 
-/// Finds a level by its name in any case; an unknown one is no reason not to start.
+/// Parses a level, ignoring case; an unknown one is only a warning.
 fn level(
     reader: &mut Reader<'_>,
     name: &str,
@@ -77,7 +77,7 @@ mod tests {
     use crate::configuration::fixture::around;
 
     #[test]
-    fn levels_are_found_by_name_and_others_ignored_with_a_word() {
+    fn levels_are_found_by_name_and_unknown_ones_ignored_with_a_warning() {
         let around = around(&[
             ("ZIGGURAT_MCP_LOG_LEVEL", "INFO"),
             ("ZIGGURAT_DB_LOG_LEVEL", "trace"),

@@ -1,20 +1,20 @@
-//! What clients of newer revisions of the protocol get. These keys are ours.
+//! Features for newer protocol revisions. The reference implementation does not have these keys.
 
 use serde::Deserialize;
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawProtocol {
     stdio_negotiate: Option<bool>,
     structured_output: Option<bool>,
 }
 
-/// What clients of newer revisions of the protocol get.
+/// Features for newer protocol revisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Protocol {
-    /// Whether an `initialize` on standard input chooses the revision.
+    /// True if `initialize` on standard input negotiates the revision.
     pub(crate) stdio_negotiate: bool,
-    /// Whether rows, plans and passages are sent as JSON, too.
+    /// True if rows, plans and passages are also sent as structured JSON.
     pub(crate) structured_output: bool,
 }
 

@@ -1,16 +1,16 @@
-//! What the sections about providers have in common.
+//! Shared parts of the sections about providers.
 
 use super::Invalid;
 
-/// Where Ollama usually is.
+/// Default base URL of Ollama.
 pub(super) const OLLAMA: &str = "http://localhost:11434";
 
-/// A text, unless it is empty.
+/// Returns the text, unless it is empty.
 pub(super) fn said(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// The value of a name, where there has to be one.
+/// Finds the value of a name; an unknown name is an error.
 pub(super) fn find<T: Copy>(
     name: Option<String>,
     key: &'static str,
@@ -27,7 +27,7 @@ pub(super) fn find<T: Copy>(
     Err(Invalid::key(key, reason))
 }
 
-/// The base of addresses of a provider, without the slash at its end.
+/// Parses the base URL of a provider, without the slash at its end.
 pub(super) fn url(text: Option<String>, key: &'static str) -> Result<Option<String>, Invalid> {
     let Some(text) = said(text) else {
         return Ok(None);
@@ -35,7 +35,7 @@ pub(super) fn url(text: Option<String>, key: &'static str) -> Result<Option<Stri
     let is_url = text.parse::<http::Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
     });
-    // The text is not shown: somebody may have put a password into it.
+    // The error does not show the text, because it may contain a password.
     if !is_url {
         return Err(Invalid::key(key, "is not an http:// or https:// URL"));
     }

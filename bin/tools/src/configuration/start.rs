@@ -1,4 +1,4 @@
-//! Checks before the server starts.
+//! Checks before the start of the server.
 
 use std::path::{Path, PathBuf};
 
@@ -8,31 +8,31 @@ use ziggurat_postgres_tools::custom::Definitions;
 
 use super::{Address, Configuration, http::Tls};
 
-/// The first words about custom definitions that are no good.
+/// Prefix of errors of custom definitions.
 pub(crate) const CUSTOM_DEFINITIONS: &str = "Failed to load custom definitions";
 
-/// A reason not to start. The words about files are those of the specification.
+/// Reason not to start. The specification fixes the messages about files.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub(crate) enum CannotStart {
-    /// The certificate.
+    /// The certificate file is missing.
     #[error("Certificate file not found: {}", .0.display())]
     Certificate(PathBuf),
-    /// Its private key.
+    /// The file of its private key is missing.
     #[error("Key file not found: {}", .0.display())]
     Key(PathBuf),
-    /// Intermediate certificates, where some were announced.
+    /// The file of intermediate certificates is configured but missing.
     #[error("Chain file not found: {}", .0.display())]
     Chain(PathBuf),
-    /// The tokens, without which nobody could sign in.
+    /// The token file is missing, without which no client could authenticate.
     #[error(
         "Token file not found: {}\n\
          Create a token with: ziggurat-tools -add-token\n\
-         Or let everybody in, for development only, with: -no-auth",
+         Or turn authentication off, for development only, with: -no-auth",
         .0.display()
     )]
     Tokens(PathBuf),
-    /// An address that other machines can reach, without authentication.
+    /// The address can be reached by other machines, and authentication is off.
     #[error(
         "without authentication the server listens on this machine only, and other machines can \
          reach {0}\n\
@@ -44,8 +44,8 @@ pub(crate) enum CannotStart {
 // === impl Configuration ===
 
 impl Configuration {
-    /// Refuses an address that other machines can reach, where no client has to sign in and
-    /// nothing says that this is meant.
+    /// Refuses an address that other machines can reach if authentication is off, unless the
+    /// configuration allows it.
     pub(crate) fn check_address(&self) -> Result<(), CannotStart> {
         match &self.http {
             Some(http)
@@ -57,7 +57,7 @@ impl Configuration {
         }
     }
 
-    /// Looks for the files a server cannot do without.
+    /// Checks that the required files exist.
     pub(crate) fn check_files(&self) -> Result<(), CannotStart> {
         let Some(http) = &self.http else {
             return Ok(());
@@ -75,8 +75,8 @@ impl Configuration {
         Ok(())
     }
 
-    /// The problems of the files it names: those that are missing, and certificates and custom
-    /// definitions that are no good.
+    /// Returns the problems of the named files: missing ones, and invalid certificates and custom
+    /// definitions.
     pub(crate) fn check_named_files(&self) -> Vec<String> {
         let mut problems = Vec::new();
         problems.extend(self.check_address().err().map(|error| error.to_string()));
@@ -98,7 +98,7 @@ impl Configuration {
     }
 }
 
-/// Tells whether there is such a file, or a thing that may be read like one.
+/// Checks that a path exists and is not a folder.
 fn exists(path: &Path, error: fn(PathBuf) -> CannotStart) -> Result<(), CannotStart> {
     if path.exists() && !path.is_dir() {
         Ok(())

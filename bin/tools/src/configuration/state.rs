@@ -1,4 +1,4 @@
-//! Where replicas keep what they share.
+//! Settings of the database in which replicas share their state.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use ziggurat_state::{InvalidState, StateDatabase};
 
 use super::{ConfigSources, Invalid, Secret, api_key, environment::Reader};
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawState {
     url: Option<Secret>,
@@ -18,16 +18,16 @@ pub(super) struct RawState {
     sslkey: Option<PathBuf>,
 }
 
-/// Where replicas keep what they share.
+/// Settings of the database in which replicas share their state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
-    /// The database, with the password of its role.
+    /// Connection URL, with the password of its role.
     pub(crate) url: Secret,
-    /// Authorities to trust, besides those browsers trust.
+    /// Additional certificate authorities to trust.
     pub(crate) root_cert: Option<PathBuf>,
-    /// The certificate to show.
+    /// Client certificate.
     pub(crate) cert: Option<PathBuf>,
-    /// Its key.
+    /// Private key of the client certificate.
     pub(crate) key: Option<PathBuf>,
 }
 
@@ -60,7 +60,7 @@ impl RawState {
 // === impl State ===
 
 impl State {
-    /// The database it describes. Reads the files it names.
+    /// Returns the connection settings. Reads the named files.
     pub(crate) fn database(&self) -> Result<Database, InvalidState> {
         StateDatabase::describe(self.url.expose(), |settings| {
             settings.ssl_root_cert.clone_from(&self.root_cert);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_will_not_do_is_refused_and_not_repeated() {
+    fn an_invalid_url_is_refused_and_not_shown() {
         for (url, reason) in [
             ("mysql://app:swordfish@db/x", "a connection URL starts with"),
             ("postgres://:swordfish@db/x", "names no user"),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_shows_nowhere() {
+    fn the_password_is_not_in_debug_output() {
         let case = Case::new().file(&format!("state: {{url: \"{URL}\"}}"));
         let shown = format!("{:?}", case.configuration());
         assert!(!shown.contains("swordfish"), "{shown}");

@@ -1,4 +1,4 @@
-//! Which events are written.
+//! Levels of the events that are written.
 
 use tracing::{Metadata, metadata::LevelFilter};
 use ziggurat_llm as llm;
@@ -7,7 +7,7 @@ use ziggurat_postgres as pg;
 
 use crate::configuration::Logs;
 
-/// How much is written of what.
+/// Decides which events are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
     logs: Logs,
@@ -19,9 +19,9 @@ pub(super) struct Levels {
 pub(super) enum Subject {
     /// Calls of tools.
     Calls,
-    /// What goes on between the server and PostgreSQL.
+    /// Connections and statements.
     Database,
-    /// What goes on between the server and providers of models.
+    /// Calls of model providers.
     Llm,
     /// Anything else.
     Other,
@@ -34,7 +34,7 @@ impl Levels {
         Self { logs, is_debug }
     }
 
-    /// The level that no event that is written goes beyond.
+    /// Returns the most verbose level that any event can have.
     pub(super) fn most(&self) -> LevelFilter {
         let Logs {
             options,
@@ -60,7 +60,7 @@ impl Levels {
             Subject::Database => level(logs.database, LevelFilter::OFF),
             Subject::Llm => level(logs.llm, LevelFilter::OFF),
             Subject::Other if target.starts_with("ziggurat") => {
-                // A flag comes before all variables.
+                // The flag overrides all variables.
                 let flag = self.is_debug.then_some(LevelFilter::DEBUG);
                 flag.unwrap_or_else(|| level(None, LevelFilter::INFO))
             }

@@ -1,4 +1,4 @@
-//! How an event looks on its line.
+//! Format of log lines.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use ziggurat_runtime::logs::{Format, LogEvent, json_line};
 
 use super::levels::{Levels, Subject};
 
-/// The beginning of messages that name their subject themselves.
+/// Prefix of messages that have their own subject, so that no level is added.
 const AUTH: &str = "[AUTH]";
 
-/// An event as a JSON object.
+/// Event as a JSON object.
 #[derive(Serialize)]
 struct Object<'a> {
     timestamp: String,
@@ -57,7 +57,7 @@ fn json(said: &LogEvent, level: Level, now: Timestamp) -> String {
     serde_json::to_string(&object).expect("text is JSON")
 }
 
-/// The line that begins so.
+/// Appends the message and the fields to the start of a line.
 fn plain(said: &LogEvent, mut line: String) -> String {
     said.push_message(&mut line);
     said.push_fields(&mut line);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::configuration::Logs;
 
-    /// The lines that are written meanwhile.
+    /// Returns the lines that are logged while the closure runs.
     fn written(logs: Logs, is_debug: bool, happens: impl Fn()) -> String {
         let lines = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&lines);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_whether_it_would_be_written_is_told_the_same() {
+    fn enabled_returns_whether_an_event_would_be_written() {
         let logs = Logs {
             database: Some(LevelFilter::DEBUG),
             ..Logs::default()
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_say_what_is_written_of_what() {
+    fn levels_decide_which_events_are_written() {
         let logs = |calls, database| Logs {
             calls: Some(calls),
             database: Some(database),

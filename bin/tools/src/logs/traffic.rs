@@ -1,7 +1,7 @@
-//! Requests and responses, for `-debug`.
+//! Layer that logs requests and responses, for `-debug`.
 //!
-//! Bodies are never written: they hold passwords, tokens and what is in databases. Of headers
-//! it is written that there is an `Authorization`, and not what is in it.
+//! Bodies are never logged: they contain passwords, tokens and data of databases. Of the headers
+//! only the presence of `Authorization` is logged, not its value.
 
 use std::{
     fmt,
@@ -17,10 +17,10 @@ use tower_service::Service;
 use tracing::debug;
 use ziggurat_layers::sanitize::RequestId;
 
-/// How much of a path goes to the log, in bytes.
+/// Maximum length of a path in the log, in bytes.
 const LONGEST: usize = 200;
 
-/// Tells of every request and its response, under an id that it gives to the request.
+/// Logs every request and its response, under an id that it adds to the request.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub(crate) struct TrafficLayer;
@@ -33,7 +33,7 @@ pub(crate) struct Traffic<S> {
 
 /// Response future of [`Traffic`].
 pub(crate) struct ResponseFuture<F> {
-    // Boxed: somebody is debugging.
+    // The allocation costs little, since this layer is used for debugging only.
     response: Pin<Box<F>>,
     id: RequestId,
     began: Instant,
@@ -100,7 +100,7 @@ where
             request_id = self.id.as_str(),
             status = response.status().as_u16(),
             duration_ms = self.began.elapsed().as_secs_f64() * 1e3,
-            // Not known of what is sent as it comes.
+            // The size of a streamed response is not known yet.
             size = response.body().size_hint().exact(),
             "http response"
         );
@@ -116,7 +116,7 @@ impl<F> fmt::Debug for ResponseFuture<F> {
     }
 }
 
-/// What may be known of how somebody signs in.
+/// Returns the `Authorization` header with its value masked.
 fn authorization(headers: &HeaderMap) -> Option<&'static str> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes();
     let scheme = value.split(|byte| *byte == b' ').next()?;
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_authorization_no_more_is_known_than_that_it_is_there() {
+    fn the_value_of_an_authorization_is_masked() {
         let cases = [
             ("Bearer s3cret", "Bearer ***"),
             ("bEARER s3cret", "Bearer ***"),

@@ -1,4 +1,4 @@
-//! How far a build is: a bar on a terminal, lines elsewhere.
+//! Progress of a build: a bar on a terminal, lines otherwise.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use ziggurat_knowledge::Event;
 
 use super::super::{Console, plain};
 
-/// How long the bar is, and how much of a name fits beside it.
+/// Length of the bar, and of the name after it.
 const BAR: usize = 24;
 const NAME: usize = 40;
 
-/// To the beginning of the line, and empty it.
+/// Moves to the start of the line and clears it.
 const AGAIN: &str = "\r\x1b[K";
 
-/// Shows how a build goes.
+/// Shows the progress of a build.
 pub(super) struct Progress<'c, 'a> {
     console: &'c mut Console<'a>,
     documents: usize,
@@ -56,7 +56,7 @@ impl<'c, 'a> Progress<'c, 'a> {
         let mut text = String::new();
         if self.console.has_screen {
             text.push_str(AGAIN);
-            // The bar says enough of what went well.
+            // The bar already shows the documents that succeeded.
             if !matches!(event, Event::Written { .. }) {
                 text.extend(line.map(|line| line + "\n"));
             }
@@ -65,12 +65,12 @@ impl<'c, 'a> Progress<'c, 'a> {
             text.extend(line.map(|line| line + "\n"));
         }
         if !text.is_empty() {
-            // The work goes on, whether anybody watches or not.
+            // The build continues even if its progress cannot be printed.
             let _ = self.console.remark(&text);
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn end(self) {
         if self.console.has_screen {
             let _ = self.console.remark(AGAIN);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_screen_there_is_a_line_for_what_happens() {
+    fn without_a_terminal_each_event_is_a_line() {
         assert_eq!(
             shown(false),
             "docs/z.md: skipped, the link leads out of the folder\n\
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_screen_there_is_a_bar_that_goes_away() {
+    fn on_a_terminal_there_is_a_bar_that_is_removed_at_the_end() {
         let text = shown(true);
         let bars: Vec<_> = text.split(AGAIN).collect();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Somebody else whose tokens are believed.
+//! External issuer whose tokens are accepted.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -11,7 +11,7 @@ use ziggurat_runtime::duration;
 
 use crate::configuration::{ConfigSources, Invalid};
 
-/// The section as written.
+/// Section as written.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct RawIssuer {
     url: Option<String>,
@@ -27,14 +27,14 @@ pub(super) struct RawIssuer {
     ca_file: Option<PathBuf>,
 }
 
-/// Somebody else whose tokens are believed.
+/// External issuer whose tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TrustedIssuer {
-    /// What it calls itself.
+    /// Issuer identifier, the `iss` of its tokens.
     pub(crate) url: String,
-    /// What clients call this server, without a slash at its end.
+    /// URL of this server for clients, without a slash at its end.
     pub(crate) public_url: String,
-    /// The scopes a token needs.
+    /// Scopes that a token needs.
     pub(crate) scopes: Vec<String>,
     audience: Vec<String>,
     databases: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) struct TrustedIssuer {
 // === impl RawIssuer ===
 
 impl RawIssuer {
-    /// Nothing if no issuer is named.
+    /// Checks the section; returns none if no issuer is named.
     pub(super) fn check(self, around: &ConfigSources) -> Result<Option<TrustedIssuer>, Invalid> {
         const AFTER: &str = "http.auth.issuer.unreachable_after";
         const WHEN: &str = "http.auth.issuer.when_unreachable";
@@ -83,7 +83,7 @@ impl RawIssuer {
         };
         let poll_interval = time(POLL, self.poll_interval, Duration::from_secs(30))?;
         if !(Duration::from_secs(1)..=Duration::from_mins(1)).contains(&poll_interval) {
-            // Whoever deletes a client is promised that it is out within a minute.
+            // Tokens of a deleted client must be refused within a minute.
             return Err(Invalid::key(POLL, "has to be between 1s and 1m"));
         }
         Ok(Some(TrustedIssuer {
@@ -112,12 +112,12 @@ impl RawIssuer {
 // === impl TrustedIssuer ===
 
 impl TrustedIssuer {
-    /// What tokens for this server name it by (RFC 8707).
+    /// Returns the identifier of this server as a resource (RFC 8707).
     pub(crate) fn resource(&self) -> String {
         format!("{}/mcp", self.public_url)
     }
 
-    /// What this server says of itself to whoever looks for tokens (RFC 9728).
+    /// Returns the protected resource metadata of this server (RFC 9728).
     pub(crate) fn metadata(&self) -> String {
         let metadata = json!({
             "resource": self.resource(),
@@ -128,10 +128,10 @@ impl TrustedIssuer {
         metadata.to_string()
     }
 
-    /// The same for those who check tokens. Reads the file it names.
+    /// Converts to the settings of the token verifier. Reads the certificate file, if one is named.
     ///
     /// # Errors
-    /// Fails if that cannot be read.
+    /// Fails if that file cannot be read.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
         let root_certificates = match &self.ca_file {
             Some(path) => fs::read(path).with_context(|| {
@@ -168,7 +168,7 @@ fn is_web(url: &str) -> bool {
     }) && !url.contains(['#', '"', '\\'])
 }
 
-/// Keys that come in the clear are anybody's.
+/// Refuses unencrypted URLs of other machines, because keys could be replaced on the network.
 fn is_safe(key: &'static str, url: &str) -> Result<(), Invalid> {
     let uri = url.parse::<Uri>().ok().filter(|_| is_web(url));
     let is_here = |uri: &Uri| {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_makes_this_server_a_resource() {
+    fn an_issuer_makes_this_server_a_protected_resource() {
         let issuer = case(", scopes: [mcp, read]").configuration().auth.issuer;
         let issuer = issuer.expect("one");
         assert_eq!(issuer.resource(), "https://tools.example/mcp");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_of_an_issuer_is_refused() {
+    fn invalid_issuer_settings_are_refused() {
         let wrong = |more: &str, key: &str, reason: &str| {
             let error = case(more).error();
             let expected = format!("invalid configuration: http.auth.issuer.{key}: {reason}");

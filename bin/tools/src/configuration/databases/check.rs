@@ -1,4 +1,4 @@
-//! From what is written about a database to what it takes to connect to it.
+//! Conversion of a database entry to connection settings.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::{
 use crate::configuration::{ConfigSources, Invalid};
 
 impl RawDatabase {
-    /// Checks it, and settles what was left open. Reads the files it names.
+    /// Checks the entry and fills in defaults. Reads the files it names.
     pub(super) fn check(self, around: &ConfigSources, is_debug: bool) -> Result<Entry, Invalid> {
         let users = self.available_to_users.clone().unwrap_or_default();
         let clients = self.available_to_clients.clone().unwrap_or_default();
@@ -42,7 +42,7 @@ impl RawDatabase {
             target_session_attrs: target(name, self.target_session_attrs)?,
             host: said(self.host).unwrap_or(default.host),
             database: said(self.database).unwrap_or(default.database),
-            // An empty one stands for the password file.
+            // An empty password means that the password file is used.
             password: self.password.unwrap_or_default().expose().to_owned().into(),
             ssl_mode: ssl_mode(name, self.sslmode)?.unwrap_or(default.ssl_mode),
             ssl_root_cert: around.path(self.sslrootcert),
@@ -83,7 +83,7 @@ impl RawDatabase {
         })
     }
 
-    /// The hosts, if there are several to choose from.
+    /// Returns the hosts, if there are several to choose from.
     fn several(&self, name: &str, port: u16) -> Result<Vec<Host>, Invalid> {
         let wrong = |reason| setting(name, "hosts", reason);
         let hosts: Vec<_> = match (&self.hosts_text, &self.hosts) {
@@ -139,7 +139,7 @@ fn target(name: &str, text: Option<String>) -> Result<TargetSessionAttrs, Invali
     })
 }
 
-/// A host without a name is left for the database to complain about.
+/// Converts a host as written. An empty name is reported later by the database.
 fn of_raw(RawHost { host, port: own }: &RawHost, port: u16) -> Host {
     Host::new(host.clone().unwrap_or_default(), own.unwrap_or(port))
 }
@@ -156,7 +156,7 @@ fn ssl_mode(name: &str, text: Option<String>) -> Result<Option<SslMode>, Invalid
     mode.transpose()
 }
 
-/// Reads `host:port,host:port`; a host without a port has `port`.
+/// Parses `host:port,host:port`; a host without a port gets `port`.
 pub(super) fn hosts(text: &str, port: u16) -> Option<Vec<Host>> {
     text.split(',')
         .map(|item| host(item.trim(), port))
@@ -169,7 +169,7 @@ fn host(text: &str, port: u16) -> Option<Host> {
             (host, "") => (host, None),
             (host, after) => (host, Some(after.strip_prefix(':')?)),
         },
-        // An IPv6 address without brackets would lose its end.
+        // An IPv6 address without brackets would be cut at its last colon.
         None if text.matches(':').count() > 1 => return None,
         None => match text.split_once(':') {
             Some((host, number)) => (host, Some(number)),

@@ -1,4 +1,4 @@
-//! One database, as it is written.
+//! Database entry as written.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use crate::{
     },
 };
 
-/// An entry of the list as written.
+/// Entry of the list as written.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct RawDatabase {
     pub(super) name: Option<String>,
     pub(super) host: Option<String>,
     pub(super) port: Option<u16>,
     pub(super) hosts: Option<Vec<RawHost>>,
-    /// The hosts in one text, as the environment and the command line have them.
+    /// Hosts as one text, from the environment or the command line.
     #[serde(skip)]
     pub(super) hosts_text: Option<String>,
     pub(super) target_session_attrs: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) struct RawDatabase {
     pub(super) row_limit: Option<u32>,
 }
 
-/// One of several hosts as written.
+/// Host of a list as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct RawHost {
     pub(super) host: Option<String>,
@@ -74,10 +74,11 @@ impl RawDatabase {
         self.name() == Some(name)
     }
 
-    /// Takes what variables with this prefix say.
+    /// Applies the variables with this prefix.
     pub(super) fn overlay(&mut self, reader: &mut Reader<'_>, prefix: &str) {
         let named = |field: &str| format!("{prefix}{field}");
-        // Without a number, NAME is the one in PostgreSQL; with one, that is DATABASE.
+        // `ZIGGURAT_DB_NAME` is the database in PostgreSQL; with a number in the prefix, `DATABASE`
+        // is.
         let database = if prefix == super::PREFIX {
             "NAME"
         } else {
@@ -131,7 +132,7 @@ impl RawDatabase {
         }
     }
 
-    /// Takes what the command line says.
+    /// Applies the flags of the command line.
     pub(super) fn overlay_flags(&mut self, flags: &DatabaseFlags) {
         let flags = flags.clone();
         self.take_hosts(flags.host, flags.hosts);
@@ -146,7 +147,7 @@ impl RawDatabase {
         set(&mut self.sslrootcert, flags.sslrootcert);
     }
 
-    /// Takes what a connection URL says.
+    /// Applies a connection URL.
     pub(super) fn overlay_url(&mut self, url: Self) {
         self.take_hosts(url.host, url.hosts_text);
         set(&mut self.port, url.port);
@@ -162,8 +163,8 @@ impl RawDatabase {
         set(&mut self.connect_timeout, url.connect_timeout);
     }
 
-    /// Fills what a connection URL left open, as libpq does: from its variables, then with the
-    /// name of the account, which is also the name of the database.
+    /// Fills the gaps of a connection URL like libpq: from its variables, then with the name of the
+    /// operating system's user, which is also the default name of the database.
     pub(super) fn fill_url(&mut self, reader: &mut Reader<'_>) {
         if !self.has_hosts() {
             absent(&mut self.host, reader.text("PGHOST"));
@@ -178,7 +179,7 @@ impl RawDatabase {
         absent(&mut self.sslmode, reader.text("PGSSLMODE"));
     }
 
-    /// Takes the password of the environment if there is no other.
+    /// Takes the password of the environment if no other is set.
     pub(super) fn fill_password(&mut self, reader: &mut Reader<'_>) {
         let password = reader.secret("PGPASSWORD");
         if self.lacks_password() {
@@ -209,7 +210,7 @@ impl RawDatabase {
         fill(&mut self.user, reader.text("PGUSER"), "");
     }
 
-    /// Takes one host or several, each in place of the other.
+    /// Sets one host or several; each replaces the other.
     fn take_hosts(&mut self, host: Option<String>, hosts: Option<String>) {
         if host.is_some() || hosts.is_some() {
             self.hosts = None;
@@ -223,7 +224,7 @@ impl RawDatabase {
     }
 }
 
-/// Tells whether the command line describes a database.
+/// Returns whether the command line describes a database.
 pub(super) fn are_any(flags: &DatabaseFlags) -> bool {
     let DatabaseFlags {
         host,
@@ -247,7 +248,7 @@ pub(super) fn are_any(flags: &DatabaseFlags) -> bool {
         || password.is_some()
 }
 
-/// Sets a field that says nothing.
+/// Sets a field if it has no value.
 fn absent(field: &mut Option<String>, value: Option<String>) {
     if field.as_deref().is_none_or(str::is_empty) {
         set(field, value);

@@ -125,7 +125,7 @@ fn the_environment_and_the_command_line_are_about_the_first() {
 }
 
 #[test]
-fn a_user_or_a_flag_makes_a_database_where_none_is_configured() {
+fn a_user_or_a_flag_adds_a_database_if_none_is_configured() {
     for (case, expected) in [
         (Case::new(), &[][..]),
         (Case::new().env(&[("PGUSER", "u")]), &["default"]),
@@ -158,7 +158,7 @@ fn a_user_or_a_flag_makes_a_database_where_none_is_configured() {
 }
 
 #[test]
-fn variables_of_libpq_fill_what_nobody_changed() {
+fn variables_of_libpq_fill_settings_that_were_left_out() {
     let all = [
         ("PGHOST", "pg"),
         ("PGPORT", "9"),
@@ -183,10 +183,10 @@ databases:
     assert_eq!(show(&entries[0]), "pg 9 pg pg Disable");
     assert_eq!(show(&entries[1]), "localhost 5432 postgres u Prefer");
     assert_eq!(password(&entries[0]), "pg");
-    // A password is for every database that has none.
+    // The password is used for every database that has none.
     assert_eq!(password(&entries[1]), "pg");
 
-    // Written out, a default is still one.
+    // Writing a default explicitly does not change its meaning.
     let file =
         "databases: [{name: a, host: localhost, port: 5432, database: postgres, sslmode: prefer}]";
     assert_eq!(
@@ -205,7 +205,7 @@ databases:
 }
 
 #[test]
-fn numbered_variables_add_databases_and_correct_those_of_the_file() {
+fn numbered_variables_add_databases_and_override_those_of_the_file() {
     let file = "databases: [{name: a, user: f, host: f}, {name: b, user: f, host: f}]";
     let case = Case::new().file(file).env(&[
         ("ZIGGURAT_DB_1_NAME", "b"),
@@ -229,7 +229,7 @@ fn numbered_variables_add_databases_and_correct_those_of_the_file() {
 }
 
 #[test]
-fn passwords_do_not_show() {
+fn passwords_are_not_in_debug_output() {
     let case = Case::new()
         .file("databases: [{name: a, user: u, password: swordfish}]")
         .env(&[
@@ -245,7 +245,7 @@ fn passwords_do_not_show() {
 }
 
 #[test]
-fn one_host_and_several_take_the_place_of_each_other() {
+fn one_host_and_several_replace_each_other() {
     const LIST: &str =
         "databases: [{name: a, user: u, port: 7, hosts: [{host: f1, port: 1}, {host: f2}]}]";
     const ONE: &str = "databases: [{name: a, user: u, port: 7, host: f}]";
@@ -295,7 +295,7 @@ fn one_host_and_several_take_the_place_of_each_other() {
 }
 
 #[test]
-fn which_of_the_hosts_will_do_is_taken_from_everywhere() {
+fn the_required_host_state_is_read_from_each_source() {
     let target = |case: &Case| databases(case)[0].database.settings().target_session_attrs;
     let file =
         || Case::new().file("databases: [{name: a, user: u, target_session_attrs: standby}]");
@@ -307,7 +307,7 @@ fn which_of_the_hosts_will_do_is_taken_from_everywhere() {
 }
 
 #[test]
-fn certificates_are_read_at_once() {
+fn certificates_are_read_when_the_configuration_is_checked() {
     let case = Case::new().words("-db-user u -db-sslrootcert /nonexistent/root.pem");
     assert_eq!(
         case.error(),
@@ -321,7 +321,7 @@ fn certificates_are_read_at_once() {
 }
 
 #[test]
-fn lists_of_hosts_are_taken_apart() {
+fn lists_of_hosts_are_parsed() {
     for (text, expected) in [
         ("a", Some(&[("a", 7)][..])),
         ("a:1", Some(&[("a", 1)])),
@@ -347,7 +347,7 @@ fn lists_of_hosts_are_taken_apart() {
     }
 }
 
-/// The password that was given; empty where it is to be looked up.
+/// Returns the configured password; empty if the password file is used.
 fn password(entry: &Entry) -> String {
     match &entry.database.settings().password {
         Password::Given(password) => password.expose_secret().to_owned(),

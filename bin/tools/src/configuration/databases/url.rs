@@ -1,8 +1,8 @@
-//! The connection URL of an operator, on the command line or in `DATABASE_URL`.
+//! Connection URL of an operator, on the command line or in `DATABASE_URL`.
 //!
-//! It is read by the rules of libpq, and may name sockets and files, unlike the URL of a caller.
-//! A URL that can be read in two ways is refused: the oddity is often a password that was not
-//! encoded. No error shows any part of the URL.
+//! It is parsed by the rules of libpq, and may name sockets and files, unlike the URL of a caller.
+//! An ambiguous URL is refused: the cause is often a password that was not encoded. No error shows
+//! any part of the URL.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use ziggurat_postgres::database::SslMode;
 use super::raw::RawDatabase;
 use crate::configuration::Secret;
 
-/// Reasons against a connection URL.
+/// Error of a connection URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum InvalidUrl {
     #[error("it has to start with postgres:// or postgresql://")]
@@ -39,15 +39,15 @@ pub(crate) enum InvalidUrl {
     ChannelBinding,
 }
 
-/// Tells whether a word is meant as a connection URL.
+/// Returns whether a word looks like a connection URL.
 pub(crate) fn is_url(word: &str) -> bool {
     scheme(word).is_some()
 }
 
-/// Reads a connection URL.
+/// Parses a connection URL.
 ///
 /// # Errors
-/// Fails on a URL that is malformed, or says more than is supported.
+/// Fails on a URL that is malformed, or has parameters that are not supported.
 pub(super) fn read(url: &str) -> Result<RawDatabase, InvalidUrl> {
     let rest = scheme(url).ok_or(InvalidUrl::Scheme)?;
     if rest.contains(char::is_control) {
@@ -55,7 +55,7 @@ pub(super) fn read(url: &str) -> Result<RawDatabase, InvalidUrl> {
     }
     let (authority, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-    // An '@' in the path is the end of a password with a '/' or '?' in it.
+    // An '@' in the path means that a password contains an unencoded '/' or '?'.
     if path.contains('@') || authority.matches('@').count() > 1 {
         return Err(InvalidUrl::At);
     }
@@ -97,7 +97,7 @@ fn read_hosts(raw: &mut RawDatabase, hosts: &str) -> Result<(), InvalidUrl> {
     };
     raw.host = text(host)?;
     raw.port = match port.strip_prefix(':') {
-        // As libpq: a colon without a number means the usual port.
+        // Like libpq: a colon without a number means the default port.
         Some("") => None,
         Some(port) => Some(number(port).ok_or(InvalidUrl::Host)?),
         None if port.is_empty() => None,
@@ -123,7 +123,7 @@ fn read_parameter(raw: &mut RawDatabase, name: &str, value: &str) -> Result<(), 
         "user" => raw.user = text(value)?,
         "password" => raw.password = secret(value)?,
         "dbname" => raw.database = text(value)?,
-        // A mode of the archived server of this kind, and of others written in JavaScript.
+        // A mode of node-postgres, which MCP servers written in JavaScript use.
         "sslmode" if value == "no-verify" => raw.sslmode = Some("require".to_owned()),
         "sslmode" => {
             let mode = value.parse::<SslMode>();
@@ -138,7 +138,7 @@ fn read_parameter(raw: &mut RawDatabase, name: &str, value: &str) -> Result<(), 
         "connect_timeout" => {
             let seconds = value.parse::<u32>();
             let seconds = seconds.map_err(|_| InvalidUrl::Value("connect_timeout"))?;
-            // As libpq: zero is no limit of its own.
+            // Like libpq: zero means no timeout.
             raw.connect_timeout = (seconds > 0).then(|| format!("{seconds}s"));
         }
         "channel_binding" if value == "require" => return Err(InvalidUrl::ChannelBinding),
@@ -152,7 +152,7 @@ fn number(port: &str) -> Option<u16> {
     port.parse().ok().filter(|port| *port > 0)
 }
 
-/// A text; nothing if it is empty.
+/// Decodes a text; returns none if it is empty.
 fn text(encoded: &str) -> Result<Option<String>, InvalidUrl> {
     Ok(Some(decoded(encoded)?).filter(|text| !text.is_empty()))
 }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_read_as_libpq_reads_it() {
+    fn a_url_is_parsed_like_libpq_parses_it() {
         for (url, expected) in [
             ("postgres://", ""),
             ("postgresql:///shop", "database=shop"),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_refused_without_a_part_of_it() {
+    fn an_ambiguous_url_is_refused_and_no_part_of_it_is_shown() {
         for (url, error) in [
             ("mysql://a", InvalidUrl::Scheme),
             ("postgres://u:swordfish@x@db/a", InvalidUrl::At),

@@ -1,4 +1,4 @@
-//! The commented sample configuration.
+//! Tests of the commented example configuration.
 
 use ziggurat_runtime::keys::Keys;
 
@@ -6,7 +6,7 @@ use crate::configuration::{Raw, fixture::Case};
 
 const EXAMPLE: &str = include_str!("../../../ziggurat-tools.example.yaml");
 
-/// The example with the database in it that is commented out.
+/// Returns the example with its database uncommented.
 fn with_a_database() -> String {
     let mut text = String::new();
     for line in EXAMPLE.lines() {
@@ -24,7 +24,7 @@ fn with_a_database() -> String {
 }
 
 #[test]
-fn the_example_says_what_is_so_anyway() {
+fn the_example_shows_the_defaults() {
     let case = Case::new().file(EXAMPLE);
     assert_eq!(case.warnings(), [""; 0]);
     let mut without = Case::new();
@@ -42,7 +42,7 @@ fn the_example_says_what_is_so_anyway() {
 }
 
 #[test]
-fn the_database_of_the_example_is_as_one_that_says_nothing() {
+fn the_database_of_the_example_has_the_default_settings() {
     let case = Case::new().file(&with_a_database());
     assert_eq!(case.warnings(), [""; 0]);
     let expected = Case::new().file("databases: [{name: main, user: reader}]");
@@ -56,7 +56,7 @@ fn the_database_of_the_example_is_as_one_that_says_nothing() {
 fn the_example_names_every_key() {
     let text = with_a_database();
     for path in Keys::of::<Raw>().iter() {
-        // The keys of one host are written in a comment, in one line.
+        // The example names the keys of a host in a comment, on one line.
         if path.starts_with("databases[].hosts[]") {
             continue;
         }

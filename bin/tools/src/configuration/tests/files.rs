@@ -1,4 +1,4 @@
-//! Which file is read, and what is made of odd ones.
+//! Tests of the choice of the file, and of unusual files.
 
 use std::{
     fmt::Write as _,
@@ -82,7 +82,7 @@ fn the_file_of_the_system_comes_before_the_one_next_to_the_program() {
 }
 
 #[test]
-fn a_file_that_was_asked_for_has_to_be_there_and_to_be_yaml() {
+fn a_file_named_with_config_must_exist_and_be_yaml() {
     let case = Case::new();
     let missing = case.path("missing.yaml");
     let case = case.words(&format!("-config {}", missing.display()));
@@ -125,7 +125,7 @@ fn a_file_that_was_asked_for_has_to_be_there_and_to_be_yaml() {
 }
 
 #[test]
-fn a_usual_file_that_is_broken_is_not_passed_over() {
+fn a_default_file_that_is_broken_is_not_skipped() {
     let case = Case::new();
     for folder in ["binary", "system"] {
         fs::create_dir(case.path(folder)).expect("created");
@@ -137,7 +137,7 @@ fn a_usual_file_that_is_broken_is_not_passed_over() {
 }
 
 #[test]
-fn what_says_nothing_is_as_good_as_no_file() {
+fn empty_files_and_sections_have_no_effect() {
     for text in [
         "",
         "\n",
@@ -169,7 +169,7 @@ fn a_boolean_that_is_left_out_keeps_its_default() {
 }
 
 #[test]
-fn unknown_keys_are_errors_that_say_what_was_meant() {
+fn unknown_keys_are_errors_that_suggest_similar_keys() {
     let text = "
 http:
   adress: ':1'
@@ -198,7 +198,7 @@ zebra: 1
 }
 
 #[test]
-fn a_required_key_that_is_misspelt_is_named_beside_what_is_missing() {
+fn a_misspelt_required_key_and_the_missing_key_are_both_reported() {
     let case = Case::new().file("databases: [{name: a, usr: b, sslmod: require}]\nlimts: {}");
     let problems = case.problems();
     assert_eq!(
@@ -213,7 +213,7 @@ fn a_required_key_that_is_misspelt_is_named_beside_what_is_missing() {
 }
 
 #[test]
-fn every_section_that_will_not_do_is_named() {
+fn every_invalid_section_is_reported() {
     let case = Case::new().file(
         "{http: {address: '8080'}, llm: {provider: x}, log: {level: loud, format: xml},
           databases: [{name: a}, {user: b}, {name: c, user: d, sslmode: on}]}",
@@ -234,7 +234,7 @@ fn every_section_that_will_not_do_is_named() {
 }
 
 #[test]
-fn keys_that_only_the_reference_has_are_warnings() {
+fn keys_of_the_reference_implementation_are_warnings() {
     let case = Case::new()
         .file("trace_file: t\ndatabases: [{name: a, user: b, pool_health_check_period: 1m}]");
     assert_eq!(
@@ -263,7 +263,7 @@ fn a_key_cannot_forge_lines_of_the_log() {
     assert_eq!(problems, ["unknown key 'a\\nERROR: b' in test.yaml"]);
 }
 
-/// Nine levels of ten aliases each.
+/// YAML with nine levels of ten aliases each.
 fn bomb(key: &str) -> String {
     let mut text = String::from("l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..10 {
@@ -276,8 +276,8 @@ fn bomb(key: &str) -> String {
 }
 
 #[test]
-fn aliases_that_stand_for_too_much_are_refused_fast() {
-    // Raises the limit of the library, which grows with the document.
+fn aliases_that_expand_too_far_are_refused_fast() {
+    // Padding raises the limit of the library, which grows with the document.
     let padding = vec!["x"; 200_000].join(",");
     let names = vec!["*n"; 20_000].join(",");
     let entries = vec!["*e"; 2000].join(",");
@@ -286,7 +286,7 @@ fn aliases_that_stand_for_too_much_are_refused_fast() {
         bomb("databases"),
         format!("pad: [{padding}]\n{}", bomb("zebra")),
         format!("pad: [{padding}]\n{}", bomb("databases")),
-        // One long text, many times, where a list of texts belongs.
+        // One long text, many times, in a list of texts.
         format!("n: &n {long}\ndatabases: [{{name: a, user: b, available_to_users: [{names}]}}]"),
         // One long entry, many times.
         format!("e: &e {{name: a, user: b, zebra: [{padding}]}}\ndatabases: [{entries}]"),
@@ -294,7 +294,7 @@ fn aliases_that_stand_for_too_much_are_refused_fast() {
         assert!(text.len() < 1 << 20, "the cap comes first");
         let start = Instant::now();
         let error = Case::new().file(&text).error();
-        // Far more than it takes, far less than what it would take.
+        // Far longer than needed, far shorter than without the limit.
         assert!(start.elapsed() < Duration::from_mins(1), "{error}");
         assert!(
             error.contains("aliases stand for more") || error.contains("repetition limit"),
@@ -337,7 +337,7 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn a_number_is_a_text_where_a_text_belongs() {
+fn a_number_is_accepted_where_a_text_is_expected() {
     let text = "databases: [{name: 1, user: 007, password: 0123, query_timeout: 0}]";
     let configuration = Case::new().file(text).configuration();
     let settings = configuration.databases[0].database.settings();

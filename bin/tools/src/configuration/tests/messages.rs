@@ -1,4 +1,4 @@
-//! What is wrong, in the words of the specification.
+//! Tests of error messages, as the specification fixes them.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn assert_mistakes(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn each_mistake_about_databases_has_its_message() {
+fn each_error_of_a_database_has_its_message() {
     assert_mistakes(&[
         (
             "http: {tls: {enabled: true}}",
@@ -67,7 +67,7 @@ fn each_mistake_about_databases_has_its_message() {
 }
 
 #[test]
-fn each_mistake_about_choosing_a_host_has_its_message() {
+fn each_error_of_a_list_of_hosts_has_its_message() {
     assert_mistakes(&[
         (
             "databases: [{name: a, user: a, target_session_attrs: fast}]",
@@ -81,7 +81,7 @@ fn each_mistake_about_choosing_a_host_has_its_message() {
 }
 
 #[test]
-fn each_mistake_about_http_has_its_message() {
+fn each_error_of_http_has_its_message() {
     assert_mistakes(&[
         (
             "http: {address: '8080'}",
@@ -143,7 +143,7 @@ fn each_mistake_about_http_has_its_message() {
 }
 
 #[test]
-fn each_mistake_about_providers_and_limits_has_its_message() {
+fn each_error_of_providers_and_limits_has_its_message() {
     assert_mistakes(&[
         (
             "embedding: {provider: cohere}",
@@ -206,7 +206,7 @@ fn each_mistake_about_providers_and_limits_has_its_message() {
 }
 
 #[test]
-fn what_is_served_is_configured_without_a_word() {
+fn a_valid_configuration_has_no_warnings() {
     let case = Case::new().file("\nllm: {enabled: true}\n").env(&[
         ("ZIGGURAT_MCP_LOG_LEVEL", "info"),
         ("ZIGGURAT_DB_LOG_LEVEL", "trace"),
@@ -216,7 +216,7 @@ fn what_is_served_is_configured_without_a_word() {
 }
 
 #[test]
-fn files_of_https_without_https_are_worth_a_warning() {
+fn files_for_https_without_https_are_a_warning() {
     let case = Case::new().words("-http -cert x");
     assert_eq!(
         case.warnings(),
@@ -225,7 +225,7 @@ fn files_of_https_without_https_are_worth_a_warning() {
 }
 
 #[test]
-fn files_a_server_cannot_do_without_are_looked_for_one_after_the_other() {
+fn required_files_are_looked_for_one_after_the_other() {
     let mut case = Case::new();
     let (cert, key, chain) = (case.path("c"), case.path("k"), case.path("i"));
     let tokens = case.path("t");
@@ -276,7 +276,7 @@ fn a_missing_token_file_comes_with_two_hints() {
 }
 
 #[test]
-fn a_public_address_without_authentication_needs_a_word_of_its_own() {
+fn a_public_address_without_authentication_must_be_allowed_explicitly() {
     for (file, line, is_refused) in [
         ("", "-http -no-auth", false),
         ("", "-http -no-auth -addr localhost:80", false),
@@ -311,7 +311,7 @@ fn a_public_address_without_authentication_needs_a_word_of_its_own() {
 }
 
 #[test]
-fn no_token_file_is_needed_where_nobody_signs_in() {
+fn no_token_file_is_needed_without_authentication() {
     for line in ["", "-http -no-auth", "-http=false"] {
         let case = Case::new().words(line);
         assert_eq!(case.configuration().check_files(), Ok(()), "{line}");

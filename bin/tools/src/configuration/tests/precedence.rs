@@ -1,11 +1,11 @@
-//! Command line, environment, file, default: field by field.
+//! Tests of the precedence of command line, environment, file and default, for each field.
 
 use crate::configuration::{Configuration, Secret, fixture::Case};
 
 type Show = fn(&Configuration) -> String;
 
-/// A setting: its default, then how to set it in a file, in the environment and on the command
-/// line, and how to read it.
+/// Setting with its default, its form in a file, in the environment and on the command line, and a
+/// function that reads it.
 struct Setting {
     default: &'static str,
     file: (&'static str, &'static str),
@@ -24,7 +24,7 @@ fn check(setting: &Setting) {
     let (key, value) = name.split_once('=').expect("a value");
     let with_env = || case().env(&[(key, value)]);
     assert_eq!(show(&with_env()), variable.1, "{name}: environment");
-    // An empty variable is not there.
+    // An empty variable counts as unset.
     assert_eq!(show(&case().env(&[(key, "")])), file.1, "{name}: empty");
     if let Some((flag, expected)) = setting.flag {
         assert_eq!(show(&with_env().words(flag)), expected, "{name}: flag");

@@ -1,4 +1,4 @@
-//! What a reload changes.
+//! Tests of the changes that a reload finds.
 
 use crate::configuration::{changes::Changes, fixture::Case};
 
@@ -48,7 +48,7 @@ fn each_section_that_changed_is_named() {
         let running = Case::new().file(OLD);
         let folder = running.folder().display().to_string();
         let mut configured = Case::new().file(new).configuration();
-        // The defaults are next to different programs.
+        // Different folders of the program give different default paths.
         let running = running.configuration();
         configured
             .auth
