@@ -1,4 +1,4 @@
-//! The program as a shell sees it: what it prints, where, and how it exits.
+//! Tests of the program's output and exit codes.
 
 use std::{
     fs,
@@ -36,7 +36,7 @@ fn help_goes_to_standard_error_and_is_a_success() {
 }
 
 #[test]
-fn what_cannot_be_understood_exits_with_2_and_shows_the_usage() {
+fn an_invalid_command_line_exits_with_2_and_shows_the_usage() {
     let folder = tempfile::tempdir().expect("a folder");
     for words in [&["-htpp"][..], &["-db-port", "many"], &["-http=perhaps"]] {
         let output = run(folder.path(), words);
@@ -48,7 +48,7 @@ fn what_cannot_be_understood_exits_with_2_and_shows_the_usage() {
 }
 
 #[test]
-fn what_will_not_do_exits_with_1_and_says_what() {
+fn an_error_at_the_start_exits_with_1_and_a_message() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(
         folder.path().join("twice.yaml"),
@@ -107,7 +107,7 @@ fn what_will_not_do_exits_with_1_and_says_what() {
 }
 
 #[test]
-fn unknown_keys_are_errors_and_come_with_the_nearest_name() {
+fn unknown_keys_are_errors_that_suggest_the_most_similar_key() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "{http: {adress: ':1', enabled: true}}";
     fs::write(folder.path().join("slip.yaml"), text).expect("written");

@@ -1,5 +1,4 @@
-//! Section 5, items 1 and 2, details 5.1 and 5.2: who is let in without a token, and what the
-//! others read.
+//! Tests of requests without a valid token: which are accepted, and how others are refused.
 
 use serde_json::json;
 
@@ -18,7 +17,7 @@ fn login() -> serde_json::Value {
     }})
 }
 
-/// A server with one token and one user.
+/// Starts a server with one token and one user.
 fn server() -> (Home, Program, Client) {
     let home = Home::new();
     home.configure("databases: [{name: main, user: reader}]");
@@ -34,7 +33,7 @@ fn assert_refused(answer: &Answer, text: &str, case: &str) {
     assert_eq!(answer.status, 401, "{case}: {answer:?}");
     assert_eq!(answer.json(), json!({"error": text}), "{case}");
     let challenge = answer.header("www-authenticate").unwrap_or_default();
-    // RFC 6750 section 3.1: whoever showed no token is not told of an error.
+    // RFC 6750 section 3.1: a challenge to a request without a token has no error code.
     match text {
         MISSING => assert_eq!(challenge, "Bearer", "{case}"),
         _ => assert!(challenge.starts_with("Bearer"), "{case}: {challenge}"),
@@ -43,7 +42,7 @@ fn assert_refused(answer: &Answer, text: &str, case: &str) {
 }
 
 #[test]
-fn a_refusal_says_in_one_of_three_texts_what_is_wrong() {
+fn a_refusal_has_one_of_three_texts() {
     let (_home, _program, client) = server();
     for (headers, text) in [
         ("", MISSING),
@@ -71,7 +70,7 @@ fn the_scheme_may_be_in_any_case_and_the_token_not() {
 }
 
 #[test]
-fn without_a_token_there_are_probes_and_nothing_else() {
+fn without_a_token_only_probes_are_answered() {
     let (_home, _program, client) = server();
     let health = client.get("/health");
     assert_eq!(health.status, 200);
@@ -128,14 +127,14 @@ fn only_the_call_of_the_login_tool_needs_no_token() {
     notification.as_object_mut().expect("a map").remove("id");
     let answer = client.post("/mcp/v1", &notification.to_string());
     assert_refused(&answer, MISSING, "a notification");
-    // And it does work.
+    // A valid login succeeds.
     let answer = client.post("/mcp/v1", &login().to_string());
     assert_eq!(answer.status, 200);
     assert!(answer.body.contains("session_token"), "{answer:?}");
 }
 
 #[test]
-fn a_login_somewhere_else_or_in_another_way_is_refused() {
+fn a_login_on_another_path_or_in_another_form_is_refused() {
     let (_home, _program, client) = server();
     let body = login().to_string();
     for path in [
@@ -158,7 +157,7 @@ fn a_login_somewhere_else_or_in_another_way_is_refused() {
 }
 
 #[test]
-fn a_login_with_a_token_that_is_no_good_is_refused_for_the_token() {
+fn a_login_with_an_invalid_token_is_refused_for_the_token() {
     let (_home, _program, client) = server();
     let answer = client.bearing("bad").post("/mcp/v1", &login().to_string());
     assert_refused(&answer, UNKNOWN, "login");
@@ -167,7 +166,7 @@ fn a_login_with_a_token_that_is_no_good_is_refused_for_the_token() {
 }
 
 #[test]
-fn guessing_tokens_uses_up_nobodys_logins() {
+fn guessing_tokens_does_not_count_as_failed_logins() {
     let (_home, _program, client) = server();
     for _ in 0..30 {
         let answer = client.bearing("bad").post("/mcp/v1", PING);
@@ -177,7 +176,7 @@ fn guessing_tokens_uses_up_nobodys_logins() {
 }
 
 #[test]
-fn without_authentication_tokens_are_not_looked_at() {
+fn without_authentication_tokens_are_ignored() {
     let home = Home::new();
     let (_program, client) = home.serve(&["-no-auth"]);
     for client in [client.clone(), client.bearing("anything")] {
@@ -192,7 +191,7 @@ fn without_authentication_tokens_are_not_looked_at() {
 }
 
 #[test]
-fn every_refusal_says_where_tokens_come_from_if_somebody_issues_them() {
+fn every_refusal_names_the_issuer_of_tokens_if_one_is_configured() {
     let home = Home::new();
     home.configure(
         "http: {auth: {issuer: {url: \"http://127.0.0.1:1\", \

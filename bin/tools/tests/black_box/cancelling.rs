@@ -1,4 +1,4 @@
-//! Nobody waits any more (details 1.4; revisions, section 4, rule 6).
+//! Tests of statements that are cancelled because the client is gone or asks for it.
 
 use std::{
     fs,
@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, Postgres};
 
-/// A row to count, and one that takes an hour to be found. PostgreSQL shows the beginning of what
-/// runs, and there the column that is compared is named.
+/// A table to count, and an embedding that takes an hour to compare. `pg_stat_activity` shows the
+/// start of a statement, in which the compared column is named.
 const TABLES: &str = "CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE t AS SELECT 1 AS n;
     CREATE VIEW page AS SELECT 'fern' AS body,
             array_fill(0.5::real, ARRAY[256])::vector(256) AS pg_sleep
         WHERE pg_sleep(3600) IS NOT NULL";
 
-/// Calls that would take an hour, each in a way of its own.
+/// Calls that would take an hour, each by a different way of execution.
 fn calls() -> Vec<Value> {
     let tool = |name: &str, arguments: Value| {
         json!({"jsonrpc": "2.0", "id": name, "method": "tools/call",
             "params": {"name": name, "arguments": arguments}})
     };
     vec![
-        // In one flight, in steps, and as it is.
+        // Executed in one round trip, in several steps, and unchanged.
         tool("query_database", json!({"query": "SELECT pg_sleep(3600)"})),
         tool(
             "query_database",
@@ -50,7 +50,7 @@ fn calls() -> Vec<Value> {
     ]
 }
 
-/// A server whose every session has one connection, so that one that is not given back shows.
+/// Creates a server with one connection per session, so that a leaked connection is noticed.
 fn home(postgres: &Postgres) -> Home {
     let home = Home::new();
     let path = home.file("own.yaml");
@@ -66,7 +66,7 @@ fn home(postgres: &Postgres) -> Home {
 }
 
 #[test]
-fn a_client_that_goes_away_takes_its_statement_along() {
+fn a_client_that_disconnects_cancels_its_statement() {
     let postgres = Postgres::with(TABLES);
     let home = home(&postgres);
     let token = home.token("main");
@@ -93,7 +93,7 @@ fn a_client_that_goes_away_takes_its_statement_along() {
 }
 
 #[test]
-fn a_client_that_stops_reading_half_way_frees_its_connection() {
+fn a_client_that_stops_reading_a_result_frees_its_connection() {
     let postgres = Postgres::new();
     let home = Home::new();
     home.configure(&format!(
@@ -107,7 +107,7 @@ fn a_client_that_stops_reading_half_way_frees_its_connection() {
     for _ in 0..3 {
         let answer = client.begin("/mcp/v1", &call.to_string());
         drop(answer);
-        // There is but one connection to be had.
+        // The session has only one connection.
         assert!(client.query("SELECT 1 AS one").ends_with("one\n1"));
     }
 }
@@ -120,7 +120,7 @@ fn a_cancelled_call_ends_its_statement_and_is_not_answered() {
     for call in calls() {
         talk.send(&call);
         postgres.wait_for_running("pg_sleep", 1);
-        // Somebody else's ids, and what looks like the right one.
+        // Ids of other requests, and a string instead of the number.
         for other in [
             json!(null),
             json!(8),
@@ -141,7 +141,7 @@ fn a_cancelled_call_ends_its_statement_and_is_not_answered() {
             &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
         );
         postgres.wait_for_running("pg_sleep", 0);
-        // The next thing to be said is about something else.
+        // The next message answers another request.
         let (text, is_error) = talk.tool("query_database", &json!({"query": "SELECT 1 AS one"}));
         assert!(!is_error && text.ends_with("one\n1"), "{call}: {text}");
     }

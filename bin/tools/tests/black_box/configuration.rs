@@ -1,5 +1,4 @@
-//! Details 1.3: the command line goes before the environment, that before the file, that before
-//! the default.
+//! Tests of the precedence: command line, environment, file, default.
 
 use std::fs;
 
@@ -7,14 +6,14 @@ use crate::support::{Home, Postgres, Ran, output, records};
 
 const NOWHERE: &str = "no_such_database";
 
-/// The name of the database a server with this configuration is connected to.
+/// Returns the name of the database that a server with this configuration is connected to.
 fn connected_to(home: &Home, flags: &[&str]) -> String {
     let (_program, client) = home.serve(&[&["-no-auth"], flags].concat());
     let text = client.query("SELECT current_database() AS name");
     text.lines().last().unwrap_or_default().to_owned()
 }
 
-/// A server that is described by everything but the name of its database.
+/// Describes a database without its name.
 fn nameless(postgres: &Postgres, name: Option<&str>) -> String {
     let database = format!("    database: {}\n", postgres.name());
     let name = name.map_or_else(String::new, |name| format!("    database: {name}\n"));
@@ -23,7 +22,7 @@ fn nameless(postgres: &Postgres, name: Option<&str>) -> String {
 }
 
 #[test]
-fn a_flag_goes_before_a_variable_and_that_before_the_file() {
+fn a_flag_overrides_a_variable_which_overrides_the_file() {
     let postgres = Postgres::new();
     let right = postgres.name();
     let mut home = Home::new();
@@ -40,7 +39,7 @@ fn a_flag_goes_before_a_variable_and_that_before_the_file() {
 }
 
 #[test]
-fn variables_of_postgresql_fill_what_nobody_else_says() {
+fn variables_of_postgresql_fill_settings_that_were_left_out() {
     let postgres = Postgres::new();
     let right = postgres.name();
     let mut home = Home::new();
@@ -69,7 +68,7 @@ fn a_database_without_a_file_is_called_default() {
 }
 
 #[test]
-fn flags_describe_a_database_where_there_is_none() {
+fn flags_describe_a_database_if_none_is_configured() {
     let postgres = Postgres::new();
     let mut home = Home::new();
     let [host, port, name, user, (_, password)] = postgres.environment();
@@ -109,7 +108,7 @@ fn numbered_variables_describe_several_databases() {
 
 #[test]
 fn the_address_is_looked_for_in_the_same_order() {
-    // The last numbers tell who was listened to.
+    // The last number of the address shows which source was used.
     let address = |last: u8| format!("127.0.0.{last}:0");
     let mut home = Home::new();
     home.configure(&format!(
@@ -146,7 +145,7 @@ fn the_limits_of_logins_are_looked_for_in_the_same_order() {
 }
 
 #[test]
-fn authentication_stays_on_unless_somebody_says_no() {
+fn authentication_stays_on_unless_it_is_turned_off() {
     let mut home = Home::new();
     for yaml in ["http: {enabled: true}", "http: {enabled: true, auth: {}}"] {
         home.configure(yaml);
@@ -167,7 +166,7 @@ fn authentication_stays_on_unless_somebody_says_no() {
 }
 
 #[test]
-fn the_transport_is_chosen_by_words_for_yes() {
+fn the_transport_is_chosen_by_a_boolean() {
     let mut home = Home::new();
     home.set("ZIGGURAT_HTTP_ENABLED", "1");
     let ran = home.ran(&[], "");
@@ -204,7 +203,7 @@ fn an_unknown_key_ends_the_start_with_every_problem_on_a_line() {
 }
 
 #[test]
-fn a_check_looks_at_the_files_that_are_named_and_opens_nothing() {
+fn a_check_of_the_configuration_reads_named_files_and_connects_to_nothing() {
     let home = Home::new();
     home.configure("databases: [{name: a, user: b, host: 192.0.2.1}]");
     let ran = home.ran(&["-check-config"], "");
@@ -251,7 +250,7 @@ fn the_version_is_one_line() {
 }
 
 #[test]
-fn files_nobody_names_are_next_to_the_program() {
+fn files_that_are_not_named_are_next_to_the_program() {
     let home = Home::new();
     let program = home.file("bin");
     fs::create_dir(&program).expect("a folder");
@@ -267,7 +266,7 @@ fn files_nobody_names_are_next_to_the_program() {
     };
     let add = "-add-token -token-note n -token-expiry never -token-database main";
     let add: Vec<_> = add.split(' ').collect();
-    // Before there is a file, it is the one next to the program that is missed.
+    // If no file exists, the error names the one next to the program.
     let config = program.join("ziggurat-tools.yaml");
     let ran = run(&add);
     assert_eq!(ran.code, Some(1));

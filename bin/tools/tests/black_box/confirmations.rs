@@ -1,4 +1,4 @@
-//! A confirmation is good for one run (revisions, section 6.8).
+//! Tests that a confirmation is valid for one execution.
 
 use std::{fs, thread};
 
@@ -12,7 +12,7 @@ fn table() -> Postgres {
     Postgres::with("CREATE TABLE t AS SELECT 1 AS n")
 }
 
-/// A server that may write to this database, and seals with a secret of its own.
+/// Creates a server that may write to this database, with a secret for signatures.
 fn home(postgres: &Postgres) -> Home {
     let home = Home::new();
     let entry = postgres.entry("main");
@@ -24,7 +24,7 @@ fn home(postgres: &Postgres) -> Home {
     home
 }
 
-/// Sends a statement from a client whose user can be asked, with the answers of that user.
+/// Sends a statement from a client that supports elicitation, with the answers of its user.
 fn send(client: &Client, query: &str, answers: &Value) -> Value {
     let mut params = json!({
         "name": "query_database",
@@ -45,7 +45,7 @@ fn send(client: &Client, query: &str, answers: &Value) -> Value {
     answer.json()["result"].clone()
 }
 
-/// Says yes to what was asked.
+/// Confirms an elicitation.
 fn yes(asked: &Value) -> Value {
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let response = json!({"action": "accept", "content": {"confirm": true}});
@@ -63,7 +63,7 @@ fn assert_done(result: &Value) {
 }
 
 #[test]
-fn who_sends_a_confirmation_twice_is_asked_again() {
+fn a_client_that_sends_a_confirmation_twice_is_asked_again() {
     let postgres = table();
     let home = home(&postgres);
     let (_program, client) = home.serve(&["-no-auth"]);
@@ -82,13 +82,13 @@ fn who_sends_a_confirmation_twice_is_asked_again() {
         again = send(&client, INSERT, &confirmed);
     }
     assert_eq!(rows(), 2);
-    // Whoever means it says so once more.
+    // A second confirmation runs the statement again.
     assert_done(&send(&client, INSERT, &yes(&again)));
     assert_eq!(rows(), 3);
 }
 
 #[test]
-fn of_all_who_send_a_confirmation_at_once_one_is_let_through() {
+fn of_concurrent_requests_with_one_confirmation_one_is_executed() {
     let postgres = table();
     let home = home(&postgres);
     let (_program, client) = home.serve(&["-no-auth"]);
@@ -106,7 +106,7 @@ fn of_all_who_send_a_confirmation_at_once_one_is_let_through() {
 }
 
 #[test]
-fn a_server_that_has_begun_anew_asks_anew() {
+fn a_server_asks_again_after_a_restart() {
     let postgres = table();
     let home = home(&postgres);
     let confirmed = {
@@ -123,7 +123,7 @@ fn a_server_that_has_begun_anew_asks_anew() {
 }
 
 #[test]
-fn of_all_replicas_one_lets_a_confirmation_through() {
+fn of_all_replicas_one_accepts_a_confirmation() {
     let (state, postgres) = (Postgres::new(), table());
     let homes = [(); 2].map(|()| {
         let mut home = home(&postgres);
@@ -148,7 +148,7 @@ fn of_all_replicas_one_lets_a_confirmation_through() {
         assert_eq!(done.count(), 1, "{results:?}");
         assert_eq!(postgres.count("SELECT count(*) FROM t"), 1 + round);
     }
-    // What cannot be known is not taken for granted.
+    // If the state cannot be checked, the confirmation is not accepted.
     let confirmed = yes(&send(&second, INSERT, &json!({})));
     state.run("ALTER TABLE ziggurat.spent RENAME TO gone");
     let failed = send(&second, INSERT, &confirmed);

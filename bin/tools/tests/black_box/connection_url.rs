@@ -1,4 +1,4 @@
-//! Document 6, B1 and B3: a database by its connection URL, and where passwords come from.
+//! Tests of a database by its connection URL, and of the sources of passwords.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -12,7 +12,7 @@ fn bare(home: &Home, words: &[&str]) -> Ran {
     Ran::from(home.bare(words).output().expect("built"))
 }
 
-/// The name of the database a program with these words talks to over standard input and output.
+/// Returns the name of the database that a program with these arguments connects to, and its log.
 fn connected_to(home: &Home, words: &[&str]) -> (String, String) {
     let (mut program, mut talk) = home.talk_bare(words);
     let query = json!({"query": "SELECT current_database() AS name"});
@@ -26,10 +26,10 @@ fn connected_to(home: &Home, words: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn a_connection_url_is_all_that_has_to_be_said() {
+fn a_connection_url_is_enough_to_start() {
     let postgres = Postgres::new();
     let mut home = Home::new();
-    // HTTP is for those who say so on the command line.
+    // With a connection URL, only the flag -http selects HTTP.
     home.set("ZIGGURAT_HTTP_ENABLED", "true");
     let (name, log) = connected_to(&home, &[&postgres.url()]);
     assert_eq!(name, postgres.name());
@@ -52,11 +52,11 @@ fn a_connection_url_is_all_that_has_to_be_said() {
 }
 
 #[test]
-fn the_variable_counts_where_nothing_of_ours_names_a_database() {
+fn the_variable_counts_if_no_setting_of_ziggurat_names_a_database() {
     let postgres = Postgres::new();
     let mut home = Home::new();
     home.set("DATABASE_URL", postgres.url());
-    // They would describe a database of their own.
+    // Without the URL, these variables would describe a database.
     home.set("PGUSER", "nobody");
     home.set("PGDATABASE", "no_such_database");
     let (name, log) = connected_to(&home, &[]);
@@ -83,7 +83,7 @@ fn the_variable_counts_where_nothing_of_ours_names_a_database() {
 }
 
 #[test]
-fn a_url_that_will_not_do_is_refused_without_a_part_of_it() {
+fn an_invalid_url_is_refused_and_no_part_of_it_is_shown() {
     let home = Home::new();
     for (words, code, message) in [
         (
@@ -124,7 +124,7 @@ fn a_url_that_will_not_do_is_refused_without_a_part_of_it() {
 }
 
 #[test]
-fn the_password_of_the_environment_is_for_every_database_that_has_none() {
+fn the_password_of_the_environment_is_used_for_every_database_without_one() {
     let mut postgres = Postgres::new();
     let role = postgres.role();
     let mut home = Home::new();
@@ -144,7 +144,7 @@ fn the_password_of_the_environment_is_for_every_database_that_has_none() {
 }
 
 #[test]
-fn a_password_file_that_others_may_read_is_worth_a_warning() {
+fn a_password_file_that_others_may_read_is_a_warning() {
     let mut home = Home::new();
     home.configure("databases: [{name: main, user: reader}]");
     let path = home.file("pgpass");

@@ -1,4 +1,4 @@
-//! The operator's own prompts and resources (details 4.5).
+//! Tests of the operator's custom prompts and resources.
 
 use std::fs;
 
@@ -53,7 +53,7 @@ fn read(doors: &mut Doors, uri: &str) -> Value {
 }
 
 #[test]
-fn own_definitions_stand_beside_the_built_in_ones() {
+fn custom_definitions_are_listed_with_the_built_in_ones() {
     let postgres = Postgres::with(
         "CREATE TABLE people (id int, name text); INSERT INTO people VALUES (1, 'Ada'), (2, NULL)",
     );
@@ -200,7 +200,7 @@ fn a_static_resource_needs_no_database() {
     );
 }
 
-/// A file that makes no sense, and what is said about it.
+/// Invalid files, and their error messages.
 const SENSELESS: [(&str, &str); 19] = [
     (
         "prompts: [{messages: [{role: user, content: {type: text, text: x}}]}]",
@@ -280,7 +280,7 @@ const SENSELESS: [(&str, &str); 19] = [
 ];
 
 #[test]
-fn definitions_that_make_no_sense_keep_the_server_from_starting() {
+fn invalid_definitions_prevent_the_start() {
     let home = Home::new();
     let path = home.file("own.yaml");
     home.configure(&format!("custom_definitions_path: {}\n", path.display()));

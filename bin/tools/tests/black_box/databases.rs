@@ -1,5 +1,5 @@
-//! Several databases, who uses which, and those a text brings along (document 1, 4.3; details
-//! 1.4, 4.1.6, 4.2.3, 5.9).
+//! Tests of several databases, of the permission to use them, and of connection URLs in the text of
+//! a query.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn alone(one: &Postgres) -> Home {
     home
 }
 
-/// Which of the two a client is in.
+/// Returns the name of the database that a client is connected to.
 fn place(client: &Client) -> String {
     let text = client.query("SELECT name FROM here");
     let name = text.rsplit('\n').next().expect("a row").to_owned();
@@ -90,7 +90,7 @@ fn the_databases_are_listed_and_one_is_selected() {
         .expect("a text");
     assert!(text.contains(two.name()), "{text}");
 
-    // What does not work changes nothing.
+    // A failed selection changes nothing.
     let answer = doors.call("svc/selectDatabase", &json!({"name": "three"}));
     assert_eq!(answer["result"], refused("Database not found"));
     for params in [
@@ -136,7 +136,7 @@ fn a_token_is_bound_to_its_database() {
 }
 
 #[test]
-fn a_session_of_a_user_has_its_own_choice() {
+fn a_session_of_a_user_has_its_own_selection() {
     let (one, two) = two();
     let home = Home::new();
     let own = Postgres::new();
@@ -176,7 +176,7 @@ fn a_session_of_a_user_has_its_own_choice() {
 }
 
 #[test]
-fn a_token_has_its_connections_to_itself() {
+fn a_token_does_not_share_its_connections() {
     let postgres = Postgres::new();
     let home = Home::new();
     home.configure(&format!(
@@ -202,7 +202,7 @@ fn a_token_has_its_connections_to_itself() {
 }
 
 #[test]
-fn a_text_may_bring_its_connection_along() {
+fn a_query_may_contain_a_connection_url() {
     let (one, two) = two();
     let mut doors = Doors::open(alone(&one));
     let (url, shown) = (two.url(), two.shown_url());
@@ -246,7 +246,7 @@ fn a_text_may_bring_its_connection_along() {
         text,
         "Connection command executed successfully. No query to run."
     );
-    // Errors say where, too, and never with the password.
+    // Errors show the connection, without the password.
     let query = format!("SELECT nope FROM here at {url}");
     let text = doors.fail("query_database", &json!({"query": query}));
     let expected = format!(
@@ -259,7 +259,7 @@ fn a_text_may_bring_its_connection_along() {
     let expected = "Failed to connect to postgres://me:***@127.0.0.1:1/x";
     assert!(text.starts_with(expected), "{text}");
     assert!(!text.contains("hush-hush"), "{text}");
-    // Nobody stays there.
+    // The connection is closed afterwards.
     two.wait_until(
         "(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
          AND backend_type = 'client backend' AND pid <> pg_backend_pid()) = 0",
@@ -267,7 +267,7 @@ fn a_text_may_bring_its_connection_along() {
 }
 
 #[test]
-fn what_a_string_or_a_comment_says_is_no_phrase() {
+fn strings_and_comments_contain_no_connection_directives() {
     let (one, two) = two();
     let mut doors = Doors::open(alone(&one));
     let url = two.url();
@@ -284,14 +284,14 @@ fn what_a_string_or_a_comment_says_is_no_phrase() {
         let row = text.rsplit('\n').next().expect("a row");
         assert!(row.starts_with("one"), "{text}");
     }
-    // The words alone mean nothing either.
+    // Without a URL the words have no effect.
     let query = "ALTER TABLE here ALTER name SET DEFAULT 'x'";
     let text = doors.fail("query_database", &json!({"query": query}));
     assert!(text.contains("(SQLSTATE 25006)"), "{text}");
 }
 
 #[test]
-fn a_text_may_change_the_default_of_its_session() {
+fn a_query_may_change_the_default_database_of_its_session() {
     let (one, two) = two();
     let home = Home::new();
     home.configure(&format!(
@@ -319,11 +319,11 @@ fn a_text_may_change_the_default_of_its_session() {
     assert!(text.ends_with("name\ntwo"), "{text}");
     let text = doors.succeed("get_schema_info", &json!({"compact": true}));
     assert!(text.contains("public\tv\tVIEW\t"), "{text}");
-    // Whatever is configured, nothing is written there.
+    // A database from a URL is read-only, even if the configured one allows writes.
     let query = "INSERT INTO here VALUES ('x')";
     let text = doors.fail("query_database", &json!({"query": query}));
     assert!(text.contains("(SQLSTATE 25006)"), "{text}");
-    // One that does not answer is not taken.
+    // A database that cannot be reached is not selected.
     let query = "set default postgres://me:hush-hush@127.0.0.1:1/x";
     let text = doors.fail("query_database", &json!({"query": query}));
     let expected = "Failed to set default connection to postgres://me:***@127.0.0.1:1/x";
@@ -333,7 +333,7 @@ fn a_text_may_change_the_default_of_its_session() {
     );
     let text = doors.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
     assert!(text.ends_with("name\ntwo"), "{text}");
-    // And back.
+    // The configured database can be selected again.
     let answer = doors.call("svc/selectDatabase", &json!({"name": "one"}));
     assert_eq!(answer["result"], chosen("one"));
     let text = doors.succeed("query_database", &json!({"query": "SELECT name FROM here"}));
@@ -341,7 +341,7 @@ fn a_text_may_change_the_default_of_its_session() {
 }
 
 #[test]
-fn a_connection_that_was_brought_along_gets_no_password_of_the_servers() {
+fn a_connection_url_gets_no_password_of_the_server() {
     let postgres = Postgres::new();
     let mut home = Home::with(&postgres);
     for (name, value) in postgres.environment() {
@@ -368,7 +368,7 @@ fn a_connection_that_was_brought_along_gets_no_password_of_the_servers() {
 }
 
 #[test]
-fn whoever_is_kept_to_certain_databases_brings_none() {
+fn callers_limited_to_certain_databases_cannot_use_connection_urls() {
     let (one, two) = two();
     let home = Home::new();
     home.configure(&format!(
@@ -405,7 +405,7 @@ fn whoever_is_kept_to_certain_databases_brings_none() {
 }
 
 #[test]
-fn an_operator_may_want_none_of_it() {
+fn an_operator_may_switch_connection_urls_off() {
     let (one, two) = two();
     let home = with_both(&one, &two);
     let yaml = std::fs::read_to_string(home.file("ziggurat-tools.yaml")).expect("configured");
@@ -424,7 +424,7 @@ fn an_operator_may_want_none_of_it() {
 }
 
 #[test]
-fn a_url_leads_to_known_servers_unless_the_operator_lists_others() {
+fn a_url_may_name_configured_servers_unless_the_operator_lists_others() {
     let (one, two) = two();
     let yaml = format!("databases:\n{}", one.entry("one"));
     let listed = "builtins: {connection_urls: true, connection_url_hosts: [db.example]}\n";

@@ -1,4 +1,4 @@
-//! `generate_embedding` with every provider (4.2.6), and where keys come from (1.3).
+//! Tests of `generate_embedding` with every provider, and of the sources of API keys.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::support::{Home, Program, Talk};
 
 const KEY: &str = "wq8JkLmN2pRs7TuV";
 
-/// A server with this section `embedding`, on standard input and output.
+/// Starts a server on standard input and output with this section `embedding`.
 fn talk(home: &Home, section: &str) -> (Program, Talk) {
     home.configure(&format!("embedding: {{enabled: true, {section}}}"));
     home.talk(&[])
@@ -27,7 +27,7 @@ fn vector(answer: &str) -> Vec<f32> {
 }
 
 #[test]
-fn each_provider_that_is_configured_makes_vectors() {
+fn each_configured_provider_creates_embeddings() {
     let fake = Fake::start();
     fake.set_vector("two ferns", &[0.5, -0.25]);
     for (provider, whose, keys, model, key) in [
@@ -90,7 +90,7 @@ fn a_key_comes_from_the_environment_then_its_file_then_the_configuration() {
         (Some("variable"), both, Some("variable")),
         (None, both, Some("in-the-file")),
         (None, ", openai_api_key: direct", Some("direct")),
-        // What is compatible may ask for no key.
+        // A compatible server may need no key.
         (None, "", None),
     ] {
         let mut home = Home::new();
@@ -108,7 +108,7 @@ fn a_key_comes_from_the_environment_then_its_file_then_the_configuration() {
 }
 
 #[test]
-fn without_a_key_the_server_starts_and_the_tool_says_what_is_missing() {
+fn without_a_key_the_server_starts_and_the_tool_names_what_is_missing() {
     for (provider, expected) in [
         (
             "openai",
@@ -132,7 +132,7 @@ fn without_a_key_the_server_starts_and_the_tool_says_what_is_missing() {
 }
 
 #[test]
-fn a_provider_that_fails_is_quoted_and_no_piece_of_the_key_is_said_or_logged() {
+fn the_error_of_a_provider_is_quoted_and_no_part_of_the_key_is_shown_or_logged() {
     let fake = Fake::start();
     fake.next(Turn::refusal_with(
         401,
@@ -156,7 +156,7 @@ fn a_provider_that_fails_is_quoted_and_no_piece_of_the_key_is_said_or_logged() {
 }
 
 #[test]
-fn an_ollama_that_is_not_there_is_asked_about() {
+fn an_unreachable_ollama_is_an_error_with_a_hint() {
     let fake = Fake::start();
     let url = fake.url(Api::Ollama);
     drop(fake);
@@ -170,7 +170,7 @@ fn an_ollama_that_is_not_there_is_asked_about() {
 }
 
 #[test]
-fn the_server_itself_makes_vectors_and_says_so() {
+fn the_local_provider_creates_embeddings_and_names_itself() {
     let home = Home::new();
     let (_program, mut talk) = talk(&home, "provider: local");
     let (answer, failed) = embed(&mut talk, "two ferns");
@@ -186,7 +186,7 @@ fn the_server_itself_makes_vectors_and_says_so() {
 }
 
 #[test]
-fn a_vector_needs_no_database() {
+fn an_embedding_needs_no_database() {
     let home = Home::new();
     let section = "provider: local}\ndatabases: [{name: gone, host: 127.0.0.1, port: 1, user: x}]";
     home.configure(&format!("embedding: {{enabled: true, {section}"));
@@ -196,7 +196,7 @@ fn a_vector_needs_no_database() {
 }
 
 #[test]
-fn a_name_that_is_no_provider_keeps_the_server_from_starting() {
+fn an_unknown_provider_prevents_the_start() {
     let home = Home::new();
     home.configure("embedding: {enabled: true, provider: cohere}");
     let ran = home.ran(&[], "");

@@ -1,7 +1,7 @@
-//! What goes wrong around a running server, and how little of it its clients notice.
+//! Tests of failures around a running server, and of their effect on other clients.
 //!
-//! The numbers are those of a test that has to be quick. `ZIGGURAT_FAULTS_SCALE=10` makes every
-//! test here do ten times as much.
+//! The numbers are small, so that the tests are quick. `ZIGGURAT_FAULTS_SCALE=10` multiplies the
+//! work of every test here by ten.
 
 mod clients;
 mod load;
@@ -13,7 +13,7 @@ mod token_file;
 mod wire;
 mod writes;
 
-/// So many times as much as a quick test does.
+/// Multiplies a number by the scale.
 fn scaled(number: usize) -> usize {
     let scale = std::env::var("ZIGGURAT_FAULTS_SCALE").ok();
     let scale = scale.and_then(|scale| scale.parse::<usize>().ok());

@@ -1,4 +1,4 @@
-//! What somebody does who tries the program for the first time.
+//! Tests of the first steps of a new user.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -9,7 +9,7 @@ const SAMPLE: &str = "CREATE TABLE plants (id int PRIMARY KEY, name text);
     INSERT INTO plants VALUES (1, 'fern'), (2, NULL)";
 
 #[test]
-fn a_token_opens_the_server_and_a_query_answers_in_rows() {
+fn with_a_token_a_query_returns_rows() {
     let postgres = Postgres::with(SAMPLE);
     let home = Home::with(&postgres);
     let token = home.token("main");
@@ -57,7 +57,7 @@ fn standard_input_and_output_need_no_token() {
 }
 
 #[test]
-fn a_signal_ends_it_while_its_client_says_nothing() {
+fn a_signal_ends_the_server_while_its_client_is_idle() {
     let postgres = Postgres::with(SAMPLE);
     let mut home = Home::new();
     for (name, value) in postgres.environment() {

@@ -1,10 +1,10 @@
-//! JSON-RPC framing (details 4.1.1; revisions, section 3, rules 1 to 3 and 11).
+//! Tests of JSON-RPC framing.
 
 use serde_json::{Value, json};
 
 use crate::support::{Doors, Home};
 
-/// A server that needs no database.
+/// Starts servers that need no database.
 fn doors() -> Doors {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
@@ -36,7 +36,7 @@ fn ids_come_back_digit_for_digit() {
         let answer = doors.ask(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
         let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
         assert_eq!(answer, expected);
-        // An error says whose it is, too; and the id may stand anywhere.
+        // An error has the id too, and the id may be at any place in the object.
         let errors = [
             (r#""method":"nothing""#, -32601, "Method not found"),
             (r#""method":"ping","params":[]"#, -32602, "Invalid params"),
@@ -57,7 +57,7 @@ fn ids_come_back_digit_for_digit() {
     }
 }
 
-/// A document that is no request, and what the `data` of its error speaks of.
+/// Sends an invalid request, and checks the code of the error and the subject of its `data`.
 fn refused(doors: &mut Doors, message: &str, code: i64, about: &str) -> Value {
     let answer = doors.ask(message);
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
@@ -80,7 +80,7 @@ fn refused(doors: &mut Doors, message: &str, code: i64, about: &str) -> Value {
 }
 
 #[test]
-fn what_is_not_json_is_a_parse_error_without_an_id() {
+fn invalid_json_is_a_parse_error_without_an_id() {
     let mut doors = doors();
     let broken = [
         "{",
@@ -107,13 +107,13 @@ fn what_is_not_json_is_a_parse_error_without_an_id() {
     }
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     assert_eq!(refused(&mut doors, &deep, -32700, ""), Value::Null);
-    // Both go on.
+    // Both servers continue after the error.
     assert_eq!(doors.call("ping", &json!({}))["result"], json!({}));
 }
 
-/// What is no request: its code, what is said about it, and whose it is.
+/// Invalid requests: text, error code, subject of the `data`, and id.
 const NO_REQUESTS: [(&str, i64, &str, &str); 21] = [
-    // Documents of another kind.
+    // JSON values other than objects.
     ("null", -32600, "", "null"),
     ("true", -32600, "", "null"),
     ("7", -32600, "", "null"),
@@ -133,7 +133,7 @@ const NO_REQUESTS: [(&str, i64, &str, &str); 21] = [
         "",
         "null",
     ),
-    // Members that are missing or of the wrong type.
+    // Members that are missing or have the wrong type.
     (r#"{"id":1,"method":"ping"}"#, -32600, "jsonrpc", "1"),
     (
         r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
@@ -206,7 +206,7 @@ const NO_REQUESTS: [(&str, i64, &str, &str); 21] = [
 ];
 
 #[test]
-fn what_is_no_request_is_refused_by_name() {
+fn invalid_requests_are_refused_and_the_cause_is_named() {
     let mut doors = doors();
     for (message, code, about, id) in NO_REQUESTS {
         let id: Value = serde_json::from_str(id).expect("JSON");
@@ -238,7 +238,7 @@ fn params_may_be_left_out_empty_or_null() {
 }
 
 #[test]
-fn nobody_answers_a_notification() {
+fn notifications_are_not_answered() {
     let mut doors = doors();
     let notifications = [
         r#""method":"notifications/initialized""#,
@@ -256,13 +256,13 @@ fn nobody_answers_a_notification() {
     ];
     for members in notifications {
         doors.tell(&format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
-        // What comes next is the answer to what is asked next.
+        // The next message is the answer to the next request.
         doors.call("ping", &json!({}));
     }
 }
 
 #[test]
-fn a_response_nobody_waits_for_is_no_request() {
+fn an_unexpected_response_is_not_a_request() {
     let mut doors = doors();
     let cases = [
         r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,

@@ -1,4 +1,4 @@
-//! What holds for every path (details 4.0; revisions, sections 3 and 8).
+//! Tests of HTTP rules for all paths.
 
 use std::{
     io::{Read as _, Write as _},
@@ -17,7 +17,7 @@ const NO_METHOD: &str = r#"{"error":"Method not allowed"}"#;
 const NO_TOKEN: &str = r#"{"error":"Missing Authorization header"}"#;
 const TOO_LARGE: &str = r#"{"error":"Request body too large"}"#;
 
-/// A folder with a database nobody asks for anything.
+/// Creates a folder with a database that the tests do not use.
 fn home(more: &str) -> Home {
     let home = Home::new();
     home.configure(&format!(
@@ -32,7 +32,7 @@ fn open(more: &str) -> (Home, Program, Client) {
     (home, program, client)
 }
 
-/// Checks the status and the body of an answer, and what every answer has.
+/// Checks the status and the body of a response, and the headers of every response.
 fn check(answer: &Answer, status: u16, body: &str) {
     assert_eq!((answer.status, &*answer.body), (status, body), "{answer:?}");
     for (name, value) in [
@@ -52,7 +52,7 @@ fn check(answer: &Answer, status: u16, body: &str) {
 }
 
 #[test]
-fn paths_lead_somewhere_or_nowhere() {
+fn known_paths_are_served_and_others_are_not_found() {
     let (_home, _program, client) = open("");
     for path in [
         "/",
@@ -93,7 +93,7 @@ fn paths_lead_somewhere_or_nowhere() {
 }
 
 #[test]
-fn a_token_is_asked_for_before_anything_else_is_said() {
+fn a_token_is_required_before_any_other_check() {
     let home = home("");
     let token = home.token("main");
     let (_program, stranger) = home.serve(&[]);
@@ -103,7 +103,7 @@ fn a_token_is_asked_for_before_anything_else_is_said() {
         let challenge = answer.header("www-authenticate").expect("a challenge");
         let (scheme, more) = challenge.split_at(challenge.len().min(6));
         assert_eq!(scheme, "Bearer");
-        // What was wrong may be said only to those who sent something.
+        // Only a request with a token may get an error code.
         assert!(more.is_empty() || text != NO_TOKEN, "{challenge}");
     };
     for (method, path) in [
@@ -116,7 +116,7 @@ fn a_token_is_asked_for_before_anything_else_is_said() {
     ] {
         unauthorized(&stranger.send(method, path, "", ""), NO_TOKEN);
     }
-    // Before the message is understood, too.
+    // The token is also checked before the message is parsed.
     for body in ["", "{", "[]", PING, r#"{"jsonrpc":"2.0","method":"x"}"#] {
         unauthorized(&stranger.post("/mcp/v1", body), NO_TOKEN);
     }
@@ -143,7 +143,7 @@ fn a_token_is_asked_for_before_anything_else_is_said() {
     check(&client.post("/mcp/v1", PING), 200, PONG);
     let scheme = format!("authorization: bEARER {token}\r\n");
     check(&stranger.send("POST", "/mcp/v1", &scheme, PING), 200, PONG);
-    // What a client looks for that would like to log in elsewhere.
+    // Paths at which a client looks for an authorization server.
     for path in [
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp/v1",
@@ -156,7 +156,7 @@ fn a_token_is_asked_for_before_anything_else_is_said() {
 }
 
 #[test]
-fn headers_of_the_protocol_are_neither_needed_nor_heeded() {
+fn headers_of_the_protocol_are_neither_required_nor_used() {
     let (_home, _program, client) = open("");
     for headers in [
         "",
@@ -174,11 +174,11 @@ fn headers_of_the_protocol_are_neither_needed_nor_heeded() {
 }
 
 #[test]
-fn ten_megabytes_are_enough() {
+fn a_body_may_have_ten_megabytes_and_no_more() {
     let (_home, _program, client) = open("");
     let padded = |length: usize| format!("{PING}{}", " ".repeat(length - PING.len()));
     check(&client.post("/mcp/v1", &padded(10 << 20)), 200, PONG);
-    // One more is refused, before it is sent and while it is.
+    // One byte more is refused, both by its declared length and while it is sent.
     let head = "POST /mcp/v1 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
     let announced = format!("{head}content-length: {}\r\n\r\n", (10 << 20) + 1);
     check(&client.exchange(announced.as_bytes()), 413, TOO_LARGE);
@@ -203,7 +203,7 @@ fn ten_megabytes_are_enough() {
 }
 
 #[test]
-fn a_body_that_does_not_come_in_in_time_is_408_on_every_path() {
+fn a_body_that_does_not_arrive_in_time_is_408_on_every_path() {
     let (_home, _program, client) = open("limits: {body_timeout: 200ms}\n");
     let late = r#"{"error":"The request body did not come in in time"}"#;
     for path in ["/mcp/v1", "/mcp", "/api/chat/compact"] {
@@ -218,7 +218,7 @@ fn a_body_that_does_not_come_in_in_time_is_408_on_every_path() {
 }
 
 #[test]
-fn a_body_may_come_in_chunks_and_has_to_come_whole() {
+fn a_body_may_be_chunked_and_must_be_complete() {
     let (_home, _program, client) = open("");
     let head = "POST /mcp/v1 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
     let (one, two) = PING.split_at(7);
@@ -236,7 +236,7 @@ fn a_body_may_come_in_chunks_and_has_to_come_whole() {
         let answer = client.exchange(format!("{head}{rest}").as_bytes());
         check(&answer, 400, unreadable);
     }
-    // Nothing, and what is not text, is no JSON.
+    // An empty body, and one that is not text, are not JSON.
     for body in [
         &b""[..],
         b"\xff\xfe",
@@ -254,14 +254,14 @@ fn a_body_may_come_in_chunks_and_has_to_come_whole() {
 }
 
 #[test]
-fn a_connection_is_used_again() {
+fn a_connection_is_reused() {
     let (_home, _program, client) = open("");
     let mut stream = connect(client.address());
     let length = PING.len();
     let request = format!(
         "POST /mcp/v1 HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{PING}"
     );
-    // One after another, then two at once, in order.
+    // Two requests in sequence, then two at once, answered in order.
     for times in [1, 1, 2] {
         let requests = request.repeat(times);
         stream.write_all(requests.as_bytes()).expect("sent");
@@ -281,7 +281,7 @@ fn a_connection_is_used_again() {
 }
 
 #[test]
-fn pages_of_strangers_are_turned_away() {
+fn requests_from_foreign_origins_are_refused() {
     let home = home("");
     home.token("main");
     let (_program, client) = home.serve(&[]);
@@ -315,7 +315,7 @@ fn pages_of_strangers_are_turned_away() {
         let answer = client.send("GET", "/health", &headers, "");
         assert_eq!(answer.status, 200, "{origin}: {answer:?}");
     }
-    // A list takes the place of these.
+    // A configured list replaces these origins.
     let (_home, _program, client) = open("http: {allowed_origins: [\"https://app.example\"]}\n");
     for (origin, status) in [
         ("https://app.example", 200),
@@ -331,7 +331,7 @@ fn pages_of_strangers_are_turned_away() {
 }
 
 #[test]
-fn on_loopback_only_its_own_names_are_answered_for() {
+fn on_loopback_only_loopback_host_names_are_accepted() {
     let (_home, _program, client) = open("");
     let ask = |client: &Client, host: &str| {
         let length = PING.len();

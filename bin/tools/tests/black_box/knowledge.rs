@@ -1,4 +1,4 @@
-//! Section 4.2.10: documentation made searchable, and searched.
+//! Tests of building and searching the knowledge base.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ const DOCUMENTS: [(&str, &str); 4] = [
     ("picture.svg", "<svg/>"),
 ];
 
-/// A folder with documents, and a configuration that looks for a knowledge base beside it.
+/// Creates a folder with documents, and a configuration with a knowledge base in that folder.
 fn garden() -> Home {
     let home = Home::new();
     for (name, text) in DOCUMENTS {
@@ -71,7 +71,7 @@ fn built(ran: &Ran, documents: &str) {
 }
 
 #[test]
-fn a_folder_of_documents_can_be_searched_through_both_doors() {
+fn a_folder_of_documents_can_be_searched_over_both_transports() {
     let home = garden();
     let ran = build(&home, &["-kb-version", "2"]);
     built(&ran, "3 written, 0 unchanged, 0 removed, 0 skipped");
@@ -135,7 +135,7 @@ fn a_folder_of_documents_can_be_searched_through_both_doors() {
 }
 
 #[test]
-fn a_running_server_notices_what_is_built() {
+fn a_running_server_notices_a_new_build() {
     let home = garden();
     let (program, mut talk) = home.talk(&[]);
     program.wait_for("the knowledge base cannot be searched: the knowledge base file is missing");
@@ -168,13 +168,13 @@ fn a_running_server_notices_what_is_built() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_said() {
+fn a_configuration_that_does_not_match_the_knowledge_base_is_an_error() {
     let home = garden();
     built(
         &build(&home, &[]),
         "3 written, 0 unchanged, 0 removed, 0 skipped",
     );
-    // Another provider than the one that made the vectors, and nobody is there to be asked.
+    // Not the provider that created the vectors, and unreachable too.
     configure(&home, "ollama");
     let (_program, mut talk) = home.talk(&[]);
     let (text, failed) = talk.tool("search_knowledgebase", &json!({"query": "carp"}));
@@ -204,7 +204,7 @@ fn what_does_not_fit_together_is_said() {
 }
 
 #[test]
-fn a_build_that_lacks_something_says_what() {
+fn a_build_names_missing_options() {
     let home = garden();
     let docs = home.file("docs");
     let docs = docs.to_str().expect("text");
@@ -240,7 +240,7 @@ fn a_build_that_lacks_something_says_what() {
 }
 
 #[test]
-fn a_document_that_cannot_be_read_is_named_and_the_others_are_there() {
+fn a_document_that_cannot_be_read_is_reported_and_the_others_are_added() {
     let home = garden();
     fs::write(home.file("docs/bad.md"), b"\xff\xfe\xfd").expect("written");
     let ran = build(&home, &[]);
@@ -274,7 +274,7 @@ fn several_folders_make_one_product() {
     assert!(ran.stderr.contains("notes/a.txt: 1 chunks\n"), "{ran:?}");
 }
 
-/// Somebody who makes the vectors Ollama would, and stops at a word.
+/// Starts a fake Ollama that does not answer after it has seen a certain word.
 fn ollama(stops_at: &'static str) -> (String, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -313,7 +313,7 @@ fn answer(mut stream: TcpStream, stops_at: &str, stopped: &mpsc::Sender<()>) -> 
         let input = request["input"].as_str().unwrap_or_default();
         if input.contains(stops_at) {
             stopped.send(()).ok();
-            // It never answers.
+            // The request is never answered.
             thread::park();
         }
         let body = r#"{"model":"m","embeddings":[[1.0,2.0,3.0]]}"#;
@@ -324,7 +324,7 @@ fn answer(mut stream: TcpStream, stops_at: &str, stopped: &mpsc::Sender<()>) -> 
 }
 
 #[test]
-fn an_interrupted_build_keeps_what_it_has_and_goes_on_from_there() {
+fn an_interrupted_build_keeps_its_progress_and_continues_from_there() {
     let home = garden();
     let (url, stopped) = ollama("Sharpen");
     let path = home.file("base.db");

@@ -1,4 +1,4 @@
-//! Section 5, items 4 to 7, details 5.2 and section 3: names and passwords become sessions.
+//! Tests of logins and sessions.
 
 use std::{fs, net::Ipv4Addr};
 
@@ -11,7 +11,7 @@ const DISABLED: &str = "authentication failed: user account is disabled";
 const LIMITED: &str =
     "too many failed authentication attempts from this IP address, please try again later";
 
-/// A place with these users, and this said about authentication.
+/// Creates a folder with these users and this configuration of authentication.
 fn home(auth: &str, users: &[String]) -> Home {
     let home = Home::new();
     home.configure(&format!(
@@ -102,7 +102,7 @@ fn a_login_gives_a_session_for_a_day() {
 }
 
 #[test]
-fn a_wrong_password_and_an_unknown_user_read_the_same() {
+fn a_wrong_password_and_an_unknown_user_get_the_same_error() {
     let home = home("", &[alice()]);
     let (_program, client) = home.serve(&[]);
     assert_failed(&client.login("alice", "wrong"), INVALID);
@@ -139,12 +139,12 @@ fn missing_parameters_are_named_in_order() {
     ] {
         assert_failed(&client.post("/mcp/v1", &call(&arguments)), data);
     }
-    // And none of them was an attempt.
+    // None of these requests counts as an attempt.
     client.logged_in("alice", PASSWORD);
 }
 
 #[test]
-fn a_disabled_user_reads_so_whatever_the_password() {
+fn a_disabled_user_gets_that_error_for_any_password() {
     let disabled = records::user("alice", &["enabled: false"]);
     let home = home("", &[disabled]);
     let (_program, client) = home.serve(&[]);
@@ -185,7 +185,7 @@ fn sessions_end_with_the_server() {
 }
 
 #[test]
-fn a_login_is_written_down() {
+fn the_time_of_a_login_is_saved() {
     let home = home("", &[alice(), records::user("bob", &[])]);
     let (_program, client) = home.serve(&[]);
     client.logged_in("alice", PASSWORD);
@@ -201,7 +201,7 @@ fn a_login_is_written_down() {
 }
 
 #[test]
-fn an_account_locks_itself_for_good_and_an_administrator_opens_it() {
+fn an_account_is_locked_after_failures_until_an_administrator_enables_it() {
     let auth = "max_failed_attempts_before_lockout: 3, rate_limit_max_attempts: 100";
     let home = home(auth, &[alice(), records::user("bob", &[])]);
     let (program, client) = home.serve(&[]);
@@ -260,7 +260,7 @@ fn accounts_do_not_lock_unless_that_is_configured() {
 }
 
 #[test]
-fn an_address_that_failed_too_often_is_turned_away_whatever_it_says() {
+fn an_address_that_failed_too_often_is_blocked_whatever_its_headers() {
     let home = home("rate_limit_max_attempts: 3", &[alice()]);
     let (_program, client) = home.serve(&[]);
     let session = client.logged_in("alice", PASSWORD);
@@ -269,7 +269,7 @@ fn an_address_that_failed_too_often_is_turned_away_whatever_it_says() {
     assert_failed(&client.login("nobody", "wrong"), INVALID);
     assert_limited(&client.login("nobody", "wrong"));
     assert_limited(&client.login("alice", PASSWORD));
-    // Nobody knows who wrote these lines.
+    // These headers do not come from a trusted proxy.
     let arguments = json!({"username": "alice", "password": PASSWORD});
     let body = call(&arguments).replace("\"in\"", "1");
     for header in ["x-forwarded-for", "x-real-ip", "forwarded"] {
@@ -293,7 +293,7 @@ fn ten_failures_are_too_many_unless_configured_otherwise() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn another_address_has_attempts_of_its_own() {
+fn another_address_has_its_own_attempts() {
     let home = home("rate_limit_max_attempts: 1", &[alice()]);
     let (_program, client) = home.serve(&[]);
     assert_failed(&client.login("alice", "wrong"), INVALID);
@@ -304,7 +304,7 @@ fn another_address_has_attempts_of_its_own() {
 }
 
 #[test]
-fn behind_a_proxy_that_is_trusted_its_clients_are_told_apart() {
+fn clients_behind_a_trusted_proxy_are_counted_separately() {
     let home = home("rate_limit_max_attempts: 1", &[alice()]);
     home.configure(
         "http:\n  auth: {rate_limit_max_attempts: 1}\n  client_ip: {source: header, header: \
@@ -335,7 +335,7 @@ fn a_success_clears_the_failures_of_its_address() {
 }
 
 #[test]
-fn everybody_uses_the_databases_that_are_there_for_them() {
+fn each_user_uses_the_databases_available_to_that_user() {
     let (one, two) = (Postgres::new(), Postgres::new());
     let home = Home::new();
     let only_bob = "    available_to_users: [bob]\n";
@@ -393,7 +393,7 @@ fn everybody_uses_the_databases_that_are_there_for_them() {
 }
 
 #[test]
-fn every_token_has_connections_of_its_own() {
+fn every_token_has_its_own_connections() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let tokens = [records::token(1, "one", &[]), records::token(2, "two", &[])];

@@ -1,4 +1,4 @@
-//! What is on standard error (1.1 `-debug`, 1.2, 7), and what must never be.
+//! Tests of the log on standard error, and of what it must never contain.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -9,17 +9,17 @@ const SHOP: &str = "CREATE TABLE item (id int, note text); INSERT INTO item VALU
     CREATE FUNCTION gossip(text) RETURNS text LANGUAGE plpgsql AS
         $$ BEGIN RAISE WARNING 'heard %', $1; RETURN $1; END $$";
 
-/// What a caller writes and nobody else should read.
+/// Text of a caller that must not be in the log.
 const SECRET: &str = "hunter2";
 
-/// All it has written by the time it is told to end.
+/// Ends the program and returns its log.
 fn last_words(program: &Program) -> String {
     program.signal(Signal::TERM);
     program.wait_for("shutting down");
     program.log()
 }
 
-/// The lines about calls of tools.
+/// Returns the lines about tool calls.
 fn calls(log: &str) -> Vec<Value> {
     let lines = log.lines().filter(|line| line.starts_with('{'));
     lines
@@ -28,7 +28,7 @@ fn calls(log: &str) -> Vec<Value> {
 }
 
 #[test]
-fn at_the_start_it_says_what_there_is() {
+fn at_the_start_the_log_lists_the_enabled_features() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     home.token("main");
@@ -53,7 +53,7 @@ fn at_the_start_it_says_what_there_is() {
 }
 
 #[test]
-fn a_call_of_a_tool_is_a_json_line_without_what_was_said() {
+fn a_tool_call_is_a_json_line_without_its_arguments() {
     let postgres = Postgres::with(SHOP);
     let mut home = Home::with(&postgres);
     home.set("ZIGGURAT_MCP_LOG_LEVEL", "info");
@@ -96,7 +96,7 @@ fn a_call_of_a_tool_is_a_json_line_without_what_was_said() {
 }
 
 #[test]
-fn unless_it_is_asked_to_it_says_nothing_of_calls_that_are_no_fault_of_its_own() {
+fn by_default_only_calls_with_an_internal_error_are_logged() {
     let postgres = Postgres::with(SHOP);
     let home = Home::with(&postgres);
     let (program, client) = home.serve(&["-no-auth"]);
@@ -112,7 +112,7 @@ fn unless_it_is_asked_to_it_says_nothing_of_calls_that_are_no_fault_of_its_own()
 }
 
 #[test]
-fn what_goes_to_postgresql_is_told_by_kind_and_not_in_its_words() {
+fn statements_are_logged_by_kind_and_not_by_text() {
     let postgres = Postgres::with(SHOP);
     for (level, opened, statement, lent) in [
         ("info", true, false, false),
@@ -200,7 +200,7 @@ fn a_result_that_is_streamed_is_logged_when_it_has_been_sent() {
 }
 
 #[test]
-fn every_line_may_be_a_json_object_and_one_variable_comes_before_the_others() {
+fn every_line_may_be_a_json_object_and_one_variable_overrides_the_others() {
     let postgres = Postgres::with(SHOP);
     let mut home = Home::with(&postgres);
     home.set("ZIGGURAT_LOG_FORMAT", "json");

@@ -1,4 +1,4 @@
-//! The advice of the manual and the front page, followed to the letter.
+//! Tests of the snippets in the manual and in `README.md`.
 
 use std::{
     fs,
@@ -12,13 +12,13 @@ use crate::support::{Client, Home, Postgres, connect, output_of};
 
 const MANUAL: &str = include_str!("../../../../docs/src/tools.md");
 
-/// The manual, and what the front page of the repository says about this program.
+/// The manual, and the section about this program in `README.md`.
 const BOTH: [&str; 2] = [MANUAL, include_str!("../../../../README.md")];
 
 const SAMPLE: &str = "CREATE TABLE plants (id int PRIMARY KEY, name text);
     INSERT INTO plants VALUES (1, 'fern')";
 
-/// The blocks of a document in this language.
+/// Returns the code blocks of a document in this language.
 fn blocks<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
     let rest = document.split(&*fence).skip(1);
@@ -26,7 +26,7 @@ fn blocks<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Puts the files that a configuration names into a folder, and the folder into the configuration.
+/// Writes the files that a configuration names into a folder, and adapts their paths.
 fn at_home(configuration: &str, home: &Home) -> String {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
     let folder = format!("{}/", home.path().display());
@@ -49,10 +49,10 @@ fn at_home(configuration: &str, home: &Home) -> String {
 }
 
 #[test]
-fn every_configuration_is_good() {
+fn every_configuration_is_valid() {
     let mut seen = 0;
     let all = BOTH.iter().flat_map(|document| blocks(document, "yaml"));
-    // The front page has one for the other server, too.
+    // `README.md` has a configuration of another server too.
     for configuration in all.filter(|text| !text.contains("pipelines:")) {
         let home = Home::new();
         home.configure(&at_home(configuration, &home));
@@ -68,7 +68,7 @@ fn every_configuration_is_good() {
     assert_eq!(seen, 12);
 }
 
-/// The servers that the documents have clients configured with.
+/// Servers in the client configurations of the documents.
 fn servers() -> Vec<Value> {
     let all = BOTH.iter().flat_map(|document| blocks(document, "json"));
     let servers = all.filter_map(|text| {
@@ -82,7 +82,7 @@ fn servers() -> Vec<Value> {
 }
 
 #[test]
-fn clients_that_start_the_server_need_nothing_but_the_snippet() {
+fn clients_that_start_the_server_need_only_the_snippet() {
     let postgres = Postgres::with(SAMPLE);
     let (url, password) = (postgres.url(), postgres.password());
     let mut without = url.clone();
@@ -129,7 +129,7 @@ fn clients_that_start_the_server_need_nothing_but_the_snippet() {
         talk.hang_up();
         assert!(program.ended().success());
         let log = program.whole_log();
-        // The role of the test can do more than one of an operator should.
+        // The role of the test has more permissions than the manual recommends.
         let mut warnings = log.lines().filter(|line| line.contains("WARN"));
         assert!(
             warnings.all(|line| line.contains("the role can reach beyond")),
@@ -141,7 +141,7 @@ fn clients_that_start_the_server_need_nothing_but_the_snippet() {
 }
 
 #[test]
-fn clients_that_speak_http_need_an_address_and_a_token() {
+fn clients_over_http_need_an_address_and_a_token() {
     let postgres = Postgres::with(SAMPLE);
     let home = Home::with(&postgres);
     let token = home.token("main");
@@ -173,7 +173,7 @@ fn clients_that_speak_http_need_an_address_and_a_token() {
 }
 
 #[test]
-fn every_account_is_made_as_it_is_written() {
+fn every_command_for_accounts_works_as_documented() {
     let home = Home::new();
     home.configure("databases: [{name: shop, user: reader}]");
     let lines = BOTH.iter().flat_map(|document| document.lines());
@@ -185,7 +185,7 @@ fn every_account_is_made_as_it_is_written() {
     });
     let mut made = 0;
     for line in lines {
-        // A shell knows better how the line is taken apart.
+        // A shell splits the line into words.
         let script = format!("exec \"$0\" {line} \"$@\"");
         let mut command = Command::new("sh");
         let program = home.command(&[]);
@@ -216,7 +216,7 @@ fn the_role_can_read_and_cannot_write_even_where_writes_are_allowed() {
     if postgres.count("SELECT rolsuper::int::bigint FROM pg_roles WHERE rolname = current_user")
         == 0
     {
-        // A server that was given, to somebody who may not make such a role.
+        // With an external PostgreSQL, the user may not be allowed to create a role.
         return;
     }
     let role = postgres.role();
@@ -256,7 +256,7 @@ fn the_role_can_read_and_cannot_write_even_where_writes_are_allowed() {
 }
 
 #[test]
-fn behind_a_proxy_it_answers_to_its_name_and_counts_logins_by_client() {
+fn behind_a_proxy_it_accepts_its_name_and_counts_logins_by_client() {
     let postgres = Postgres::with(SAMPLE);
     let home = Home::new();
     let configuration = blocks(MANUAL, "yaml")

@@ -1,10 +1,10 @@
-//! The methods themselves (document 1, 4.1; details 4.1; revisions, section 3).
+//! Tests of the protocol methods.
 
 use serde_json::{Value, json};
 
 use crate::support::{Doors, Home};
 
-/// A server whose one database nobody can reach: none of this needs it.
+/// Starts servers whose database is unreachable, because these tests need none.
 fn doors() -> Doors {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
@@ -25,7 +25,7 @@ fn members(object: &Value) -> Vec<&str> {
     object.keys().map(String::as_str).collect()
 }
 
-/// The error of an answer, which has nothing else: its code, message and data.
+/// Returns the error of an answer: its code, message and data.
 fn error(answer: &Value) -> (i64, &str, Option<&str>) {
     assert_eq!(members(answer), ["error", "id", "jsonrpc"], "{answer}");
     let error = &answer["error"];
@@ -36,7 +36,7 @@ fn error(answer: &Value) -> (i64, &str, Option<&str>) {
 }
 
 #[test]
-fn initialize_answers_with_the_one_revision_whatever_is_asked_for() {
+fn initialize_answers_with_the_one_revision_whatever_is_requested() {
     let mut doors = doors();
     let client = json!({"name": "test", "version": "1"});
     let asked = [
@@ -91,7 +91,7 @@ fn initialize_refuses_params_that_are_malformed() {
 }
 
 #[test]
-fn nothing_waits_for_initialize() {
+fn methods_work_without_initialize() {
     let mut doors = doors();
     assert_eq!(doors.call("ping", &json!({}))["result"], json!({}));
     let initialized = doors.call("notifications/initialized", &json!({}));
@@ -103,7 +103,7 @@ fn nothing_waits_for_initialize() {
 }
 
 #[test]
-fn methods_that_do_not_exist_are_not_found_and_nothing_more_is_said() {
+fn methods_that_do_not_exist_are_not_found_without_details() {
     let mut doors = doors();
     let methods = [
         "nothing",
@@ -126,7 +126,7 @@ fn methods_that_do_not_exist_are_not_found_and_nothing_more_is_said() {
             "{method}"
         );
     }
-    // The probe of a later revision, which standard input and output will understand.
+    // `server/discover` probes for a later revision, which standard input and output supports.
     let answer = doors.client.call("server/discover", &json!({}));
     assert_eq!(error(&answer), (-32601, "Method not found", None));
 }
@@ -224,7 +224,7 @@ fn descriptors_have_the_members_of_their_revision_and_no_others() {
 }
 
 #[test]
-fn schemas_of_tools_say_what_the_arguments_are() {
+fn schemas_of_tools_describe_the_arguments() {
     let mut doors = doors();
     let answer = doors.call("tools/list", &json!({}));
     let tools = answer["result"]["tools"].as_array().expect("a list");
@@ -299,7 +299,7 @@ fn a_tool_is_called_by_its_name_with_an_object() {
         let answer = doors.call("tools/call", &json!({"name": name, "arguments": {}}));
         assert_eq!(error(&answer), (-32002, "Tool not found", Some(name)));
     }
-    // Without arguments there are none, and what is no argument of a tool is ignored.
+    // Missing arguments are empty, and unknown arguments are ignored.
     for arguments in [json!({}), json!({"nothing": [1]})] {
         let params = json!({"name": "query_database", "arguments": arguments, "_meta": {}});
         let text = doors.call("tools/call", &params);
@@ -342,7 +342,7 @@ fn a_login_needs_accounts_to_log_in_to() {
 }
 
 #[test]
-fn what_is_switched_off_is_neither_listed_nor_available() {
+fn disabled_features_are_neither_listed_nor_available() {
     let home = Home::new();
     home.configure(
         "databases: [{name: main, user: nobody, host: 127.0.0.1, port: 1}]\n\

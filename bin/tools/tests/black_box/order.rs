@@ -1,14 +1,13 @@
-//! Which of several things that are wrong with a request is said (revisions, section 5; details
-//! 4.0 for the other paths).
+//! Tests of the order in which the errors of a request are reported.
 
 use crate::support::{Answer, Client, Home, Program};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// More than the servers here read.
+/// Body size above the limit of these servers.
 const TOO_MUCH: usize = 2001;
 
-/// What may be wrong with a request, in the order in which it has to be said.
+/// Errors of a request, in the order in which they must be reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     Host,
@@ -16,9 +15,9 @@ enum Wrong {
     Token,
     Method,
     Type,
-    /// More is announced than is read; nothing of it is sent.
+    /// The declared length is above the limit; no body is sent.
     Announced,
-    /// More is sent than is read, and it is not said how much.
+    /// The chunked body is above the limit.
     Chunked,
     Json,
 }
@@ -48,7 +47,7 @@ struct Server {
 }
 
 impl Server {
-    /// One that reads little and lets nobody in without a token.
+    /// Starts a server with a small body limit and authentication.
     fn start() -> Self {
         let home = Home::new();
         home.configure(
@@ -65,7 +64,7 @@ impl Server {
         }
     }
 
-    /// Sends a request with all of this wrong and everything else right.
+    /// Sends a request with these errors and no others.
     fn send(&self, path: &str, wrong: &[Wrong]) -> Answer {
         let is = |what| wrong.contains(&what);
         let method = if is(Method) { "PUT" } else { "POST" };
@@ -95,7 +94,7 @@ impl Server {
         );
         let body = if is(Json) { "{" } else { PING };
         let request = if is(Announced) {
-            // Whoever reads the body asks for it, and the answer begins with that.
+            // The server sends `100 Continue` only if it reads the body.
             format!("{head}expect: 100-continue\r\ncontent-length: {TOO_MUCH}\r\n\r\n")
         } else if is(Chunked) {
             let filling = " ".repeat(TOO_MUCH - body.len());
@@ -111,7 +110,7 @@ impl Server {
         self.client.exchange(request.as_bytes())
     }
 
-    /// Posts a body to the path of all revisions.
+    /// Posts a body to `/mcp`.
     fn post(&self, headers: &str, body: &str) -> Answer {
         let client = self.client.bearing(&self.token);
         let headers = format!("content-type: application/json\r\n{headers}");
@@ -120,7 +119,7 @@ impl Server {
 }
 
 #[test]
-fn of_two_things_that_are_wrong_the_earlier_is_said() {
+fn of_two_errors_the_earlier_is_reported() {
     let server = Server::start();
     assert_eq!(server.send("/mcp", &[]).status, 200);
     for (at, first) in Wrong::ALL.into_iter().enumerate() {
@@ -138,7 +137,7 @@ fn of_two_things_that_are_wrong_the_earlier_is_said() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_one_after_the_other() {
+fn all_errors_are_reported_one_after_the_other() {
     let server = Server::start();
     for large in [Announced, Chunked] {
         let mut wrong = vec![Host, Origin, Token, Method, Type, large, Json];
@@ -157,22 +156,22 @@ fn everything_that_is_wrong_is_said_one_after_the_other() {
 }
 
 #[test]
-fn what_is_wrong_with_a_message_is_said_in_order() {
+fn errors_of_a_message_are_reported_in_order() {
     let server = Server::start();
     let newer = "mcp-protocol-version: 2025-06-18\r\n";
-    // Modern, and with nothing in it that a modern request needs.
+    // The header of the newest revision, without the members that it requires.
     let modern = "mcp-protocol-version: 2026-07-28\r\n";
     for (headers, body, status, code) in [
-        // No JSON, and no object where an object has to be.
+        // Not JSON, and not an object where one is required.
         (newer, "[7", 400, -32700),
         (newer, r#"[{"id":null}]"#, 400, -32600),
-        // No version of JSON-RPC, and a response, which is ignored otherwise.
+        // A response, which would be ignored, without the version of JSON-RPC.
         ("", r#"{"id":1,"result":{}}"#, 400, -32600),
-        // A response, and an id that no request may have.
+        // A response with an id that a request may not have.
         ("", r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, 202, 0),
-        // A notification has no id that could be wrong, nor a revision.
+        // A notification has neither an id nor a revision that could be wrong.
         (modern, r#"{"jsonrpc":"2.0","method":"x"}"#, 202, 0),
-        // An id that no request may have, and a revision there is none of.
+        // An invalid id, which is reported before the missing revision.
         (
             modern,
             r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#,
@@ -197,7 +196,7 @@ fn what_is_wrong_with_a_message_is_said_in_order() {
 }
 
 #[test]
-fn elsewhere_a_token_comes_before_the_size_and_the_size_before_the_rest() {
+fn on_other_paths_the_token_is_checked_before_the_size_and_the_size_before_the_rest() {
     let server = Server::start();
     for large in [Announced, Chunked] {
         for path in ["/mcp/v1", "/api/databases/select", "/api/chat/compact"] {
@@ -214,7 +213,7 @@ fn elsewhere_a_token_comes_before_the_size_and_the_size_before_the_rest() {
             assert_eq!(answer.status, 401, "{path}: {answer:?}");
         }
     }
-    // What is announced is too much wherever it is sent, also by somebody who logs in.
+    // The declared length is also checked for logins and on other paths.
     for path in ["/mcp/v1", "/health"] {
         let answer = server.send(path, &[Token, Announced]);
         assert_eq!(answer.status, 413, "{path}: {answer:?}");

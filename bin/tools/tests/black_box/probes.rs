@@ -1,11 +1,11 @@
-//! `/health` and `/ready`, and who may ask them.
+//! Tests of `/health` and `/ready`, and of the access to them.
 
 use serde_json::{Value, json};
 use ziggurat_black_box::{Answer, Client};
 
 use crate::support::{Home, Junction, Postgres, Program, until};
 
-/// An entry for the database that nothing serves.
+/// Entry for a database that cannot be reached.
 const NOWHERE: &str = "  - {name: secret_shop, host: 127.0.0.1, port: 1, user: reader}\n";
 
 fn ready(client: &Client) -> (u16, Value) {
@@ -17,13 +17,13 @@ fn report(status: &str, unavailable: u32) -> Value {
     json!({"status": status, "unavailable": unavailable})
 }
 
-/// Sends a request that calls the server by this name.
+/// Sends a request with this host name.
 fn called(client: &Client, host: &str, path: &str) -> Answer {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     client.exchange(request.as_bytes())
 }
 
-/// A line to PostgreSQL that can be cut, and the entry of a database at its end.
+/// Creates a proxy to PostgreSQL that can be cut, and the entry of a database behind it.
 fn wired(postgres: &Postgres, name: &str) -> (Junction, String) {
     let [
         (_, host),
@@ -42,7 +42,7 @@ fn wired(postgres: &Postgres, name: &str) -> (Junction, String) {
 }
 
 #[test]
-fn a_server_whose_databases_are_all_away_is_not_ready_until_one_is_back() {
+fn a_server_is_not_ready_while_all_databases_are_unreachable() {
     let postgres = Postgres::new();
     let (wire, entry) = wired(&postgres, "shop");
     wire.cut();
@@ -69,7 +69,7 @@ fn a_server_whose_databases_are_all_away_is_not_ready_until_one_is_back() {
 }
 
 #[test]
-fn another_list_of_databases_is_looked_at_when_it_is_read() {
+fn a_reloaded_list_of_databases_is_checked_at_once() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let (program, client) = home.serve(&["-no-auth"]);
@@ -85,7 +85,7 @@ fn another_list_of_databases_is_looked_at_when_it_is_read() {
 }
 
 #[test]
-fn a_state_database_that_is_away_is_said_and_one_that_is_back_too() {
+fn the_readiness_shows_an_unreachable_state_database_until_it_is_back() {
     let postgres = Postgres::new();
     let (wire, url) = {
         let url = postgres.url();
@@ -110,7 +110,7 @@ fn a_state_database_that_is_away_is_said_and_one_that_is_back_too() {
 }
 
 #[test]
-fn probes_need_no_token_and_no_name_of_the_server() {
+fn probes_need_neither_a_token_nor_a_known_host_name() {
     let postgres = Postgres::new();
     let home = Home::new();
     let entry = postgres.entry("main");
@@ -141,7 +141,7 @@ fn probes_need_no_token_and_no_name_of_the_server() {
 }
 
 #[test]
-fn without_authentication_other_machines_reach_it_only_if_that_is_said_twice() {
+fn without_authentication_other_machines_reach_it_only_if_explicitly_allowed() {
     let home = Home::with(&Postgres::new());
     for flags in [
         &["-http", "-no-auth", "-addr", ":0"][..],

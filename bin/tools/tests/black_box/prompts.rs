@@ -1,4 +1,4 @@
-//! Prompts (details 4.1.5).
+//! Tests of prompts.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn doors() -> Doors {
     Doors::open(home)
 }
 
-/// The description and the text of a prompt with a single message of the user.
+/// Returns the description and the text of a prompt with one user message.
 fn get(doors: &mut Doors, name: &str, arguments: &Value) -> (String, String) {
     let params = json!({"name": name, "arguments": arguments});
     let answer = doors.call("prompts/get", &params);
@@ -32,11 +32,11 @@ fn get(doors: &mut Doors, name: &str, arguments: &Value) -> (String, String) {
 }
 
 #[test]
-fn the_list_says_what_a_prompt_takes() {
+fn the_list_has_the_arguments_of_each_prompt() {
     let mut doors = doors();
     let answer = doors.call("prompts/list", &json!({}));
     let prompts = answer["result"]["prompts"].as_array().expect("a list");
-    // The name, and its arguments with whether they are required.
+    // Names of prompts, and their arguments with whether they are required.
     let expected: [(&str, &[(&str, bool)]); 4] = [
         (
             "design-schema",
@@ -58,7 +58,7 @@ fn the_list_says_what_a_prompt_takes() {
                 .as_str()
                 .is_some_and(|it| !it.is_empty())
         );
-        // Left out when there are none.
+        // Absent if there are none.
         assert_eq!(prompt.get("arguments").is_none(), arguments.is_empty());
         let listed = prompt["arguments"].as_array();
         let listed = listed.map_or(&[][..], Vec::as_slice);
@@ -66,7 +66,7 @@ fn the_list_says_what_a_prompt_takes() {
         for (argument, (name, required)) in listed.iter().zip(arguments) {
             assert_eq!(argument["name"], *name);
             assert!(argument["description"].is_string(), "{argument}");
-            // Left out when it would be false.
+            // Absent instead of false.
             let expected = required.then_some(&Value::Bool(true));
             assert_eq!(argument.get("required"), expected, "{argument}");
             if let Some(kind) = argument.get("type") {
@@ -124,7 +124,7 @@ fn each_prompt_has_its_description_and_uses_its_arguments() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_told() {
+fn errors_of_a_request_are_described() {
     let mut doors = doors();
     let malformed = [
         (json!({}), "name"),

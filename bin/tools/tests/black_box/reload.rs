@@ -1,11 +1,11 @@
-//! Details 1.2: SIGHUP reads the configuration again.
+//! Tests of reloading the configuration on SIGHUP.
 
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{Client, Home, Postgres, Program, records, until};
 
-/// The name of the database somebody is connected to.
+/// Returns the name of the database that a client is connected to.
 fn connected_to(client: &Client) -> String {
     let text = client.query("SELECT current_database() AS name");
     text.lines().last().unwrap_or_default().to_owned()
@@ -15,7 +15,7 @@ fn databases(entries: &[String]) -> String {
     format!("databases:\n{}", entries.concat())
 }
 
-/// Has the configuration read once more, with this in it.
+/// Writes this configuration, and makes the program reload it.
 fn reload(home: &Home, program: &Program, yaml: &str) {
     program.until_it_says("configuration reloaded from", || {
         home.configure(yaml);
@@ -31,7 +31,7 @@ fn connections(postgres: &Postgres) -> i64 {
 }
 
 #[test]
-fn a_database_that_was_added_is_there() {
+fn a_database_that_was_added_is_available() {
     let (one, two) = (Postgres::new(), Postgres::new());
     let home = Home::new();
     home.configure(&databases(&[one.entry("one")]));
@@ -54,7 +54,7 @@ fn a_database_that_was_added_is_there() {
 }
 
 #[test]
-fn a_database_that_was_removed_is_left_by_all_and_its_connections_close() {
+fn connections_to_a_database_that_was_removed_are_closed() {
     let (one, two) = (Postgres::new(), Postgres::new());
     let home = Home::new();
     home.configure(&databases(&[one.entry("one"), two.entry("two")]));
@@ -81,7 +81,7 @@ fn a_database_that_was_removed_is_left_by_all_and_its_connections_close() {
 }
 
 #[test]
-fn a_database_that_was_changed_is_connected_to_anew() {
+fn a_database_that_was_changed_gets_new_connections() {
     let (one, two) = (Postgres::new(), Postgres::new());
     let home = Home::with(&one);
     let (program, client) = home.serve(&["-no-auth"]);
@@ -92,7 +92,7 @@ fn a_database_that_was_changed_is_connected_to_anew() {
 }
 
 #[test]
-fn what_has_not_changed_keeps_its_connections() {
+fn a_database_that_has_not_changed_keeps_its_connections() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let (program, client) = home.serve(&["-no-auth"]);
@@ -104,7 +104,7 @@ fn what_has_not_changed_keeps_its_connections() {
 }
 
 #[test]
-fn a_file_that_will_not_do_changes_nothing() {
+fn an_invalid_file_changes_nothing() {
     let (one, two) = (Postgres::new(), Postgres::new());
     let home = Home::with(&one);
     let (program, client) = home.serve(&["-no-auth"]);
@@ -125,7 +125,7 @@ fn a_file_that_will_not_do_changes_nothing() {
 }
 
 #[test]
-fn what_takes_a_restart_is_warned_of_and_stays() {
+fn a_change_that_needs_a_restart_is_a_warning_and_not_applied() {
     let home = Home::new();
     home.replace(&home.tokens(), &records::tokens(&[]));
     let auth = "auth: {rate_limit_max_attempts: 5}";
@@ -144,7 +144,7 @@ fn what_takes_a_restart_is_warned_of_and_stays() {
 }
 
 #[test]
-fn a_changed_address_takes_a_restart_unless_a_flag_has_the_say() {
+fn a_changed_address_needs_a_restart_unless_a_flag_overrides_it() {
     let home = Home::new();
     home.configure("http: {enabled: true, address: \"127.0.0.1:0\"}");
     let program = Program::start(&mut home.command(&["-no-auth"]));
@@ -167,7 +167,7 @@ fn a_changed_address_takes_a_restart_unless_a_flag_has_the_say() {
 }
 
 #[test]
-fn what_the_command_line_says_survives() {
+fn flags_still_apply_after_a_reload() {
     let (one, two) = (Postgres::new(), Postgres::new());
     let home = Home::with(&one);
     let (program, client) = home.serve(&["-no-auth", "-db-name", two.name()]);
@@ -187,7 +187,7 @@ fn what_the_command_line_says_survives() {
 }
 
 #[test]
-fn it_may_come_as_early_as_it_likes() {
+fn a_hangup_right_after_the_start_is_handled() {
     let home = Home::new();
     for _ in 0..10 {
         let (program, client) = home.serve(&["-no-auth"]);

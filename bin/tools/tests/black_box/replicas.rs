@@ -1,4 +1,4 @@
-//! Several replicas with one `state.url`, behind something that sends each request anywhere.
+//! Tests of several replicas with one `state.url`, behind a random load balancer.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use crate::support::{
 const DISABLED: &str = "authentication failed: user account is disabled";
 const SELECT: &str = "/api/databases/select";
 
-/// Replicas, each with files of its own that hold the same.
+/// Replicas with separate files of the same content.
 struct Fleet {
     homes: Vec<Home>,
     programs: Vec<Program>,
@@ -29,7 +29,7 @@ struct Fleet {
 impl Fleet {
     fn of(number: usize, state: &str, auth: &str, databases: &str) -> Self {
         let homes: Vec<_> = (0..number).map(|_| home(state, auth, databases)).collect();
-        // Together, so that they meet at the tables as well.
+        // Started at the same time, so that they create the tables concurrently.
         let started = thread::scope(|scope| {
             let starting: Vec<_> = homes
                 .iter()
@@ -69,7 +69,7 @@ fn home(state: &str, auth: &str, databases: &str) -> Home {
     home
 }
 
-/// Databases nobody connects to.
+/// Describes databases that are never connected to.
 fn described() -> String {
     ["one", "two", "three"]
         .map(|name| format!("  - {{name: {name}, host: 127.0.0.1, port: 1, user: nobody}}\n"))
@@ -90,7 +90,7 @@ fn data(answer: &crate::support::Answer) -> Value {
 }
 
 #[test]
-fn a_session_and_what_it_selects_hold_for_the_next_request_at_any_replica() {
+fn a_session_and_its_database_are_valid_for_the_next_request_at_any_replica() {
     let postgres = Postgres::new();
     let fleet = Fleet::of(3, &postgres.url(), "", &described());
     let alice = fleet.clients[0].logged_in("alice", PASSWORD);
@@ -106,12 +106,12 @@ fn a_session_and_what_it_selects_hold_for_the_next_request_at_any_replica() {
     }
     let unknown = at(1).post(SELECT, r#"{"name":"four"}"#);
     assert_eq!(unknown.status, 404);
-    // Another session of the same user has selected nothing.
+    // Another session of the same user keeps the default.
     assert_eq!(
         current(&fleet.clients[1].logged_in("alice", PASSWORD)),
         "one"
     );
-    // The digest is kept, and not the token.
+    // The digest of the token is stored, not the token.
     let token = alice.token().expect("logged in");
     let kept =
         format!("SELECT count(*) FROM ziggurat.sessions s WHERE strpos(s::text, '{token}') > 0");
@@ -120,7 +120,7 @@ fn a_session_and_what_it_selects_hold_for_the_next_request_at_any_replica() {
 }
 
 #[test]
-fn every_way_of_selecting_a_database_holds_for_statements_at_every_replica() {
+fn each_way_of_selecting_a_database_applies_to_statements_at_every_replica() {
     let postgres = [Postgres::new(), Postgres::new(), Postgres::new()];
     let names = ["one", "two", "three"];
     let described = names.iter().zip(&postgres);
@@ -152,13 +152,13 @@ fn every_way_of_selecting_a_database_holds_for_statements_at_every_replica() {
             assert_eq!(listed["result"]["current"], names[at], "{way} {turn}");
         }
     }
-    // A session that has ended meanwhile selects nothing, and is told so.
+    // A session that has ended cannot select a database, and gets an error.
     postgres[0].run("DELETE FROM ziggurat.sessions");
     assert_eq!(alice.post(SELECT, r#"{"name":"one"}"#).status, 401);
 }
 
 #[test]
-fn failed_logins_count_together_whichever_replica_they_went_to() {
+fn failed_logins_at_all_replicas_are_added_up() {
     let postgres = Postgres::new();
     let fleet = Fleet::of(
         3,
@@ -181,7 +181,7 @@ fn failed_logins_count_together_whichever_replica_they_went_to() {
             "{answer:?}"
         );
     }
-    // The window ends for all, and a login clears it for all.
+    // The window ends for all replicas, and a login clears the failures for all.
     postgres.run("UPDATE ziggurat.failed_logins SET ends_at = clock_timestamp()");
     for round in 0..3 {
         for turn in 0..3 {
@@ -193,7 +193,7 @@ fn failed_logins_count_together_whichever_replica_they_went_to() {
 }
 
 #[test]
-fn a_locked_account_is_locked_everywhere_until_an_administrator_enables_it() {
+fn a_locked_account_is_locked_at_all_replicas_until_an_administrator_enables_it() {
     let postgres = Postgres::new();
     let auth = "max_failed_attempts_before_lockout: 3";
     let fleet = Fleet::of(3, &postgres.url(), auth, &described());
@@ -226,7 +226,7 @@ fn a_locked_account_is_locked_everywhere_until_an_administrator_enables_it() {
 }
 
 #[test]
-fn a_user_who_is_disabled_has_no_session_anywhere_and_gets_none_back() {
+fn a_disabled_user_loses_all_sessions_at_all_replicas_for_good() {
     let postgres = Postgres::new();
     let fleet = Fleet::of(2, &postgres.url(), "", &described());
     let alice = fleet.clients[0].logged_in("alice", PASSWORD);
@@ -247,7 +247,7 @@ fn a_user_who_is_disabled_has_no_session_anywhere_and_gets_none_back() {
     assert_eq!(bob.at(&fleet.clients[1]).get("/api/user/info").status, 200);
 }
 
-/// A line to PostgreSQL that can be cut, and the URL at its end.
+/// Creates a proxy to PostgreSQL that can be cut, and the URL of the database behind it.
 fn wired(postgres: &Postgres) -> (Junction, String) {
     let url = postgres.url();
     let (_, place) = url.split_once('@').expect("a user");
@@ -258,7 +258,7 @@ fn wired(postgres: &Postgres) -> (Junction, String) {
 }
 
 #[test]
-fn while_the_state_database_is_away_known_sessions_go_on_and_nothing_hangs() {
+fn without_the_state_database_known_sessions_continue_and_no_request_hangs() {
     let postgres = Postgres::new();
     let (wire, url) = wired(&postgres);
     let fleet = Fleet::of(2, &url, "", &described());
@@ -274,7 +274,7 @@ fn while_the_state_database_is_away_known_sessions_go_on_and_nothing_hangs() {
     }
     let refused =
         json!({"success": false, "error": "Tokens cannot be checked now, try again later"});
-    // The other replica has not met this session.
+    // The other replica does not know this session.
     for client in [&elsewhere, &alice.bearing("unknown")] {
         let answer = client.get("/api/databases");
         assert_eq!((answer.status, answer.json()), (503, refused.clone()));
@@ -307,7 +307,7 @@ fn while_the_state_database_is_away_known_sessions_go_on_and_nothing_hangs() {
 }
 
 #[test]
-fn a_replica_starts_without_the_state_database_and_finds_it_later() {
+fn a_replica_starts_without_the_state_database_and_connects_to_it_later() {
     let postgres = Postgres::new();
     let (wire, url) = wired(&postgres);
     wire.cut();
@@ -325,7 +325,7 @@ fn a_replica_starts_without_the_state_database_and_finds_it_later() {
     assert!(!fleet.programs[0].log().contains(password));
 }
 
-/// One user's work: everything that is acknowledged is written down.
+/// User who calls the replicas, and records what they acknowledge.
 struct Worker<'a> {
     address: &'a str,
     token: String,
@@ -334,7 +334,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// A request that is sent again if the replica it went to is gone.
+    /// Sends a request, and sends it again if its replica was killed.
     fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
         loop {
             match exchange(self.address, &self.token, (method, path), body) {
@@ -364,7 +364,7 @@ impl Worker<'_> {
 }
 
 #[test]
-fn three_replicas_behind_a_random_balancer_are_one_also_when_one_is_killed() {
+fn three_replicas_behind_a_random_balancer_act_as_one_even_if_one_is_killed() {
     const TURNS: usize = 25;
     let postgres = Postgres::new();
     let fleet = Fleet::of(3, &postgres.url(), "", &described());
@@ -397,7 +397,7 @@ fn three_replicas_behind_a_random_balancer_are_one_also_when_one_is_killed() {
         fleet.programs[1].signal(Signal::KILL);
     });
     assert_eq!(done.load(Ordering::SeqCst), TURNS * 4);
-    // Nobody had to log in again, and what was acknowledged is there.
+    // No client had to log in again, and all acknowledged changes are stored.
     for (id, text) in kept.lock().expect("whole").iter() {
         let worker = &workers[text[..1].parse::<usize>().expect("a number")];
         let (status, found) = worker.ask("GET", &format!("/api/conversations/{id}"), "");

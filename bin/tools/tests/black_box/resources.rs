@@ -1,4 +1,4 @@
-//! Resources, and the tool that reads them (details 4.1.4, 4.2.7).
+//! Tests of resources, and of the tool that reads them.
 
 use std::net::TcpListener;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Doors, Home, Postgres};
 
-/// The one entry of what was read.
+/// Reads a resource, and returns its only entry.
 fn read(doors: &mut Doors, uri: &str) -> (String, String) {
     let answer = doors.call("resources/read", &json!({"uri": uri}));
     let result = answer["result"].as_object().expect("a result");
@@ -18,7 +18,7 @@ fn read(doors: &mut Doors, uri: &str) -> (String, String) {
     (text("mimeType"), text("text"))
 }
 
-/// The members of the document, in order.
+/// Members of the document, in order.
 const FACTS: [&str; 16] = [
     "version",
     "os",
@@ -39,7 +39,7 @@ const FACTS: [&str; 16] = [
 ];
 
 #[test]
-fn system_info_is_what_the_server_says_of_itself() {
+fn system_info_is_what_postgresql_reports() {
     let postgres = Postgres::new();
     let mut doors = Doors::open(Home::with(&postgres));
     let (mime_type, text) = read(&mut doors, "pg://system_info");
@@ -82,13 +82,13 @@ fn system_info_is_what_the_server_says_of_itself() {
     assert_eq!(about["connection_name"], "main");
     assert_eq!(about["allow_writes"], false);
 
-    // The tool says the same.
+    // The tool returns the same.
     let arguments = json!({"uri": "pg://system_info"});
     assert_eq!(doors.succeed("read_resource", &arguments), text);
 }
 
 #[test]
-fn what_cannot_be_read_has_its_error() {
+fn each_read_that_fails_has_its_error() {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
     home.set("PGHOST", "127.0.0.1");
@@ -125,7 +125,7 @@ fn what_cannot_be_read_has_its_error() {
 }
 
 #[test]
-fn the_tool_lists_what_there_is() {
+fn the_tool_lists_the_resources() {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
     home.set("PGPORT", "1");
@@ -143,7 +143,7 @@ fn the_tool_lists_what_there_is() {
 }
 
 #[test]
-fn a_database_nobody_can_reach_is_told_in_words() {
+fn an_unreachable_database_is_described_in_the_error() {
     let mut home = Home::new();
     home.set("PGUSER", "nobody");
     home.set("PGHOST", "127.0.0.1");
@@ -181,8 +181,8 @@ fn a_database_nobody_can_reach_is_told_in_words() {
 }
 
 #[test]
-fn a_database_that_takes_its_time_is_not_ready() {
-    // It takes connections, and says nothing for longer than the start and a call wait together.
+fn a_database_that_is_slow_to_connect_is_not_ready() {
+    // The server accepts connections, and stays silent for longer than the start and a call wait.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("bound").port();
     let home = Home::new();
@@ -202,7 +202,7 @@ fn a_database_that_takes_its_time_is_not_ready() {
     for call in &calls {
         talk.send(call);
     }
-    // What needs no database does not wait for one.
+    // Calls that need no database do not wait for it.
     let [three, four] = [talk.hear(), talk.hear()];
     assert_eq!((&three["id"], &four["id"]), (&json!(3), &json!(4)));
     let mut rest = [talk.hear(), talk.hear()];
@@ -217,7 +217,7 @@ fn a_database_that_takes_its_time_is_not_ready() {
     let error: Value = serde_json::from_str(text.expect("a text")).expect("JSON");
     assert_eq!(error["code"], "DATABASE_NOT_READY", "{two}");
     assert_eq!(error["retryable"], true, "{two}");
-    // In the end it is known that it cannot be reached.
+    // Later the timeout of the connection has passed.
     let params = json!({"name": "query_database", "arguments": {"query": "SELECT 1"}});
     let mut answer = talk.call(&json!(5), "tools/call", &params);
     if answer["error"]["code"] == -32001 {
@@ -232,7 +232,7 @@ fn a_database_that_takes_its_time_is_not_ready() {
 }
 
 #[test]
-fn without_a_database_it_says_so() {
+fn without_a_database_there_is_an_error() {
     let mut doors = Doors::open(Home::new());
     let text = doors.fail("query_database", &json!({"query": "SELECT 1"}));
     assert!(

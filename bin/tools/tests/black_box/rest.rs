@@ -1,4 +1,4 @@
-//! The resources under `/api/` (document 1, 4.3 and 7; details 4.3.2 to 4.3.7).
+//! Tests of the HTTP API under `/api/`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::{Answer, Client, Home};
 const SELECT: &str = "/api/databases/select";
 const COMPACT: &str = "/api/chat/compact";
 
-/// Two databases nobody answers for: none of this connects to them.
+/// Creates a folder with two unreachable databases, because these tests connect to none.
 fn home() -> Home {
     let home = Home::new();
     home.configure(
@@ -57,7 +57,7 @@ fn the_databases_are_listed_without_their_passwords() {
 }
 
 #[test]
-fn without_authentication_everybody_selects_together() {
+fn without_authentication_all_clients_share_a_selection() {
     let home = home();
     let (_program, client) = home.serve(&["-no-auth"]);
     assert_eq!(current(&client), "one");
@@ -83,7 +83,7 @@ fn without_authentication_everybody_selects_together() {
 }
 
 #[test]
-fn a_token_keeps_to_its_database_and_a_user_to_a_session() {
+fn a_token_is_bound_to_its_database_and_a_selection_to_its_session() {
     let home = home();
     let token = home.token("two");
     home.user("alice", "correct horse");
@@ -131,7 +131,7 @@ fn a_token_keeps_to_its_database_and_a_user_to_a_session() {
 }
 
 #[test]
-fn what_a_user_may_not_see_is_refused_by_name() {
+fn a_database_that_a_user_may_not_use_is_refused() {
     let home = Home::new();
     home.configure(
         "databases:\n\
@@ -149,7 +149,7 @@ fn what_a_user_may_not_see_is_refused_by_name() {
 }
 
 #[test]
-fn methods_and_paths_are_those_there_are() {
+fn unknown_methods_and_paths_are_refused() {
     let home = home();
     let (_program, client) = home.serve(&["-no-auth"]);
     for (method, path, allow, body) in [
@@ -191,7 +191,7 @@ fn methods_and_paths_are_those_there_are() {
 }
 
 #[test]
-fn a_chat_is_made_shorter() {
+fn a_chat_is_compacted() {
     let home = home();
     let token = home.token("one");
     let (program, stranger) = home.serve(&[]);
@@ -237,7 +237,7 @@ fn a_chat_is_made_shorter() {
 }
 
 #[test]
-fn the_server_says_what_it_offers() {
+fn the_server_describes_its_api() {
     let home = home();
     home.token("one");
     let printed = home.ran(&["-openapi"], "");
@@ -265,7 +265,7 @@ fn the_server_says_what_it_offers() {
         Some("text/html; charset=utf-8")
     );
     assert!(page.header("content-security-policy").is_some());
-    // Whoever is turned away learns where to read on.
+    // A refused client learns where the description is.
     let answer = stranger.get("/api/databases");
     assert_eq!(answer.status, 401);
     let link = r#"</api/openapi.json>; rel="service-desc""#;
@@ -274,9 +274,9 @@ fn the_server_says_what_it_offers() {
 }
 
 #[test]
-fn every_path_that_is_described_is_there() {
+fn every_described_path_exists() {
     let home = Home::new();
-    // Nobody is asked anything.
+    // The issuer, the database and the model are never contacted.
     home.configure(
         "http: {auth: {issuer: {url: \"http://127.0.0.1:1\", public_url: \"https://a.example\"}}}\n\
          databases: [{name: one, host: 127.0.0.1, port: 1, user: nobody}]\n\

@@ -1,4 +1,4 @@
-//! Conversations (document 1, 4.3; details 4.3.5), in a file and in PostgreSQL.
+//! Tests of conversations, in a file and in PostgreSQL.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use crate::support::{Answer, Client, Home, Postgres, exchange, records, records:
 
 const PATH: &str = "/api/conversations";
 
-/// A place with two users and a program.
+/// Creates a folder with two users.
 fn home() -> Home {
     let home = Home::new();
     home.configure("databases: [{name: main, user: reader}]\n");
@@ -30,7 +30,7 @@ fn home() -> Home {
     home
 }
 
-/// Runs a test on a store of either kind.
+/// Runs a test on both kinds of stores.
 fn on_both(test: impl Fn(&Home, &Client)) {
     let postgres = Postgres::new();
     for url in [None, Some(postgres.url())] {
@@ -77,7 +77,7 @@ fn refused(text: &str) -> Value {
 }
 
 #[test]
-fn a_conversation_is_made_read_replaced_renamed_and_deleted() {
+fn a_conversation_is_created_read_replaced_renamed_and_deleted() {
     on_both(|_, client| {
         let alice = client.logged_in("alice", PASSWORD);
         let none = json!({"conversations": []});
@@ -144,7 +144,7 @@ fn a_conversation_is_made_read_replaced_renamed_and_deleted() {
 }
 
 #[test]
-fn what_belongs_to_somebody_else_is_not_there() {
+fn conversations_of_other_users_are_not_found() {
     on_both(|_, client| {
         let [alice, bob] = ["alice", "bob"].map(|name| client.logged_in(name, PASSWORD));
         let made = created(&alice, "mine");
@@ -159,7 +159,7 @@ fn what_belongs_to_somebody_else_is_not_there() {
         let deleted = json!({"success": true, "deleted": 1});
         check(&send(&bob, "DELETE", &all, ""), 200, &deleted);
         check(&alice.get(&at), 200, &made);
-        // Another session of the same user is the same user.
+        // A conversation belongs to the user, so another session may read it.
         check(&client.logged_in("alice", PASSWORD).get(&at), 200, &made);
 
         let program = client.bearing("a-program");
@@ -179,7 +179,7 @@ fn what_belongs_to_somebody_else_is_not_there() {
     });
 }
 
-/// A method, a path, a body; a status, and what is said.
+/// Method, path and body of a request, and the expected status and error.
 type Case<'a> = (&'a str, &'a str, &'a str, u16, &'a str);
 
 fn check_all(client: &Client, cases: &[Case<'_>]) {
@@ -190,7 +190,7 @@ fn check_all(client: &Client, cases: &[Case<'_>]) {
 }
 
 #[test]
-fn bodies_that_make_no_sense_are_refused_in_the_words_of_the_specification() {
+fn invalid_bodies_are_refused_with_the_specified_errors() {
     on_both(|_, client| {
         let alice = client.logged_in("alice", PASSWORD);
         let at = &*place(&created(&alice, "x"));
@@ -222,7 +222,7 @@ fn bodies_that_make_no_sense_are_refused_in_the_words_of_the_specification() {
 }
 
 #[test]
-fn paths_that_make_no_sense_are_refused_in_the_words_of_the_specification() {
+fn invalid_paths_are_refused_with_the_specified_errors() {
     on_both(|_, client| {
         let alice = client.logged_in("alice", PASSWORD);
         let at = place(&created(&alice, "x"));
@@ -266,7 +266,7 @@ fn paths_that_make_no_sense_are_refused_in_the_words_of_the_specification() {
 }
 
 #[test]
-fn a_list_is_read_part_by_part_and_what_changed_last_comes_first() {
+fn a_list_is_read_in_pages_and_the_last_change_comes_first() {
     on_both(|_, client| {
         let alice = client.logged_in("alice", PASSWORD);
         let made: Vec<_> = (0..5).map(|at| created(&alice, &format!("{at}"))).collect();
@@ -290,7 +290,7 @@ fn a_list_is_read_part_by_part_and_what_changed_last_comes_first() {
 }
 
 #[test]
-fn where_nobody_signs_in_there_are_none() {
+fn without_authentication_there_are_no_conversations() {
     let home = home();
     let (_program, client) = home.serve(&["-no-auth"]);
     for method in ["GET", "POST", "DELETE"] {
@@ -316,7 +316,7 @@ fn a_server_whose_folder_cannot_be_used_serves_the_rest() {
 }
 
 #[test]
-fn a_server_does_not_start_beside_the_conversations_of_another_program() {
+fn a_server_does_not_start_with_the_conversations_of_another_program() {
     let home = home();
     let file = home.file("data").join("conversations.db");
     fs::create_dir(home.file("data")).expect("made");
@@ -332,7 +332,7 @@ fn a_server_does_not_start_beside_the_conversations_of_another_program() {
 }
 
 #[test]
-fn a_store_that_fails_is_a_fault_of_which_only_the_log_knows_more() {
+fn the_cause_of_a_failing_store_is_only_in_the_log() {
     let postgres = Postgres::new();
     let mut home = home();
     home.set("ZIGGURAT_STATE_URL", postgres.url());
@@ -362,7 +362,7 @@ fn a_store_that_fails_is_a_fault_of_which_only_the_log_knows_more() {
 }
 
 #[test]
-fn conversations_outlive_the_server_and_a_session_does_where_it_is_shared() {
+fn conversations_survive_a_restart_and_so_do_shared_sessions() {
     let postgres = Postgres::new();
     for url in [None, Some(postgres.url())] {
         let mut home = home();
@@ -391,9 +391,9 @@ fn conversations_outlive_the_server_and_a_session_does_where_it_is_shared() {
     }
 }
 
-/// Many write at the same time, and in the middle of it the server is killed.
+/// Several clients write at the same time, and meanwhile the server is killed.
 #[test]
-fn a_killed_server_has_all_it_acknowledged() {
+fn a_killed_server_has_stored_everything_it_acknowledged() {
     const WRITERS: usize = 24;
     const ACKNOWLEDGED: usize = 300;
     let home = home();

@@ -1,4 +1,4 @@
-//! `/api/llm`: models of providers, which are played here (section 4.4).
+//! Tests of `/api/llm` with fake providers.
 
 use std::{io::Write as _, net::TcpStream};
 
@@ -10,10 +10,10 @@ use crate::support::{Client, Home, Program};
 
 const KEY: &str = "sk-ant-wq8JkLmN2pRs7TuV";
 
-/// Nobody answers for it: none of this connects to a database.
+/// Unreachable, because these tests connect to no database.
 const DATABASE: &str = "databases: [{name: main, host: 127.0.0.1, port: 1, user: nobody}]\n";
 
-/// A server without accounts that reaches these providers.
+/// Starts a server without accounts that uses these providers.
 fn started(fake: &Fake, more: &str) -> (Home, Program, Client) {
     let home = Home::new();
     configure(&home, fake, more);
@@ -38,7 +38,7 @@ fn question(provider: &str) -> String {
 }
 
 #[test]
-fn what_is_not_enabled_is_not_there() {
+fn without_being_enabled_the_proxy_is_not_found() {
     let home = Home::new();
     home.configure(DATABASE);
     let (_program, client) = home.serve(&["-no-auth"]);
@@ -126,7 +126,7 @@ fn a_tool_is_asked_for_and_its_result_goes_back() {
 }
 
 #[test]
-fn all_of_it_asks_for_a_token() {
+fn every_path_requires_a_token() {
     let fake = Fake::start();
     let home = Home::new();
     configure(&home, &fake, "");
@@ -143,7 +143,7 @@ fn all_of_it_asks_for_a_token() {
 }
 
 #[test]
-fn no_key_is_told_to_a_client_or_the_log() {
+fn no_key_is_shown_to_a_client_or_logged() {
     let fake = Fake::start();
     let (_home, program, client) = started(&fake, "");
     for provider in ["anthropic", "openai"] {
@@ -168,7 +168,7 @@ fn no_key_is_told_to_a_client_or_the_log() {
 }
 
 #[test]
-fn a_client_that_hangs_up_takes_its_request_with_it() {
+fn a_client_that_disconnects_cancels_its_request() {
     let fake = Fake::start();
     let (_home, _program, client) = started(&fake, "");
     let gate = Gate::new();
@@ -220,7 +220,7 @@ fn without_a_provider_the_results_of_tools_are_quoted() {
 }
 
 #[test]
-fn calls_of_providers_are_told_as_far_as_is_asked_for_and_not_in_their_words() {
+fn calls_of_providers_are_logged_as_configured_and_without_their_texts() {
     for (level, call, answer, size) in [
         ("none", false, false, false),
         ("info", true, false, false),

@@ -1,4 +1,4 @@
-//! One path for all revisions (revisions, sections 5 to 8).
+//! Tests of the path for all protocol revisions.
 
 use std::net::Shutdown;
 
@@ -14,7 +14,7 @@ fn message(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
 }
 
-/// Sends a legacy request.
+/// Sends a request of a legacy revision.
 pub(crate) fn legacy(client: &Client, revision: &str, method: &str, params: &Value) -> Value {
     let headers = format!("{JSON}{BOTH}mcp-protocol-version: {revision}\r\n");
     let answer = client.send("POST", "/mcp", &headers, &message(method, params));
@@ -22,7 +22,7 @@ pub(crate) fn legacy(client: &Client, revision: &str, method: &str, params: &Val
     answer.json()
 }
 
-/// The params of a modern request.
+/// Returns the params of a modern request.
 pub(crate) fn modern_params(params: &Value) -> Value {
     let mut params = params.clone();
     if params["_meta"].is_null() {
@@ -33,7 +33,7 @@ pub(crate) fn modern_params(params: &Value) -> Value {
     params
 }
 
-/// The headers and the body of a modern request.
+/// Returns the headers and the body of a modern request.
 fn modern(method: &str, params: &Value) -> (String, String) {
     let name = params.get("name").or(params.get("uri"));
     let name = name.and_then(Value::as_str).map(str::to_owned);
@@ -90,7 +90,7 @@ fn every_request_needs_a_token_whatever_its_method() {
 }
 
 #[test]
-fn what_is_said_of_tools_grows_with_the_revision() {
+fn descriptions_of_tools_grow_with_the_revision() {
     let home = Home::with(&Postgres::new());
     let (_program, client) = home.serve(&["-no-auth"]);
     let listed = |tools: &Value| -> Vec<String> {
@@ -147,7 +147,7 @@ fn what_is_said_of_tools_grows_with_the_revision() {
 }
 
 #[test]
-fn a_tool_is_said_to_write_only_to_those_who_may() {
+fn a_tool_is_described_as_writing_only_to_callers_who_may_write() {
     let postgres = Postgres::new();
     let home = Home::new();
     let entries = [postgres.entry("read"), postgres.entry("write")];
@@ -213,7 +213,7 @@ fn errors_have_the_codes_of_their_revision() {
 }
 
 #[test]
-fn whoever_hangs_up_cancels_the_statement_and_progress_is_told_before() {
+fn a_client_gets_progress_and_cancels_the_statement_by_disconnecting() {
     let postgres = Postgres::new();
     let home = Home::new();
     home.configure(&format!(
@@ -278,7 +278,7 @@ fn names_are_completed_and_tables_are_resources() {
         completed["result"]["completion"]["values"],
         json!(["oltp", "olap"])
     );
-    // To the letter, there are none of these.
+    // Revision 2024-11-05 has none of these.
     let exact = client.call("resources/templates/list", &json!({}));
     assert_eq!(exact["result"], json!({"resourceTemplates": []}));
     let exact = client.call("resources/read", &json!({"uri": "pg://main/public/ware"}));
@@ -324,7 +324,7 @@ fn a_write_is_confirmed_where_the_user_can_be_asked() {
         assert_eq!(declined["result"]["isError"], true, "{declined}");
         assert_eq!(rows(), 1);
     }
-    // The state is good for one statement, and for nothing a client makes up.
+    // The state is valid for one statement only, and must be signed by the server.
     let other = call("INSERT INTO t VALUES (3)", true, answer("accept", true));
     assert_eq!(
         (other.status, &other.json()["error"]["code"]),
@@ -337,7 +337,7 @@ fn a_write_is_confirmed_where_the_user_can_be_asked() {
     let done = call(insert, true, answer("accept", true)).json();
     assert_eq!(done["result"]["resultType"], "complete", "{done}");
     assert_eq!(rows(), 2);
-    // Reading needs no confirmation, and who cannot be asked is not.
+    // Reads need no confirmation, and clients without elicitation are not asked.
     let read = call("SELECT n FROM t", true, json!({})).json();
     assert_eq!(read["result"]["resultType"], "complete", "{read}");
     let done = call(insert, false, json!({})).json();
@@ -346,7 +346,7 @@ fn a_write_is_confirmed_where_the_user_can_be_asked() {
 }
 
 #[test]
-fn on_lines_a_modern_request_is_served_and_progress_is_told() {
+fn over_stdio_a_modern_request_is_served_and_progress_is_reported() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let (_program, mut talk) = home.talk(&[]);
@@ -382,7 +382,7 @@ fn on_lines_a_modern_request_is_served_and_progress_is_told() {
 }
 
 #[test]
-fn a_legacy_client_that_hangs_up_has_cancelled_nothing() {
+fn a_legacy_client_that_disconnects_cancels_nothing() {
     let postgres = Postgres::with("CREATE TABLE t (n int)");
     let home = Home::new();
     let entry = postgres.entry("main");

@@ -1,4 +1,4 @@
-//! The tools that need vectors (4.2.1, 4.2.5, 4.2.6, 4.2.10), while nobody makes any.
+//! Tests of the tools that need embeddings, without an embedding provider.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn five_tools_are_listed_and_the_others_answer_by_name() {
 }
 
 #[test]
-fn without_configuration_each_says_what_is_missing() {
+fn without_configuration_each_names_what_is_missing() {
     let postgres = Postgres::with(LIBRARY);
     let home = Home::with(&postgres);
     let (_program, mut talk) = home.talk(&[]);

@@ -1,4 +1,4 @@
-//! Details 1.1, 4.2.2 and 7: however much is logged, no secret is.
+//! Tests that secrets are in no log, at any level, and in no answer.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -40,7 +40,7 @@ fn no_log_at_any_level_has_a_secret_in_it() {
         client.call("resources/read", &json!({"uri": "pg://system_info"}));
         client.call("tools/list", &json!({}));
     }
-    // Connections that fail are where drivers like to repeat what they were given.
+    // The errors of failed connections could repeat the URL.
     let url = format!("{}x", postgres.url());
     let query = format!("SELECT 1 at {url}");
     client

@@ -1,4 +1,4 @@
-//! Section 1 and details 1.2: how the server ends.
+//! Tests of the shutdown of the server.
 
 use std::{
     io::{Read as _, Write as _},
@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::support::{Client, Home, Postgres, Program, connect, received, until};
 
-/// How long clients wait for a server that ends.
+/// Time that clients allow for the shutdown.
 const PROMPT: Duration = Duration::from_secs(2);
 
-/// Statements under way that somebody can tell by a word in them.
+/// Counts the running statements that contain a word.
 fn running(postgres: &Postgres, word: &str) -> i64 {
     postgres.count(&format!(
         "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> \
@@ -24,7 +24,7 @@ fn running(postgres: &Postgres, word: &str) -> i64 {
     ))
 }
 
-/// Connections of the program, whatever they do.
+/// Counts the connections of the program, busy or not.
 fn connections(postgres: &Postgres) -> i64 {
     postgres.count(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> \
@@ -39,7 +39,7 @@ fn assert_ends_well(program: &mut Program, asked: Instant) {
     assert!(took < PROMPT, "it took {took:?}");
 }
 
-/// Asks for something that takes a while, from a thread of its own.
+/// Runs a slow statement on its own thread.
 fn ask(client: &Client, query: &str) -> thread::JoinHandle<(String, bool)> {
     let (client, arguments) = (client.clone(), json!({"query": query}));
     thread::spawn(move || client.tool("query_database", &arguments))
@@ -52,7 +52,7 @@ fn either_signal_ends_an_idle_server() {
         let home = Home::with(&postgres);
         let (mut program, client) = home.serve(&["-no-auth"]);
         client.query("SELECT 1");
-        // A connection that is kept open between requests holds up nobody.
+        // An idle keep-alive connection does not delay the shutdown.
         let mut idle = connect(client.address());
         let request = format!("GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", client.address());
         idle.write_all(request.as_bytes()).expect("sent");
@@ -81,7 +81,7 @@ fn a_request_in_flight_is_answered_before_the_end() {
 }
 
 #[test]
-fn a_request_that_takes_longer_than_the_grace_is_cancelled_and_told_so() {
+fn a_request_that_takes_longer_than_the_grace_period_is_cancelled_with_an_error() {
     let postgres = Postgres::new();
     let home = Home::new();
     home.configure(&format!(
@@ -140,7 +140,7 @@ fn a_stream_of_events_that_is_cut_off_ends_with_an_error() {
 }
 
 #[test]
-fn the_end_of_standard_input_is_the_end() {
+fn the_end_of_standard_input_ends_the_server() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let (mut program, mut talk) = home.talk(&[]);
@@ -153,11 +153,11 @@ fn the_end_of_standard_input_is_the_end() {
 }
 
 #[test]
-fn what_was_asked_before_standard_input_ended_is_answered() {
+fn requests_before_the_end_of_standard_input_are_answered() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let (mut program, mut talk) = home.talk(&[]);
-    // So that it is not the connecting that takes its time.
+    // The connection exists already, so that only the statement takes time.
     talk.tool("query_database", &json!({"query": "SELECT 1"}));
     let asked = Instant::now();
     talk.send(
@@ -173,7 +173,7 @@ fn what_was_asked_before_standard_input_ended_is_answered() {
 }
 
 #[test]
-fn a_client_that_is_gone_waits_for_no_endless_statement() {
+fn a_long_statement_is_cancelled_at_the_end_of_standard_input() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let (mut program, mut talk) = home.talk(&[]);
@@ -193,7 +193,7 @@ fn a_client_that_is_gone_waits_for_no_endless_statement() {
 }
 
 #[test]
-fn a_signal_ends_standard_input_and_output_too() {
+fn a_signal_also_ends_a_server_on_standard_input_and_output() {
     for signal in [Signal::TERM, Signal::INT] {
         let (mut program, mut talk) = Home::new().talk(&[]);
         talk.call(&json!(1), "initialize", &json!({}));
@@ -205,7 +205,7 @@ fn a_signal_ends_standard_input_and_output_too() {
 }
 
 #[test]
-fn a_database_that_never_answers_does_not_keep_the_server() {
+fn a_database_that_never_answers_does_not_delay_the_shutdown() {
     let silence = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silence.local_addr().expect("bound").port();
     let home = Home::new();
@@ -222,7 +222,7 @@ fn a_database_that_never_answers_does_not_keep_the_server() {
     let length = body.len();
     let head = format!("POST /mcp/v1 HTTP/1.1\r\nhost: {host}\r\ncontent-length: {length}\r\n\r\n");
     stream.write_all((head + &body).as_bytes()).expect("sent");
-    // It is at work as soon as it has somebody to talk to.
+    // The server is busy as soon as it has connected.
     let (accepted, connection) = mpsc::channel();
     thread::spawn(move || accepted.send(silence.accept()).ok());
     received(&connection).expect("a connection");

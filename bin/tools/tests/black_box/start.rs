@@ -1,5 +1,4 @@
-//! Section 1 and details 1.1, 1.2: the command line, what is looked at before the start, and
-//! what a start says.
+//! Tests of the command line, of the checks before the start, and of the messages at the start.
 
 use std::{
     fs,
@@ -11,7 +10,7 @@ use serde_json::json;
 
 use crate::support::{Home, Postgres, Ran, output, records};
 
-/// How long clients wait for a server that starts.
+/// Time that clients allow for the start.
 const PROMPT: Duration = Duration::from_secs(3);
 
 fn bare(home: &Home, words: &[&str]) -> Ran {
@@ -65,7 +64,7 @@ fn the_usage_names_every_flag() {
 }
 
 #[test]
-fn flags_end_at_the_first_word_that_is_none() {
+fn flags_end_at_the_first_word_that_is_not_a_flag() {
     let ran = bare(&Home::new(), &["-no-auth", "now", "-http"]);
     assert_eq!(ran.code, Some(1));
     let mut lines = ran.stderr.lines();
@@ -74,7 +73,7 @@ fn flags_end_at_the_first_word_that_is_none() {
 }
 
 #[test]
-fn what_is_no_flag_or_no_value_ends_with_2_and_the_usage() {
+fn unknown_flags_and_invalid_values_exit_with_2_and_the_usage() {
     for words in [
         &["-unknown"][..],
         &["-db-port=many"],
@@ -133,7 +132,7 @@ fn the_files_of_tls_are_looked_for_one_after_the_other() {
 }
 
 #[test]
-fn without_a_token_file_nobody_could_come_in() {
+fn a_missing_token_file_prevents_the_start() {
     let home = Home::new();
     let ran = home.ran(&["-http"], "");
     assert_eq!((ran.code, &*ran.stdout), (Some(1), ""));
@@ -149,7 +148,7 @@ fn without_a_token_file_nobody_could_come_in() {
 }
 
 #[test]
-fn a_configuration_that_will_not_do_is_refused_in_fixed_words() {
+fn an_invalid_configuration_is_refused_with_a_fixed_message() {
     let home = Home::new();
     for (yaml, message) in [
         (
@@ -179,7 +178,7 @@ fn a_configuration_that_will_not_do_is_refused_in_fixed_words() {
 }
 
 #[test]
-fn a_file_that_was_asked_for_has_to_be_there_and_readable() {
+fn a_file_named_with_config_must_exist_and_be_readable() {
     let home = Home::new();
     let ran = bare(&home, &["-config", "none.yaml"]);
     assert_eq!(ran.code, Some(1));
@@ -195,7 +194,7 @@ fn a_file_that_was_asked_for_has_to_be_there_and_readable() {
 }
 
 #[test]
-fn an_address_that_is_taken_ends_the_start() {
+fn an_address_in_use_prevents_the_start() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("bound").to_string();
     let ran = Home::new().ran(&["-http", "-no-auth", "-addr", &address], "");
@@ -208,7 +207,7 @@ fn an_address_that_is_taken_ends_the_start() {
 }
 
 #[test]
-fn flags_that_do_not_go_together_end_with_2_and_a_hint() {
+fn flags_that_exclude_each_other_exit_with_2_and_a_hint() {
     for (words, message) in [
         (
             &["-add-token", "-list-tokens"][..],
@@ -231,7 +230,7 @@ fn flags_that_do_not_go_together_end_with_2_and_a_hint() {
 }
 
 #[test]
-fn a_start_says_who_may_come_in_and_where_that_is_written() {
+fn the_log_of_a_start_has_the_numbers_and_files_of_tokens_and_users() {
     let home = Home::new();
     home.configure("databases: [{name: main, user: reader}]");
     let tokens = ["one", "two"].map(|text| records::token(1, text, &[]));
@@ -255,7 +254,7 @@ fn a_start_says_who_may_come_in_and_where_that_is_written() {
 }
 
 #[test]
-fn a_server_without_authentication_warns_of_itself() {
+fn a_server_without_authentication_logs_a_warning() {
     let home = Home::new();
     let (program, client) = home.serve(&["-no-auth"]);
     let line = program.wait_for("Authentication: DISABLED (warning: server is not secured)");
@@ -265,7 +264,7 @@ fn a_server_without_authentication_warns_of_itself() {
 }
 
 #[test]
-fn a_user_file_that_is_not_there_is_no_users_until_it_comes() {
+fn a_missing_user_file_means_no_users_until_it_is_created() {
     let home = Home::new();
     home.configure("databases: [{name: main, user: reader}]");
     home.replace(&home.tokens(), &records::tokens(&[]));
@@ -307,7 +306,7 @@ fn a_database_that_does_not_answer_does_not_delay_the_start() {
 fn a_database_that_is_down_is_a_warning_and_used_once_it_is_up() {
     let (postgres, other) = (Postgres::new(), Postgres::new());
     let name = postgres.name();
-    // No database can do this to itself.
+    // A session cannot change this for its own database.
     let accept = |whether: bool| {
         other.run(&format!(
             "ALTER DATABASE \"{name}\" ALLOW_CONNECTIONS {whether}"
@@ -329,7 +328,7 @@ fn a_database_that_is_down_is_a_warning_and_used_once_it_is_up() {
 }
 
 #[test]
-fn databases_are_read_before_clients_are_let_in() {
+fn databases_are_read_before_clients_are_accepted() {
     let postgres = Postgres::new();
     let mut home = Home::with(&postgres);
     home.token("main");
@@ -352,7 +351,7 @@ fn databases_are_read_before_clients_are_let_in() {
 }
 
 #[test]
-fn standard_output_is_for_messages_only() {
+fn standard_output_has_only_protocol_messages() {
     let home = Home::new();
     let ran = home.ran(
         &["-debug"],

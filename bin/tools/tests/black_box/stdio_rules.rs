@@ -1,4 +1,4 @@
-//! Lines on standard input and output (details 4.1.1; revisions, section 4).
+//! Tests of the message lines on standard input and output.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ fn ends_well(mut program: Program, talk: &Talk, since: Instant) {
     );
 }
 
-/// A call that the end of the program cuts off is answered all the same.
+/// Checks the answer to a call that the end of the program cuts off.
 fn assert_is_cut_off(answer: &Value, id: u32) {
     assert_eq!(answer["id"], id, "{answer}");
     let is_error = answer["result"]["isError"] == true || answer["error"].is_object();
@@ -46,16 +46,16 @@ fn assert_is_cut_off(answer: &Value, id: u32) {
 }
 
 #[test]
-fn lines_may_end_and_be_parted_in_every_way() {
+fn lines_may_have_any_line_end_and_arrive_in_parts() {
     let (_home, program, mut talk) = open("");
-    // A byte-order mark, if any, is the first thing of all.
+    // A byte-order mark is accepted only at the start of the input.
     talk.say(b"\xef\xbb\xbf");
     for ending in ["\n", "\r\n", "\n\n", "\n\r\n \t\n", " \r\n"] {
         talk.say(format!("{PING}{ending}").as_bytes());
         assert_eq!(talk.hear_line(), PONG, "{ending:?}");
     }
     talk.say(b"\n\r\n   \n");
-    // One line in many pieces, many lines in one.
+    // One line in many parts, then many lines in one.
     for piece in PING.as_bytes().chunks(3) {
         talk.say(piece);
     }
@@ -66,7 +66,7 @@ fn lines_may_end_and_be_parted_in_every_way() {
     let mut ids: Vec<_> = (0..20).map(|_| talk.hear()["id"].as_i64()).collect();
     ids.sort_unstable();
     assert_eq!(ids, (0..20).map(Some).collect::<Vec<_>>());
-    // The last line may have no end.
+    // The last line may lack a line end.
     let since = Instant::now();
     talk.say(PING.as_bytes());
     talk.hang_up();
@@ -75,7 +75,7 @@ fn lines_may_end_and_be_parted_in_every_way() {
 }
 
 #[test]
-fn a_bad_line_is_answered_and_left_behind() {
+fn an_invalid_line_gets_an_error_and_the_next_is_processed() {
     let (_home, _program, mut talk) = open("");
     let bad = [
         &b"{"[..],
@@ -83,7 +83,7 @@ fn a_bad_line_is_answered_and_left_behind() {
         b"\xff\xfe\x00",
         b"\0",
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
-        // A byte-order mark anywhere else is none.
+        // A byte-order mark on a later line is invalid.
         b"\xef\xbb\xbf\xef\xbb\xbf{}",
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\r\"method\":\"ping\",}",
     ];
@@ -91,7 +91,7 @@ fn a_bad_line_is_answered_and_left_behind() {
         talk.say(line);
         talk.say(format!("\n{PING}\n").as_bytes());
         let mut answers = [talk.hear_line(), talk.hear_line()];
-        // The one may overtake the other.
+        // The answers may come in either order.
         answers.sort_by_key(|answer| answer == PONG);
         let answer: Value = serde_json::from_str(&answers[0]).expect("JSON");
         assert_eq!(answer["id"], Value::Null, "{line:?}: {answer}");
@@ -124,7 +124,7 @@ fn a_fast_call_overtakes_a_slow_one() {
     let home = Home::with(&postgres);
     let (_program, mut talk) = home.talk(&[]);
     postgres.run("CREATE TABLE locked (id int)");
-    // It waits for a table that another client has locked.
+    // The statement waits for a table that another client has locked.
     let held = postgres.holding("BEGIN; LOCK TABLE locked");
     talk.send(&query(2, "SELECT count(*) FROM locked"));
     postgres.wait_for_running("FROM locked", 1);
@@ -168,7 +168,7 @@ fn nothing_but_messages_is_written_to_standard_output() {
 }
 
 #[test]
-fn what_is_under_way_at_the_end_of_input_is_finished_or_ended() {
+fn calls_in_flight_at_the_end_of_input_are_finished_or_cut_off() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let (program, mut talk) = home.talk(&[]);
@@ -184,7 +184,7 @@ fn what_is_under_way_at_the_end_of_input_is_finished_or_ended() {
 }
 
 #[test]
-fn asked_to_leave_it_leaves() {
+fn a_signal_ends_the_server() {
     let postgres = Postgres::new();
     for signal in [Signal::TERM, Signal::INT] {
         let home = Home::with(&postgres);

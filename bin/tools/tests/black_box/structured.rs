@@ -1,4 +1,4 @@
-//! Results for programs (revisions, section 7).
+//! Tests of structured results.
 
 use std::{collections::BTreeMap, fs};
 
@@ -18,7 +18,7 @@ const REVISIONS: [&str; 5] = [
     "2026-07-28",
 ];
 
-/// The first with a place for a structure.
+/// First revision with structured results.
 const FIRST: &str = "2025-06-18";
 
 const SHOP: &str = "CREATE TABLE item (id bigint PRIMARY KEY, name text, price numeric, good bool);
@@ -26,7 +26,7 @@ const SHOP: &str = "CREATE TABLE item (id bigint PRIMARY KEY, name text, price n
 
 const ROWS: &str = "SELECT * FROM item ORDER BY id";
 
-/// A server whose operator asks for structure, or does not.
+/// Creates a server with structured results switched on or off.
 fn home(postgres: &Postgres, is_on: bool) -> Home {
     let home = Home::new();
     let entry = postgres.entry("main");
@@ -36,7 +36,7 @@ fn home(postgres: &Postgres, is_on: bool) -> Home {
     home
 }
 
-/// The result of a request in a revision.
+/// Sends a request of a revision, and returns its result.
 fn ask(client: &Client, revision: &str, method: &str, params: &Value) -> Value {
     if revision == "2026-07-28" {
         result(client, method, params)
@@ -50,7 +50,7 @@ fn call(client: &Client, revision: &str, name: &str, arguments: &Value) -> Value
     ask(client, revision, "tools/call", &params)
 }
 
-/// What a tool declares of its results.
+/// Returns the output schema that a tool declares.
 fn declared(client: &Client, revision: &str, name: &str) -> Option<Value> {
     let tools = ask(client, revision, "tools/list", &json!({}));
     let tools = tools["tools"].as_array().expect("a list");
@@ -59,7 +59,7 @@ fn declared(client: &Client, revision: &str, name: &str) -> Option<Value> {
 }
 
 #[test]
-fn rows_are_sent_to_programs_where_the_operator_asks_for_it_and_the_revision_can() {
+fn rows_are_structured_if_the_operator_enables_it_and_the_revision_supports_it() {
     let postgres = Postgres::with(SHOP);
     for is_on in [false, true] {
         let home = home(&postgres, is_on);
@@ -87,7 +87,7 @@ fn rows_are_sent_to_programs_where_the_operator_asks_for_it_and_the_revision_can
 }
 
 #[test]
-fn a_table_is_its_columns_and_rows_and_an_error_has_none() {
+fn a_table_has_columns_and_rows_and_an_error_has_no_structure() {
     let postgres = Postgres::with(SHOP);
     let home = home(&postgres, true);
     let (_program, client) = home.serve(&["-no-auth"]);
@@ -123,7 +123,7 @@ fn a_table_is_its_columns_and_rows_and_an_error_has_none() {
 }
 
 #[test]
-fn to_the_letter_nothing_is_different() {
+fn the_exact_revision_never_has_structured_results() {
     let postgres = Postgres::with(SHOP);
     let [mut without, mut with] = [false, true].map(|is_on| Doors::open(home(&postgres, is_on)));
     let call = |name: &str, arguments: &Value| {
@@ -147,7 +147,7 @@ fn to_the_letter_nothing_is_different() {
 }
 
 #[test]
-fn on_lines_only_those_who_can_read_it_get_a_table() {
+fn over_stdio_only_revisions_that_support_it_get_a_table() {
     let postgres = Postgres::with(SHOP);
     let params = json!({"name": "query_database", "arguments": {"query": ROWS}});
     let home = home(&postgres, true);
@@ -172,7 +172,7 @@ fn on_lines_only_those_who_can_read_it_get_a_table() {
     }
 }
 
-/// A server with everything there is to search.
+/// Creates a server with data for all search tools.
 fn library(postgres: &Postgres, is_on: bool) -> Home {
     let home = Home::new();
     let (entry, base) = (postgres.entry("main"), home.file("base.db"));
@@ -192,7 +192,7 @@ fn library(postgres: &Postgres, is_on: bool) -> Home {
     home
 }
 
-/// Calls that succeed, by tool.
+/// Returns calls that succeed, for each tool.
 fn calls() -> BTreeMap<&'static str, Vec<Value>> {
     let explained = "SELECT * FROM page WHERE id = 1";
     let values = "SELECT NULL, true, 1::int2, 2, 9007199254740992, 1.5::float4, 'NaN'::float8,
@@ -255,7 +255,7 @@ fn calls() -> BTreeMap<&'static str, Vec<Value>> {
 }
 
 #[test]
-fn whoever_says_what_results_look_like_keeps_to_it() {
+fn structured_results_conform_to_the_declared_schema() {
     let postgres = garden();
     for is_on in [false, true] {
         let home = library(&postgres, is_on);
@@ -298,7 +298,7 @@ fn whoever_says_what_results_look_like_keeps_to_it() {
 }
 
 #[test]
-fn a_few_facts_are_for_programs_whatever_the_operator_asks_for() {
+fn counts_are_structured_whatever_the_operator_configures() {
     let postgres = Postgres::with(SHOP);
     let home = Home::with(&postgres);
     let (_program, client) = home.serve(&["-no-auth"]);

@@ -1,5 +1,5 @@
-//! What every test here needs: a database, a folder with the files of a server, the program
-//! itself, and somebody to talk to it.
+//! Helpers for the tests: a database, a folder with the files of a server, the program itself, and
+//! clients.
 
 mod doors;
 mod junction;

@@ -1,5 +1,4 @@
-//! Section 5, item 12, and details 5.3, 5.4, 5.6: the files change while the server runs, and
-//! tokens end.
+//! Tests of account files that change while the server runs, and of tokens that expire.
 
 use std::{
     fs,
@@ -11,20 +10,20 @@ use std::{
 
 use crate::support::{Client, Home, Postgres, Program, records, until};
 
-/// What is promised is 100 ms; a busy machine is given more before a test fails.
+/// Time limit; the promise is 100 ms, but a busy machine may need more.
 const SOON: Duration = Duration::from_secs(2);
 
-/// What the server says when it has taken over a file.
+/// Log message of the server after it has reloaded a file.
 const RELOADED: &str = "[AUTH] Reloaded ";
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// The status a client gets for a call that needs a token and nothing else.
+/// Returns the status of a call that requires only a token.
 fn status(client: &Client) -> u16 {
     client.post("/mcp/v1", PING).status
 }
 
-/// A place for a server without a database that is needed.
+/// Creates a folder for a server whose database is not needed.
 fn home(tokens: &[String], users: &[String]) -> Home {
     let home = Home::new();
     home.configure("databases: [{name: main, user: reader}, {name: docs, user: reader}]");
@@ -33,18 +32,18 @@ fn home(tokens: &[String], users: &[String]) -> Home {
     home
 }
 
-/// Waits until a client gets this status, and says how long that took.
+/// Asserts that a client gets this status in time.
 fn assert_soon(what: &str, client: &Client, expected: u16) {
     let took = until(what, || status(client) == expected);
     assert!(took < SOON, "{what}: {took:?}");
 }
 
-/// Does something, and waits until the server knows.
+/// Runs a function, and waits until the server has reloaded the file.
 fn reloaded(program: &Program, act: impl FnOnce()) {
     program.until_it_says(RELOADED, act);
 }
 
-/// A moment so many seconds from now, as files have it.
+/// Formats the time in so many seconds, as in the files.
 fn in_seconds(seconds: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("later");
     let second = i64::try_from(now.as_secs() + seconds).expect("in range");
@@ -54,7 +53,7 @@ fn in_seconds(seconds: u64) -> String {
 }
 
 #[test]
-fn both_forms_of_the_file_let_in() {
+fn tokens_of_both_formats_of_the_file_are_accepted() {
     let home = home(&[], &[]);
     let entry = records::token(1, "listed", &[]);
     let listed = records::tokens(&[entry]);
@@ -72,7 +71,7 @@ fn both_forms_of_the_file_let_in() {
 }
 
 #[test]
-fn a_token_that_is_added_or_removed_counts_at_once() {
+fn an_added_or_removed_token_takes_effect_at_once() {
     let (one, two) = (records::token(1, "one", &[]), records::token(2, "two", &[]));
     let home = home(std::slice::from_ref(&one), &[]);
     let (program, client) = home.serve(&[]);
@@ -89,7 +88,7 @@ fn a_token_that_is_added_or_removed_counts_at_once() {
 }
 
 #[test]
-fn the_commands_reach_a_running_server() {
+fn the_commands_take_effect_in_a_running_server() {
     let home = home(&[], &[]);
     let (_program, client) = home.serve(&[]);
     let token = home.token("docs");
@@ -102,7 +101,7 @@ fn the_commands_reach_a_running_server() {
 }
 
 #[test]
-fn a_removed_token_takes_its_connections_along() {
+fn the_connections_of_a_removed_token_are_closed() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     home.replace(
@@ -121,7 +120,7 @@ fn a_removed_token_takes_its_connections_along() {
 }
 
 #[test]
-fn a_file_may_be_written_in_place_or_be_a_link_that_is_turned() {
+fn a_file_may_be_written_in_place_or_be_a_symbolic_link_that_changes() {
     let home = home(&[], &[]);
     for name in ["one", "two"] {
         let entry = records::token(1, name, &[]);
@@ -142,7 +141,7 @@ fn a_file_may_be_written_in_place_or_be_a_link_that_is_turned() {
 }
 
 #[test]
-fn what_cannot_be_understood_or_is_gone_changes_nothing() {
+fn an_invalid_or_missing_file_changes_nothing() {
     let one = records::token(1, "one", &[]);
     let alice = records::user("alice", &[]);
     let home = home(&[one], &[alice]);
@@ -169,7 +168,7 @@ fn what_cannot_be_understood_or_is_gone_changes_nothing() {
 }
 
 #[test]
-fn many_changes_in_a_row_end_with_the_last() {
+fn after_many_changes_the_last_one_applies() {
     let home = home(&[], &[]);
     let (_program, client) = home.serve(&[]);
     for number in 0..50 {
@@ -181,7 +180,7 @@ fn many_changes_in_a_row_end_with_the_last() {
 }
 
 #[test]
-fn expired_tokens_are_gone_from_the_file_when_the_server_has_started() {
+fn expired_tokens_are_removed_from_the_file_at_the_start() {
     let tokens = [
         records::token(1, "old", &["expires_at: \"2020-01-01T00:00:00Z\""]),
         records::token(2, "good", &["expires_at: \"2999-01-01T00:00:00Z\""]),
@@ -211,7 +210,7 @@ fn expired_tokens_are_gone_from_the_file_when_the_server_has_started() {
 }
 
 #[test]
-fn a_token_that_expires_meanwhile_lets_in_no_more() {
+fn a_token_that_expires_while_the_server_runs_is_refused() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let ends = format!("expires_at: \"{}\"", in_seconds(3));
@@ -226,13 +225,13 @@ fn a_token_that_expires_meanwhile_lets_in_no_more() {
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                        AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     until("its connections close", || postgres.count(connections) == 0);
-    // The file is cleared a day later, since this clock may be wrong.
+    // The file keeps the token for a day longer, since this clock may be wrong.
     let listed = home.ran(&["-list-tokens"], "").stdout;
     assert!(listed.contains("Status: Expired"), "{listed}");
 }
 
 #[test]
-fn a_user_who_is_disabled_or_changed_in_the_file_is_so_at_once() {
+fn a_user_who_is_disabled_or_changed_in_the_file_is_affected_at_once() {
     let home = home(&[], &[records::user("alice", &[])]);
     let (program, client) = home.serve(&[]);
     let alice = client.logged_in("alice", records::PASSWORD);
@@ -263,7 +262,7 @@ fn a_user_who_is_disabled_or_changed_in_the_file_is_so_at_once() {
 }
 
 #[test]
-fn a_changed_password_counts_at_once_and_ends_no_session() {
+fn a_changed_password_applies_at_once_and_ends_no_session() {
     let home = home(&[], &[records::user("alice", &[])]);
     let (program, client) = home.serve(&[]);
     let alice = client.logged_in("alice", records::PASSWORD);
@@ -287,7 +286,7 @@ fn a_changed_password_counts_at_once_and_ends_no_session() {
 }
 
 #[test]
-fn a_deleted_user_is_out_and_another_of_the_same_name_is_not_the_same() {
+fn a_deleted_user_is_logged_out_and_a_new_user_of_that_name_is_another_user() {
     let home = home(&[], &[records::user("alice", &[])]);
     let (program, client) = home.serve(&[]);
     let alice = client.logged_in("alice", records::PASSWORD);
@@ -302,7 +301,7 @@ fn a_deleted_user_is_out_and_another_of_the_same_name_is_not_the_same() {
 }
 
 #[test]
-fn the_server_and_a_command_lose_nothing_of_each_other() {
+fn the_server_and_a_command_do_not_lose_each_others_changes() {
     let home = home(&[], &[records::user("alice", &[])]);
     let (_program, client) = home.serve(&[]);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! `count_rows` (details 4.2.9).
+//! Tests of `count_rows`.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const TABLES: &str = r#"CREATE TABLE t AS SELECT g AS n, 'x' || g AS name FROM g
     CREATE SCHEMA "Odd"; CREATE TABLE "Odd"."a""b" (n int); INSERT INTO "Odd"."a""b" VALUES (1)"#;
 
 #[test]
-fn the_count_is_that_of_the_condition() {
+fn the_rows_that_match_the_condition_are_counted() {
     let postgres = Postgres::with(TABLES);
     let mut doors = Doors::open(Home::with(&postgres));
     let cases = [
@@ -56,7 +56,7 @@ fn the_count_is_that_of_the_condition() {
 }
 
 #[test]
-fn a_condition_is_a_condition_and_no_more() {
+fn a_condition_cannot_contain_anything_else() {
     let postgres = Postgres::with(TABLES);
     let mut doors = Doors::open(Home::with(&postgres));
     for arguments in [

@@ -1,4 +1,4 @@
-//! `execute_explain` (details 4.2.8).
+//! Tests of `execute_explain`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::{Doors, Home, Postgres};
 const RULE: &str =
     "================================================================================";
 
-/// The query of a plan, the plan, and what is said about it.
+/// Returns the query, the plan and the analysis of a result.
 fn parts(text: &str) -> (&str, &str, &str) {
     let rest = text.strip_prefix("Database: main\n\nQuery:\n");
     let rest = rest.unwrap_or_else(|| panic!("{text}"));
@@ -29,7 +29,7 @@ fn writable(postgres: &Postgres) -> Home {
 fn explained(doors: &mut Doors, arguments: &Value) -> String {
     let [(http, failed), (stdio, failed_too)] = doors.tool_each("execute_explain", arguments);
     assert!(!failed && !failed_too, "{arguments}: {http} {stdio}");
-    // The same but for times and costs.
+    // The same except for times and costs.
     let words = |text: &str| {
         text.split(|c: char| c.is_ascii_digit() || c == '.')
             .filter(|word| !word.is_empty())
@@ -43,7 +43,7 @@ fn explained(doors: &mut Doors, arguments: &Value) -> String {
 }
 
 #[test]
-fn a_plan_stands_between_its_rules() {
+fn a_plan_has_its_exact_layout() {
     let postgres = Postgres::with("CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g");
     let mut doors = Doors::open(Home::with(&postgres));
     let accepted = [
@@ -78,7 +78,7 @@ fn a_plan_stands_between_its_rules() {
 fn options_decide_what_is_in_the_plan() {
     let postgres = Postgres::with("CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g");
     let mut doors = Doors::open(Home::with(&postgres));
-    // Options, what is in the plan and what is not.
+    // Options, and texts that must and must not be in the plan.
     let cases = [
         (
             json!({"analyze": false, "buffers": false}),
@@ -88,7 +88,7 @@ fn options_decide_what_is_in_the_plan() {
         (json!({"analyze": false}), "cost=", "actual time="),
         (json!({"buffers": false}), "actual time=", "Buffers:"),
         (json!({"format": "yaml"}), "actual time=", "- Plan:"),
-        // What has the wrong type is left out.
+        // An option of the wrong type is ignored.
         (
             json!({"analyze": "no", "buffers": 0, "format": 7}),
             "Buffers:",
@@ -115,7 +115,7 @@ fn options_decide_what_is_in_the_plan() {
         let is_analysed = !is_json && arguments["analyze"] != false;
         assert_eq!(analysis.contains("Analysis:"), is_analysed, "{text}");
     }
-    // Nothing to say is not said.
+    // Without findings there is no analysis.
     let text = explained(&mut doors, &json!({"query": "SELECT 1"}));
     assert_eq!(parts(&text).2, "");
 }
@@ -164,7 +164,7 @@ fn only_a_select_is_explained() {
 }
 
 #[test]
-fn it_only_reads_whatever_the_database_allows() {
+fn it_only_reads_even_if_the_database_allows_writes() {
     let postgres = Postgres::with(
         "CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 99) g; CREATE SEQUENCE s",
     );

@@ -1,4 +1,4 @@
-//! `query_database` (details 4.2.2, 4.2.3 and the guard of 1.4).
+//! Tests of `query_database`.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::support::{Doors, Home, Postgres};
 
 const NUMBERS: &str = "CREATE TABLE numbers AS SELECT g AS n FROM generate_series(1, 250) AS g";
 
-/// What stands between the first line and the rows: the statement and the heading.
+/// Returns the statement, the heading and the rows of a result.
 fn parts(text: &str) -> (&str, &str, &str) {
     let rest = text.strip_prefix("Database: main\n\nSQL Query:\n");
     let rest = rest.unwrap_or_else(|| panic!("{text}"));
@@ -64,11 +64,11 @@ fn an_answer_has_its_exact_layout() {
     }
 }
 
-/// What is said above the first page.
+/// Heading of the first page.
 const FIRST: &str = "Results (100 rows shown, more available - use offset=100 for next page or \
     count_rows for total):";
 
-/// Arguments, heading, the first row and how many there are.
+/// Arguments, heading, first row and number of rows.
 const WINDOWS: [(&str, &str, &str, usize); 19] = [
     ("{}", FIRST, "1", 100),
     (r#"{"limit": 250}"#, "Results (250 rows):", "1", 250),
@@ -108,7 +108,7 @@ const WINDOWS: [(&str, &str, &str, usize); 19] = [
     ),
     (r#"{"offset": -5}"#, FIRST, "1", 100),
     (r#"{"offset": "7", "limit": null}"#, FIRST, "1", 100),
-    // Out of its range, a limit is none at all.
+    // A limit out of range is ignored.
     (r#"{"limit": 0}"#, FIRST, "1", 100),
     (r#"{"limit": -1}"#, FIRST, "1", 100),
     (r#"{"limit": 1001}"#, FIRST, "1", 100),
@@ -133,7 +133,7 @@ fn limit_and_offset_choose_the_rows() {
         assert_eq!((lines[0], lines[1]), ("n", row), "{arguments}");
         assert_eq!(lines.len(), 1 + number, "{arguments}");
     }
-    // Beyond the last row there are none.
+    // After the last row there are none.
     let arguments = json!({"query": "SELECT n FROM numbers ORDER BY n", "offset": 300});
     let text = doors.succeed("query_database", &arguments);
     let (_, said, rows) = parts(&text);
@@ -141,9 +141,9 @@ fn limit_and_offset_choose_the_rows() {
     assert_eq!(rows, "n", "{text}");
 }
 
-/// A query, further arguments, the first row and how many there are.
+/// Query, further arguments, first row and number of rows.
 const OWN_LIMITS: [(&str, &str, &str, usize); 22] = [
-    // Its own, at the end.
+    // A limit of its own, at the end.
     ("SELECT n FROM numbers ORDER BY n LIMIT 150", "{}", "1", 150),
     (
         "SELECT n FROM numbers ORDER BY n LIMIT 150",
@@ -176,7 +176,7 @@ const OWN_LIMITS: [(&str, &str, &str, usize); 22] = [
         "1",
         130,
     ),
-    // However much it wants, there is an end.
+    // The row limit of the server applies in any case.
     (
         "SELECT g AS n FROM generate_series(1, 5000) g LIMIT 5000",
         "{}",
@@ -189,7 +189,7 @@ const OWN_LIMITS: [(&str, &str, &str, usize); 22] = [
         "1",
         1000,
     ),
-    // None of its own: the word stands elsewhere.
+    // No limit of its own: the word has another meaning here.
     (
         "SELECT n FROM (SELECT n FROM numbers ORDER BY n LIMIT 150) t",
         "{}",
@@ -257,7 +257,7 @@ const OWN_LIMITS: [(&str, &str, &str, usize); 22] = [
 ];
 
 #[test]
-fn a_statement_keeps_its_own_limit() {
+fn a_statement_with_its_own_limit_keeps_it() {
     let postgres = Postgres::with(NUMBERS);
     let mut doors = Doors::open(Home::with(&postgres));
     for (query, arguments, row, number) in OWN_LIMITS {
@@ -277,7 +277,7 @@ fn a_statement_keeps_its_own_limit() {
 }
 
 #[test]
-fn the_row_limit_is_the_operators() {
+fn the_operator_sets_the_row_limit() {
     let postgres = Postgres::with(NUMBERS);
     let home = Home::new();
     home.configure(&format!(
@@ -298,9 +298,9 @@ fn the_row_limit_is_the_operators() {
     }
 }
 
-/// A query, and what its error begins with.
+/// Query, and the start of its error.
 const ERRORS: [(&str, &str); 16] = [
-    // Not understood: the statement is shown.
+    // Refused before execution: the statement is shown.
     (
         "SELECT * FROM nope",
         "SQL Query:\nSELECT * FROM nope\n\nError executing query: ERROR: relation \"nope\" \
@@ -326,7 +326,7 @@ const ERRORS: [(&str, &str); 16] = [
         "SQL Query:\nSELECT (1\n\nError executing query: ERROR: syntax error at end of \
              input (SQLSTATE 42601)",
     ),
-    // Failed while running.
+    // Failed during execution.
     (
         "INSERT INTO numbers VALUES (1)",
         "Error iterating rows: ERROR: cannot execute INSERT in a read-only transaction \
@@ -371,7 +371,7 @@ const ERRORS: [(&str, &str); 16] = [
 ];
 
 #[test]
-fn errors_have_the_words_clients_look_for() {
+fn errors_have_the_texts_that_clients_rely_on() {
     let mut postgres = Postgres::with(NUMBERS);
     let reader = postgres.role();
     let home = Home::new();
@@ -383,7 +383,7 @@ fn errors_have_the_words_clients_look_for() {
     let mut doors = Doors::open(home);
     for (query, expected) in ERRORS {
         let text = doors.fail("query_database", &json!({"query": query}));
-        // PostgreSQL may have more to say about it, on lines of its own.
+        // PostgreSQL may add a detail or a hint, on separate lines.
         let is_right = text.strip_prefix(expected).is_some_and(|more| {
             more.is_empty() || more.starts_with('\n') || expected.ends_with(' ')
         });
@@ -397,7 +397,7 @@ fn errors_have_the_words_clients_look_for() {
 }
 
 #[test]
-fn a_query_is_a_text() {
+fn a_query_must_be_a_string() {
     let postgres = Postgres::new();
     let mut doors = Doors::open(Home::with(&postgres));
     for arguments in [
@@ -412,7 +412,7 @@ fn a_query_is_a_text() {
     }
 }
 
-/// What is not sent to a database that is only read.
+/// Statements that are not sent to a read-only database.
 const REJECTED: [&str; 38] = [
     "SELECT 1; SELECT 2",
     "SELECT 1; DROP TABLE numbers",
@@ -455,14 +455,14 @@ const REJECTED: [&str; 38] = [
 ];
 
 #[test]
-fn what_a_read_only_transaction_does_not_stop_is_not_sent() {
+fn statements_that_a_read_only_transaction_does_not_stop_are_not_sent() {
     let postgres = Postgres::with(NUMBERS);
     let mut doors = Doors::open(Home::with(&postgres));
     for query in REJECTED {
         let text = doors.fail("query_database", &json!({"query": query}));
         assert!(text.starts_with("query rejected: "), "{query}: {text}");
     }
-    // The same words where they mean nothing.
+    // The same words in places where they have no effect.
     let accepted = [
         "SELECT 'COMMIT; DROP TABLE numbers'",
         "SELECT ';' AS \"READ WRITE\"",
@@ -483,7 +483,7 @@ fn what_a_read_only_transaction_does_not_stop_is_not_sent() {
 }
 
 #[test]
-fn a_database_that_allows_writes_says_what_was_written() {
+fn a_database_that_allows_writes_returns_the_number_of_rows() {
     let postgres = Postgres::with("CREATE TABLE t (id int, name text)");
     let home = Home::new();
     home.configure(&format!(
@@ -525,7 +525,7 @@ fn a_database_that_allows_writes_says_what_was_written() {
 }
 
 #[test]
-fn several_statements_are_one_transaction_and_definitions_are_known_at_once() {
+fn several_statements_are_one_transaction_and_new_definitions_are_known_at_once() {
     let postgres = Postgres::with("CREATE TABLE t (id int, name text)");
     let home = Home::new();
     home.configure(&format!(
@@ -547,7 +547,7 @@ fn several_statements_are_one_transaction_and_definitions_are_known_at_once() {
     assert!(text.contains("\textra\ttext\t"), "{text}");
 }
 
-/// A server whose answers may be large.
+/// Creates a server that allows large results.
 fn large(postgres: &Postgres) -> Home {
     let home = Home::new();
     home.configure(&format!(
@@ -558,7 +558,7 @@ fn large(postgres: &Postgres) -> Home {
 }
 
 #[test]
-fn what_is_large_is_streamed_and_whole() {
+fn large_results_are_streamed_completely() {
     let postgres = Postgres::new();
     let mut doors = Doors::open(large(&postgres));
     let query = "SELECT g AS n, repeat('\"\\é', 20) AS filler FROM generate_series(1, 60000) g";
@@ -583,7 +583,7 @@ fn what_is_large_is_streamed_and_whole() {
     let (_, heading, rows) = parts(&text);
     assert_eq!(heading, "Results (rows 50001-60000):");
     assert_eq!(rows.split('\n').count(), 10_001);
-    // It goes out in pieces, as a body of unknown length.
+    // A large result is sent as a body of unknown length.
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "query_database", "arguments": {"query": query}}});
     let answer = doors.client.post("/mcp/v1", &call.to_string());
@@ -594,7 +594,7 @@ fn what_is_large_is_streamed_and_whole() {
 }
 
 #[test]
-fn a_row_that_cannot_be_computed_is_told_instead_of_all_of_them() {
+fn a_row_that_cannot_be_computed_is_an_error_without_rows() {
     let postgres = Postgres::new();
     let mut doors = Doors::open(large(&postgres));
     let query = "SELECT 1 / (40000 - g) FROM generate_series(1, 60000) g";

@@ -1,4 +1,4 @@
-//! `get_schema_info` (details 4.2.4).
+//! Tests of `get_schema_info`.
 
 use serde_json::json;
 
@@ -52,7 +52,7 @@ fn columns_are_described_in_their_order() {
             json!({"schema_name": "stock", "table_name": "items"}),
             &items,
         ),
-        // A table is always shown with its columns.
+        // A single table is always shown with its columns.
         (
             json!({"schema_name": "stock", "table_name": "items", "compact": true}),
             &items,
@@ -111,7 +111,7 @@ fn a_compact_answer_has_a_line_for_each_table() {
 }
 
 #[test]
-fn many_tables_are_summed_up() {
+fn many_tables_are_summarized() {
     let postgres = Postgres::with(
         "DO $$ BEGIN FOR i IN 10..30 LOOP EXECUTE format('CREATE TABLE t%s (a int)', i); END LOOP;
          END $$;
@@ -134,7 +134,7 @@ fn many_tables_are_summed_up() {
     ] {
         assert!(text.contains(word), "{word}: {text}");
     }
-    // Whatever narrows it down is shown in full.
+    // A filtered result is shown in full.
     let text = doors.succeed("get_schema_info", &json!({"schema_name": "public"}));
     assert!(text.contains(HEADER), "{text}");
     assert_eq!(text.lines().count(), 2 + 1 + 22);
@@ -143,7 +143,7 @@ fn many_tables_are_summed_up() {
 }
 
 #[test]
-fn ten_tables_are_not_many() {
+fn ten_tables_are_not_summarized() {
     let tables = |number: usize| {
         let tables = (0..number).map(|n| format!("CREATE TABLE t{n} (a int);"));
         Postgres::with(&tables.collect::<String>())
@@ -158,7 +158,7 @@ fn ten_tables_are_not_many() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error_that_helps() {
+fn a_filter_without_matches_is_an_error_with_a_hint() {
     let mut postgres = Postgres::with(SHOP);
     let reader = postgres.role();
     postgres.run("REVOKE ALL ON SCHEMA public FROM PUBLIC");
@@ -175,7 +175,7 @@ fn what_is_not_there_is_an_error_that_helps() {
             json!({"schema_name": "stock", "table_name": "nope"}),
             "'nope'",
         ),
-        // Names are exact.
+        // Names are compared exactly.
         (json!({"schema_name": "STOCK"}), "'STOCK'"),
         (
             json!({"schema_name": "public", "table_name": "docs"}),
@@ -223,7 +223,7 @@ fn what_is_not_there_is_an_error_that_helps() {
 }
 
 #[test]
-fn what_changes_meanwhile_is_seen() {
+fn changes_of_the_schema_are_noticed() {
     let postgres = Postgres::with("CREATE TABLE t (a int)");
     let home = Home::new();
     home.configure(&format!(

@@ -1,4 +1,4 @@
-//! `similarity_search` through both doors (4.2.5), with vectors the server makes itself.
+//! Tests of `similarity_search` over both transports, with embeddings of the local provider.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ const PAGES: [(&str, &str); 4] = [
     ("Seeds", "Seeds keep for three years in the dark."),
 ];
 
-/// A database of pages, with the vectors the server would make of them.
+/// Creates a database of pages, with their embeddings by the local provider.
 pub(crate) fn garden() -> Postgres {
     let runtime = Runtime::new().expect("a runtime");
     let embedder = Embedder::local();
@@ -39,7 +39,7 @@ pub(crate) fn garden() -> Postgres {
     Postgres::with(&sql)
 }
 
-/// A server that makes vectors without a provider.
+/// Creates a server with the local embedding provider.
 fn home(postgres: &Postgres) -> Home {
     let mut home = Home::with(postgres);
     home.set("ZIGGURAT_EMBEDDING_ENABLED", "true");
@@ -81,7 +81,7 @@ fn the_only_table_with_vectors_is_searched() {
 }
 
 #[test]
-fn there_are_two_shorter_forms() {
+fn there_are_two_shorter_output_formats() {
     let postgres = garden();
     let mut doors = Doors::open(home(&postgres));
     let summary = json!({"output_format": "summary", "table_name": "public.page"});
@@ -106,7 +106,7 @@ fn there_are_two_shorter_forms() {
 }
 
 #[test]
-fn nothing_to_find_is_an_answer_and_nowhere_to_look_an_error() {
+fn an_empty_result_is_no_error_but_a_missing_table_is() {
     let postgres = garden();
     postgres.run("TRUNCATE page");
     let mut doors = Doors::open(home(&postgres));
@@ -142,7 +142,7 @@ fn vectors_of_another_model_are_not_compared() {
 }
 
 #[test]
-fn nothing_is_written_by_looking() {
+fn a_search_writes_nothing() {
     let postgres = garden();
     postgres.run(
         "CREATE SEQUENCE seen;

@@ -1,4 +1,4 @@
-//! How values are written (details 4.2.2), against the server itself.
+//! Tests of the text of values, with a real PostgreSQL.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const TYPES: &str = "CREATE TYPE mood AS ENUM ('glad', 'very sad');
     CREATE TYPE pair AS (a int, b text);
     CREATE DOMAIN percent AS int CHECK (VALUE BETWEEN 0 AND 100)";
 
-/// An expression, and its field.
+/// Expression, and its text in the result.
 const VALUES: [(&str, &str); 104] = [
     // NULL and booleans.
     ("NULL", ""),
@@ -77,7 +77,7 @@ const VALUES: [(&str, &str); 104] = [
         "1 year 2 days 03:04:05",
     ),
     ("interval '-1 second'", "-00:00:01"),
-    // What is written the way PostgreSQL does.
+    // Types with PostgreSQL's own text.
     (
         "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'::uuid",
         "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
@@ -172,13 +172,13 @@ fn check(doors: &mut Doors, expression: &str, expected: &str) {
 }
 
 #[test]
-fn every_type_has_its_text() {
+fn every_type_has_its_expected_text() {
     let postgres = Postgres::with(TYPES);
     let mut doors = Doors::open(Home::with(&postgres));
     for (expression, expected) in VALUES {
         check(&mut doors, expression, expected);
     }
-    // Not in every build.
+    // Types that not every build of PostgreSQL has.
     let optional = [
         (
             "SELECT count(*) FROM pg_available_extensions WHERE name = 'hstore'",
@@ -202,7 +202,7 @@ fn every_type_has_its_text() {
 }
 
 #[test]
-fn the_settings_of_the_database_change_nothing_about_it() {
+fn settings_of_the_database_do_not_change_the_text() {
     let postgres = Postgres::with(TYPES);
     let name = postgres.name();
     for setting in [
@@ -217,7 +217,7 @@ fn the_settings_of_the_database_change_nothing_about_it() {
     }
     let mut doors = Doors::open(Home::with(&postgres));
     for (expression, expected) in VALUES {
-        // A name is what the setting says names are.
+        // The text of a `regclass` depends on the setting.
         if !expression.contains("regclass") {
             check(&mut doors, expression, expected);
         }
@@ -225,7 +225,7 @@ fn the_settings_of_the_database_change_nothing_about_it() {
 }
 
 #[test]
-fn names_of_columns_are_written_like_fields() {
+fn names_of_columns_are_escaped_like_fields() {
     let postgres = Postgres::new();
     let mut doors = Doors::open(Home::with(&postgres));
     let cases = [

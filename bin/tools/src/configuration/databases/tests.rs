@@ -88,7 +88,7 @@ fn every_entry_has_the_defaults() {
 }
 
 #[test]
-fn the_environment_and_the_command_line_are_about_the_first() {
+fn the_environment_and_the_command_line_configure_the_first_database() {
     let file = "databases: [{name: a, user: f, host: f}, {name: b, user: f, host: f}]";
     let case = Case::new()
         .file(file)

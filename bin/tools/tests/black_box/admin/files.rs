@@ -1,4 +1,4 @@
-//! Where the files are, who may read them, and that nothing in them is lost.
+//! Tests of the location, permissions and content of the account files.
 
 use std::{
     fs::{self, Permissions},
@@ -34,7 +34,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("there").permissions().mode() & 0o777
 }
 
-/// The program with a configuration, and no file named on the command line.
+/// Runs the program with a configuration, without flags for files.
 fn bare(home: &Home, words: &[&str]) -> Ran {
     let mut command = home.bare(words);
     command.arg("-config").arg(home.file("ziggurat-tools.yaml"));
@@ -61,7 +61,7 @@ fn new_files_and_their_folders_are_for_their_owner() {
 }
 
 #[test]
-fn a_file_that_others_can_read_is_complained_of_and_mended() {
+fn a_file_that_others_can_read_is_a_warning_and_made_private() {
     let home = home();
     home.ran(&TOKEN, "");
     fs::set_permissions(home.tokens(), Permissions::from_mode(0o644)).expect("ours");
@@ -78,7 +78,7 @@ fn a_file_that_others_can_read_is_complained_of_and_mended() {
 }
 
 #[test]
-fn the_configuration_says_where_the_files_are_unless_a_flag_does() {
+fn the_configuration_sets_the_files_unless_a_flag_does() {
     let home = home();
     let (tokens, users) = (home.file("t.yaml"), home.file("u.yaml"));
     home.configure(&format!(
@@ -97,7 +97,7 @@ fn the_configuration_says_where_the_files_are_unless_a_flag_does() {
 }
 
 #[test]
-fn a_file_that_is_no_yaml_is_left_alone() {
+fn a_file_that_is_not_yaml_is_not_changed() {
     let home = home();
     for (path, commands) in [
         (home.tokens(), [&TOKEN[..], &["-list-tokens"]]),
@@ -117,7 +117,7 @@ fn a_file_that_is_no_yaml_is_left_alone() {
 }
 
 #[test]
-fn commands_at_the_same_time_lose_nothing_of_each_other() {
+fn commands_at_the_same_time_do_not_lose_each_others_changes() {
     let home = home();
     thread::scope(|scope| {
         for _ in 0..8 {
@@ -129,7 +129,7 @@ fn commands_at_the_same_time_lose_nothing_of_each_other() {
 }
 
 #[test]
-fn two_commands_at_once_are_none() {
+fn two_commands_at_once_are_refused() {
     let home = home();
     let ran = home.ran(&["-list-tokens", "-list-users"], "");
     assert_eq!(ran.code, Some(2), "{ran:?}");

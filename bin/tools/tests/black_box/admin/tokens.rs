@@ -1,4 +1,4 @@
-//! `-add-token`, `-list-tokens`, `-remove-token`.
+//! Tests of `-add-token`, `-list-tokens`, `-remove-token`.
 
 use std::fs;
 
@@ -17,12 +17,12 @@ const ADD: [&str; 7] = [
     "365d",
 ];
 
-/// A word that is a whole number.
+/// Returns whether a word is a whole number.
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a text looks like a model in which `0` stands for any digit.
+/// Returns whether a text matches a pattern in which `0` stands for any digit.
 fn looks_like(text: &str, model: &str) -> bool {
     text.len() == model.len()
         && text
@@ -35,7 +35,7 @@ fn looks_like(text: &str, model: &str) -> bool {
 }
 
 #[test]
-fn a_new_token_is_shown_once_with_all_there_is_to_know() {
+fn a_new_token_is_shown_once_with_its_details() {
     let home = home();
     let ran = home.ran(&ADD, "");
     let announced = format!("Creating new token file: {}\n", home.tokens().display());
@@ -66,14 +66,14 @@ fn a_new_token_is_shown_once_with_all_there_is_to_know() {
     let file = fs::read_to_string(home.tokens()).expect("written");
     assert!(file.contains(&hash) && !file.contains(token), "{file}");
     assert!(file.contains("database: docs"), "{file}");
-    // The second is added to the same file, in the same second or not.
+    // The second is added to the same file, possibly within the same second.
     let second = done(home.ran(&ADD, ""));
     assert_ne!(value(&second, "ID: "), id);
     assert_ne!(value(&second, "Token: "), token);
 }
 
 #[test]
-fn what_flags_leave_out_is_asked_for() {
+fn values_missing_from_the_flags_are_asked_for() {
     let home = home();
     let ran = home.ran(&["-add-token"], "my note\n2\n30d\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -86,13 +86,13 @@ fn what_flags_leave_out_is_asked_for() {
     assert_eq!(value(text, "Database: "), "docs");
     let expiry = value(text, "Expiry: ");
     assert!(expiry.ends_with(" (30 days from now)"), "{expiry}");
-    // A name will do as well as a number.
+    // A name is accepted as well as a number.
     let text = done(home.ran(&["-add-token"], "\ndocs\nnever\n"));
     assert_eq!(value(&text, "Database: "), "docs");
 }
 
 #[test]
-fn blank_answers_are_answers_and_the_end_of_input_is_none() {
+fn blank_answers_mean_the_default_and_the_end_of_input_is_an_error() {
     let home = home();
     for (words, input, question) in [
         (
@@ -130,7 +130,7 @@ fn blank_answers_are_answers_and_the_end_of_input_is_none() {
 }
 
 #[test]
-fn only_what_flags_leave_out_is_asked_for() {
+fn only_missing_values_are_asked_for() {
     let home = home();
     let words = ["-add-token", "-token-note", "n", "-token-expiry", "1y"];
     let ran = home.ran(&words, "1\n");
@@ -140,7 +140,7 @@ fn only_what_flags_leave_out_is_asked_for() {
 }
 
 #[test]
-fn a_wrong_answer_ends_it_and_makes_nothing() {
+fn an_invalid_answer_ends_the_command_and_creates_nothing() {
     let home = home();
     for (words, input, message) in [
         (
@@ -182,13 +182,13 @@ fn a_wrong_answer_ends_it_and_makes_nothing() {
 }
 
 #[test]
-fn a_token_needs_a_database_to_be_for() {
+fn a_token_needs_a_configured_database() {
     let home = Home::new();
     home.configure("http: {enabled: true}\n");
     let path = home.file("ziggurat-tools.yaml");
     let message = format!("No databases configured in {}", path.display());
     assert_failed(&home.ran(&ADD, ""), &message);
-    // Any database will do, also one of the environment.
+    // Any database is enough, also one of the environment.
     let mut home = Home::new();
     home.set("PGUSER", "reader");
     let words = ["-add-token", "-token-note", "", "-token-expiry", "never"];
@@ -242,7 +242,7 @@ fn a_token_is_removed_by_its_id_or_the_start_of_its_hash() {
 }
 
 #[test]
-fn a_start_that_two_hashes_share_removes_neither() {
+fn a_prefix_that_two_hashes_share_removes_neither() {
     let home = home();
     let one = records::token(1, "one", &[]);
     let hash = TokenHash::of("one").to_string();
@@ -256,7 +256,7 @@ fn a_start_that_two_hashes_share_removes_neither() {
 }
 
 #[test]
-fn the_older_form_of_the_file_is_read_and_nothing_in_it_lost() {
+fn the_older_format_of_the_file_is_read_and_nothing_is_lost() {
     let home = home();
     let hash = TokenHash::of("old").to_string();
     let older = format!(

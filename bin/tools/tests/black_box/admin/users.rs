@@ -1,11 +1,12 @@
-//! `-add-user`, `-list-users`, `-update-user`, `-enable-user`, `-disable-user`, `-delete-user`.
+//! Tests of `-add-user`, `-list-users`, `-update-user`, `-enable-user`, `-disable-user`,
+//! `-delete-user`.
 
 use std::fs;
 
 use super::{assert_failed, done, home, value};
 use crate::support::{Home, Ran, records};
 
-/// A place with these users.
+/// Creates a folder with these users.
 fn with(users: &[String]) -> Home {
     let home = home();
     home.replace(&home.users(), &records::users(users));
@@ -16,7 +17,7 @@ fn alice() -> String {
     records::user("alice", &[])
 }
 
-/// A command about alice.
+/// Runs a command for the user alice.
 fn of_alice(home: &Home, command: &str, more: &[&str], input: &str) -> Ran {
     home.ran(&[&[command, "-username", "alice"], more].concat(), input)
 }
@@ -26,7 +27,7 @@ fn file(home: &Home) -> String {
 }
 
 #[test]
-fn a_user_is_made_from_flags_alone() {
+fn a_user_is_created_from_flags_alone() {
     let home = home();
     let words = ["-password", "correct horse", "-user-note", "Developer"];
     let ran = of_alice(&home, "-add-user", &words, "");
@@ -59,7 +60,7 @@ fn a_user_is_made_from_flags_alone() {
 }
 
 #[test]
-fn what_flags_leave_out_is_asked_for() {
+fn values_missing_from_the_flags_are_asked_for() {
     let home = home();
     let ran = home.ran(
         &["-add-user"],
@@ -74,7 +75,7 @@ fn what_flags_leave_out_is_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_a_user_is_not_made() {
+fn invalid_users_are_not_created() {
     let home = with(&[alice()]);
     let before = file(&home);
     for (words, input, message) in [
@@ -131,7 +132,7 @@ fn what_cannot_be_a_user_is_not_made() {
 }
 
 #[test]
-fn a_password_that_bcrypt_would_cut_is_refused() {
+fn a_password_that_bcrypt_would_truncate_is_refused() {
     let home = with(&[alice()]);
     let before = file(&home);
     let long = "x".repeat(73);
@@ -248,7 +249,7 @@ fn a_user_is_disabled_and_enabled() {
 }
 
 #[test]
-fn a_user_is_deleted_after_a_second_thought() {
+fn a_user_is_deleted_after_a_confirmation() {
     let home = with(&[alice(), records::user("bob", &[])]);
     let question = "Are you sure you want to delete user 'alice'? (y/N): ";
     let before = file(&home);
@@ -269,7 +270,7 @@ fn a_user_is_deleted_after_a_second_thought() {
 }
 
 #[test]
-fn who_does_not_exist_cannot_be_changed() {
+fn a_user_who_does_not_exist_cannot_be_changed() {
     let home = with(&[alice()]);
     for (command, more, input, verb) in [
         ("-update-user", &["-user-note", "x"][..], "", "update"),
@@ -293,7 +294,7 @@ fn who_does_not_exist_cannot_be_changed() {
 }
 
 #[test]
-fn the_least_length_of_new_passwords_is_configured_and_older_ones_stay_good() {
+fn the_minimum_length_of_passwords_is_configured_and_older_ones_stay_valid() {
     let home = with(&[alice()]);
     home.configure("http: {auth: {min_password_length: 4}}\n");
     let short = ["-password", "four"];
@@ -301,7 +302,7 @@ fn the_least_length_of_new_passwords_is_configured_and_older_ones_stay_good() {
     let ran = of_alice(&home, "-update-user", &["-password", "thr"], "");
     let message = "failed to update user: password must have at least 4 characters";
     assert_failed(&ran, message);
-    // By default that would be too short; the note can be changed all the same.
+    // By default the password would be too short; the note can be changed anyway.
     home.configure("databases: [{name: main, user: reader}]\n");
     home.replace(&home.tokens(), &records::tokens(&[]));
     done(of_alice(&home, "-update-user", &["-user-note", "x"], ""));

@@ -1,4 +1,4 @@
-//! Clients that begin and do not go on.
+//! Tests of clients that stop in the middle of a request or of an answer.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::support::{Home, PATIENCE, Postgres, Program};
 
-/// Lets this process have as many open files as the system allows it.
+/// Raises the limit of open files of this process to the system's maximum.
 fn allow_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {
@@ -29,7 +29,7 @@ fn allow_open_files() {
     setrlimit(Resource::Nofile, all).expect("up to the maximum");
 }
 
-/// The same command under limits set by the shell.
+/// Wraps a command in a shell that sets limits first.
 pub(super) fn limited(command: &Command, limits: &str) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell
@@ -50,14 +50,14 @@ pub(super) fn limited(command: &Command, limits: &str) -> Command {
     shell
 }
 
-/// Opens connections that do not get further than half a request.
+/// Opens connections that send at most a part of a request.
 fn half_open(address: &str, token: &str, number: usize) -> Vec<TcpStream> {
     let request = wire::request(token, &wire::query("SELECT 1"));
     let shares = [0, 1, request.len() / 4, request.len() - 5];
     (0..number)
         .map(|at| {
             let mut stream = TcpStream::connect(address).expect("listening");
-            // It may be gone already, if there are more than the server bears with.
+            // The server closes some early if there are more than it accepts.
             stream.write_all(&request.as_bytes()[..shares[at % 4]]).ok();
             stream
         })
@@ -73,7 +73,7 @@ fn others_are_served(address: &str, token: &str) {
 }
 
 #[test]
-fn a_thousand_half_open_connections_keep_nobody_out() {
+fn a_thousand_half_open_connections_keep_no_client_out() {
     allow_open_files();
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
@@ -85,7 +85,7 @@ fn a_thousand_half_open_connections_keep_nobody_out() {
 }
 
 #[test]
-fn more_half_open_connections_than_open_files_keep_nobody_out() {
+fn more_half_open_connections_than_open_files_keep_no_client_out() {
     allow_open_files();
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
@@ -102,11 +102,11 @@ fn more_half_open_connections_than_open_files_keep_nobody_out() {
     drop(crowd);
 }
 
-/// Whoever lowers the limit of a server that runs, or lets it have more connections to
-/// PostgreSQL than were reckoned with.
+/// This happens if the limit is lowered while the server runs, or if PostgreSQL takes more
+/// connections than planned.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_system_without_open_files_has_half_open_connections_go_first() {
+fn without_free_open_files_half_open_connections_are_closed_first() {
     allow_open_files();
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
@@ -131,7 +131,7 @@ fn a_system_without_open_files_has_half_open_connections_go_first() {
 }
 
 #[test]
-fn clients_that_leave_in_the_middle_of_a_request_leave_nothing_behind() {
+fn clients_that_disconnect_in_the_middle_of_a_request_leak_nothing() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let token = home.token("main");
@@ -139,20 +139,21 @@ fn clients_that_leave_in_the_middle_of_a_request_leave_nothing_behind() {
     client.bearing(&token).query("SELECT 1");
     let files = || fs::read_dir(format!("/proc/{}/fd", program.id())).map(Iterator::count);
     let Ok(before) = files() else {
-        // Only Linux tells.
+        // Only Linux shows the open files.
         return;
     };
     for _ in 0..scaled(5) {
         drop(half_open(client.address(), &token, 100));
         others_are_served(client.address(), &token);
     }
-    // One for PostgreSQL more or less: each caller has a few.
+    // The number of connections to PostgreSQL may differ by a few.
     until("their connections are closed", || {
         files().expect("it runs") <= before + 2
     });
 }
 
-/// What a program has held at most, and holds now, in kilobytes; `None` where it cannot be told.
+/// Returns the peak and the current memory of a program in kilobytes; `None` if the system does not
+/// show it.
 fn memory(program: &Program) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{}/status", program.id())).ok()?;
     let number = |name| {
@@ -178,7 +179,7 @@ fn clients_that_do_not_read_a_large_answer_cost_little_memory() {
     others_are_served(client.address(), &token);
     let before = memory(&program);
 
-    // 50 MB each.
+    // Each result has 50 MB.
     let request = |token: &String| {
         let mut stream = TcpStream::connect(client.address()).expect("listening");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
@@ -198,7 +199,7 @@ fn clients_that_do_not_read_a_large_answer_cost_little_memory() {
         assert!(peak < before + 16_000, "{peak} kB, {before} kB before");
     }
     drop(deaf);
-    // Whoever reads gets all of it.
+    // A client that reads gets the whole result.
     let reply = wire::ask(client.address(), &token, &wire::query(LARGE)).expect("whole");
     let (text, is_error) = reply.said();
     assert!(!is_error && text.contains("\n50000\t"), "{text:.200}");
@@ -214,7 +215,7 @@ fn callers_of_slow_statements_do_not_delay_the_others() {
     let ask_slowly = |_| {
         let reply = wire::ask(client.address(), &slow, &sleep).expect("answered");
         let (text, is_error) = reply.said();
-        // More at a time than a caller has connections: some are told so.
+        // There are more calls than connections per caller, so some are refused.
         assert!(!is_error || text.contains("were busy"), "{text}");
     };
     during(16, ask_slowly, || {

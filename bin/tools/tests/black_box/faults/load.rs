@@ -1,4 +1,4 @@
-//! Clients that call and call while something else goes on.
+//! Clients that call continuously during an event.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -8,8 +8,8 @@ use std::{
 
 use crate::support::PATIENCE;
 
-/// Has so many clients call, each on its own thread and without a pause, until the event is
-/// over. They are told who they are.
+/// Runs this many clients, each on its own thread and without a pause, until the event is over.
+/// Each gets its number.
 pub(super) fn during<R>(
     clients: usize,
     call: impl Fn(usize) + Sync,
@@ -39,7 +39,7 @@ pub(super) fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Ends the load also when the event fails, or nobody would hear of it.
+/// Ends the load also if the event panics, because the scope would otherwise wait forever.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {

@@ -1,4 +1,4 @@
-//! A flood of logins.
+//! Test of a flood of logins.
 
 use std::{
     net::Ipv4Addr,
@@ -11,11 +11,11 @@ use serde_json::json;
 use super::{load::during, scaled, wire};
 use crate::support::{Home, Postgres};
 
-/// After this time somebody who guesses passwords hangs up and tries another.
+/// Time after which the attacker drops the connection and tries another password.
 const IMPATIENCE: Duration = Duration::from_secs(1);
 
 #[test]
-fn a_flood_of_wrong_logins_from_everywhere_leaves_the_others_their_answers() {
+fn a_flood_of_wrong_logins_from_many_addresses_does_not_block_other_clients() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let token = home.token("main");
@@ -31,7 +31,7 @@ fn a_flood_of_wrong_logins_from_everywhere_leaves_the_others_their_answers() {
         };
         let arguments = json!({"username": name, "password": "wrong"});
         let body = wire::tool("authenticate_user", &arguments);
-        // Elsewhere than on Linux there is one address.
+        // Systems other than Linux have only one loopback address.
         let host = u8::try_from(call % 200 + 2).expect("small");
         let source = Ipv4Addr::new(127, 0, 0, if cfg!(target_os = "linux") { host } else { 1 });
         let reply = wire::log_in_from(source, client.address(), &body, IMPATIENCE);

@@ -1,4 +1,4 @@
-//! A PostgreSQL that is killed.
+//! PostgreSQL server that a test can kill.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -12,19 +12,19 @@ use super::load::until;
 
 const DATABASE: &str = "postgres";
 
-/// A PostgreSQL of one's own, with data that outlive it.
+/// PostgreSQL server of one test, with data that survive a kill.
 pub(super) struct Mortal {
-    // Before the folder: it writes there until it is gone.
+    // Dropped before the folder, because it writes there until it has ended.
     server: LocalPg,
     runtime: Runtime,
     folder: TempDir,
 }
 
 impl Mortal {
-    /// A server in which this has been run.
+    /// Starts a server and runs this SQL in it.
     pub(super) fn with(sql: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        // Started by root, the server has an account of its own.
+        // If root starts the server, it runs as another account, which needs access to the folder.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
         let runtime = Runtime::new().expect("a runtime");
         let server = start(&runtime, folder.path());
@@ -42,7 +42,7 @@ impl Mortal {
         mortal
     }
 
-    /// An entry for the list of databases, with these lines added.
+    /// Returns an entry for the list of databases, with these additional lines.
     pub(super) fn entry(&self, name: &str, more: &str) -> String {
         let url = self.server.url(DATABASE);
         let password = url.split('@').next().and_then(|who| who.rsplit(':').next());
@@ -56,7 +56,7 @@ impl Mortal {
         )
     }
 
-    /// Kills the server with everything that belongs to it.
+    /// Kills the server with all its processes.
     pub(super) fn kill(&self) {
         let file = self.folder.path().join("postgresql/data/postmaster.pid");
         let text = fs::read_to_string(file).expect("it runs");
@@ -64,7 +64,7 @@ impl Mortal {
         let postmaster = postmaster.expect("a number");
         let children = children(postmaster);
         for pid in [postmaster].into_iter().chain(children) {
-            // Children end by themselves as well, when their parent is gone.
+            // The child processes also end by themselves after their parent.
             kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL).ok();
         }
         let watchdog = self.folder.path().join("postgresql/watchdog.lock");
@@ -72,14 +72,14 @@ impl Mortal {
         until("PostgreSQL is gone", || watchdog.try_lock_shared().is_ok());
     }
 
-    /// Starts it again, where it was.
+    /// Starts the server again with the same data and port.
     pub(super) fn start_again(&mut self) {
         let port = self.server.port();
         self.server = start(&self.runtime, self.folder.path());
         assert_eq!(self.server.port(), port, "the port was taken");
     }
 
-    /// Asks for one number.
+    /// Runs a query that returns one number.
     pub(super) fn count(&self, sql: &str) -> i64 {
         self.runtime.block_on(async {
             let mut connection = self.connect().await;
@@ -99,13 +99,13 @@ fn start(runtime: &Runtime, folder: &Path) -> LocalPg {
     server.expect("a PostgreSQL to kill")
 }
 
-/// The processes a process has started, as far as the system tells.
+/// Returns the child processes of a process, as far as the system shows them.
 fn children(parent: i32) -> Vec<i32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     ids.filter(|id: &i32| {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        // Behind the name, which is in parentheses: the state and the parent.
+        // The state and the parent come after the name, which is in parentheses.
         let mut fields = stat.rsplit(')').next().unwrap_or_default().split(' ');
         fields.nth(2).and_then(|parent| parent.parse().ok()) == Some(parent)
     })

@@ -1,4 +1,4 @@
-//! PostgreSQL is killed and comes back.
+//! Test of a PostgreSQL server that is killed and restarted.
 
 use std::{
     collections::BTreeSet,
@@ -23,19 +23,19 @@ const CONTENT: &str = "
 
 const READERS: usize = 6;
 
-/// One that writes, and one whose results are too large to be held.
+/// The readers, one client that writes, and one with results too large to buffer.
 const CLIENTS: usize = READERS + 2;
 
-/// What a client is told while PostgreSQL is not there.
+/// Errors that a client may get while PostgreSQL is down.
 const CLEAR: [&str; 2] = [
     "Failed to get database client: failed to connect to database '",
     "Error iterating rows: the connection to the database was lost",
 ];
 
-/// What clients were answered.
+/// Counts of the clients' answers.
 #[derive(Default)]
 struct Answers {
-    /// Odd while PostgreSQL is there.
+    /// Number of starts and kills: odd while PostgreSQL is up.
     era: AtomicUsize,
     calls: AtomicUsize,
     right: [AtomicUsize; CLIENTS],
@@ -45,7 +45,8 @@ struct Answers {
 }
 
 impl Answers {
-    /// Asks, and says whether the answer was right; it has to be right, or an error, or cut.
+    /// Sends a query and returns whether the answer was correct; otherwise it must be an error or
+    /// cut off.
     fn take(&self, address: &str, token: &str, question: &str, expected: &str) -> bool {
         let era = self.era.load(SeqCst);
         let reply = wire::ask(address, token, &wire::query(question));
@@ -57,7 +58,7 @@ impl Answers {
         let (text, is_error) = reply.said();
         if is_error {
             assert!(!is_up, "PostgreSQL is there, and yet: {}", end_of(&text));
-            // Behind the rows there were, where a large result breaks off.
+            // If a large result is cut off, the error comes after the rows.
             let complaint = text.lines().rfind(|line| is_clear(line));
             let complaint = complaint.unwrap_or_else(|| panic!("not clear: {}", end_of(&text)));
             let mut complaints = self.complaints.lock().expect("whole");
@@ -88,7 +89,7 @@ impl Answers {
             }
             _ => {
                 let id = call % 1000 + 1;
-                // Some are under way for a while, and so are sure to be hit.
+                // Some statements take a while, so that the kill interrupts them for sure.
                 let nap = if client == 0 { ", pg_sleep(0.02)" } else { "" };
                 let nothing = if client == 0 { "\t" } else { "" };
                 let question = format!("SELECT id, name{nap} FROM plants WHERE id = {id}");
@@ -108,7 +109,7 @@ impl Answers {
         counter.fetch_add(1, SeqCst);
     }
 
-    /// Waits until every client has been answered so many times more.
+    /// Waits until every client has got this many further correct answers.
     fn until_right(&self, times: usize) {
         let before = self.right.each_ref().map(|right| right.load(SeqCst));
         until("everybody is answered", || {
@@ -121,12 +122,12 @@ impl Answers {
 }
 
 fn is_clear(line: &str) -> bool {
-    // PostgreSQL gets to say something while it is dying.
+    // PostgreSQL may send an error while it shuts down.
     let is_farewell = line.contains(": FATAL: ") && line.contains("(SQLSTATE 57P0");
     is_farewell || CLEAR.iter().any(|clear| line.starts_with(clear))
 }
 
-/// The last lines, which say what went wrong.
+/// Returns the last lines, which contain the error.
 fn end_of(text: &str) -> String {
     let lines: Vec<_> = text.lines().rev().take(5).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join("\n")

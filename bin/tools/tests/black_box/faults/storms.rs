@@ -1,4 +1,4 @@
-//! Much of the same at once.
+//! Tests of many signals or calls at once.
 
 use std::{collections::BTreeSet, fs};
 
@@ -12,7 +12,7 @@ use super::{
 use crate::support::{Home, Postgres};
 
 #[test]
-fn a_storm_of_hangups_disturbs_nobody_and_ends_with_the_last_configuration() {
+fn many_hangups_disturb_no_client_and_end_with_the_last_configuration() {
     let postgres = Postgres::new();
     let home = Home::new();
     let main = postgres.entry("main");
@@ -26,7 +26,8 @@ fn a_storm_of_hangups_disturbs_nobody_and_ends_with_the_last_configuration() {
         assert!(!is_error && text.ends_with("n\n7"), "{text}");
     };
     let configure = |text: &str| {
-        // In one step: the program may be reading because of the signal before.
+        // Replaces the file in one step: the program may still be reading it after the previous
+        // signal.
         let new = home.file("new.yaml");
         fs::write(&new, text).expect("written");
         fs::rename(new, home.file("ziggurat-tools.yaml")).expect("renamed");
@@ -34,7 +35,7 @@ fn a_storm_of_hangups_disturbs_nobody_and_ends_with_the_last_configuration() {
     };
     during(4, call, || {
         for round in 0..scaled(200) {
-            // Now and then a file that is no good.
+            // Every fifth file is invalid.
             configure(&match round % 5 {
                 4 => "databases:\n  - name: [".to_owned(),
                 _ => format!(

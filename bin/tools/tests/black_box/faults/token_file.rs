@@ -1,4 +1,4 @@
-//! The token file changes while clients use their tokens.
+//! Tests of a token file that changes while clients use their tokens.
 
 use std::{
     fs,
@@ -34,7 +34,7 @@ fn status(client: &Client, token: &str) -> u16 {
     reply.expect("answered").status
 }
 
-/// Writes a file the way editors do, in two steps with nothing and with half of it in between.
+/// Writes a file in place, like editors do: first empty, then half of it, then all.
 fn overwrite(path: &Path, text: &str) {
     let mut file = fs::File::create(path).expect("written");
     let (first, second) = text.split_at(text.len() / 2);
@@ -62,7 +62,7 @@ fn a_valid_token_is_never_refused_however_often_its_file_is_replaced() {
             let other = add(&file);
             file.remove(&other.record.id).expect("written");
         }
-        // The commands do the same, in a process of their own.
+        // The commands also replace the file, in another process.
         for _ in 0..20 {
             home.token("main");
         }
@@ -85,7 +85,7 @@ fn a_valid_token_is_never_refused_however_often_its_file_is_replaced() {
 }
 
 #[test]
-fn a_file_written_in_place_locks_no_valid_token_out_for_good() {
+fn a_file_written_in_place_does_not_lock_out_valid_tokens_permanently() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let token = home.token("main");

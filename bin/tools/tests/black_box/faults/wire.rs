@@ -1,4 +1,4 @@
-//! Requests that are sent in part, and answers that end before they should.
+//! Requests that are sent in part, and answers that may be cut off.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -11,25 +11,25 @@ use tokio::net::TcpSocket;
 
 use crate::support::PATIENCE;
 
-/// What came back of a request that may be answered, cut off or refused.
+/// Response to a request.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) body: String,
 }
 
-/// A call of a tool.
+/// Builds a call of a tool.
 pub(super) fn tool(name: &str, arguments: &Value) -> String {
     let params = json!({"name": name, "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string()
 }
 
-/// A query, as a call.
+/// Builds a call that runs a query.
 pub(super) fn query(text: &str) -> String {
     tool("query_database", &json!({"query": text}))
 }
 
-/// The bytes of a request.
+/// Returns the bytes of a request.
 pub(super) fn request(token: &str, body: &str) -> String {
     post(&format!("authorization: Bearer {token}\r\n"), body)
 }
@@ -42,18 +42,17 @@ fn post(authorization: &str, body: &str) -> String {
     )
 }
 
-/// Sends a request and takes all of the answer; anything less is an error.
+/// Sends a request and reads the whole response; a cut-off response is an error.
 pub(super) fn ask(address: &str, token: &str, body: &str) -> io::Result<Reply> {
     answer(TcpStream::connect(address)?, &request(token, body))
 }
 
-/// Sends a call that needs no token.
+/// Sends a login call, without a token.
 pub(super) fn log_in(address: &str, body: &str) -> io::Result<Reply> {
     answer(TcpStream::connect(address)?, &post("", body))
 }
 
-/// Sends a call that needs no token from another address of this machine, and does not wait for
-/// an answer longer than this.
+/// Sends a login call from another loopback address, with a timeout for the response.
 pub(super) fn log_in_from(
     source: Ipv4Addr,
     address: &str,
@@ -90,7 +89,7 @@ fn connect_from(source: Ipv4Addr, address: &str) -> io::Result<TcpStream> {
 }
 
 impl Reply {
-    /// `None` if it is not whole.
+    /// Parses a response; returns `None` if it is not complete.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
         let head = str::from_utf8(&bytes[..end]).ok()?.to_ascii_lowercase();
@@ -108,7 +107,7 @@ impl Reply {
         })
     }
 
-    /// The text of a tool, and whether it is an error.
+    /// Returns the text of a tool result, and whether it is an error.
     pub(super) fn said(&self) -> (String, bool) {
         assert_eq!(self.status, 200, "{self:?}");
         let answer: Value = serde_json::from_str(&self.body).expect("JSON");

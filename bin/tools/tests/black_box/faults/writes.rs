@@ -1,4 +1,4 @@
-//! Writers of account files are killed, or have no room to write.
+//! Tests of writers of account files that are killed, or find the disk full.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ const USERS: [&str; 4] = ["ada", "bob", "cyd", "dee"];
 
 const PASSWORD: &str = "correct horse";
 
-/// What may be in the folder of a server.
+/// Files that may be in the folder of a server.
 const FILES: [&str; 8] = [
     "data",
     "ziggurat-tools.yaml",
@@ -33,7 +33,7 @@ const FILES: [&str; 8] = [
     ".users.yaml.new",
 ];
 
-/// Moments that are all over a stretch of time, and the same in every run.
+/// Pseudo-random times within a period, the same in every run.
 struct Moments(u64);
 
 impl Moments {
@@ -45,7 +45,7 @@ impl Moments {
     }
 }
 
-/// Users whose passwords cost nothing to check, so that much is written.
+/// Creates users with the cheapest password hash, so that checks are fast and writes frequent.
 fn users_of(home: &Home) -> UserFile {
     let users = UserFile::new(home.users()).with_cost(4);
     for name in USERS {
@@ -55,7 +55,7 @@ fn users_of(home: &Home) -> UserFile {
     users
 }
 
-/// Lets failures be counted, and not turned away.
+/// Returns a configuration that counts failed logins, but never blocks them.
 fn counting(postgres: &Postgres) -> String {
     format!(
         "databases:\n{}http:\n  auth:\n    max_failed_attempts_before_lockout: 1000000\n    \
@@ -76,7 +76,7 @@ fn assert_no_litter(home: &Home) {
     }
 }
 
-/// Runs a command and kills it after a while: what it said until then.
+/// Runs a command, kills it after a while, and returns its output.
 fn killed(home: &Home, arguments: &[&str], after: Duration) -> String {
     let mut child = home.command(arguments).spawn().expect("built");
     thread::sleep(after);
@@ -84,7 +84,7 @@ fn killed(home: &Home, arguments: &[&str], after: Duration) -> String {
     String::from_utf8(output_of(child).stdout).expect("text")
 }
 
-/// About twice the time of a command that is left alone, which is measured.
+/// Measures about twice the duration of a command.
 fn stretch(command: impl Fn()) -> Duration {
     let begun = Instant::now();
     for _ in 0..5 {
@@ -94,7 +94,7 @@ fn stretch(command: impl Fn()) -> Duration {
 }
 
 #[test]
-fn commands_killed_at_any_moment_leave_whole_files_and_all_they_acknowledged() {
+fn commands_killed_at_any_time_leave_complete_files_with_all_acknowledged_changes() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     let users = users_of(&home);
@@ -153,7 +153,7 @@ fn commands_killed_at_any_moment_leave_whole_files_and_all_they_acknowledged() {
         assert_no_litter(&home);
     }
     println!("{acknowledged} acknowledged, {unsaid} written but not said, within {stretch:?}");
-    // Whoever comes next is not in anybody's way.
+    // The lock of a killed command does not block the next one.
     home.token("main");
 }
 
@@ -163,7 +163,7 @@ fn index(name: &str) -> usize {
 }
 
 #[test]
-fn a_server_killed_in_the_middle_of_logins_has_written_all_it_answered() {
+fn a_server_killed_during_logins_has_written_all_answered_failures() {
     let postgres = Postgres::new();
     let home = Home::new();
     home.configure(&counting(&postgres));
@@ -189,7 +189,7 @@ fn a_server_killed_in_the_middle_of_logins_has_written_all_it_answered() {
         for (who, name) in USERS.iter().enumerate() {
             let answered = answered[who].load(std::sync::atomic::Ordering::SeqCst);
             let counted = after[who] - before[who];
-            // One more may have been written down that nobody was told of any more.
+            // A failure may be written without its answer having been sent.
             assert!(
                 (answered..=answered + 1).contains(&counted),
                 "{name}: {counted} {answered}"
@@ -202,7 +202,7 @@ fn a_server_killed_in_the_middle_of_logins_has_written_all_it_answered() {
     assert!(written > 0, "there was something to lose");
 }
 
-/// Says whether the server answered.
+/// Fails to log in, and returns whether the server answered.
 fn fail_to_log_in(client: &Client, name: &str) -> bool {
     let arguments = serde_json::json!({"username": name, "password": "wrong"});
     let body = super::wire::tool("authenticate_user", &arguments);
@@ -225,11 +225,11 @@ fn failures(users: &UserFile) -> [u64; 4] {
     })
 }
 
-/// A shell's way to say that no file may grow, which is what a full disk does.
+/// Shell command that forbids files to grow, which has the effect of a full disk.
 const FULL: &str = "trap '' XFSZ; ulimit -S -f 0";
 
 #[test]
-fn commands_that_find_the_disk_full_say_so_and_lose_nothing() {
+fn commands_that_find_the_disk_full_fail_and_lose_nothing() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     home.token("main");
@@ -273,7 +273,7 @@ fn commands_that_find_the_disk_full_say_so_and_lose_nothing() {
 }
 
 #[test]
-fn a_server_that_finds_the_disk_full_goes_on_and_writes_again_when_there_is_room() {
+fn a_server_with_a_full_disk_continues_and_writes_again_when_there_is_room() {
     let postgres = Postgres::new();
     let home = Home::with(&postgres);
     home.token("main");
@@ -299,7 +299,7 @@ fn a_server_that_finds_the_disk_full_goes_on_and_writes_again_when_there_is_room
     }
 }
 
-/// Lets the files of a program grow again, where the system lets us.
+/// Allows the files of a program to grow again, if the system supports it.
 #[cfg(target_os = "linux")]
 fn make_room(program: &Program) -> bool {
     let all = Rlimit {

@@ -1,10 +1,10 @@
-//! Both ways into one program, side by side.
+//! Client of the same server over HTTP and over standard input and output.
 
 use serde_json::{Value, json};
 
 use super::{Client, Home, Program, Talk};
 
-/// An answer without the ids that name a line in the log.
+/// Replaces the ids that identify a line in the log.
 fn without_ids(answer: &str) -> String {
     const BEFORE: &str = "under request id ";
     let mut parts = answer.split(BEFORE);
@@ -17,13 +17,13 @@ fn without_ids(answer: &str) -> String {
     text
 }
 
-/// A server on HTTP and one on standard input and output, with the same files and nobody signed
-/// in, which have to answer alike.
+/// Server on HTTP, and one on standard input and output, with the same files and without
+/// authentication; both must give the same answers.
 pub(crate) struct Doors {
     pub(crate) client: Client,
     pub(crate) talk: Talk,
     _programs: [Program; 2],
-    /// The programs read it after they have started.
+    /// The programs read the folder after their start.
     _home: Home,
 }
 
@@ -39,15 +39,15 @@ impl Doors {
         }
     }
 
-    /// Sends a message through both doors: the answer, byte by byte the same but for the ids of
-    /// lines in the log.
+    /// Sends a message over both transports, and returns the answer, which must be identical except
+    /// for ids of lines in the log.
     pub(crate) fn ask(&mut self, message: &str) -> String {
         let [http, stdio] = self.ask_each(message);
         assert_eq!(without_ids(&http), without_ids(&stdio), "{message}");
         stdio
     }
 
-    /// Sends a message through both doors: an answer from each.
+    /// Sends a message over both transports, and returns both answers.
     pub(crate) fn ask_each(&mut self, message: &str) -> [String; 2] {
         let http = self.client.post("/mcp/v1", message);
         assert_eq!(http.status, 200, "{message}: {http:?}");
@@ -56,7 +56,7 @@ impl Doors {
         [http.body, self.talk.hear_line()]
     }
 
-    /// Sends what nobody answers through both doors.
+    /// Sends a notification over both transports.
     pub(crate) fn tell(&mut self, message: &str) {
         let http = self.client.post("/mcp/v1", message);
         assert_eq!(
@@ -68,19 +68,19 @@ impl Doors {
         self.talk.say(format!("{message}\n").as_bytes());
     }
 
-    /// Calls a method through both doors: the answer they agree on.
+    /// Calls a method over both transports, and returns the identical answer.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let answer = self.ask(&call.to_string());
         serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"))
     }
 
-    /// Calls a tool through both doors: its text, and whether it is an error.
+    /// Calls a tool over both transports, and returns its text and whether it is an error.
     pub(crate) fn tool(&mut self, name: &str, arguments: &Value) -> (String, bool) {
         said(&self.call("tools/call", &json!({"name": name, "arguments": arguments})))
     }
 
-    /// Calls a tool whose answers differ from one time to the next.
+    /// Calls a tool whose answers differ from call to call.
     pub(crate) fn tool_each(&mut self, name: &str, arguments: &Value) -> [(String, bool); 2] {
         let params = json!({"name": name, "arguments": arguments});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
@@ -88,14 +88,14 @@ impl Doors {
         answers.map(|answer| said(&serde_json::from_str(&answer).expect("JSON")))
     }
 
-    /// Calls a tool that has to succeed.
+    /// Calls a tool that must succeed.
     pub(crate) fn succeed(&mut self, name: &str, arguments: &Value) -> String {
         let (text, is_error) = self.tool(name, arguments);
         assert!(!is_error, "{arguments}: {text}");
         text
     }
 
-    /// Calls a tool that has to fail in its own words.
+    /// Calls a tool that must fail with a tool error.
     pub(crate) fn fail(&mut self, name: &str, arguments: &Value) -> String {
         let (text, is_error) = self.tool(name, arguments);
         assert!(is_error, "{arguments}: {text}");
@@ -103,13 +103,13 @@ impl Doors {
     }
 }
 
-/// What the result of a tool says, having the shape of one.
+/// Returns the text of a tool result, and whether it is an error.
 fn said(answer: &Value) -> (String, bool) {
     let result = answer["result"].as_object();
     let result = result.unwrap_or_else(|| panic!("a result in {answer}"));
     let is_error = match result.get("isError") {
         None => false,
-        // Left out when it would be false.
+        // Absent instead of false.
         Some(is_error) => {
             assert_eq!(*is_error, true, "{answer}");
             true

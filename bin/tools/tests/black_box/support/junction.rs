@@ -1,4 +1,4 @@
-//! A wire between two places, that leads to one of several and may be cut.
+//! TCP proxy that leads to one of several servers, and can be cut.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use ziggurat_black_box::PATIENCE;
 
-/// Leads each connection to one of several servers, at random, or to another if nobody is
-/// there.
+/// Forwards each connection to one of several servers, chosen at random, or to another one if that
+/// is unreachable.
 pub(crate) struct Junction {
     address: String,
     state: Arc<State>,
@@ -52,7 +52,7 @@ impl Junction {
         &self.address
     }
 
-    /// Ends all connections, and whatever comes from now on.
+    /// Closes all connections, and refuses new ones.
     pub(crate) fn cut(&self) {
         self.state.is_cut.store(true, Ordering::SeqCst);
         for stream in self.state.live.lock().expect("whole").drain(..) {
@@ -72,7 +72,7 @@ impl State {
             .lock()
             .expect("whole")
             .extend([near.try_clone()?, far.try_clone()?]);
-        // Before it is asked: it may have been cut since.
+        // The proxy may have been cut since the connection was accepted.
         if self.is_cut.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -107,13 +107,13 @@ impl State {
 
 fn pass_on(mut from: &TcpStream, mut to: &TcpStream) {
     io::copy(&mut from, &mut to).ok();
-    // What comes the other way is of no use to anybody then.
+    // After one direction has ended, the other is not needed.
     from.shutdown(Shutdown::Both).ok();
     to.shutdown(Shutdown::Both).ok();
 }
 
-/// Sends a request, and takes the whole answer: its status and its JSON. Anything less is an
-/// error, as of a server that is killed meanwhile.
+/// Sends a request, and returns the status and the JSON of the whole answer. A cut-off answer, as
+/// of a killed server, is an error.
 pub(crate) fn exchange(
     address: &str,
     token: &str,

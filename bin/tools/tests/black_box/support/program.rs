@@ -1,4 +1,4 @@
-//! The files of a server, and the program that serves them.
+//! Files of a server, and the program that uses them.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use ziggurat_black_box::{Client, Folder, Postgres, Program, Ran, output_of};
 
 use super::Talk;
 
-/// A folder with the files of one server: configuration, tokens, users.
+/// Folder with the files of one server: configuration, tokens, users.
 pub(crate) struct Home(Folder);
 
 impl Deref for Home {
@@ -30,12 +30,12 @@ impl DerefMut for Home {
 }
 
 impl Home {
-    /// An empty folder.
+    /// Creates an empty folder.
     pub(crate) fn new() -> Self {
         Self(Folder::new())
     }
 
-    /// A folder whose configuration names this database `main`.
+    /// Creates a folder whose configuration names this database `main`.
     pub(crate) fn with(postgres: &Postgres) -> Self {
         let home = Self::new();
         home.configure(&format!("databases:\n{}", postgres.entry("main")));
@@ -54,7 +54,7 @@ impl Home {
         self.file("users.yaml")
     }
 
-    /// The program with nothing but these arguments, and no environment but ours.
+    /// Returns a command with only these arguments, and only the environment of this folder.
     pub(crate) fn bare(&self, arguments: &[&str]) -> Command {
         let mut command = self
             .0
@@ -63,7 +63,7 @@ impl Home {
         command
     }
 
-    /// The program with the files of this folder.
+    /// Returns a command that uses the files of this folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.bare(arguments);
         let config = self.file("ziggurat-tools.yaml");
@@ -75,7 +75,7 @@ impl Home {
         command
     }
 
-    /// Runs the program to its end, with this on standard input.
+    /// Runs the program to its end, with this text on standard input.
     pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Output {
         let mut child = self
             .command(arguments)
@@ -83,18 +83,18 @@ impl Home {
             .spawn()
             .expect("built");
         let mut stdin = child.stdin.take().expect("piped");
-        // It may end without reading all of it.
+        // The program may end without reading all of it.
         stdin.write_all(input.as_bytes()).ok();
         drop(stdin);
         output_of(child)
     }
 
-    /// Runs the program to its end: what it printed, and how it ended.
+    /// Runs the program to its end, and returns its output and exit code.
     pub(crate) fn ran(&self, arguments: &[&str], input: &str) -> Ran {
         Ran::from(self.run(arguments, input))
     }
 
-    /// Makes an API token, bound to this database or to none.
+    /// Creates an API token, bound to this database or to none.
     pub(crate) fn token(&self, database: &str) -> String {
         let arguments = [
             "-add-token",
@@ -112,7 +112,7 @@ impl Home {
             .to_owned()
     }
 
-    /// Makes a user.
+    /// Creates a user.
     pub(crate) fn user(&self, name: &str, password: &str) {
         let arguments = [
             "-add-user",
@@ -133,19 +133,19 @@ impl Home {
         Program::listening(command.args(arguments))
     }
 
-    /// Runs the program with the files of this folder and these words behind them.
+    /// Runs the program with these words after the flags for the files of this folder.
     pub(crate) fn ran_before(&self, words: &[&str]) -> Ran {
         let output = self.command(&[]).args(words).output();
         Ran::from(output.expect("built"))
     }
 
-    /// Starts a server with nothing but these arguments on standard input and output.
+    /// Starts a server on standard input and output with only these arguments.
     pub(crate) fn talk_bare(&self, arguments: &[&str]) -> (Program, Talk) {
         let mut command = self.bare(arguments);
         Self::talking(&mut command)
     }
 
-    /// Starts a server of any kind on standard input and output.
+    /// Starts a server on standard input and output from a command.
     pub(crate) fn talking(command: &mut Command) -> (Program, Talk) {
         let mut program = Program::start(command.stdin(Stdio::piped()));
         let (stdin, stdout) = program.pipes();

@@ -1,19 +1,19 @@
-//! Entries of account files, written by hand.
+//! Entries of account files, written without the program.
 
 use ziggurat_layers::bearer::TokenHash;
 
-/// The password of everybody here.
+/// Password of all users in tests.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// Its hash, so cheap that a test has time for many logins.
+/// Hash of the password, with the lowest cost, so that logins are fast.
 const HASH: &str = "$2b$04$Ppcvd5/NfazclsO4EgnYy.9IcQqyPDIpoXon1/LzTctWMzYg3nvrm";
 
-/// A user file with these users in it.
+/// Returns a user file with these users.
 pub(crate) fn users(users: &[String]) -> String {
     format!("users:\n{}", users.concat())
 }
 
-/// A user, and more members in a line each (`enabled: false`).
+/// Returns an entry of a user, with additional lines (`enabled: false`).
 pub(crate) fn user(name: &str, more: &[&str]) -> String {
     let more = more.iter().map(|member| format!("    {member}\n"));
     format!(
@@ -23,7 +23,7 @@ pub(crate) fn user(name: &str, more: &[&str]) -> String {
     )
 }
 
-/// A token file with these tokens in it.
+/// Returns a token file with these tokens.
 pub(crate) fn tokens(tokens: &[String]) -> String {
     if tokens.is_empty() {
         return "tokens: []\n".to_owned();
@@ -31,7 +31,7 @@ pub(crate) fn tokens(tokens: &[String]) -> String {
     format!("tokens:\n{}", tokens.concat())
 }
 
-/// A token, and more members in a line each (`database: main`).
+/// Returns an entry of a token, with additional lines (`database: main`).
 pub(crate) fn token(number: u32, token: &str, more: &[&str]) -> String {
     let more = more.iter().map(|member| format!("    {member}\n"));
     format!(

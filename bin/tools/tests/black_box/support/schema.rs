@@ -1,8 +1,8 @@
-//! As much of JSON Schema as the tools say of their results.
+//! Validator of the part of JSON Schema that the tools use.
 
 use serde_json::Value;
 
-/// What a schema here is made of; anything else would not be checked.
+/// Supported keywords; any other would not be checked.
 const KNOWN: [&str; 7] = [
     "type",
     "description",
@@ -13,7 +13,7 @@ const KNOWN: [&str; 7] = [
     "minimum",
 ];
 
-/// Checks that every client understands a schema.
+/// Checks that a schema uses only supported keywords.
 #[track_caller]
 pub(crate) fn assert_plain(schema: &Value) {
     assert_eq!(schema["type"], "object", "{schema}");
@@ -21,7 +21,7 @@ pub(crate) fn assert_plain(schema: &Value) {
     assert_known(schema);
 }
 
-/// Checks that a value is what a schema says.
+/// Checks that a value conforms to a schema.
 #[track_caller]
 pub(crate) fn assert_conforms(value: &Value, schema: &Value) {
     if let Err(problem) = check(value, schema) {
@@ -75,7 +75,7 @@ fn check(value: &Value, schema: &Value) -> Result<(), String> {
         }
     }
     for (name, member) in value.as_object().into_iter().flatten() {
-        // Nothing is said that is not declared.
+        // The schema must declare each member.
         let property = schema["properties"].get(name);
         let property = property.ok_or_else(|| format!("{name} is not declared"))?;
         check(member, property).map_err(|problem| format!("{name}: {problem}"))?;

@@ -1,4 +1,4 @@
-//! A conversation over standard input and output.
+//! Client over standard input and output.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use ziggurat_black_box::PATIENCE;
 
-/// The client's end of the pipes.
+/// Client's end of the pipes.
 pub(crate) struct Talk {
     input: Option<ChildStdin>,
     answers: mpsc::Receiver<String>,
@@ -46,18 +46,18 @@ impl Talk {
         self.say(format!("{message}\n").as_bytes());
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub(crate) fn hear_line(&self) -> String {
         self.answers.recv_timeout(PATIENCE).expect("an answer")
     }
 
-    /// The next line, which has to be JSON.
+    /// Returns the next line, which must be JSON.
     pub(crate) fn hear(&self) -> Value {
         let line = self.hear_line();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    /// Whether nothing more comes, the program having closed its end.
+    /// Returns whether the program has closed its output, without further lines.
     pub(crate) fn is_over(&self) -> bool {
         matches!(
             self.answers.recv_timeout(PATIENCE),
@@ -65,13 +65,13 @@ impl Talk {
         )
     }
 
-    /// Asks, and waits for the answer; nothing else may be under way.
+    /// Sends a request and waits for the answer; no other request may be in flight.
     pub(crate) fn call(&mut self, id: &Value, method: &str, params: &Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         self.hear()
     }
 
-    /// Calls a tool: its text, and whether it is an error.
+    /// Calls a tool, and returns its text and whether it is an error.
     pub(crate) fn tool(&mut self, name: &str, arguments: &Value) -> (String, bool) {
         let params = json!({"name": name, "arguments": arguments});
         let answer = self.call(&json!(1), "tools/call", &params);
@@ -80,7 +80,7 @@ impl Talk {
         (text.to_owned(), answer["result"]["isError"] == true)
     }
 
-    /// Closes standard input, as a client that ends does.
+    /// Closes standard input.
     pub(crate) fn hang_up(&mut self) {
         self.input = None;
     }
