@@ -1,4 +1,4 @@
-//! Statements that have no place in a read-only transaction.
+//! Refuses statements that try to leave a read-only transaction.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use super::{
     statement_shape::is,
 };
 
-/// Why a text was not sent to PostgreSQL. What it says is meant for the caller.
+/// Reason not to send a text to PostgreSQL. `Display` is for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The text holds a NUL character, which ends a text on PostgreSQL's side.
     #[error("query rejected: a query cannot hold a NUL character")]
     Nul,
-    /// COPY would make the client send or take a file.
+    /// COPY would make the client send or receive a file.
     #[error("query rejected: COPY to or from the client is not supported, use SELECT or INSERT")]
     Copy,
     /// The text holds more than one statement.
@@ -28,27 +28,27 @@ pub enum Refusal {
     /// The text starts or ends a transaction.
     #[error("query rejected: {0} is not allowed, the server handles transactions itself")]
     Transaction(&'static str),
-    /// The text does something that read-only access must not.
+    /// The text is not allowed with read-only access.
     #[error("query rejected: {0} is not allowed on a read-only database")]
     Forbidden(&'static str),
-    /// The text calls something that PostgreSQL lets run in any transaction.
+    /// The text has an effect that PostgreSQL allows in any transaction.
     #[error(
         "query rejected: {call} is not allowed: {danger}, which no kind of transaction prevents"
     )]
     Dangerous {
-        /// What it calls, or the beginning of its name.
+        /// Name of the function or statement, or the beginning of the name.
         call: &'static str,
-        /// What that does.
+        /// Its effect.
         danger: Danger,
     },
     /// PostgreSQL would read the text again for each of its comments or operators, and cannot be
-    /// stopped while it reads.
+    /// cancelled meanwhile.
     #[error(
         "query rejected: too many comments or operators follow each other directly, leave them \
          out or put spaces between them"
     )]
     Operators,
-    /// The text would leave something in a session that other programs use too.
+    /// The text would change a session that other programs use too.
     #[error(
         "query rejected: it would leave a setting, a prepared statement or a temporary table in a \
          session that a connection pooler shares with other programs: use SET LOCAL, or an \
@@ -56,30 +56,30 @@ pub enum Refusal {
     )]
     Session,
     /// PostgreSQL would compare the tables, joins, sort keys or conditions of the text with each
-    /// other, and cannot be stopped while it does.
+    /// other, and cannot be cancelled meanwhile.
     #[error(
         "query rejected: its lists of tables, joins, sort keys or conditions are so long that \
          PostgreSQL could not be stopped while it compares them, use VALUES or an array for the \
          values"
     )]
     Lists,
-    /// A name is written in a way that is not read here.
+    /// A name uses UESCAPE, which this crate does not read.
     #[error("query rejected: UESCAPE is not supported in names, write the name as it is")]
     Escape,
 }
 
-/// Refuses what tries to get out of a read-only transaction, with a message that says so.
+/// Refuses a text that tries to leave a read-only transaction.
 ///
-/// It is [`Policy::read_only`].
+/// Applies [`Policy::read_only`].
 pub fn guard(text: &str) -> Result<(), Refusal> {
     Policy::read_only().check(text)
 }
 
-/// What the tokens of a statement so far make of the next one.
+/// Checks a statement token by token.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     policy: Policy,
-    /// How many words there were; the first three decide what kind of statement it is.
+    /// Number of words so far; the first three decide what kind of statement it is.
     words: usize,
     first: &'a str,
     previous: &'a str,
@@ -90,13 +90,13 @@ pub(super) struct Reader<'a> {
     names_read_only: bool,
 }
 
-/// The token right before.
+/// The token before the current one.
 #[derive(Debug)]
 enum Last<'a> {
     Other,
-    /// Behind it, a name is one of a schema, of a column, or of a function.
+    /// A dot; the name behind it is that of a table, a column or a function.
     Dot,
-    /// With a parenthesis it is a call.
+    /// A name; with a parenthesis behind it, a call.
     Name(Cow<'a, str>),
     Escaped(String),
     /// TO or FROM.
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Says what can be said only when nothing follows.
+    /// Checks what is known only at the end of a statement.
     pub(super) fn finish(&mut self) -> Result<(), Refusal> {
         self.settle(Setting::end)
     }
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What reaches the machine PostgreSQL is on, whatever the access.
+    /// Refuses statements with effects on the host of PostgreSQL, also where writes are allowed.
     fn machine(&self, word: &str) -> Result<(), Refusal> {
         let call = if self.words == 0 && is(word, &["LOAD"]) {
             "LOAD"
@@ -234,8 +234,8 @@ impl<'a> Reader<'a> {
                     self.words == 1 || self.words == 2 && is(previous, &["SESSION", "LOCAL"]);
                 follows.then_some("SET ROLE")
             }
-            // With ANALYZE it would create the table, transaction or not. What stands before
-            // INTO does not tell: a column may be called `insert`.
+            // With ANALYZE it would create the table even in a read-only transaction. The word
+            // before INTO does not matter, since a column may be called `insert`.
             _ if is(first, &["EXPLAIN"])
                 && (is(word, &["CREATE"]) || is(word, &["INTO"]) && self.selects) =>
             {
@@ -247,14 +247,14 @@ impl<'a> Reader<'a> {
         forbidden.map_or(Ok(()), |what| Err(Refusal::Forbidden(what)))
     }
 
-    /// Takes a name as PostgreSQL understands it.
+    /// Checks a name as PostgreSQL reads it.
     fn name(&mut self, name: &str, is_quoted: bool) -> Result<(), Refusal> {
         self.settle(|setting| setting.name(name, is_quoted))?;
         self.names_read_only |= is(name, READ_ONLY);
         if let Some(refusal) = self.policy.refuses_to_name(name) {
             return Err(refusal);
         }
-        // `(x).f` is `f(x)`. PostgreSQL takes it for a column only if there is one.
+        // `(x).f` is a call of `f(x)`, unless there is a column `f`.
         if matches!(self.last, Last::Dot) {
             self.call(name)?;
         }
@@ -298,8 +298,8 @@ const TRANSACTION: &[&str] = &[
     "RELEASE",
 ];
 
-/// What PostgreSQL runs in a read-only transaction, and should not: code, what blocks others or
-/// rewrites their tables, and what is there when the transaction is gone.
+/// Statements that PostgreSQL runs in a read-only transaction although they run code, block other
+/// sessions, rewrite tables or outlive the transaction.
 const STATEMENTS: &[&str] = &[
     "DO",
     "ANALYZE",
@@ -318,7 +318,7 @@ const STATEMENTS: &[&str] = &[
 
 const ALTERED: &[&str] = &["ROLE", "USER", "DATABASE"];
 
-/// The entry of a list that a word is.
+/// Returns the entry of a list that equals a word.
 fn known(word: &str, list: &[&'static str]) -> Option<&'static str> {
     list.iter()
         .find(|known| word.eq_ignore_ascii_case(known))

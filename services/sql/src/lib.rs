@@ -1,9 +1,9 @@
-//! Reads just enough SQL to know what not to send.
+//! Reads just enough SQL to decide which texts are not sent to PostgreSQL.
 //!
-//! [`Lexer`] splits a text into words, symbols and quoted things the way PostgreSQL does, and
-//! knows no grammar. PostgreSQL stays the judge: nothing is safe because this module says so.
-//! What it decides is which texts are not even sent ([`guard()`], [`Policy`]), whether the text
-//! bounds its own result and what it is called in a report ([`StatementShape`]).
+//! [`Lexer`] splits a text into words, symbols, literals and quoted names the way PostgreSQL does,
+//! and knows no grammar. PostgreSQL remains the authority: a text that passes here is not thereby
+//! safe. This crate decides which texts are refused before they are sent ([`guard()`], [`Policy`]),
+//! and finds out whether a text limits its own result and which command it is ([`StatementShape`]).
 //!
 //! ```
 //! use ziggurat_sql::{StatementShape, guard};
@@ -35,12 +35,12 @@ pub use self::{
 
 /// Splits SQL into [`Token`]s, without comments and white space.
 ///
-/// It reads what `standard_conforming_strings = on`, the default since 9.1, makes of a text.
+/// Assumes `standard_conforming_strings = on`, the default since PostgreSQL 9.1.
 #[derive(Clone, Debug)]
 pub struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    /// The end of the run of operator characters that was looked at last.
+    /// End of the run of operator characters that was measured last.
     operators_end: usize,
     given_back: usize,
 }
@@ -49,13 +49,13 @@ pub struct Lexer<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Token<'a> {
-    /// A keyword or an unquoted name, as written.
+    /// Keyword or unquoted name, as written.
     Word(&'a str),
-    /// A quoted name, without the quotes around it.
+    /// Quoted name, without its quotes.
     Quoted(&'a str),
-    /// The same of a name written as `U&"…"`, whose escapes stand for characters.
+    /// Quoted name written as `U&"…"`, without its quotes; its escapes are not decoded.
     Escaped(&'a str),
-    /// A string or a bit string, in quotes or dollars.
+    /// String or bit string, in quotes or dollar quotes.
     Literal,
     /// A number or a parameter.
     Number,
@@ -79,16 +79,16 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The number of bytes so far that PostgreSQL's lexer reads ahead and gives back.
+    /// Returns the number of bytes so far that PostgreSQL's lexer reads ahead and then puts back.
     ///
-    /// It reads the longest run of operator characters where an operator or a comment begins,
-    /// keeps little of it, and reads the rest again for the next one: `/**//**/…` and `+++…` cost
-    /// it the square of their length.
+    /// At each operator or comment it reads the longest run of operator characters, keeps little of
+    /// it, and reads the rest again for the next one. So `/**//**/…` and `+++…` cost it time
+    /// quadratic in their length.
     pub(crate) fn given_back(&self) -> usize {
         self.given_back
     }
 
-    /// Counts the run of operator characters that begins here, but for what is kept of it.
+    /// Counts the run of operator characters that begins here, without the `kept` ones.
     fn read_operators(&mut self, kept: usize) {
         if self.operators_end <= self.at {
             let rest = &self.text.as_bytes()[self.at..];
@@ -99,13 +99,13 @@ impl<'a> Lexer<'a> {
         self.given_back = self.given_back.saturating_add(run.saturating_sub(kept));
     }
 
-    /// Where the next token may begin: the end of the one before.
+    /// Returns the position of the lexer: the end of the last token.
     #[must_use]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Goes on from another place, which is between two characters.
+    /// Continues at `position`, which must be a character boundary.
     pub fn go_to(&mut self, position: usize) {
         self.at = position;
     }
@@ -114,8 +114,8 @@ impl<'a> Lexer<'a> {
         self.text.as_bytes().get(self.at + ahead).copied()
     }
 
-    /// Takes bytes for as long as they fit. Fails to stop inside a character only if `fits`
-    /// tells bytes of one character apart, which none here does.
+    /// Takes bytes while `fits` holds. It must treat all bytes of a multi-byte character alike, so
+    /// that the end is a character boundary.
     fn take_bytes(&mut self, fits: impl Fn(u8) -> bool) -> &'a str {
         let rest = &self.text[self.at..];
         let end = rest.bytes().position(|b| !fits(b)).unwrap_or(rest.len());
@@ -123,7 +123,7 @@ impl<'a> Lexer<'a> {
         &rest[..end]
     }
 
-    /// Skips white space and comments. Says whether the last comment has an end.
+    /// Skips white space and comments. Returns whether the last comment is closed.
     fn skip_blanks(&mut self) -> bool {
         loop {
             self.take_bytes(is_space);
@@ -163,7 +163,7 @@ impl<'a> Lexer<'a> {
         false
     }
 
-    /// Takes what stands between two quotes; a doubled quote does not end it.
+    /// Takes the text between two quotes; a doubled quote does not end it.
     fn quoted(&mut self, quote: u8, has_escapes: bool) -> Option<&'a str> {
         self.at += 1;
         let start = self.at;
@@ -188,7 +188,7 @@ impl<'a> Lexer<'a> {
             if self.quoted(b'\'', has_escapes).is_none() {
                 return Token::Unclosed;
             }
-            // A string goes on after a line break, and `E` holds for all of it.
+            // A string continues after a line break, and `E` applies to all of it.
             let mut rest = self.clone();
             let mut breaks = false;
             loop {
@@ -209,7 +209,7 @@ impl<'a> Lexer<'a> {
         self.quoted(b'"', false).map_or(Token::Unclosed, token)
     }
 
-    /// Takes a number and not what is glued to it: in `1INTO` PostgreSQL 14 sees two words.
+    /// Takes a number without a word directly after it: PostgreSQL 14 reads `1INTO` as two tokens.
     fn number(&mut self) -> Token<'a> {
         let is_digit = |b: u8| b.is_ascii_digit() || b == b'_';
         let is_based = self.peek(0) == Some(b'0')
@@ -313,7 +313,7 @@ fn is_newline(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
 
-/// A character of an operator, the set `op_chars` of PostgreSQL's `scan.l`.
+/// Returns whether a byte is an operator character, the set `op_chars` of PostgreSQL's `scan.l`.
 fn is_operator(byte: u8) -> bool {
     matches!(
         byte,
@@ -336,7 +336,7 @@ fn is_operator(byte: u8) -> bool {
     )
 }
 
-/// A character of a word or of the tag of a dollar quote.
+/// Returns whether a byte belongs to a word or to the tag of a dollar quote.
 fn is_tag(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }

@@ -1,19 +1,19 @@
-//! Counts the comparisons of pairs that PostgreSQL makes before it looks at a cancellation.
+//! Counts the comparisons of pairs that PostgreSQL makes before it checks for a cancellation.
 //!
-//! Its analysis compares each table of a FROM with those before it, and likewise columns of a
-//! join, queries of a WITH, windows, sort keys, groups and conditions. A list of some thousands
-//! takes it seconds, one of ten thousands minutes, in which it looks neither at a cancellation
-//! nor at `statement_timeout`.
+//! Its analysis compares each table of a FROM with those before it, and likewise columns of a join,
+//! queries of a WITH, windows, sort keys, groups and conditions. Some thousands of entries take it
+//! seconds, ten thousand take minutes, in which it checks neither for a cancellation nor for
+//! `statement_timeout`.
 
 use super::{Token, statement_shape::is};
 
-/// The most that the comparisons of one statement may cost: about a second of PostgreSQL's time.
-/// A list of 2,000 tables or sort keys is as much, or one of 700 joins.
+/// Limit on the cost of the comparisons of one statement: about a second of PostgreSQL's time. A
+/// list of 2,000 tables or sort keys costs as much, or one of 700 joins.
 const MAX_COST: u64 = 2_000_000;
 
 const JOIN: u64 = 8;
 
-/// A star is compared with nothing, but each stands for all columns.
+/// A star is not compared, but each stands for all columns.
 const STAR: u64 = 100;
 
 /// The number of comparisons of conditions, which only move pointers, that cost as much as one of
@@ -26,7 +26,7 @@ pub(super) struct Pairs<'a> {
     cost: u64,
     conditions: u64,
     level: Level,
-    /// The levels around, one for each parenthesis or bracket that is open.
+    /// The enclosing levels, one for each open parenthesis or bracket.
     outer: Vec<Level>,
     last: Last<'a>,
 }
@@ -34,11 +34,11 @@ pub(super) struct Pairs<'a> {
 /// The text between the same parentheses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
-    /// True if commas separate things that are compared.
+    /// True if commas separate entries that are compared.
     is_list: bool,
-    /// True for a query of its own, which is compared with nothing outside.
+    /// True for a subquery, whose entries are compared with none outside of it.
     is_query: bool,
-    /// True behind INSERT INTO, whose VALUES are compared with nothing.
+    /// True behind INSERT INTO, whose VALUES are not compared.
     is_insert: bool,
     items: u32,
     joins: u32,
@@ -57,11 +57,11 @@ enum Last<'a> {
 // === impl Pairs ===
 
 impl<'a> Pairs<'a> {
-    /// Takes the next token of a statement. Returns whether it may be sent so far.
+    /// Reads the next token of a statement. Returns whether the cost is within the limit so far.
     pub(super) fn read(&mut self, token: Token<'a>) -> bool {
         let last = self.last;
         self.last = match token {
-            // Behind a dot every word is a name.
+            // After a dot every word is a name.
             Token::Word(_) if last == Last::Symbol(b'.') => Last::Other,
             Token::Word(word) => {
                 self.word(word);
@@ -96,7 +96,7 @@ impl<'a> Pairs<'a> {
             // A column may be called `insert`.
             level.is_insert |= !level.is_query && self.last.is(&["INSERT"]);
         } else if is(word, &["VALUES"]) {
-            // Rows of values are compared with nothing. A table may be called `values`.
+            // Rows of values are not compared. A table may be called `values`.
             let ends_with = !level.is_query && self.last == Last::Symbol(b')');
             let follows = self.last.is(&["UNION", "EXCEPT", "INTERSECT", "ALL"]);
             level.is_list &= !(level.is_insert || ends_with || follows);

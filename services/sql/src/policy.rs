@@ -1,9 +1,9 @@
-//! What PostgreSQL does for whoever may, read-only transaction or not.
+//! Policies for statements that a read-only transaction does not prevent.
 //!
-//! `BEGIN READ ONLY` keeps a statement from changing tables, and from little else. A superuser
-//! reads files of the server in one, runs programs, ends other sessions; and
-//! `EXPLAIN ANALYZE CREATE TABLE … AS` writes in one, for anybody who may create a table. A
-//! [`Policy`] refuses such statements before they are sent, and says why.
+//! `BEGIN READ ONLY` prevents a statement from changing tables, and little else. In such a
+//! transaction a superuser can still read files of the server, run programs and end other sessions;
+//! and `EXPLAIN ANALYZE CREATE TABLE … AS` writes, for any role that may create a table. A
+//! [`Policy`] refuses such statements before they are sent, and gives the reason.
 //!
 //! ```
 //! use ziggurat_sql::Policy;
@@ -18,42 +18,41 @@
 //! assert!(policy.check("SELECT 'pg_read_file(1)', now()").is_ok());
 //! ```
 //!
-//! # Who refuses what
+//! # Refused statements
 //!
-//! | What | On a read-only database | Where writes are allowed |
+//! | Statement | On a read-only database | Where writes are allowed |
 //! | --- | --- | --- |
 //! | INSERT, UPDATE, DELETE, MERGE, also in WITH; SELECT INTO, FOR UPDATE; CREATE, ALTER, DROP, GRANT, TRUNCATE, REFRESH; `nextval`, `setval`; temporary tables | PostgreSQL | allowed |
-//! | VACUUM, ALTER SYSTEM, CREATE DATABASE and others that want no transaction | PostgreSQL | PostgreSQL |
-//! | BEGIN, COMMIT and the like; a second statement | we | allowed |
-//! | DO, `SET ROLE`, `SESSION AUTHORIZATION`, `READ WRITE`, DISCARD | we | allowed |
-//! | EXPLAIN of CREATE or SELECT INTO: with ANALYZE, PostgreSQL runs it | we | allowed |
-//! | ANALYZE, CLUSTER, REINDEX, LOCK, CHECKPOINT, which rewrite or block without changing a row | we | allowed |
-//! | PREPARE, DECLARE, LISTEN, NOTIFY, which outlive their statement | we | allowed |
-//! | SET, but for a list of settings that only concern the session's own results | we | allowed |
-//! | `COPY` with a file or a program, LOAD | we | we |
-//! | functions that reach files, the network, other sessions, the server, replication | we | we |
-//! | catalogues that show passwords, their hashes or lines of files (`pg_authid`, `pg_shadow`, `pg_hba_file_rules`, `pg_user_mapping`, `pg_subscription` …) | we | we |
-//! | functions that write large objects or pages in place, take advisory locks, use up transaction ids, change settings, or run a text as SQL (`query_to_xml`, `ts_stat`) | we | allowed |
-//! | thousands of tables, joins, sort keys or windows, which PostgreSQL cannot stop comparing | we | we |
-//! | comments or operators side by side by the thousands, which PostgreSQL cannot stop reading | we | we |
+//! | VACUUM, ALTER SYSTEM, CREATE DATABASE and others that cannot run in a transaction | PostgreSQL | PostgreSQL |
+//! | BEGIN, COMMIT and similar; a second statement | policy | allowed |
+//! | DO, `SET ROLE`, `SESSION AUTHORIZATION`, `READ WRITE`, DISCARD | policy | allowed |
+//! | EXPLAIN of CREATE or SELECT INTO: with ANALYZE, PostgreSQL runs it | policy | allowed |
+//! | ANALYZE, CLUSTER, REINDEX, LOCK, CHECKPOINT, which rewrite tables or block without changing a row | policy | allowed |
+//! | PREPARE, DECLARE, LISTEN, NOTIFY, which outlive their transaction | policy | allowed |
+//! | SET, except for settings that only affect the results of the session | policy | allowed |
+//! | `COPY` with a file or a program, LOAD | policy | policy |
+//! | functions with effects on files, the network, other sessions, the server, replication | policy | policy |
+//! | catalogues that show passwords, their hashes or lines of files (`pg_authid`, `pg_shadow`, `pg_hba_file_rules`, `pg_user_mapping`, `pg_subscription` …) | policy | policy |
+//! | functions that write large objects or pages in place, take advisory locks, use up transaction ids, change settings, or run a text as SQL (`query_to_xml`, `ts_stat`) | policy | allowed |
+//! | thousands of tables, joins, sort keys or windows, whose comparison PostgreSQL cannot cancel | policy | policy |
+//! | thousands of adjacent comments or operators, which PostgreSQL cannot cancel reading | policy | policy |
 //! | a sleep, an endless join | its time limit | its time limit |
 //!
-//! [`with_dangerous_functions`](Policy::with_dangerous_functions) lifts what stands in the rows
-//! about functions and catalogues, but for those that would break the read-only promise itself.
+//! [`with_dangerous_functions`](Policy::with_dangerous_functions) lifts the rows about functions
+//! and catalogues, except those that would break the read-only guarantee itself.
 //!
-//! Names are compared the way PostgreSQL resolves them: with or without a schema, quotes,
-//! `U&"…"` escapes or comments in between, and in the form `('a'::text).pg_read_file`, which is a
-//! call too.
+//! Names are compared the way PostgreSQL resolves them: with or without a schema, quotes, `U&"…"`
+//! escapes or comments in between, and in the form `('a'::text).pg_read_file`, which is also a
+//! call.
 //!
-//! # What only permissions can stop
+//! # Limits of a policy
 //!
-//! A text shows the names in it, and no more. A view, an operator or a function of the database
-//! that calls something in this table is not recognised, nor is a function of an extension nobody
-//! here has met. Where writes are allowed, whoever may write may also create a function that
-//! hides anything: the rows about functions are a guard rail there, not a wall. Nor does this
-//! module decide who may read what: a superuser reads in `pg_statistic` what was sampled from
-//! `pg_authid`. So connect as a role that
-//! can do little:
+//! Only names that the text contains are recognised. A view, an operator or a function of the
+//! database that calls something in this table is not, nor is a function of an unknown extension.
+//! Where writes are allowed, a caller may also create a function that hides anything, so the rows
+//! about functions are only a precaution there. This module also does not decide which role may
+//! read what: a superuser can read in `pg_statistic` samples of `pg_authid`. So connect as a role
+//! with few privileges:
 //!
 //! ```sql
 //! CREATE ROLE reader LOGIN PASSWORD '…'
@@ -62,19 +61,19 @@
 //! GRANT USAGE ON SCHEMA public TO reader;
 //! GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
 //! ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO reader;
-//! -- Nothing to write to: not a table of its own, not a temporary one.
+//! -- The role can create no tables, not even temporary ones.
 //! REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 //! REVOKE TEMPORARY ON DATABASE shop FROM PUBLIC;
-//! -- A query may spill to the disk, up to here (only a superuser can set this).
+//! -- Limits the temporary files of a query (only a superuser can set this).
 //! ALTER ROLE reader SET temp_file_limit = '1GB';
-//! -- For whoever connects past this server.
+//! -- For clients that connect without this server.
 //! ALTER ROLE reader SET default_transaction_read_only = on;
-//! -- What an extension lets everybody call.
+//! -- Functions of an extension that every role may call.
 //! REVOKE EXECUTE ON FUNCTION dblink_connect(text), dblink_connect(text, text) FROM PUBLIC;
 //! ```
 //!
-//! Row security that depends on a setting (`current_setting('app.tenant')`) does not bind a
-//! caller who may run `SET`: let it depend on the role.
+//! Row security that depends on a setting (`current_setting('app.tenant')`) does not restrict a
+//! caller that may run `SET`: make it depend on the role.
 
 use std::fmt;
 
@@ -84,7 +83,7 @@ use super::{
     pairs::Pairs,
 };
 
-/// Which texts are sent to PostgreSQL.
+/// Rules for the texts that are sent to PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Policy {
@@ -92,40 +91,40 @@ pub struct Policy {
     dangerous: bool,
 }
 
-/// Why a function is refused: what it does that no kind of transaction prevents.
+/// Reason to refuse a function: an effect that no kind of transaction prevents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Danger {
-    /// It reads, writes or lists files of the server.
+    /// Reads, writes or lists files of the server.
     Files,
-    /// It talks to other servers.
+    /// Connects to other servers.
     Network,
-    /// It ends, interrupts or signals what others are doing.
+    /// Ends, interrupts or signals other sessions.
     Sessions,
-    /// It makes the server do something for everybody.
+    /// Controls the server for all of its users.
     Server,
-    /// It changes what is replicated, or to whom.
+    /// Changes replication.
     Replication,
-    /// It writes large objects; PostgreSQL prevents that since version 16.
+    /// Writes large objects; PostgreSQL prevents that since version 16.
     LargeObjects,
-    /// It writes catalogues, statistics or pages past the checks.
+    /// Writes catalogues, statistics or pages without the usual checks.
     InPlace,
-    /// It leaves something behind that the end of the transaction does not undo.
+    /// Has an effect that outlives the transaction.
     Outlives,
-    /// It shows hashes of passwords, passwords of other servers, or lines of files.
+    /// Shows hashes of passwords, passwords of other servers, or lines of files.
     Secrets,
-    /// It takes locks that other programs wait for.
+    /// Takes locks that other programs wait for.
     Locks,
-    /// It changes a setting.
+    /// Changes a setting.
     Settings,
-    /// It runs one of its arguments as SQL.
+    /// Runs one of its arguments as SQL.
     Sql,
 }
 
 // === impl Policy ===
 
 impl Policy {
-    /// For a transaction that must not change anything.
+    /// Returns the policy for a transaction that must not change anything.
     pub fn read_only() -> Self {
         Self {
             writes: false,
@@ -133,7 +132,8 @@ impl Policy {
         }
     }
 
-    /// For a database whose operator allows writes: to its data, not to the machine it is on.
+    /// Returns the policy for a database whose operator allows writes: to its data, not to its
+    /// host.
     pub fn writable() -> Self {
         Self {
             writes: true,
@@ -141,18 +141,18 @@ impl Policy {
         }
     }
 
-    /// Lets functions be called that reach beyond the database, and on a writable one COPY too.
+    /// Allows functions with effects beyond the database, and on a writable database also COPY.
     pub fn with_dangerous_functions(self, dangerous: bool) -> Self {
         Self { dangerous, ..self }
     }
 
-    /// Refuses a text that does what this policy does not allow.
+    /// Refuses a text that this policy does not allow.
     ///
-    /// It is there for the message and as a second lock. The first is the transaction: an INSERT
-    /// passes here, and PostgreSQL refuses it.
+    /// This gives a clear message and is a second line of defence. The first is the transaction: an
+    /// INSERT passes here, and PostgreSQL refuses it.
     ///
     /// # Errors
-    /// When the text is not to be sent, in words for whoever wrote it.
+    /// When the text must not be sent; the message is for its author.
     pub fn check(self, text: &str) -> Result<(), Refusal> {
         if text.contains('\0') {
             return Err(Refusal::Nul);
@@ -182,12 +182,12 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether it lets everything pass that PostgreSQL would.
+    /// Returns whether every text passes that PostgreSQL accepts.
     pub(super) fn is_open(self) -> bool {
         self.writes && self.dangerous
     }
 
-    /// Refuses a name wherever it stands: a text that has it means the catalogue of that name.
+    /// Refuses the names of secret catalogues anywhere in a text.
     pub(super) fn refuses_to_name(self, name: &str) -> Option<Refusal> {
         let named = SECRETS
             .iter()
@@ -198,7 +198,7 @@ impl Policy {
         })
     }
 
-    /// What is wrong with calling a function of that name.
+    /// Returns the reason to refuse a call of the function, if there is one.
     pub(super) fn refuses(self, name: &str) -> Option<Refusal> {
         let (call, danger) = found(name)?;
         let is_refused = match (self.writes, self.dangerous) {
@@ -212,7 +212,7 @@ impl Policy {
 }
 
 impl Default for Policy {
-    /// Read-only.
+    /// Returns the read-only policy.
     fn default() -> Self {
         Self::read_only()
     }
@@ -253,14 +253,14 @@ impl fmt::Display for Danger {
     }
 }
 
-/// The most bytes of a text that PostgreSQL's lexer may read again, some tenths of a second: it
-/// looks neither at a cancellation nor at `statement_timeout`.
+/// Limit on the bytes that PostgreSQL's lexer may read again, some tenths of a second: meanwhile it
+/// checks neither for a cancellation nor for `statement_timeout`.
 const MAX_GIVEN_BACK: usize = 32 << 20;
 
-/// Names of functions; a star stands for any end of a name.
+/// Names of refused functions; a star stands for any end of a name.
 ///
-/// What PostgreSQL itself refuses in a read-only transaction, in every version since 14, is not
-/// here. Some are functions of extensions.
+/// Functions that PostgreSQL itself refuses in a read-only transaction, in every version since 14,
+/// are not listed. Some of these are from extensions.
 const CALLS: &[(Danger, &[&str])] = &[
     (
         Danger::Files,
@@ -390,7 +390,7 @@ const CALLS: &[(Danger, &[&str])] = &[
         &[
             "query_to_xml*",
             "cursor_to_xml*",
-            // They read tables that a text names.
+            // These read tables that their text argument names.
             "table_to_xml*",
             "schema_to_xml*",
             "database_to_xml*",
@@ -418,7 +418,7 @@ const SECRETS: &[&str] = &[
     "pg_subscription",
 ];
 
-/// What no switch allows on a read-only database.
+/// Functions that are refused on a read-only database even if dangerous functions are allowed.
 const ALWAYS: &[&str] = &[
     "dblink*",
     "set_config",
@@ -434,7 +434,7 @@ fn found(name: &str) -> Option<(&'static str, Danger)> {
         .find_map(|&(danger, names)| matches_any(name, names).map(|call| (call, danger)))
 }
 
-/// The pattern a name fits.
+/// Returns the pattern that a name matches.
 fn matches_any(name: &str, patterns: &[&'static str]) -> Option<&'static str> {
     patterns.iter().find_map(|pattern| {
         let (start, is_whole) = match pattern.strip_suffix('*') {

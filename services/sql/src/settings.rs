@@ -2,12 +2,13 @@
 
 use super::spelling;
 
-/// What a caller can change without harm: how values look, where names are looked up, how a
-/// query is planned and what an index search costs.
+/// Settings that are harmless to change: the format of values, the search path, the planning of
+/// queries and the cost of an index search.
 ///
-/// Not here, among others: what decides how a text is read (`standard_conforming_strings`,
-/// `client_encoding`), who one is (`role`), what one may take (`work_mem`, `temp_file_limit`,
-/// the timeouts), and what only a superuser can set. A star stands for any end of a name.
+/// Not listed, among others, are settings that change how a text is read
+/// (`standard_conforming_strings`, `client_encoding`), the role, limits on resources (`work_mem`,
+/// `temp_file_limit`, the timeouts), and settings that only a superuser can change. A star stands
+/// for any end of a name.
 const SETTABLE: &[&str] = &[
     "bytea_output",
     "constraint_exclusion",
@@ -51,8 +52,8 @@ const SETTABLE: &[&str] = &[
     "xml",
 ];
 
-/// Settings of extensions that watch what is done. Any other with a dot in its name may be set:
-/// pgvector's, or a variable of the caller's own.
+/// Prefixes of extensions that audit or restrict statements. Any other setting with a dot in its
+/// name may be set, such as those of pgvector or a variable of the caller.
 const WATCHING: &[&str] = &[
     "auto_explain",
     "pg_stat_statements",
@@ -65,21 +66,21 @@ const WATCHING: &[&str] = &[
 /// Follows a SET or RESET up to the name of the setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// The statement is none.
+    /// The statement is no SET or RESET.
     #[default]
     None,
     /// SET was read, and perhaps SESSION or LOCAL.
     Awaited,
-    /// The name of an extension, if a dot follows.
+    /// A name was read; it is that of an extension if a dot follows.
     Named { is_settable: bool, may_own: bool },
-    /// Whatever follows is the value.
+    /// The name is complete; the rest is the value.
     Settled,
 }
 
 // === impl Setting ===
 
 impl Setting {
-    /// Takes a name. Quotes do not change which setting it is, but then it is no keyword.
+    /// Reads a name. A quoted name means the same setting, but is never a keyword.
     pub(super) fn name(&mut self, name: &str, is_quoted: bool) -> bool {
         match self {
             Self::Awaited => {
@@ -99,8 +100,7 @@ impl Setting {
         }
     }
 
-    /// Takes anything that is no name. Says whether the setting may be changed, as far as it is
-    /// known.
+    /// Reads a symbol. Returns whether the setting may be changed, as far as it is known.
     pub(super) fn symbol(&mut self, symbol: u8) -> bool {
         match *self {
             Self::Named { may_own, .. } if symbol == b'.' => {
@@ -111,7 +111,7 @@ impl Setting {
         }
     }
 
-    /// Takes what can only follow a whole name.
+    /// Reads a token that can only follow a complete name.
     pub(super) fn end(&mut self) -> bool {
         match *self {
             Self::Named { is_settable, .. } => {

@@ -1,9 +1,9 @@
-//! The name an identifier stands for, where it is not what is written.
+//! Resolves identifiers to the names that PostgreSQL reads.
 
 use std::borrow::Cow;
 
-/// An unquoted name. In a database with a Turkish single-byte encoding PostgreSQL makes an
-/// `i` of `İ`, and of no other letter one of ASCII.
+/// Folds an unquoted name. In a database with a Turkish single-byte encoding PostgreSQL folds `İ`
+/// to `i`; no other letter folds to an ASCII one.
 pub(super) fn folded(word: &str) -> Cow<'_, str> {
     if word.is_ascii() || !word.contains('İ') {
         Cow::Borrowed(word)
@@ -12,9 +12,9 @@ pub(super) fn folded(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// The name in a `U&"…"`, whose escapes start with a backslash.
+/// Decodes the name in a `U&"…"`, whose escapes start with a backslash.
 ///
-/// Of a broken escape it keeps what is written: PostgreSQL refuses those.
+/// A broken escape stays as written, since PostgreSQL refuses it.
 pub(super) fn unescaped(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;

@@ -1,10 +1,10 @@
-//! What can be said about a text without understanding it.
+//! Facts about a text that need no parser.
 
 use std::borrow::Cow;
 
 use super::{Lexer, Token};
 
-/// What a text looks like from afar.
+/// Facts about a text, found by its words and parentheses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StatementShape<'a> {
     first: Option<&'a str>,
@@ -17,16 +17,16 @@ pub struct StatementShape<'a> {
     outlives: Outlives,
 }
 
-/// How far the text is one piece.
+/// Facts about the parentheses of a text.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parentheses {
-    /// Before its first word.
+    /// One stands before the first word.
     lead: bool,
-    /// One closes that was not opened, or is left open.
+    /// One is closed but not opened, or not closed.
     unbalanced: bool,
 }
 
-/// Words that stand somewhere, in parentheses too.
+/// Words found anywhere in the text, also in parentheses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mentions {
     write: bool,
@@ -34,33 +34,33 @@ struct Mentions {
     copy: bool,
 }
 
-/// Effects of a text on its session, read one word after the other.
+/// Effects of a text on its session, found word by word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outlives {
-    /// Words of the present statement that were read.
+    /// Number of words of the current statement so far.
     words: usize,
     first: First,
     is_with: bool,
     found: bool,
 }
 
-/// The first word of a statement, as far as it matters for its session.
+/// First word of a statement, as far as it matters for its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum First {
     #[default]
     Other,
     /// SET or RESET.
     Set,
-    /// A statement that may make a table.
+    /// A statement that may create a table.
     Create,
 }
 
-/// What a query says itself about how much of its result there is.
+/// Limits that a query sets on its own result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bounds {
-    /// It has a LIMIT or a FETCH.
+    /// Set if it has a LIMIT or a FETCH.
     pub limits: bool,
-    /// It has an OFFSET.
+    /// Set if it has an OFFSET.
     pub offsets: bool,
 }
 
@@ -70,7 +70,7 @@ impl<'a> StatementShape<'a> {
     /// Reads a text.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
-        let mut sketch = Self::default();
+        let mut shape = Self::default();
         let mut depth = 0_usize;
         let mut is_copy = false;
         let mut ended = false;
@@ -78,29 +78,29 @@ impl<'a> StatementShape<'a> {
             if token == Token::Symbol(b';') {
                 ended = true;
                 is_copy = false;
-                sketch.outlives.end();
+                shape.outlives.end();
                 continue;
             }
-            sketch.is_several |= ended;
+            shape.is_several |= ended;
             match token {
                 Token::Symbol(b'(') => {
-                    sketch.parentheses.lead |= sketch.first.is_none();
+                    shape.parentheses.lead |= shape.first.is_none();
                     depth += 1;
                 }
                 Token::Symbol(b')') => {
-                    sketch.parentheses.unbalanced |= depth == 0;
+                    shape.parentheses.unbalanced |= depth == 0;
                     depth = depth.saturating_sub(1);
                 }
                 Token::Word(word) => {
                     is_copy |= is(word, &["COPY"]);
-                    sketch.mentions.copy |= is_copy && is(word, &["STDIN", "STDOUT"]);
-                    sketch.note(word, depth);
+                    shape.mentions.copy |= is_copy && is(word, &["STDIN", "STDOUT"]);
+                    shape.note(word, depth);
                 }
                 _ => {}
             }
         }
-        sketch.parentheses.unbalanced |= depth > 0;
-        sketch
+        shape.parentheses.unbalanced |= depth > 0;
+        shape
     }
 
     fn note(&mut self, word: &'a str, depth: usize) {
@@ -114,7 +114,7 @@ impl<'a> StatementShape<'a> {
         self.bounds.limits |= is(word, &["LIMIT", "FETCH"]);
         self.bounds.offsets |= is(word, &["OFFSET"]);
         if self.verb.is_none() {
-            // The statement that a WITH introduces is what it does.
+            // The command is that of the statement behind the WITH.
             let introduces = is(self.first.unwrap_or(word), &["WITH"]);
             if !introduces || is(word, MAIN) {
                 self.verb = Some(word);
@@ -128,95 +128,95 @@ impl<'a> StatementShape<'a> {
         }
     }
 
-    /// Tells whether something of it stays in the session when its transaction has ended: settings,
-    /// prepared statements, temporary tables, cursors with HOLD, listeners.
+    /// Returns whether it changes the session beyond its transaction: settings, prepared
+    /// statements, temporary tables, cursors WITH HOLD, listeners.
     #[must_use]
     pub fn outlives(&self) -> bool {
         self.outlives.found
     }
 
-    /// The first word, behind any parentheses.
+    /// Returns the first word, behind any parentheses.
     #[must_use]
     pub fn first_word(&self) -> Option<&'a str> {
         self.first
     }
 
-    /// Whether it starts like something that only has a result: SELECT, WITH, TABLE, VALUES.
+    /// Returns whether it starts with SELECT, WITH, TABLE or VALUES.
     #[must_use]
     pub fn is_query(&self) -> bool {
         self.first
             .is_some_and(|word| is(word, &["SELECT", "WITH", "TABLE", "VALUES"]))
     }
 
-    /// Whether something stands behind a `;`.
+    /// Returns whether more text follows a `;`.
     #[must_use]
     pub fn is_several(&self) -> bool {
         self.is_several
     }
 
-    /// Whether LIMIT or FETCH stands outside parentheses.
+    /// Returns whether it has a LIMIT or FETCH outside parentheses.
     #[must_use]
     pub fn limits_itself(&self) -> bool {
         self.bounds.limits
     }
 
-    /// Whether OFFSET stands outside parentheses.
+    /// Returns whether it has an OFFSET outside parentheses.
     #[must_use]
     pub fn offsets_itself(&self) -> bool {
         self.bounds.offsets
     }
 
-    /// Whether a LIMIT may follow it once it is in parentheses, and is its only one.
+    /// Returns whether a LIMIT may be put behind it, once it is in parentheses, as its only one.
     #[must_use]
     pub fn takes_a_limit(&self) -> bool {
         let Bounds { limits, offsets } = self.bounds;
         let Parentheses { lead, unbalanced } = self.parentheses;
-        // A query that is in parentheses already may have a LIMIT in there that counts.
+        // A query in parentheses may have its own LIMIT inside.
         self.is_query() && !(limits || offsets || lead || unbalanced)
     }
 
-    /// Tells whether a LIMIT may follow it once it is the table of another query. Its own, or its
-    /// OFFSET, keeps its rows in their order there.
+    /// Returns whether it may become a subquery with a LIMIT around it. Its own LIMIT or OFFSET
+    /// makes PostgreSQL keep the order of its rows there.
     #[must_use]
     pub fn takes_another_limit(&self) -> bool {
         let Bounds { limits, offsets } = self.bounds;
         self.is_query() && (limits || offsets) && !self.parentheses.unbalanced
     }
 
-    /// Whether it asks for a plan.
+    /// Returns whether it is an EXPLAIN.
     #[must_use]
     pub fn explains(&self) -> bool {
         self.first.is_some_and(|word| is(word, &["EXPLAIN"]))
     }
 
-    /// Returns what it says about how much of its result there is.
+    /// Returns the limits that it sets on its own result.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         self.bounds
     }
 
-    /// Whether a word that changes data stands anywhere.
+    /// Returns whether a word that changes data stands anywhere.
     #[must_use]
     pub fn mentions_a_write(&self) -> bool {
         self.mentions.write
     }
 
-    /// Whether a word stands anywhere that changes what tables there are, or runs code of which
-    /// that cannot be known.
+    /// Returns whether a word stands anywhere that may change the definition of tables, or that
+    /// runs code with unknown effects.
     #[must_use]
     pub fn mentions_a_definition(&self) -> bool {
         self.mentions.definition
     }
 
-    /// Whether it copies to or from whoever sent it.
+    /// Returns whether it copies data to or from the client.
     #[must_use]
     pub fn copies_through_the_client(&self) -> bool {
         self.mentions.copy
     }
 
-    /// The command tag PostgreSQL gives such a statement, without its row count.
+    /// Returns the command tag that PostgreSQL reports for it, without the row count.
     ///
-    /// Of several statements it is the first one's.
+    /// Of several statements, the first one's.
     #[must_use]
     pub fn command(&self) -> Cow<'static, str> {
         let Some(verb) = self.verb.or(self.first) else {
@@ -248,7 +248,7 @@ impl<'a> StatementShape<'a> {
     }
 }
 
-/// What may follow WITH.
+/// Commands that may follow WITH.
 const MAIN: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES"];
 
 /// Words between a verb and its object that the command tag leaves out.
@@ -267,12 +267,12 @@ const MODIFIERS: &[&str] = &[
     "PROCEDURAL",
 ];
 
-/// Words of statements after which the catalogue may read differently.
+/// Words of statements that may change the catalogue.
 const DEFINING: &[&str] = &[
     "CREATE", "ALTER", "DROP", "COMMENT", "INTO", "IMPORT", "GRANT", "REVOKE", "DO", "CALL",
 ];
 
-/// First words of objects whose names have two.
+/// First words of object types that consist of two words.
 const TWO_WORDS: &[&str] = &[
     "MATERIALIZED",
     "FOREIGN",
@@ -321,7 +321,7 @@ impl Outlives {
     }
 }
 
-/// Functions whose effect is on the session, or may be.
+/// Functions that change the session, or may.
 const STAYING_CALLS: &[&str] = &[
     "SET_CONFIG",
     "PG_ADVISORY_LOCK",
@@ -330,7 +330,7 @@ const STAYING_CALLS: &[&str] = &[
     "PG_TRY_ADVISORY_LOCK_SHARED",
 ];
 
-/// Commands whose effect is on the session.
+/// Commands that change the session.
 const STAYING: &[&str] = &[
     "PREPARE",
     "DEALLOCATE",

@@ -93,7 +93,7 @@ fn what_looks_quoted_and_is_not_hides_nothing() {
 }
 
 #[test]
-fn what_has_no_end_is_said_to_have_none() {
+fn what_has_no_end_is_reported_as_unclosed() {
     for text in [
         "'a", "E'a\\'", "\"a", "$$a$", "$a$ $b$", "/* /* */", "U&'", "'''",
     ] {
@@ -102,7 +102,7 @@ fn what_has_no_end_is_said_to_have_none() {
 }
 
 #[test]
-fn a_sketch_sees_what_stands_outside_of_parentheses() {
+fn the_shape_of_a_statement_has_what_stands_outside_of_parentheses() {
     // text, first word, is a query, limits itself, has an offset of its own
     let cases = [
         ("select 1", Some("select"), true, false, false),
@@ -141,16 +141,16 @@ fn a_sketch_sees_what_stands_outside_of_parentheses() {
         ("  -- nothing", None, false, false, false),
     ];
     for (text, first, is_query, limits, offsets) in cases {
-        let sketch = StatementShape::new(text);
-        assert_eq!(sketch.first_word(), first, "{text}");
-        assert_eq!(sketch.is_query(), is_query, "{text}");
-        assert_eq!(sketch.limits_itself(), limits, "{text}");
-        assert_eq!(sketch.offsets_itself(), offsets, "{text}");
+        let shape = StatementShape::new(text);
+        assert_eq!(shape.first_word(), first, "{text}");
+        assert_eq!(shape.is_query(), is_query, "{text}");
+        assert_eq!(shape.limits_itself(), limits, "{text}");
+        assert_eq!(shape.offsets_itself(), offsets, "{text}");
     }
 }
 
 #[test]
-fn a_limit_is_for_a_query_in_one_piece_that_has_none() {
+fn a_limit_is_added_only_to_a_complete_query_without_one() {
     let cases = [
         ("SELECT 1", true),
         ("SELECT (1) -- )", true),
@@ -191,7 +191,7 @@ fn a_query_with_bounds_of_its_own_takes_another_limit_around_it() {
 }
 
 #[test]
-fn a_sketch_names_the_command() {
+fn the_shape_of_a_statement_names_the_command() {
     let cases = [
         ("insert into t values (1)", "INSERT"),
         ("WITH a AS (SELECT 1) DELETE FROM t", "DELETE"),
@@ -214,7 +214,7 @@ fn a_sketch_names_the_command() {
 }
 
 #[test]
-fn the_guard_lets_pass_what_the_server_judges() {
+fn the_guard_lets_pass_what_the_server_decides() {
     let texts = [
         "SELECT 1",
         "SELECT 1;",
@@ -257,7 +257,7 @@ fn the_guard_lets_pass_what_the_server_judges() {
 }
 
 #[test]
-fn the_guard_refuses_what_reaches_beyond_its_transaction() {
+fn the_guard_refuses_what_has_effects_beyond_its_transaction() {
     for &(text, refusal) in REFUSED {
         assert_eq!(guard(text), Err(refusal), "{text}");
         assert!(
@@ -478,7 +478,7 @@ const REFUSED: &[(&str, Refusal)] = &[
 ];
 
 #[test]
-fn what_a_writer_may_do_ends_at_the_database() {
+fn a_writer_may_do_nothing_beyond_the_database() {
     let policy = Policy::writable();
     let allowed = [
         "INSERT INTO t VALUES (1); SELECT 1",
@@ -512,7 +512,7 @@ fn what_a_writer_may_do_ends_at_the_database() {
 }
 
 #[test]
-fn a_switch_lifts_no_more_than_the_read_only_promise_can_bear() {
+fn allowing_dangerous_functions_does_not_break_the_read_only_guarantee() {
     let policy = Policy::read_only().with_dangerous_functions(true);
     for text in ["SELECT pg_read_file('a')", "SELECT pg_reload_conf()"] {
         assert_eq!(policy.check(text), Ok(()), "{text}");
@@ -531,7 +531,7 @@ fn a_switch_lifts_no_more_than_the_read_only_promise_can_bear() {
     }
 }
 
-/// Texts that are one token each, and what they hide.
+/// Texts that are one token each, with arbitrary content.
 fn hidden() -> impl Strategy<Value = String> {
     let any = "[a-z;'\"$*/\\\\ \n-]{0,12}";
     prop_oneof![
@@ -552,7 +552,7 @@ proptest! {
     }
 
     #[test]
-    fn any_soup_of_quotes_is_read_to_its_end(text in "[EeUu&xa1é$'\"/*;\\\\ \n-]*") {
+    fn any_mix_of_quotes_is_read_to_its_end(text in "[EeUu&xa1é$'\"/*;\\\\ \n-]*") {
         prop_assert!(Lexer::new(&text).count() <= text.len());
         let _ = (StatementShape::new(&text), guard(&text));
     }
@@ -566,7 +566,7 @@ proptest! {
     }
 
     #[test]
-    fn statements_are_told_apart_whatever_is_quoted_in_them(
+    fn statements_are_separated_whatever_is_quoted_in_them(
         quoted in proptest::collection::vec(hidden(), 1..5),
     ) {
         let text: Vec<String> = quoted.iter().map(|quoted| format!("SELECT {quoted}")).collect();
@@ -581,7 +581,7 @@ proptest! {
         text in "SELECT 'a;b', \"c\", [$]x[$];[$]x[$] FROM t LIMIT 1",
     ) {
         let commented = text.replace(' ', &format!("/*{}*/ ", comment.replace("*/", "")));
-        // The end of the comment may not be what its last star makes of it.
+        // A star or slash at the end would change where the comment ends.
         prop_assume!(!comment.ends_with('*') && !comment.contains("/*"));
         prop_assert_eq!(tokens(&commented), tokens(&text));
     }

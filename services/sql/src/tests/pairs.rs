@@ -1,13 +1,13 @@
 use super::*;
 
-/// A text with a list of so many pieces.
+/// Returns a text with a list of `count` pieces.
 fn list(start: &str, piece: impl Fn(usize) -> String, between: &str, count: usize) -> String {
     let pieces: Vec<_> = (0..count).map(piece).collect();
     format!("{start}{}", pieces.join(between))
 }
 
-/// Lists whose cost grows with the square of their length: the start, a piece, and the text between
-/// the pieces.
+/// Lists whose cost is quadratic in their length: the start, a piece, and the text between the
+/// pieces.
 const COMPARED: &[(&str, &str, &str)] = &[
     ("SELECT 1 FROM ", "pg_class a#", ","),
     ("SELECT 1 FROM ", "(SELECT 1) \"a#\"", ", "),
@@ -55,7 +55,7 @@ fn lists_that_postgresql_compares_without_end_are_refused() {
 }
 
 #[test]
-fn lists_of_values_are_as_long_as_they_like() {
+fn lists_of_values_may_have_any_length() {
     let many: &[(&str, &str, &str)] = &[
         ("INSERT INTO t VALUES ", "(#, 'a', now())", ","),
         ("WITH a AS (SELECT 1) INSERT INTO t VALUES ", "(#)", ","),
