@@ -1,7 +1,7 @@
 //! Searches tables of PostgreSQL by vectors and by words.
 //!
-//! [`Nearest`] finds the rows whose vectors are closest to one; [`retrieval_queries`] are the
-//! statements of retrieval pipelines. Pools and statements are those of [`ziggurat_postgres`].
+//! [`Nearest`] finds the rows whose vectors are closest to a given one; [`retrieval_queries`] has
+//! the queries of retrieval pipelines. Pools and statements are those of [`ziggurat_postgres`].
 //!
 //! ```no_run
 //! use ziggurat_postgres::{error::QueryError, metadata::Metadata, pool::Pool};
@@ -26,22 +26,23 @@
 //! # }
 //! ```
 //!
-//! Vectors never travel but the one that is asked for: what comes back is distances and texts,
-//! and of each text no more than its beginning.
+//! PostgreSQL returns distances and texts but no vectors, and of each text only the beginning.
 //!
 //! # One vector column
 //!
-//! The order is the bare operator, since an index serves no other expression. How far an index
-//! looks is set for the transaction: pgvector's own 40 would cut a longer list without a word.
+//! The query orders by the bare operator, since an index serves no other expression. It also raises
+//! the number of rows that the index examines, for its own transaction: pgvector's default of 40
+//! would silently cut a longer result.
 //!
-//! # Several
+//! # Several vector columns
 //!
-//! The order is the weighted sum of the distances, which no index serves. Where each column has
-//! an index, each gives its closest rows, and these are ordered by the sum. That this is the
-//! order of the whole table is proven and not hoped for: a row that no column has among its
-//! closest is at least as far away in each as the last of them, so its sum is at least that of
-//! those last distances. If what was found is closer than that, nothing is missing. If not,
-//! more is looked at, and then all of the table, as it is at once where a column has no index.
+//! The query orders by the weighted sum of the distances, which no index serves. If each column has
+//! an index, each index returns its closest rows, and these are ordered by the sum. A check then
+//! proves that the result is that of the whole table: a row that no index returned is, in each
+//! column, at least as far away as the last row of its index, so its sum is at least the sum of
+//! those last distances. If the rows found have smaller sums, none is missing. If not, the indexes
+//! return more rows, and after that the whole table is read. It is read at once if a column has no
+//! index.
 
 mod query;
 pub mod retrieval_queries;
@@ -60,72 +61,72 @@ use ziggurat_postgres::{
 use self::query::Query;
 pub use self::query::{quoted, settings};
 
-/// How many rows an index may be asked for at once: as far as pgvector lets one look.
+/// Maximum number of rows that an index is asked for: the limit of pgvector.
 const MAX_REACH: u32 = 1000;
 
-/// How many rows of a sample are read.
+/// Number of rows of a sample.
 const SAMPLE_ROWS: u32 = 3;
 
-/// What is looked for, and where.
+/// Search for the rows closest to a vector.
 #[derive(Clone, Debug)]
 pub struct Nearest<'a> {
     /// The table.
     pub table: Table<'a>,
-    /// The columns that are compared; there is one.
+    /// The columns that are compared; at least one.
     pub vectors: Vec<Weighted<'a>>,
     /// The columns that are returned.
     pub texts: Vec<Column<'a>>,
-    /// The column that names a row, if one does.
+    /// The column that identifies a row, if there is one.
     pub id: Option<Column<'a>>,
-    /// How distance is measured.
+    /// Measure of distance.
     pub metric: Metric,
-    /// How many rows are returned at most.
+    /// Maximum number of rows.
     pub rows: u32,
-    /// How many characters of a text are returned at most.
+    /// Maximum number of characters of a text.
     pub characters: u32,
 }
 
-/// A vector column, and what it counts.
+/// A vector column and its weight.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighted<'a> {
     column: Column<'a>,
     weight: f64,
 }
 
-/// How distance is measured.
+/// Measure of distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metric {
-    /// By the angle.
+    /// The angle between the vectors.
     #[default]
     Cosine,
-    /// By the straight line between them.
+    /// The straight line between the vectors.
     Euclidean,
-    /// By the inner product, negated so that less is closer.
+    /// The inner product, negated so that less is closer.
     InnerProduct,
 }
 
-/// A row, and how far away it is.
+/// A row and its distance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// What names it, as text.
+    /// Its id, as text.
     pub id: Option<String>,
-    /// The distance, or the weighted sum; none if a vector is missing in the row.
+    /// The distance, or the weighted sum; `None` if a vector of the row is NULL.
     pub distance: Option<f64>,
     /// Its texts, in the order of the columns.
     pub texts: Vec<Option<String>>,
 }
 
-/// A row, and how far the indexes have looked.
+/// A row, and the distance that the indexes have covered.
 struct Hit {
     row: Neighbour,
-    /// What is not among the rows has at least this distance.
+    /// Lower bound on the distance of rows that were not returned.
     reach: Option<f64>,
 }
 
 // === impl Weighted ===
 
 impl<'a> Weighted<'a> {
-    /// Takes a weight, which is not negative; those of all columns add up to one.
+    /// Gives a column a weight, which is not negative; the weights of a search add up to one.
     #[must_use]
     pub fn new(column: Column<'a>, weight: f64) -> Self {
         Self { column, weight }
@@ -135,7 +136,7 @@ impl<'a> Weighted<'a> {
 // === impl Metric ===
 
 impl Metric {
-    /// The operator of pgvector.
+    /// Returns the operator of pgvector.
     fn operator(self) -> &'static str {
         match self {
             Self::Cosine => "<=>",
@@ -148,12 +149,12 @@ impl Metric {
 // === impl Nearest ===
 
 impl Nearest<'_> {
-    /// Finds them, the closest first, in read-only transactions that the timeout of the database
-    /// bounds.
+    /// Finds the rows, the closest first, in read-only transactions limited by the query timeout of
+    /// the database.
     ///
     /// # Errors
-    /// When there is no connection, when PostgreSQL refuses the query or gives it up, and when
-    /// the connection breaks.
+    /// When there is no connection, when PostgreSQL refuses or cancels the query, and when the
+    /// connection breaks.
     pub async fn find(&self, asked: &[f32], pool: &Pool) -> Result<Vec<Neighbour>, QueryError> {
         let query = Query::new(self, asked);
         if self.can_join_indexes() {
@@ -169,7 +170,7 @@ impl Nearest<'_> {
         Ok(in_order(found))
     }
 
-    /// Reads some rows, for an impression of their texts: each text, cut, of each row.
+    /// Reads the texts of some rows, each text cut.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -183,27 +184,28 @@ impl Nearest<'_> {
         flight.read(pool.lease().await?, |row| texts(row, 0)).await
     }
 
-    /// Whether each column gives its closest rows, and rows can be told apart by where they are
-    /// stored.
+    /// Returns whether each column has an index, and rows can be identified by their location in
+    /// the table.
     fn can_join_indexes(&self) -> bool {
         let is_stored = matches!(
             self.table.kind(),
             TableKind::Table | TableKind::Partitioned | TableKind::MaterializedView
         );
-        // With more of them, the message would be larger than a scan is slow.
+        // With more columns, the message is so large that a scan is faster.
         (2..=4).contains(&self.vectors.len())
             && is_stored
             && self.vectors.iter().all(|vector| vector.column.is_indexed())
     }
 
-    /// The rows, if they are those of the whole table.
+    /// Returns the rows if they are provably the closest of the whole table.
     fn proven(&self, found: Vec<Hit>) -> Option<Vec<Neighbour>> {
-        // With fewer, rows that lack a vector come next, and those are not among them.
+        // If there are fewer rows, those without a vector follow, and they are not among the rows
+        // found.
         let last = usize::try_from(self.rows).ok()?.checked_sub(1)?;
         let last = found.get(last)?;
         let is_closest = match (last.row.distance, last.reach) {
             (Some(distance), Some(reach)) => distance <= reach,
-            // No index had more to give.
+            // No index has more rows.
             (_, None) => true,
             (None, Some(_)) => false,
         };
@@ -231,10 +233,10 @@ async fn read(query: String, reach: u32, pool: &Pool) -> Result<Vec<Hit>, QueryE
     flight.read(pool.lease().await?, found).await
 }
 
-/// An index may give rows that are about as far away in any order.
+/// Sorts the rows, since an index may return rows of almost equal distance in any order.
 fn in_order(found: Vec<Hit>) -> Vec<Neighbour> {
     let mut rows: Vec<_> = found.into_iter().map(|found| found.row).collect();
-    // As PostgreSQL sorts them: numbers, what is no number, nothing.
+    // The order of PostgreSQL: numbers first, then NaN and NULL.
     let distance = |row: &Neighbour| row.distance.unwrap_or(f64::NAN);
     rows.sort_by(|one, two| {
         let both = (distance(one), distance(two));
@@ -254,7 +256,7 @@ fn texts(row: &Row, first: usize) -> Result<Vec<Option<String>>, DriverError> {
         .collect()
 }
 
-/// The text of a value. In a database whose encoding is `SQL_ASCII` it may be in any.
+/// Returns the text of a value. With the encoding `SQL_ASCII` it need not be UTF-8.
 pub(crate) fn text(row: &Row, index: usize) -> Result<Option<String>, DriverError> {
     let bytes = row.value(index)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))

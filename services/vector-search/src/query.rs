@@ -1,23 +1,23 @@
-//! What PostgreSQL is asked. Every name comes from its own catalogue, and is quoted.
+//! SQL of a vector search. Every name in it comes from PostgreSQL's own catalogue, and is quoted.
 
 use std::fmt::Write as _;
 
 use super::{Nearest, vector};
 use ziggurat_postgres::metadata::{Column, Table};
 
-/// How far an index of pgvector looks if it is not told.
+/// Number of rows that an index of pgvector examines by default.
 const USUAL_REACH: u32 = 40;
 
-/// How many characters of what names a row are shown.
+/// Maximum number of characters of an id.
 const LONGEST_ID: u32 = 200;
 
-/// How many characters of a text make an impression of it.
+/// Maximum number of characters of a text in a sample.
 const LONGEST_SAMPLE: u32 = 1000;
 
 /// Queries for one vector.
 pub(super) struct Query<'a> {
     nearest: &'a Nearest<'a>,
-    /// For each vector column how far away it is.
+    /// SQL of the distance, for each vector column.
     distances: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// All of the table in its order. Texts are cut when it is known which rows they are of.
+    /// Returns a query over the whole table. Texts are cut only in the rows that are returned.
     pub(super) fn ordered(&self) -> String {
         let order = match &*self.distances {
             [distance] => distance.clone(),
@@ -54,8 +54,8 @@ impl<'a> Query<'a> {
         )
     }
 
-    /// The closest rows of each column, in the order of all, and what is known of the others:
-    /// how far away they are at least, or nothing if there are none.
+    /// Returns a query for the closest rows of each column, ordered by their sums, with a lower
+    /// bound on the sums of all other rows, or NULL if there are none.
     pub(super) fn joined(&self, reach: u32) -> String {
         let (table, rows) = (name(self.nearest.table), self.nearest.rows);
         let has_all = self.present(" AND ");
@@ -111,7 +111,7 @@ impl<'a> Query<'a> {
         present.join(between)
     }
 
-    /// What is returned of a row, under names of ours.
+    /// Returns the columns of the result, under names of this module.
     fn carried(&self) -> String {
         let id = self.nearest.id.map_or("NULL".to_owned(), of);
         let mut list = format!("{id} AS id");
@@ -139,11 +139,12 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Settings for a transaction that asks an index for so many rows.
+/// Returns the settings for a transaction that asks an index for `reach` rows.
 ///
-/// An index that comes to its end too early looks on (from pgvector 0.8). A setting pgvector
-/// does not know is refused once it is loaded into the session, and taken before that; so what
-/// is unknown is set only as long as nothing is known. What an operator has set stays.
+/// An index that returns too few rows continues its scan (from pgvector 0.8). A setting unknown to
+/// pgvector is accepted before pgvector is loaded into the session and refused afterwards. So a
+/// setting that an older pgvector lacks is made only if no setting of pgvector is known yet. A
+/// value that an operator has set stays.
 #[must_use]
 pub fn settings(reach: u32) -> String {
     let current = |name: &str| format!("nullif(pg_catalog.current_setting('{name}', true), '')");
@@ -172,7 +173,7 @@ pub fn settings(reach: u32) -> String {
     settings
 }
 
-/// The texts of some rows, whichever come first.
+/// Returns a query for the texts of any `rows` rows.
 pub(super) fn sample(nearest: &Nearest<'_>, rows: u32) -> String {
     let texts = nearest.texts.iter();
     let texts: Vec<_> = texts.map(|text| cut(&of(*text), LONGEST_SAMPLE)).collect();
@@ -195,7 +196,7 @@ fn name(table: Table<'_>) -> String {
     format!("{}.{}", quoted(table.schema()), quoted(table.name()))
 }
 
-/// A name in double quotes.
+/// Returns a name in double quotes.
 #[must_use]
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

@@ -1,7 +1,7 @@
-//! The rows of a table that answer a question.
+//! Finds the rows of a table that answer a question.
 //!
-//! A [`SearchTable`] is a table as an operator describes it, and a [`Shape`] what PostgreSQL says of
-//! it. A [`Search`] asks for rows:
+//! A [`SearchTable`] is a table as an operator describes it, and a [`Shape`] is its definition in
+//! the catalogue of PostgreSQL. A [`Search`] finds rows:
 //!
 //! ```no_run
 //! use ziggurat_postgres::{error::QueryError, pool::Pool, retrieval_queries::{SearchTable, Search, Shape}};
@@ -23,9 +23,8 @@
 //! ```
 //!
 //! Names and raw filters come from the operator, types and expressions from the catalogue, and
-//! what comes from a client travels beside the query. A query in which nothing does is one
-//! message and one round trip. Every one of them only reads, and is cancelled when it is
-//! dropped.
+//! values of a client are sent as parameters. A query without parameters is one message and one
+//! round trip. All queries only read, and are cancelled when they are dropped.
 
 mod closest;
 mod condition;
@@ -50,7 +49,7 @@ pub use self::{
     shape::{Column, Finding, Shape},
 };
 
-/// A table with passages, as an operator describes it.
+/// Table with passages, as an operator describes it.
 #[derive(Clone, Debug)]
 pub struct SearchTable {
     table: String,
@@ -60,40 +59,40 @@ pub struct SearchTable {
     filters: Vec<Restriction>,
 }
 
-/// Which rows of a table are searched at all.
+/// Restriction of the rows that are searched.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Restriction {
-    /// By a condition in SQL that an operator has written.
+    /// A condition in SQL that an operator has written.
     Raw(String),
-    /// By tests of columns.
+    /// Tests of columns.
     Tests(Conditions),
 }
 
-/// What is looked for, and where.
+/// Search of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     /// The table.
     pub place: &'a SearchTable,
-    /// What is known of it.
+    /// Its definition in the catalogue.
     pub shape: &'a Shape,
-    /// What the client wants of its rows.
+    /// The conditions of the client.
     pub filter: Option<&'a Conditions>,
-    /// How many rows are returned at most.
+    /// Maximum number of rows.
     pub rows: u32,
 }
 
 /// A row that was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hit {
-    /// What names it, as text.
+    /// Its id, as text.
     pub id: Option<String>,
     /// Its text.
     pub content: String,
-    /// How well it answers; more is better.
+    /// Its score; more is better.
     pub score: f64,
 }
 
-/// A query in the making.
+/// Query that is being built.
 struct Draft<'a> {
     place: &'a SearchTable,
     shape: &'a Shape,
@@ -103,8 +102,8 @@ struct Draft<'a> {
 // === impl SearchTable ===
 
 impl SearchTable {
-    /// Takes the name of a table, which may have a schema before a dot and parts in quotes, and
-    /// those of the columns with its texts and their vectors.
+    /// Takes the name of a table, which may have a schema before a dot and parts in quotes, and the
+    /// names of its text column and its vector column.
     #[must_use]
     pub fn new(table: &str, text: &str, vector: &str) -> Self {
         Self {
@@ -116,33 +115,33 @@ impl SearchTable {
         }
     }
 
-    /// Names the column that tells its rows apart.
+    /// Sets the column that identifies a row.
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         self.id = Some(id.to_owned());
         self
     }
 
-    /// Leaves out rows.
+    /// Adds a restriction of the rows that are searched.
     #[must_use]
     pub fn with_filter(mut self, filter: Restriction) -> Self {
         self.filters.push(filter);
         self
     }
 
-    /// Its name as it is written in a query.
+    /// Returns its quoted name.
     #[must_use]
     pub fn table(&self) -> &str {
         &self.table
     }
 
-    /// Whether some of its rows are left out.
+    /// Returns whether it has restrictions.
     #[must_use]
     pub fn is_filtered(&self) -> bool {
         !self.filters.is_empty()
     }
 
-    /// The name of the column with the vectors.
+    /// Returns the name of the vector column.
     #[must_use]
     pub fn vector(&self) -> &str {
         &self.vector
@@ -160,7 +159,7 @@ impl Search<'_> {
         }
     }
 
-    /// The condition of rows that may be shown, and have a text.
+    /// Returns the condition for rows that may be shown and have a text.
     fn allowed(&self, draft: &mut Draft<'_>) -> String {
         let mut parts = Vec::new();
         for filter in &self.place.filters {
@@ -168,7 +167,7 @@ impl Search<'_> {
                 Restriction::Raw(sql) => sql.clone(),
                 Restriction::Tests(tests) => tests.write(draft),
             };
-            // A comment in the last line ends with it.
+            // The line break ends a comment in the last line.
             parts.push(format!("({condition}\n)"));
         }
         if let Some(filter) = self.filter {
@@ -182,19 +181,19 @@ impl Search<'_> {
 // === impl Draft ===
 
 impl Draft<'_> {
-    /// Takes a text, and says what stands for it in the query.
+    /// Adds a text as a parameter, and returns its placeholder.
     fn text(&mut self, text: &str) -> String {
         self.values.push(Value::Text(text.to_owned()));
         format!("${}::text", self.values.len())
     }
 
-    /// Takes texts, and says what stands for their array in the query.
+    /// Adds an array of texts as a parameter, and returns its placeholder.
     fn texts(&mut self, texts: &[String]) -> String {
         self.values.push(Value::Texts(texts.to_vec()));
         format!("${}::text[]", self.values.len())
     }
 
-    /// The columns that are returned, under names of ours.
+    /// Returns the columns of the result, under names of this module.
     fn carried(&self) -> String {
         format!(
             "{} AS id, {} AS content",
@@ -203,7 +202,7 @@ impl Draft<'_> {
         )
     }
 
-    /// The columns that are returned, as texts.
+    /// Returns the columns of the result, as text.
     fn shown(&self) -> String {
         format!(
             "({})::text, ({})::text",
@@ -223,7 +222,7 @@ impl Draft<'_> {
 // === impl Hit ===
 
 impl Hit {
-    /// Reads the columns `id`, `content` and score. What has no score is no answer.
+    /// Reads the columns `id`, `content` and score. A row without a score is left out.
     fn read(row: &Row) -> Result<Option<Self>, DriverError> {
         let id = text(row, 0)?;
         let score = number(row, 2)?.filter(|score| score.is_finite());
@@ -237,7 +236,7 @@ fn read_row<T>(row: &Row, keep: impl Fn(Option<String>, String) -> T) -> Result<
     Ok(keep(text(row, 0)?, text(row, 1)?.unwrap_or_default()))
 }
 
-/// A name whose parts are quoted, whether they were or not.
+/// Returns a name with all its parts quoted.
 fn qualified(name: &str) -> String {
     let mut parts = Vec::new();
     let mut part = String::new();

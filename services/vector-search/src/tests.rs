@@ -9,7 +9,7 @@ use ziggurat_postgres::{
     metadata::Metadata,
 };
 
-/// Two axes, so that a place says how far away it is.
+/// Vectors `(n, 1)`, so that the id of a row is its distance from `(0, 1)`.
 const PLACES: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE TABLE "my place" (id int PRIMARY KEY, "na;me" text, spot vector(2), half halfvec(2),
         sparse sparsevec(2));
@@ -17,7 +17,7 @@ const PLACES: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
         ARRAY[n, 1]::vector::sparsevec FROM generate_series(1, 9) AS n;
     INSERT INTO "my place" VALUES (10, 'nowhere', NULL, NULL, NULL);"#;
 
-/// Rows whose two vectors are random and have nothing to do with each other.
+/// Rows with two independent random vectors.
 fn mixed(rows: u32) -> String {
     let vector = "(SELECT array_agg(random() - 0.5) FROM generate_series(1, 8) WHERE n > 0)";
     format!(
@@ -76,7 +76,7 @@ impl Room {
         }
     }
 
-    /// The plan of a query, with the settings that go with it.
+    /// Returns the plan of a query, run with its settings.
     async fn plan(&mut self, reach: u32, query: &str) -> String {
         let settings = settings(reach);
         self.fixture.given(&format!("BEGIN; {settings}")).await;
@@ -108,7 +108,7 @@ async fn the_closest_rows_come_first_whatever_the_type_and_the_metric() {
         for (metric, expected) in cases {
             let mut nearest = room.nearest("my place", &[(column, 1.0)], &["na;me"]);
             nearest.metric = metric;
-            // Between places, so that no two are equally far away.
+            // Between two places, so that no two are equally far away.
             let asked = if metric == Metric::Cosine { 3.6 } else { 4.1 };
             let rows = nearest.find(&[asked, 1.0], &room.pool).await;
             let rows = rows.expect("an answer");
@@ -131,7 +131,7 @@ async fn distances_are_those_of_the_operators_and_rows_without_a_vector_are_left
 }
 
 #[tokio::test]
-async fn texts_are_cut_where_they_are_kept_and_a_row_may_have_no_name() {
+async fn texts_are_cut_by_postgresql_and_a_row_may_have_no_id() {
     let mut room = Room::with(PLACES).await;
     let long = "UPDATE \"my place\" SET \"na;me\" = repeat('é', 500) WHERE id = 4";
     room.fixture.given(long).await;
@@ -191,9 +191,9 @@ async fn the_order_of_several_columns_is_that_of_the_whole_table() {
 }
 
 #[tokio::test]
-async fn what_the_indexes_found_is_not_taken_for_all_until_that_is_proven() {
-    // Each column has rows of its own that are closest, and all of them are far away in the
-    // other; the best sums are in neither list.
+async fn rows_from_indexes_are_not_the_result_until_that_is_proven() {
+    // Each column has its own closest rows, which are far away in the other; the best sums are in
+    // neither list.
     let mut sql = String::from(
         "CREATE EXTENSION IF NOT EXISTS vector; CREATE TABLE split (id int, title text,
              title_emb vector(1), body_emb vector(1));
@@ -245,11 +245,11 @@ async fn rows_that_lack_a_vector_come_last() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_longer_than_an_index_looks_is_whole() {
+async fn a_list_longer_than_the_default_of_an_index_is_complete() {
     let room = Room::with(&mixed(2000)).await;
     let mut nearest = room.nearest("mixed", &[("body_emb", 1.0)], &[]);
     nearest.rows = 200;
-    // Once on a session that knows nothing of pgvector yet, and once on one that does.
+    // The first search loads pgvector into the session, the second finds it loaded.
     for _ in 0..2 {
         let found = nearest.find(&[0.5; 8], &room.pool).await.expect("rows");
         assert_eq!(found.len(), 200);
@@ -258,7 +258,7 @@ async fn a_list_that_is_longer_than_an_index_looks_is_whole() {
 }
 
 #[tokio::test]
-async fn what_was_set_for_a_search_is_gone_after_it_and_what_an_operator_set_stays() {
+async fn settings_of_a_search_end_with_it_and_those_of_an_operator_stay() {
     let room = Room::as_described(&mixed(100), |settings| settings.max_connections = 1).await;
     let mut nearest = room.nearest("mixed", &[("body_emb", 1.0)], &[]);
     nearest.rows = 60;
@@ -277,7 +277,7 @@ async fn what_was_set_for_a_search_is_gone_after_it_and_what_an_operator_set_sta
 }
 
 #[tokio::test]
-async fn what_postgresql_says_is_handed_on_and_the_connection_is_good_for_more() {
+async fn errors_of_postgresql_are_returned_and_the_connection_stays_usable() {
     let room = Room::as_described(PLACES, |settings| settings.max_connections = 1).await;
     let nearest = room.nearest("my place", &[("spot", 1.0)], &["na;me"]);
     let error = nearest.find(&[1.0, 2.0, 3.0], &room.pool).await;
@@ -347,7 +347,7 @@ async fn an_extension_that_is_not_on_the_search_path_is_found() {
 }
 
 #[tokio::test]
-async fn a_search_nobody_waits_for_is_cancelled() {
+async fn a_dropped_search_is_cancelled() {
     let sql = "CREATE EXTENSION IF NOT EXISTS vector;
         CREATE TABLE page (id int, body text, emb vector(1));
         INSERT INTO page VALUES (1, 'a', '[1]');
@@ -380,7 +380,7 @@ async fn a_search_nobody_waits_for_is_cancelled() {
             () = watch => {}
         }
     }
-    // There is one connection: whoever gets it waited for the end of the search.
+    // There is one connection, so this lease waits for the end of the search.
     drop(room.pool.lease().await.expect("a connection"));
     assert_eq!(room.fixture.count(running).await, 0);
 }

@@ -1,12 +1,12 @@
-//! Vectors the way PostgreSQL reads them.
+//! Vectors in SQL, the way pgvector reads them.
 
 use std::fmt::Write as _;
 
 /// The types of pgvector.
 const TYPES: [&str; 3] = ["vector", "halfvec", "sparsevec"];
 
-/// A type of pgvector as `format_type` writes it: its schema, if it has to be named, and its
-/// name. A domain over one is none.
+/// Splits a type of pgvector, as `format_type` writes it, into its schema, if it is qualified, and
+/// its name. Returns `None` for any other type, also for a domain over one.
 pub(crate) fn pgvector_type(data_type: &str) -> Option<(Option<&str>, &str)> {
     let (name, _) = data_type.rsplit_once('(').unwrap_or((data_type, ""));
     let (schema, name) = match name.rsplit_once('.') {
@@ -16,7 +16,8 @@ pub(crate) fn pgvector_type(data_type: &str) -> Option<(Option<&str>, &str)> {
     TYPES.contains(&name).then_some((schema, name))
 }
 
-/// How far a column is from a vector, by an operator of pgvector wherever it is installed.
+/// Returns the SQL of the distance between a column and a vector, by an operator of pgvector in
+/// whichever schema it is installed.
 pub(crate) fn distance(column: &str, data_type: &str, operator: &str, asked: &[f32]) -> String {
     let literal = literal(asked, data_type);
     match pgvector_type(data_type) {
@@ -25,10 +26,10 @@ pub(crate) fn distance(column: &str, data_type: &str, operator: &str, asked: &[f
     }
 }
 
-/// A constant without a type, which takes that of the column it is compared with: so a domain,
-/// or a type that is not on the search path, needs no name.
+/// Writes a vector as a constant without a type, which takes that of the column it is compared
+/// with. So a domain, or a type that is not on the search path, needs no name.
 ///
-/// Each number is the shortest text that is read as the same 32-bit float.
+/// Each number is the shortest text that parses as the same 32-bit float.
 fn literal(vector: &[f32], data_type: &str) -> String {
     let mut text = String::with_capacity(vector.len() * 13 + 16);
     if let Some((_, "sparsevec")) = pgvector_type(data_type) {
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_of_a_type_is_told_from_that_of_a_domain() {
+    fn the_schema_of_a_type_is_distinguished_from_that_of_a_domain() {
         let cases = [
             ("vector(3)", Some((None, "vector"))),
             ("halfvec", Some((None, "halfvec"))),

@@ -1,19 +1,19 @@
-//! The rows whose vectors come closest to that of a question.
+//! Finds the rows whose vectors are closest to that of a question.
 
 use super::{Hit, Search};
 use crate::{quoted, settings, vector};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
 
-/// How far an index looks at least, and as far as pgvector lets one look.
+/// Minimum and maximum number of rows that an index examines; the maximum is that of pgvector.
 const REACH: (u32, u32) = (40, 1000);
 
 impl Search<'_> {
-    /// Finds the rows that are closest by the cosine of the angle, the closest first. The score
-    /// is their similarity, which is at least `least`.
+    /// Finds the closest rows by cosine similarity, the closest first. The score is the similarity,
+    /// which is at least `least`.
     ///
     /// # Errors
-    /// When there is no connection, when PostgreSQL refuses the query or gives it up, and when
-    /// the connection breaks.
+    /// When there is no connection, when PostgreSQL refuses or cancels the query, and when the
+    /// connection breaks.
     pub async fn closest(
         &self,
         asked: &[f32],
@@ -22,7 +22,7 @@ impl Search<'_> {
     ) -> Result<Vec<Hit>, QueryError> {
         let flight = self.closest_flight(asked, least);
         let mut found = flight.read(pool.lease().await?, Hit::read).await?;
-        // An index may give rows that are about as far away in any order.
+        // An index may return rows of almost equal distance in any order.
         found.sort_by(|one, two| match (one, two) {
             (Some(one), Some(two)) => two.score.total_cmp(&one.score),
             _ => one.is_none().cmp(&two.is_none()),
@@ -36,8 +36,8 @@ impl Search<'_> {
         let data_type = column.map_or("vector", |column| &*column.data_type);
         let name = quoted(&self.place.vector);
         let distance = vector::distance(&name, data_type, "<=>", asked);
-        // Rows that are not similar enough are the last ones, so leaving them out of what was
-        // found keeps an index from looking for others.
+        // The condition is outside of the subquery, so that an index does not search on for rows
+        // that are similar enough.
         let least = least.map_or_else(String::new, |least| {
             format!(" WHERE 1 - near.distance >= {least:e}")
         });

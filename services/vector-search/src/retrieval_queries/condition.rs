@@ -1,4 +1,4 @@
-//! Which rows a client wants, without a word of its own in the query.
+//! Conditions of a client on rows, which put none of its text into the SQL.
 
 use super::{Column, Draft};
 use crate::quoted;
@@ -6,43 +6,43 @@ use crate::quoted;
 /// Tests of a row's columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions {
-    /// Whether one of them has to hold, where otherwise all of them have to.
+    /// True if one of them has to hold, false if all have to.
     pub any: bool,
-    /// The tests; none holds for every row.
+    /// The tests; an empty list holds for every row.
     pub list: Vec<Condition>,
 }
 
 /// A test of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// The name of the column, as it is in the catalogue.
+    /// The name of the column, as in the catalogue.
     pub column: String,
-    /// What has to hold of its value.
+    /// The test of its value.
     pub test: Test,
 }
 
-/// What has to hold of a value.
+/// Test of a value.
 ///
-/// Values are texts: the type of the column says what they mean.
+/// Values are texts, which are cast to the type of the column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
-    /// It is missing, or it is not.
+    /// It is NULL, or it is not.
     Null {
-        /// Whether it has to be missing.
+        /// True if it has to be NULL.
         is_wanted: bool,
     },
-    /// It compares with another.
+    /// It compares with another value.
     Compares(Comparison, String),
-    /// It is one of these, or none of them.
+    /// It is one of some values, or none of them.
     OneOf {
-        /// Whether it has to be one of them.
+        /// True if it has to be one of them.
         is_wanted: bool,
-        /// These.
+        /// The values.
         values: Vec<String>,
     },
 }
 
-/// An operator that compares two values.
+/// Operator that compares two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Comparison {
@@ -67,7 +67,7 @@ pub enum Comparison {
 // === impl Conditions ===
 
 impl Conditions {
-    /// Writes them, without parentheses around them.
+    /// Returns them in SQL, without parentheses around them.
     pub(super) fn write(&self, draft: &mut Draft<'_>) -> String {
         let tests: Vec<_> = self.list.iter().map(|one| one.write(draft)).collect();
         if tests.is_empty() {
@@ -82,7 +82,7 @@ impl Conditions {
 
 impl Condition {
     fn write(&self, draft: &mut Draft<'_>) -> String {
-        // PostgreSQL takes no NUL in a message, and no name has one.
+        // PostgreSQL accepts no NUL in a message, and no name has one.
         let name = self.column.replace('\0', "");
         let column = quoted(&name);
         let known = draft.shape.column(&name);
@@ -94,7 +94,7 @@ impl Condition {
             Test::Compares(comparison, value) => {
                 let place = draft.text(value);
                 let is_pattern = comparison.takes_pattern();
-                // Texts of all types are matched with a pattern of the type text.
+                // All text types take a pattern of the type `text`.
                 let cast = match known {
                     Some(column) if is_pattern && column.is_text() => "",
                     _ => cast,
@@ -103,7 +103,7 @@ impl Condition {
             }
             Test::OneOf { is_wanted, values } => {
                 let place = draft.texts(values);
-                // There is no array of arrays.
+                // PostgreSQL has no array of arrays.
                 if known.is_some_and(Column::is_array) {
                     let not = if *is_wanted { "" } else { "NOT " };
                     return format!(

@@ -1,7 +1,7 @@
-//! Rows found by the full-text search of PostgreSQL, which has an index for it.
+//! Finds rows by the full-text search of PostgreSQL, with an index.
 //!
-//! The index only says which rows have which words. What they are worth is for the caller to
-//! say: to rank them here, PostgreSQL would take the text of each apart again.
+//! The index only finds the rows that have the words. The caller ranks them: to rank them,
+//! PostgreSQL would have to parse the text of each row again.
 
 use std::fmt::Write as _;
 
@@ -16,20 +16,20 @@ pub(super) use ziggurat_postgres::{
     single_round_trip::{Flight, Value},
 };
 
-/// To take the words out of every text would take minutes, whatever the planner thinks of it;
-/// and to compile what an index answers takes longer than the answer.
+/// Parsing every text would take minutes, even if the planner prefers it; and JIT compilation takes
+/// longer than a query by index.
 const BY_INDEX: &str = "SELECT pg_catalog.set_config('enable_seqscan', 'off', true),
     pg_catalog.set_config('jit', 'off', true)";
 
-/// A lexeme that is in no table, or in few rows.
+/// A lexeme that occurs in few rows or none.
 const UNHEARD_OF: &str = "ziggurat-0-unheard-of";
 
 /// An index over the words of a column of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lexicon {
-    /// The words in SQL, the way the index has them.
+    /// SQL of the `tsvector` that is indexed.
     vector: String,
-    /// The configuration that made them, as a constant; none for the usual one.
+    /// The text search configuration, as a constant; `None` for the default one.
     configuration: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct Wanted(pub Vec<Vec<String>>);
 // === impl Shape ===
 
 impl Shape {
-    /// The index over the words of the texts, if there is one.
+    /// Returns the index over the words of the texts, if there is one.
     #[must_use]
     pub fn lexicon(&self, place: &SearchTable) -> Option<Lexicon> {
         let mut found: Vec<_> = self
@@ -48,12 +48,12 @@ impl Shape {
             .iter()
             .filter_map(|index| self.lexicon_of(index, place))
             .collect();
-        // The one that is about the texts alone comes first.
+        // An index over only the texts comes first.
         found.sort_by_key(|(others, _)| *others);
         found.into_iter().next().map(|(_, lexicon)| lexicon)
     }
 
-    /// An index as a lexicon, and how many other columns it is about.
+    /// Returns an index as a lexicon, with the number of other columns that it covers.
     fn lexicon_of(&self, index: &Index, place: &SearchTable) -> Option<(usize, Lexicon)> {
         let key = index.keys.first()?;
         if !matches!(&*index.method, "gin" | "gist") || key.class != "tsvector_ops" {
@@ -78,12 +78,13 @@ impl Shape {
                 let is_about = mentions(&made, &place.text);
                 is_about.then(|| (1, lexicon(configuration_in(&made))))
             }
-            // Filled by a trigger, or by whoever writes the rows.
+            // The column is filled by a trigger or by the application.
             None => Some((2, lexicon(self.configuration_of_trigger(column)))),
         }
     }
 
-    /// What `tsvector_update_trigger` was told: the column, the configuration, the texts.
+    /// Returns the configuration from the arguments of `tsvector_update_trigger`: the column, the
+    /// configuration, the texts.
     fn configuration_of_trigger(&self, column: &str) -> Option<String> {
         self.trigger_arguments()
             .find(|arguments| arguments.len() > 2 && arguments[0] == column)
@@ -91,7 +92,7 @@ impl Shape {
     }
 }
 
-/// The constant before `::regconfig` in an expression.
+/// Returns the constant before `::regconfig` in an expression.
 fn configuration_in(expression: &str) -> Option<String> {
     let (before, _) = expression.split_once("::regconfig")?;
     let inside = before.strip_suffix('\'')?;
@@ -99,7 +100,7 @@ fn configuration_in(expression: &str) -> Option<String> {
     Some(format!("'{constant}'"))
 }
 
-/// Whether an expression of the catalogue has this column in it.
+/// Returns whether an expression of the catalogue mentions this column.
 fn mentions(expression: &str, column: &str) -> bool {
     let quoted = quoted(column);
     let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
@@ -112,7 +113,7 @@ fn mentions(expression: &str, column: &str) -> bool {
 // === impl Lexicon ===
 
 impl Lexicon {
-    /// The index to create where there is none.
+    /// Returns the statement that creates a missing index.
     #[must_use]
     pub fn advice(place: &SearchTable) -> String {
         format!(
@@ -127,7 +128,7 @@ impl Lexicon {
         (&self.vector, self.configuration.as_deref())
     }
 
-    /// The lexemes of each of some words. Words that are too common have none.
+    /// Returns the lexemes of each word. Stop words have none.
     ///
     /// # Errors
     /// As [`closest`](Search::closest).
@@ -165,12 +166,12 @@ impl Lexicon {
         Ok(lexemes)
     }
 
-    /// In how many rows each of some lexemes is: as many as PostgreSQL expects by what it counted
-    /// when it last analysed the table, where it remembers the lexeme. It remembers those that
-    /// are in many rows; the others are counted, up to `most`.
+    /// Returns the number of rows that have each lexeme. For lexemes in the statistics of the last
+    /// ANALYZE, those that are in many rows, it is the estimate of PostgreSQL; the others are
+    /// counted, up to `most`.
     ///
-    /// Its planner is asked what it remembers, and not the view with the counts, which shows
-    /// those of an index only to the owner of the table.
+    /// The planner is asked for the statistics, since the view with those of an index shows them
+    /// only to the owner of the table.
     ///
     /// # Errors
     /// As [`closest`](Search::closest).
@@ -185,7 +186,7 @@ impl Lexicon {
             return Ok(Vec::new());
         }
         let mut expected = self.expected(lexemes, place, pool).await?;
-        // What is expected of a lexeme that is not remembered.
+        // The estimate for a lexeme that is not in the statistics.
         let unknown = expected.pop().unwrap_or_default();
         let pairs = lexemes.iter().zip(&expected);
         let unknowns = pairs.filter(|(_, expected)| **expected <= unknown);
@@ -200,8 +201,8 @@ impl Lexicon {
         Ok(expected)
     }
 
-    /// In how many rows each lexeme is expected, and then one that nobody remembers. Nothing is
-    /// searched.
+    /// Returns the estimated number of rows of each lexeme, and then of one that is not in the
+    /// statistics. It runs only EXPLAIN.
     async fn expected(
         &self,
         lexemes: &[String],
@@ -215,7 +216,7 @@ impl Lexicon {
         });
         let flight = Flight {
             name: "EXPLAIN",
-            // What several processes expect each is not what all of them do.
+            // In a parallel plan the estimate is that of one process.
             before: Some(
                 "SELECT pg_catalog.set_config('max_parallel_workers_per_gather', '0', true)"
                     .to_owned(),
@@ -261,7 +262,8 @@ impl Lexicon {
         Ok(counts.map(Option::unwrap_or_default).collect())
     }
 
-    /// A list of queries, one for each lexeme with the condition that a row has it.
+    /// Returns a list of queries, one for each lexeme, made by `query` from the condition that a
+    /// row has the lexeme.
     fn each(&self, lexemes: &[&str], query: impl Fn(&str) -> String) -> (String, Vec<Value>) {
         let mut values = Vec::new();
         let queries: Vec<_> = lexemes
@@ -280,7 +282,7 @@ impl Lexicon {
     }
 }
 
-/// How many rows are expected below each count of a plan.
+/// Returns the number of rows that a plan expects below each of its counts.
 fn expected(plan: &str) -> Option<Vec<f64>> {
     let document: Json = serde_json::from_str(plan).ok()?;
     let counts = document[0]["Plan"]["Plans"].as_array()?;
@@ -291,7 +293,7 @@ fn expected(plan: &str) -> Option<Vec<f64>> {
 // === impl Wanted ===
 
 impl Wanted {
-    /// As a constant of the type `tsquery`.
+    /// Returns the lists as text of the type `tsquery`.
     fn query(&self) -> String {
         let mut query = String::new();
         for (at, all) in self.0.iter().enumerate() {
@@ -311,8 +313,8 @@ impl Wanted {
 // === impl Search ===
 
 impl Search<'_> {
-    /// Reads rows that have the lexemes that are wanted, in no order, by the index. `keep` is as
-    /// in [`scan`](Self::scan).
+    /// Reads rows that have the wanted lexemes, in no order, by the index. `keep` is the same as in
+    /// [`scan`](Self::scan).
     ///
     /// # Errors
     /// As [`closest`](Self::closest).

@@ -1,49 +1,49 @@
-//! Rows ranked by an extension that has an index for it.
+//! Ranks rows by the index of an extension.
 //!
-//! Two of them call their access method `bm25`, so they are told apart by the extension that
-//! owns the operator class. All names are taken from the catalogue with their schemas, since
-//! their schemas need not be on the search path.
+//! Several extensions call their access method `bm25`, so they are distinguished by the extension
+//! that owns the operator class. Names are taken from the catalogue with their schemas, which need
+//! not be on the search path.
 
 use super::{Draft, Hit, Search, SearchTable, Shape, shape::literal};
 use crate::quoted;
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
 
-/// How much further an index looks where a filter may leave out what it finds.
+/// Factor for the number of rows from the index if a filter left too few.
 const SPARE: u32 = 4;
 
-/// An extension that ranks texts by their words.
+/// Extension that ranks texts by their words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Extension {
     /// An index over a column of texts.
     PgTextsearch,
-    /// An index over a table, with a column that tells its rows apart.
+    /// An index over a table, with a column that identifies its rows.
     PgSearch,
     /// An index over a column of token vectors.
     VchordBm25,
 }
 
-/// An index of an extension, and what has to be known to ask it.
+/// Index of an extension, with the names that its queries need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranking {
     extension: Extension,
     /// The index, with its schema.
     index: String,
-    /// Where the operator class is.
+    /// The schema of the operator class.
     schema: String,
-    /// What is ranked: the column of texts, or of token vectors.
+    /// The column that is ranked, of texts or of token vectors.
     column: String,
-    /// The column that tells rows apart, or the tokenizer, if there has to be one.
+    /// The column that identifies rows, or the tokenizer, if the extension needs one.
     by: String,
 }
 
 // === impl Extension ===
 
 impl Extension {
-    /// All of them, the one to prefer first.
+    /// All extensions, the preferred one first.
     pub const ALL: [Self; 3] = [Self::PgTextsearch, Self::PgSearch, Self::VchordBm25];
 
-    /// The name of the extension.
+    /// Returns the name of the extension.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Extension {
         }
     }
 
-    /// The index to create.
+    /// Returns advice on how to create the index.
     #[must_use]
     pub fn advice(self, place: &SearchTable) -> String {
         let (table, text) = (&place.table, quoted(&place.text));
@@ -77,7 +77,7 @@ impl Extension {
 // === impl Ranking ===
 
 impl Ranking {
-    /// Whose index it is.
+    /// Returns the extension of the index.
     #[must_use]
     pub fn extension(&self) -> Extension {
         self.extension
@@ -87,7 +87,7 @@ impl Ranking {
 // === impl Shape ===
 
 impl Shape {
-    /// The index of an extension over the texts, if there is one that can be asked.
+    /// Returns the index of an extension over the texts, if there is one that can be queried.
     #[must_use]
     pub fn ranking(&self, extension: Extension, place: &SearchTable) -> Option<Ranking> {
         self.indexes().iter().find_map(|index| {
@@ -121,8 +121,8 @@ impl Shape {
         })
     }
 
-    /// What fills a column with tokens of the texts: a trigger is given the name of the
-    /// tokenizer, the column it reads and the one it writes.
+    /// Returns the tokenizer of a column, from the arguments of the trigger that fills it: the
+    /// tokenizer, the column to read and the column to write.
     fn tokenizer(&self, column: &str, place: &SearchTable) -> Option<String> {
         let mut triggers = self.trigger_arguments();
         triggers.find_map(|arguments| match arguments[..] {
@@ -137,8 +137,7 @@ impl Shape {
 // === impl Search ===
 
 impl Search<'_> {
-    /// Finds the rows that have the words of a question, by the index of an extension, the best
-    /// first.
+    /// Finds the rows that have words of a question, by the index of an extension, the best first.
     ///
     /// # Errors
     /// As [`closest`](Self::closest).
@@ -157,7 +156,7 @@ impl Search<'_> {
                 .flatten()
                 .filter(|found| found.score > 0.0)
                 .collect();
-            // The index may have stopped before a filter left enough.
+            // The filter may have left out too many rows of the index.
             let has_filter = self.filter.is_some() || self.place.is_filtered();
             let is_short = u32::try_from(found.len()).is_ok_and(|count| count < self.rows);
             if !has_filter || !is_short || reach > self.rows {
@@ -167,7 +166,8 @@ impl Search<'_> {
         }
     }
 
-    /// Scores travel so that more is better. `reach` is how many rows the index gives.
+    /// Returns the query, whose scores are higher for better rows. `reach` is the number of rows
+    /// that the index returns.
     pub(super) fn ranked_flight(&self, ranking: &Ranking, question: &str, reach: u32) -> Flight {
         let mut draft: Draft<'_> = self.draft();
         let allowed = self.allowed(&mut draft);

@@ -1,13 +1,13 @@
-//! Rows read one by one, for whoever ranks them.
+//! Reads rows without an index, for callers that rank them.
 
 use super::{Search, read_row};
 use crate::{quoted, text};
 use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight};
 
-/// How many rows a sample has at most.
+/// Maximum number of rows of a sample.
 const SAMPLE: u32 = 300;
 
-/// How many characters of a text a sample reads.
+/// Maximum number of characters of a text in a sample.
 const SAMPLED: u32 = 100_000;
 
 /// Checks that a database answers.
@@ -25,8 +25,8 @@ pub async fn reach(pool: &Pool) -> Result<(), QueryError> {
 }
 
 impl Search<'_> {
-    /// Reads the rows that may be shown; with words, only those that have one of them. `keep`
-    /// is given what names a row and its text, and makes of it what is kept.
+    /// Reads the rows that may be shown; with words, only those that contain one of them. `keep`
+    /// gets the id of a row and its text, and returns what to keep of them.
     ///
     /// # Errors
     /// As [`closest`](Self::closest).
@@ -46,7 +46,7 @@ impl Search<'_> {
         let mut draft = self.draft();
         let mut allowed = self.allowed(&mut draft);
         if let Some(words) = words {
-            // Words are letters and digits: nothing in them stands for something else.
+            // Words are letters and digits, so no wildcard needs an escape.
             let patterns: Vec<_> = words.iter().map(|word| format!("%{word}%")).collect();
             let patterns = draft.texts(&patterns);
             let column = quoted(&self.place.text);
@@ -65,7 +65,7 @@ impl Search<'_> {
         }
     }
 
-    /// Reads some texts from all over the table, and makes a number of each.
+    /// Reads a sample of the texts, and returns a number for each.
     ///
     /// # Errors
     /// As [`closest`](Self::closest).
@@ -86,7 +86,7 @@ impl Search<'_> {
 
     fn sample_query(&self) -> String {
         let column = quoted(&self.place.text);
-        // The pages of a table are a sample; a view has none.
+        // A table is sampled by pages; a view has none.
         let percent = 100.0 * 4.0 * f64::from(SAMPLE) / self.shape.rows().max(1.0);
         let pages = if self.shape.is_stored() && percent < 100.0 {
             format!(" TABLESAMPLE SYSTEM ({percent:e}) REPEATABLE (1)")

@@ -1,4 +1,4 @@
-//! What PostgreSQL says of a table.
+//! Definition of a table in PostgreSQL's catalogue.
 
 mod finding;
 mod query;
@@ -12,15 +12,15 @@ use ziggurat_postgres::{error::QueryError, pool::Pool, single_round_trip::Flight
 pub use self::finding::Finding;
 pub(super) use self::query::literal;
 
-/// What is known of a table: its columns, its indexes, and how many rows it may have.
+/// Definition of a table: its columns, its indexes, and its estimated number of rows.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     pub(super) relation: Option<Relation>,
-    /// How many rows PostgreSQL expects.
+    /// Number of rows that the planner expects.
     pub(super) rows: f64,
 }
 
-/// What the catalogue has of a table.
+/// Definition of a table, as the query returns it.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Relation {
     pub(super) kind: String,
@@ -34,35 +34,35 @@ pub(super) struct Relation {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Column {
     name: String,
-    /// Its type, or what its domain is over, without a length.
+    /// Its type, or the base type of its domain, without a length.
     pub(super) data_type: String,
     category: String,
     dimensions: i64,
     is_readable: bool,
-    /// How it is computed, if it is.
+    /// The expression of a generated column.
     pub(super) made: Option<String>,
 }
 
-/// An index over all rows that can be used.
+/// A valid index over all rows.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Index {
     /// With its schema, quoted.
     pub(super) name: String,
     pub(super) method: String,
     pub(super) keys: Vec<Key>,
-    /// The columns it is made of.
+    /// The columns that it depends on.
     pub(super) reads: Vec<String>,
     pub(super) options: Vec<String>,
 }
 
-/// What an index is sorted by.
+/// A key of an index.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Key {
-    /// The column, if it is no expression.
+    /// The column, unless it is an expression.
     pub(super) column: Option<String>,
-    /// What it is in SQL.
+    /// Its definition in SQL.
     pub(super) definition: String,
-    /// The operator class, and the extension and the schema it is of.
+    /// The operator class, and its extension and schema.
     pub(super) class: String,
     pub(super) extension: Option<String>,
     pub(super) schema: String,
@@ -71,10 +71,10 @@ pub(super) struct Key {
 // === impl Shape ===
 
 impl Shape {
-    /// Asks PostgreSQL.
+    /// Reads the definition from the catalogue.
     ///
     /// # Errors
-    /// When there is no answer. A table that is not there is an answer.
+    /// When a query fails. A missing table is no error.
     pub async fn load(place: &SearchTable, pool: &Pool) -> Result<Self, QueryError> {
         let document = |row: &_| Ok(text(row, 0)?.unwrap_or_default());
         let flight = Flight {
@@ -94,29 +94,29 @@ impl Shape {
         })
     }
 
-    /// The column of this name.
+    /// Returns the column of this name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
         let columns = &self.relation.as_ref()?.columns;
         columns.iter().find(|column| column.name == name)
     }
 
-    /// How many rows there may be.
+    /// Returns the estimated number of rows.
     #[must_use]
     pub fn rows(&self) -> f64 {
         self.rows
     }
 
-    /// Whether it has pages of its own.
+    /// Returns whether it has pages of its own, unlike a view.
     pub(super) fn is_stored(&self) -> bool {
         let relation = self.relation.as_ref();
         relation.is_some_and(|relation| matches!(&*relation.kind, "r" | "p" | "m"))
     }
 
-    /// What its triggers are given, each a list.
+    /// Returns the arguments of each of its triggers.
     pub(super) fn trigger_arguments(&self) -> impl Iterator<Item = Vec<&str>> {
         let triggers = self.relation.iter().flat_map(|relation| &relation.triggers);
-        // Each ends with a NUL, which PostgreSQL writes in octal.
+        // Each argument ends with a NUL, which PostgreSQL writes in octal.
         triggers.map(|arguments| arguments.trim_end_matches("\\000").split("\\000").collect())
     }
 
@@ -127,8 +127,8 @@ impl Shape {
     }
 }
 
-/// How many rows the planner expects, which is right for views and parts too, and knows how much
-/// a table has grown since it was counted.
+/// Returns the number of rows that the planner expects. It also covers views and partitions, and
+/// growth since the last ANALYZE.
 async fn estimate(place: &SearchTable, pool: &Pool) -> Result<f64, QueryError> {
     let flight = Flight {
         name: "EXPLAIN",
@@ -143,7 +143,7 @@ async fn estimate(place: &SearchTable, pool: &Pool) -> Result<f64, QueryError> {
             .flatten()
             .find_map(|plan| query::rows_of(plan).first().copied())
             .unwrap_or_default()),
-        // Whoever may read only some columns may not count the rows by none.
+        // A role that may read only some columns may not run this query.
         Err(QueryError::Failed { .. }) => Ok(0.0),
         Err(error) => Err(error),
     }
@@ -152,7 +152,7 @@ async fn estimate(place: &SearchTable, pool: &Pool) -> Result<f64, QueryError> {
 // === impl Column ===
 
 impl Column {
-    /// How many dimensions its vectors have to have, if it says so.
+    /// Returns the number of dimensions of its vectors, if its type sets one.
     #[must_use]
     pub fn dimensions(&self) -> Option<usize> {
         vector::pgvector_type(&self.data_type)?;

@@ -55,7 +55,7 @@ fn the_parts_of_a_name_are_quoted_once() {
 }
 
 #[tokio::test]
-async fn a_table_that_cannot_be_searched_is_told_with_what_to_do() {
+async fn a_table_that_cannot_be_searched_is_reported_with_the_fix() {
     let mut fixture = Fixture::new().await;
     fixture
         .given(
@@ -117,7 +117,7 @@ async fn a_table_that_cannot_be_searched_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_column_that_may_not_be_read_is_told() {
+async fn a_column_that_may_not_be_read_is_reported() {
     let mut fixture = Fixture::new().await;
     fixture
         .given(
@@ -252,7 +252,7 @@ const VCHORD: &str = r#"{"kind": "r", "triggers": ["bert\\000content\\000tokens\
          "extension": "vchord_bm25", "schema": "bm25_catalog"}]}]}"#;
 
 #[test]
-fn indexes_of_extensions_are_told_apart_by_who_owns_them() {
+fn indexes_of_extensions_are_distinguished_by_their_owner() {
     let place = SearchTable::new("docs", "content", "embedding").with_id("id");
     for (json, expected) in [
         (TEXTSEARCH, Extension::PgTextsearch),
@@ -269,13 +269,13 @@ fn indexes_of_extensions_are_told_apart_by_who_owns_them() {
         let other = SearchTable::new("docs", "title", "embedding");
         assert_eq!(shape.ranking(expected, &other), None, "{json}");
     }
-    // Nobody knows how its tokens are made.
+    // A trigger with other arguments names no tokenizer.
     let shape = relation(&VCHORD.replace("\"bert", "\"x\\\\000bert"));
     assert_eq!(shape.ranking(Extension::VchordBm25, &place), None);
 }
 
 #[test]
-fn extensions_are_asked_the_way_they_document() {
+fn queries_for_extensions_follow_their_documentation() {
     let place = SearchTable::new("docs", "content", "embedding").with_id("id");
     let cases = [
         (

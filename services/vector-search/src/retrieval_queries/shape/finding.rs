@@ -1,4 +1,4 @@
-//! What is wrong with a table, and what to do about it.
+//! Problems of a table, and how to fix them.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use crate::{quoted, retrieval_queries::SearchTable};
 /// Tables with more rows than this are slow without an index.
 const MANY: f64 = 10_000.0;
 
-/// Something about a table that keeps it from being searched, or from being searched quickly.
+/// Problem that prevents a table from being searched, or makes the search slow.
 ///
-/// `Display` is for the log of whoever runs the server.
+/// `Display` is for the operator's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finding {
@@ -28,19 +28,19 @@ pub enum Finding {
     Unreadable {
         /// The name of the column.
         column: String,
-        /// What to run.
+        /// The SQL to run.
         grant: String,
     },
-    /// The column of vectors is of another type.
+    /// The vector column is of another type.
     NoVectors {
         /// The name of the column.
         column: String,
         /// Its type.
         data_type: String,
     },
-    /// No index serves the column of vectors.
+    /// No index serves the vector column.
     Unindexed {
-        /// What to run.
+        /// The SQL to run.
         create: String,
     },
 }
@@ -48,7 +48,7 @@ pub enum Finding {
 // === impl Finding ===
 
 impl Finding {
-    /// Whether the table cannot be searched because of it.
+    /// Returns whether it prevents the table from being searched.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         !matches!(self, Self::Unindexed { .. })
@@ -85,7 +85,7 @@ impl fmt::Display for Finding {
 // === impl Shape ===
 
 impl Shape {
-    /// What is wrong, as far as the catalogue tells.
+    /// Returns the problems that the catalogue shows.
     #[must_use]
     pub fn findings(&self, place: &SearchTable) -> Vec<Finding> {
         if self.relation.is_none() {
@@ -104,7 +104,7 @@ impl Shape {
         findings
     }
 
-    /// Whether nothing is known that keeps it from being searched.
+    /// Returns whether no known problem prevents the table from being searched.
     #[must_use]
     pub fn is_sound(&self, place: &SearchTable) -> bool {
         !self.findings(place).iter().any(Finding::is_fatal)
@@ -139,7 +139,7 @@ impl Shape {
                 key.column.as_ref() == Some(&column.name) && key.class.ends_with("_cosine_ops")
             })
         });
-        // A view has the indexes of the tables it is made of.
+        // A view uses the indexes of its tables.
         let is_view = self.relation.as_ref().is_some_and(|r| r.kind == "v");
         (!is_served && !is_view && self.rows() > MANY).then(|| {
             let bare = column.data_type.rsplit('.').next();

@@ -1,8 +1,8 @@
-//! What PostgreSQL is asked about a table.
+//! Query for the definition of a table.
 
 use serde_json::Value;
 
-/// The type of a column, or what its domain is over.
+/// The type of a column, or the base type of its domain.
 const BASE: &str = "WITH RECURSIVE base AS (
         SELECT y.oid, y.typtype, y.typbasetype, y.typcategory
         FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid
@@ -23,7 +23,7 @@ const COLUMNS: &str = "SELECT json_agg(json_build_object('name', a.attname,
     LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped";
 
-/// What an index is sorted by, in its order.
+/// The keys of an index, in their order.
 const KEYS: &str = "SELECT json_agg(json_build_object('column', a.attname,
         'definition', pg_catalog.pg_get_indexdef(x.indexrelid, k, false),
         'class', o.opcname, 'schema', pg_catalog.quote_ident(n.nspname),
@@ -38,7 +38,7 @@ const KEYS: &str = "SELECT json_agg(json_build_object('column', a.attname,
     LEFT JOIN pg_catalog.pg_attribute a
         ON a.attrelid = x.indrelid AND a.attnum = x.indkey[k - 1] AND a.attnum > 0";
 
-/// The columns an index is made of.
+/// The columns that an index depends on.
 const READS: &str = "SELECT json_agg(a.attname)
     FROM pg_catalog.pg_attribute a
     WHERE a.attrelid = x.indrelid AND a.attnum > 0 AND (a.attnum = ANY (x.indkey) OR EXISTS (
@@ -48,7 +48,7 @@ const READS: &str = "SELECT json_agg(a.attname)
             AND p.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
             AND p.refobjsubid = a.attnum))";
 
-/// The indexes that can be used for every row, the oldest first.
+/// The valid indexes over all rows, the oldest first.
 const INDEXES: &str = "SELECT json_agg(json_build_object('name', pg_catalog.format('%I.%I',
             n.nspname, i.relname), 'method', m.amname, 'keys', ($keys),
         'reads', coalesce(($reads), '[]'),
@@ -58,12 +58,12 @@ const INDEXES: &str = "SELECT json_agg(json_build_object('name', pg_catalog.form
     JOIN pg_catalog.pg_am m ON m.oid = i.relam
     WHERE x.indrelid = c.oid AND x.indisvalid AND x.indpred IS NULL";
 
-/// What its triggers are given.
+/// The arguments of its triggers.
 const TRIGGERS: &str = "SELECT json_agg(pg_catalog.encode(t.tgargs, 'escape'))
     FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal
         AND t.tgnargs > 0";
 
-/// One document about a table, or nothing if it is not there.
+/// Returns a query for one JSON document about a table, which has no rows if the table is missing.
 pub(super) fn relation(table: &str) -> String {
     let columns = COLUMNS.replace("$base", BASE);
     let indexes = INDEXES.replace("$keys", KEYS).replace("$reads", READS);
@@ -76,12 +76,12 @@ pub(super) fn relation(table: &str) -> String {
     )
 }
 
-/// A constant. A backslash stands for itself on every connection of ours.
+/// Returns a text as a constant. Every connection of this server reads a backslash as itself.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\0', "").replace('\'', "''"))
 }
 
-/// How many rows a plan expects: all of it, then each of its parts.
+/// Returns the number of rows that a plan expects: in all, then for each of its child nodes.
 pub(in crate::retrieval_queries) fn rows_of(plan: &str) -> Vec<f64> {
     let Ok(document) = serde_json::from_str::<Value>(plan) else {
         return Vec::new();
