@@ -1,4 +1,4 @@
-//! One database an operator has configured.
+//! Settings of a database, checked.
 //!
 //! ```
 //! use ziggurat_postgres::database::{Database, Settings};
@@ -43,87 +43,86 @@ pub use self::{
     session::{TargetSessionAttrs, UnknownSessionAttrs},
 };
 
-/// The most rows a call may ask for.
+/// Limit on the rows that a call may ask for.
 pub const MAX_ROWS: u32 = 1000;
 
-/// The most rows an operator may have a call return that does not say how many it wants.
+/// Limit on the operator's default for the rows of a call.
 const MAX_ROW_LIMIT: u32 = 10_000_000;
 
-/// The most hosts one description names.
+/// Limit on the hosts of a database.
 const MAX_HOSTS: usize = 32;
 
-/// What the operator says about a database, not checked yet. The defaults are the documented
-/// ones.
+/// Settings of a database from the operator, not checked yet. The defaults are the documented ones.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The name it goes by here, which is not its name in PostgreSQL.
+    /// The configured name, which is not its name in PostgreSQL.
     pub name: String,
     /// A host name, an address, or the folder of a Unix socket.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Several hosts, tried in this order. If there are any, `host` and `port` mean nothing.
+    /// Several hosts, tried in this order. If there are any, `host` and `port` are ignored.
     pub hosts: Vec<Host>,
-    /// Which of the hosts will do.
+    /// Requirement on the server to connect to.
     pub target_session_attrs: TargetSessionAttrs,
     /// The name of the database in PostgreSQL.
     pub database: String,
     /// The role to connect as.
     pub user: String,
-    /// Where its password comes from.
+    /// The source of its password.
     pub password: Password,
-    /// How much the connection is to be trusted.
+    /// The use of TLS.
     pub ssl_mode: SslMode,
-    /// A file with certificates of authorities to trust, besides those browsers trust.
+    /// A file with certificates of authorities to trust, in addition to those of browsers.
     pub ssl_root_cert: Option<PathBuf>,
     /// A file with the certificate to show to the server.
     pub ssl_cert: Option<PathBuf>,
     /// The file with its key.
     pub ssl_key: Option<PathBuf>,
-    /// What PostgreSQL lists the connections as.
+    /// The name that PostgreSQL shows for the connections.
     pub application_name: String,
     /// Kind of the pooler between this server and PostgreSQL.
     pub pooler: Pooler,
-    /// Whether statements may change data.
+    /// True if statements may change data.
     pub allow_writes: bool,
-    /// Whether statements may call what reaches beyond the transaction: files, programs, other
-    /// sessions. See [`Policy`](ziggurat_sql::Policy).
+    /// True if statements may call functions with effects beyond the transaction: files, programs,
+    /// other sessions. See [`Policy`](ziggurat_sql::Policy).
     pub allow_dangerous_functions: bool,
-    /// True if callers are told why a connection fails, for development. Else only the log is.
+    /// True if callers see why a connection fails, for development. Else only the log does.
     pub shows_causes: bool,
-    /// Rows returned by a call that does not say how many it wants.
+    /// Default number of rows of a call.
     pub row_limit: u32,
-    /// How long a statement may run; zero for no limit.
+    /// Time limit of a statement; zero for no limit.
     pub query_timeout: Duration,
-    /// How old what is known of its tables may grow; zero to read them for every call.
+    /// Maximum age of its cached metadata; zero to read it for every call.
     pub metadata_ttl: Duration,
-    /// How long connecting may take, over all hosts.
+    /// Time limit for connecting, over all hosts.
     pub connect_timeout: Duration,
-    /// How long a caller may wait for one of its own connections to be free.
+    /// Time limit for waiting until one of the caller's own connections is free.
     pub lease_timeout: Duration,
-    /// Connections of one caller that stay open once it has had one.
+    /// Number of connections of one caller that stay open after its first use.
     pub min_connections: u32,
-    /// Connections of one caller.
+    /// Maximum number of connections of one caller.
     pub max_connections: u32,
-    /// Connections of all callers.
+    /// Maximum number of connections of all callers.
     pub max_total_connections: u32,
-    /// How long a connection is kept unused.
+    /// Maximum time that a connection is idle.
     pub max_idle: Duration,
-    /// How long a connection is kept at all.
+    /// Maximum lifetime of a connection.
     pub max_lifetime: Duration,
 }
 
-/// A pooler between this server and PostgreSQL.
+/// Kind of the pooler between this server and PostgreSQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pooler {
-    /// A pooler is recognised by the process it announces, and taken for one that hands out a
-    /// connection for the length of a transaction.
+    /// A pooler is recognised by the process id it reports, and assumed to assign a connection for
+    /// one transaction.
     #[default]
     Detect,
-    /// None, or one that hands out a connection for the length of a session.
+    /// None, or one that assigns a connection for a session.
     Session,
-    /// One that hands out a connection for the length of a transaction.
+    /// One that assigns a connection for a transaction.
     Transaction,
 }
 
@@ -140,12 +139,12 @@ impl FromStr for Pooler {
     }
 }
 
-/// The word names no kind of pooler.
+/// A word that names no kind of pooler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be detect, session or transaction")]
 pub struct UnknownPooler;
 
-/// A description that can be connected to.
+/// Database to connect to, made from valid [`Settings`].
 #[derive(Clone)]
 pub struct Database {
     settings: Settings,
@@ -154,7 +153,7 @@ pub struct Database {
     limit: Arc<ConnectionLimit>,
 }
 
-/// Why a description is no good.
+/// Reason to refuse the settings of a database.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InvalidDatabase {
@@ -164,45 +163,45 @@ pub enum InvalidDatabase {
     /// It has no user.
     #[error("database '{name}': user is required")]
     NoUser {
-        /// Which one.
+        /// The name of the database.
         name: String,
     },
     /// One of its hosts has no name.
     #[error("database '{name}': host is required")]
     NoHost {
-        /// Which one.
+        /// The name of the database.
         name: String,
     },
     /// A setting is out of its range.
     #[error("database '{name}': {setting} must be {range}")]
     OutOfRange {
-        /// Which one.
+        /// The name of the database.
         name: String,
         /// Its key in the configuration file.
         setting: &'static str,
-        /// What it may be.
+        /// The allowed range.
         range: &'static str,
     },
     /// There is a client certificate without its key, or a key without its certificate.
     #[error("database '{name}': sslcert and sslkey must be set together")]
     HalfCertificate {
-        /// Which one.
+        /// The name of the database.
         name: String,
     },
     /// A file it names cannot be read.
     #[error("database '{name}': {setting} cannot be read")]
     Unreadable {
-        /// Which one.
+        /// The name of the database.
         name: String,
         /// The key of the file in the configuration file.
         setting: &'static str,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A file it names holds something else.
     #[error("database '{name}': {setting} is not what it should be, in PEM")]
     NotPem {
-        /// Which one.
+        /// The name of the database.
         name: String,
         /// The key of the file in the configuration file.
         setting: &'static str,
@@ -277,7 +276,7 @@ impl Settings {
         }
     }
 
-    /// The first setting that is out of its range, and the range.
+    /// Returns the first setting that is out of its range, and the range.
     fn out_of_range(&self) -> Option<(&'static str, &'static str)> {
         // PostgreSQL counts milliseconds in an int4.
         let longest = Duration::from_millis(i32::MAX.unsigned_abs().into());
@@ -331,7 +330,7 @@ impl Settings {
 impl TryFrom<Settings> for Database {
     type Error = InvalidDatabase;
 
-    /// Checks a description, and reads the files it names: certificates, the password file.
+    /// Checks the settings, and reads the files that they name: certificates, the password file.
     fn try_from(settings: Settings) -> Result<Self, InvalidDatabase> {
         let hosts = settings.all_hosts();
         settings.check(&hosts)?;
@@ -353,62 +352,62 @@ impl TryFrom<Settings> for Database {
 }
 
 impl Database {
-    /// The name it goes by here.
+    /// Returns the configured name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.settings.name
     }
 
-    /// What the operator said about it.
+    /// Returns its settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Whether statements may change data.
+    /// Returns whether statements may change data.
     #[must_use]
     pub fn allows_writes(&self) -> bool {
         self.settings.allow_writes
     }
 
-    /// Whether statements may call what reaches beyond the transaction.
+    /// Returns whether statements may call functions with effects beyond the transaction.
     #[must_use]
     pub fn allows_dangerous_functions(&self) -> bool {
         self.settings.allow_dangerous_functions
     }
 
-    /// Rows returned by a call that does not say how many it wants.
+    /// Returns the default number of rows of a call.
     #[must_use]
     pub fn row_limit(&self) -> u32 {
         self.settings.row_limit
     }
 
-    /// How long a statement may run, if there is a limit.
+    /// Returns the time limit of a statement, if there is one.
     #[must_use]
     pub fn query_timeout(&self) -> Option<Duration> {
         let timeout = self.settings.query_timeout;
         (!timeout.is_zero()).then_some(timeout)
     }
 
-    /// Whether the other one is described in the same words, and the files named in them hold
-    /// the same.
+    /// Returns whether the other one has the same settings, and the files that they name have the
+    /// same contents.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let (one, two) = (&self.settings, &other.settings);
         let is_same_target = |(one, two): (&Target, &Target)| one.is_same(two);
-        // Passwords are not shown by `Debug`, so they are compared by themselves.
+        // `Debug` does not show passwords, so they are compared separately.
         one.password.is_same(&two.password)
             && format!("{one:?}") == format!("{two:?}")
             && self.certificates == other.certificates
             && self.targets.iter().zip(&*other.targets).all(is_same_target)
     }
 
-    /// The passwords it connects with, one for each host: to be kept out of logs.
+    /// Returns the passwords it connects with, one for each host, to redact them in logs.
     pub fn passwords(&self) -> impl Iterator<Item = &SecretString> {
         self.targets.iter().map(Target::password)
     }
 
-    /// Tells whether a server of the other one is one of its own.
+    /// Returns whether it shares a host with the other one.
     pub(crate) fn is_on_a_server_of(&self, other: &Self) -> bool {
         let hosts = |database: &Self| database.settings.all_hosts();
         let others = hosts(other);

@@ -1,24 +1,22 @@
-//! One connection to PostgreSQL: the messages of its protocol, version 3.0.
+//! Connections to PostgreSQL, by version 3.0 of its protocol.
 //!
-//! A [`Client`] sends messages and reads what comes back as `Event`s. Several messages may be
-//! queued and sent in one write. It knows nothing of pools, transactions and callers.
+//! A [`Client`] sends messages and reads the answers as `Event`s. Several messages may be queued
+//! and sent in one write. It does not depend on pools, transactions and callers.
 //!
-//! It is a driver of our own because the published ones lack what the pool promises: a
-//! `CancelRequest` that stops this connection's statement and no other, rows that are passed over
-//! on the wire when they are larger than a limit, a deadline for each answer, and keepalives.
-//! Messages are encoded, decoded and authenticated by `postgres-protocol`; TLS is that of
-//! `rustls`.
+//! The published drivers lack features that the pool needs: a `CancelRequest` that stops the
+//! statement of this connection only, rows that are skipped while they are read if they are larger
+//! than a limit, a deadline for each answer, and keepalives. Messages are encoded, decoded and
+//! authenticated by `postgres-protocol`; TLS is that of `rustls`.
 //!
 //! # Limits
 //!
-//! A row larger than `max_row_bytes` is never held: its bytes are
-//! read and dropped, and `Event::Oversized` stands in its place. Any other message larger than
-//! `MAX_MESSAGE` ends the connection.
+//! A row larger than `max_row_bytes` is never in memory: its bytes are read and dropped, and
+//! `Event::Oversized` replaces it. Any other message larger than `MAX_MESSAGE` ends the connection.
 //!
 //! # Cancellation
 //!
-//! Every method is safe to drop. After a drop the connection is in the middle of an answer:
-//! `drain` reads up to its end.
+//! The future of every method may be dropped. The connection is then in the middle of an answer,
+//! and `drain` reads to its end.
 
 mod cancel;
 mod encode;
@@ -59,77 +57,77 @@ pub use self::{
 };
 use super::large_rows::{LargeRows, Room};
 
-/// The largest message that is no row.
+/// Limit on the size of a message that is no row.
 const MAX_MESSAGE: usize = 16 << 20;
 
-/// The largest row where the caller of the driver sets no other limit.
+/// Default limit on the size of a row.
 const DEFAULT_MAX_ROW: usize = 64 << 20;
 
-/// Least time for every answer of the server.
+/// Minimum time for every answer of the server.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Bytes read at once.
+/// Number of bytes to read at once.
 const READ: usize = 8 << 10;
 
-/// The space of a buffer that is kept between statements.
+/// Maximum capacity of a buffer that is kept between statements.
 const KEPT: usize = 2 * READ;
 
-/// The header of a message: its tag and its length.
+/// Size of the header of a message: its tag and its length.
 const HEADER: usize = 5;
 
 const DATA_ROW: u8 = b'D';
 
-/// A connection.
+/// Connection to PostgreSQL.
 pub struct Client {
     socket: Socket,
     input: BytesMut,
     output: BytesMut,
     process: i32,
     cancel: CancelKey,
-    /// Messages whose answers have not come to their end.
+    /// Number of messages whose answers are not complete.
     pending: u32,
-    /// Rest on the wire of a row that is passed over.
+    /// The row that is being skipped.
     skipping: Option<Skipping>,
     columns: Arc<[Field]>,
     max_row_bytes: usize,
-    /// Room of the large rows of several connections, if that is limited.
+    /// Limit on the memory of large rows, shared by several connections.
     large_rows: Option<LargeRows>,
-    /// The size of a large row that waits for room.
+    /// Size of a large row that waits for a permit.
     waiting: Option<usize>,
-    /// The room of the large row that is being read.
+    /// Permit of the large row that is being read.
     room: Option<Room>,
     deadline: Option<Instant>,
 }
 
-/// A row that is being passed over.
+/// Row that is being skipped.
 #[derive(Clone, Copy)]
 struct Skipping {
     left: usize,
     total: usize,
 }
 
-/// Something PostgreSQL has sent.
+/// Part of an answer of PostgreSQL.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The columns of the rows that follow.
     Columns(Arc<[Field]>),
     /// A row.
     Row(Row),
-    /// A row larger than the limit, which was passed over.
+    /// A row larger than the limit, which was skipped.
     Oversized {
         /// Its size.
         bytes: usize,
     },
-    /// A command has completed, and changed or returned so many rows.
+    /// A command has completed, and changed or returned `rows` rows.
     Completed { rows: u64 },
-    /// The answer to one message has come to its end.
+    /// The answer to one message is complete.
     Ready,
 }
 
 // === impl Client ===
 
 impl Client {
-    /// Connects and signs in.
+    /// Connects and logs in.
     pub(crate) async fn connect(options: &ConnectOptions) -> Result<Self, DriverError> {
         startup::connect(options).await
     }
@@ -152,28 +150,28 @@ impl Client {
         }
     }
 
-    /// The process that PostgreSQL, or a pooler in front of it, has announced.
+    /// Returns the process id that PostgreSQL, or a pooler in front of it, has reported.
     pub(crate) fn process(&self) -> i32 {
         self.process
     }
 
-    /// The key that a `CancelRequest` for this connection needs.
+    /// Returns the key that a `CancelRequest` for this connection needs.
     pub(crate) fn cancel_key(&self) -> CancelKey {
         self.cancel.clone()
     }
 
-    /// Sets the size of the largest row that is held.
+    /// Sets the limit on the size of a row.
     pub(crate) fn set_max_row_bytes(&mut self, bytes: usize) {
         self.max_row_bytes = bytes;
     }
 
-    /// Sets whose room large rows take; each waits for it before it is read.
+    /// Sets the shared limit for large rows; each waits for a permit before it is read.
     pub(crate) fn set_large_rows(&mut self, large_rows: Option<&LargeRows>) {
         self.large_rows = large_rows.cloned();
     }
 
-    /// Sets when waiting for an answer ends, or that it does not. Then every wait still has
-    /// [`PATIENCE`]: an answer may be read slowly without anything being wrong with the server.
+    /// Sets the deadline for answers, or none. After the deadline every wait still takes up to
+    /// [`PATIENCE`], since a slow reader may delay answers of a healthy server.
     pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
@@ -184,8 +182,8 @@ impl Client {
         self.pending += 1;
     }
 
-    /// Queues the question what a text is, which PostgreSQL answers for one statement only.
-    /// Nothing named is left behind.
+    /// Queues the parsing of a text, which PostgreSQL does for one statement only. The prepared
+    /// statement has no name, so none is left behind.
     pub(crate) fn queue_parse(&mut self, sql: &str) {
         encode::parse(sql, &[], &mut self.output);
         encode::describe(&mut self.output);
@@ -203,7 +201,7 @@ impl Client {
         self.pending += 1;
     }
 
-    /// Sends what is queued.
+    /// Sends the queued messages.
     pub(crate) async fn flush(&mut self) -> Result<(), DriverError> {
         let Self {
             socket,
@@ -220,7 +218,7 @@ impl Client {
         Ok(within(patient(*deadline), send).await??)
     }
 
-    /// Reads what comes next, and `None` when every answer has come to its end.
+    /// Returns the next event, or `None` when every answer is complete.
     ///
     /// After an error of the server the rest of the answer follows, up to its
     /// [`Event::Ready`]. Any other error ends the connection.
@@ -240,7 +238,7 @@ impl Client {
         Ok(None)
     }
 
-    /// Reads all answers to their end, and passes over what is in them.
+    /// Reads all answers to their end, and ignores their contents.
     pub(crate) async fn drain(&mut self) -> Result<(), DriverError> {
         self.flush().await?;
         let limit = mem::replace(&mut self.max_row_bytes, 0);
@@ -255,14 +253,14 @@ impl Client {
         drained
     }
 
-    /// Runs a text of ours, and returns its rows.
+    /// Runs a text of this server, and returns its rows.
     pub async fn ask(&mut self, sql: &str) -> Result<Vec<Row>, DriverError> {
         self.queue(sql);
         self.flush().await?;
         self.rows().await
     }
 
-    /// Reads what is left of all answers, and keeps the rows.
+    /// Reads the rest of all answers, and returns the rows.
     pub(crate) async fn rows(&mut self) -> Result<Vec<Row>, DriverError> {
         let mut rows = Vec::new();
         let mut failed = None;
@@ -283,7 +281,8 @@ impl Client {
         failed.map_or(Ok(rows), Err)
     }
 
-    /// Says farewell, and waits until the other end has hung up: then its process is gone.
+    /// Closes the connection, and waits until the server has closed it too: then its process has
+    /// ended.
     pub(crate) async fn close(mut self) -> io::Result<()> {
         postgres_protocol::message::frontend::terminate(&mut self.output);
         while self.output.has_remaining() {
@@ -298,7 +297,7 @@ impl Client {
         }
     }
 
-    /// Gives back the space that a long row or a long text took.
+    /// Shrinks the buffers after a long row or a long text.
     pub(crate) fn shrink(&mut self) {
         if self.output.capacity() > KEPT && self.output.is_empty() {
             self.output = BytesMut::with_capacity(READ);
@@ -308,7 +307,7 @@ impl Client {
         }
     }
 
-    /// Takes the next event out of what has been read, if there is all of it.
+    /// Takes the next complete event out of the input.
     fn parse(&mut self) -> Result<Option<Event>, DriverError> {
         loop {
             if let Some(skipping) = &mut self.skipping {
@@ -350,7 +349,7 @@ impl Client {
                 self.input.advance(HEADER);
                 let body = self.input.split_to(total - HEADER).freeze();
                 if is_large {
-                    // What follows must not keep the memory of the row.
+                    // Later input must not keep the memory of the row alive.
                     self.input = BytesMut::from(&*mem::take(&mut self.input));
                 }
                 let row = Row::new(body, &self.columns)?;
@@ -364,7 +363,7 @@ impl Client {
         }
     }
 
-    /// Makes an event of a message, unless nothing has to know of it.
+    /// Converts a message into an event, or into `None` if no caller needs it.
     fn sort(&mut self, message: Message) -> Result<Option<Event>, DriverError> {
         Ok(Some(match message {
             Message::RowDescription(body) => {

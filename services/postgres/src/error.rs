@@ -1,4 +1,4 @@
-//! What goes wrong between a caller's text and its result.
+//! Errors of statements.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use ziggurat_sql::Refusal;
 pub use super::driver::{DriverError, ServerError};
 use super::pool::LeaseError;
 
-/// Why a statement has no result, or not all of it.
+/// Reason for a statement without a complete result.
 ///
-/// `Display` is for the log. A caller is shown a [`Refusal`] or a [`Report`].
+/// `Display` is for the log. Callers see a [`Refusal`] or a [`Report`].
 #[derive(Debug, Error)]
 pub enum QueryError {
     /// The text holds no statement.
@@ -19,12 +19,12 @@ pub enum QueryError {
     /// The text was not sent.
     #[error("query refused")]
     Refused(#[from] Refusal),
-    /// PostgreSQL refused the statement, or gave it up.
+    /// PostgreSQL refused or cancelled the statement.
     #[error("statement failed: {phase}")]
     Failed {
-        /// How far it came.
+        /// The phase that failed.
         phase: Phase,
-        /// What PostgreSQL says about it.
+        /// The error of PostgreSQL.
         #[source]
         report: Box<Report>,
     },
@@ -34,10 +34,10 @@ pub enum QueryError {
     /// The connection broke.
     #[error("connection lost")]
     Connection(#[source] DriverError),
-    /// PostgreSQL gave no answer, not even that its own time limit has passed.
+    /// PostgreSQL did not answer, not even with an error of its own timeout.
     #[error("no answer from the database in time")]
     Silent,
-    /// Large rows of other statements took all the room there is for them.
+    /// Large rows of other statements use all the memory allowed for them.
     #[error("no room for a large row")]
     NoRoom,
     /// There is no connection to run it on.
@@ -45,38 +45,38 @@ pub enum QueryError {
     Lease(#[from] LeaseError),
 }
 
-/// How far a statement came.
+/// Phase of a statement in which it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
     /// Its transaction could not be started.
     Begin,
-    /// It was not understood: its syntax, or a name in it, is wrong.
+    /// It could not be parsed: its syntax, or a name in it, is wrong.
     Parse,
     /// It failed while running.
     Run,
-    /// It ran, and its transaction could not be completed.
+    /// It ran, but its transaction could not be committed.
     Commit,
 }
 
-/// What PostgreSQL says about a statement, in the caller's own terms.
+/// Error of PostgreSQL, with a position in the caller's text.
 ///
-/// `Display` writes it the way clients recognise it:
+/// `Display` writes it in the form that clients know:
 /// `ERROR: relation "nope" does not exist (SQLSTATE 42P01)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
     /// `ERROR`, `FATAL` or `PANIC`.
     pub severity: &'static str,
-    /// What happened.
+    /// The message.
     pub message: String,
-    /// The five characters of the SQL standard.
+    /// The five-character SQLSTATE code.
     pub sqlstate: String,
-    /// More about it.
+    /// The detail.
     pub detail: Option<String>,
-    /// What to do about it.
+    /// The hint.
     pub hint: Option<String>,
-    /// Where in the caller's text, in characters, counted from one.
+    /// Position in the caller's text, in characters, counted from one.
     pub position: Option<usize>,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for Phase {
 // === impl Report ===
 
 impl Report {
-    /// Reports on a message that held the caller's text after `lead` characters of ours.
+    /// Makes a report on a message in which `lead` characters precede the caller's text.
     pub(crate) fn new(error: &ServerError, lead: usize) -> Self {
         let position = error.position.and_then(|place| place.checked_sub(lead));
         Self {
@@ -109,7 +109,7 @@ impl Report {
         }
     }
 
-    /// Makes one that says nothing but its code.
+    /// Makes a report with only a code.
     #[cfg(any(test, feature = "test-support"))]
     #[must_use]
     pub fn with_sqlstate(sqlstate: &str) -> Self {
@@ -123,12 +123,12 @@ impl Report {
         }
     }
 
-    /// Whether PostgreSQL hung up after saying it.
+    /// Returns whether PostgreSQL closed the connection after the error.
     pub(crate) fn is_fatal(&self) -> bool {
         self.severity != "ERROR"
     }
 
-    /// Whether somebody put an end to it: an operator, a timeout, a shutdown (class 57).
+    /// Returns whether an operator, a timeout or a shutdown ended the statement (class 57).
     pub(crate) fn is_intervention(&self) -> bool {
         self.sqlstate.starts_with("57")
     }
@@ -149,7 +149,7 @@ impl std::error::Error for Report {}
 // === impl QueryError ===
 
 impl QueryError {
-    /// Sorts an error of the driver.
+    /// Classifies an error of the driver.
     pub(crate) fn new(error: DriverError, phase: Phase, lead: usize) -> Self {
         match error {
             DriverError::Server(error) => Self::Failed {
@@ -163,7 +163,7 @@ impl QueryError {
         }
     }
 
-    /// A value that is not what it should be.
+    /// Returns the error for an invalid value.
     pub fn value(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Row(DriverError::value(error))
     }
@@ -173,7 +173,7 @@ fn severity(severity: &str) -> &'static str {
     match severity {
         "PANIC" => "PANIC",
         "FATAL" => "FATAL",
-        // The rest are not errors, and PostgreSQL sends none of them as one.
+        // The other severities are not errors, and PostgreSQL sends none of them as one.
         _ => "ERROR",
     }
 }

@@ -1,4 +1,4 @@
-//! A database for one test, described the way an operator would.
+//! Database for one test, with the settings of an operator.
 
 #![expect(
     clippy::missing_panics_doc,
@@ -20,7 +20,7 @@ use super::{
     statement::{Statement, Window},
 };
 
-/// A database, its pools, and the task that closes their idle connections.
+/// Database, its pools, and the task that closes their idle connections.
 #[derive(Debug)]
 pub struct Fixture {
     /// The pools that [`pool`](Self::pool) takes from.
@@ -33,7 +33,7 @@ pub struct Fixture {
     _reaper: JoinSet<()>,
 }
 
-/// A server that accepts connections and never answers.
+/// Server that accepts connections and never answers.
 #[derive(Debug)]
 pub struct Silence {
     listener: TcpListener,
@@ -46,7 +46,7 @@ impl Silence {
         Self { listener }
     }
 
-    /// Points a description at this server.
+    /// Replaces the address in some settings by that of this server.
     pub fn stand_in(&self, settings: &mut Settings) {
         let address = self.listener.local_addr().expect("it is bound");
         settings.host = address.ip().to_string();
@@ -80,14 +80,14 @@ impl Fixture {
         }
     }
 
-    /// Makes a description that differs in some settings.
+    /// Makes a database with some settings changed.
     pub fn describe(&self, change: impl FnOnce(&mut Settings)) -> Arc<Database> {
         let mut settings = self.settings.clone();
         change(&mut settings);
         Arc::new(Database::try_from(settings).expect("a valid description"))
     }
 
-    /// Makes a pool for a caller of its own.
+    /// Makes a pool with some settings changed.
     pub fn pool(&self, change: impl FnOnce(&mut Settings)) -> Pool {
         self.pools.pool("caller", &self.describe(change))
     }
@@ -126,13 +126,13 @@ impl Fixture {
     }
 }
 
-/// Runs a statement and returns its lines and its summary.
+/// Runs a statement, and returns its lines and its summary.
 pub async fn ask(pool: &Pool, sql: &str) -> Result<(String, Summary), QueryError> {
     let statement = Statement::new(pool.database(), sql)?;
     answer(pool, statement).await
 }
 
-/// Runs a statement and returns the lines of one window of its rows.
+/// Runs a statement, and returns the lines and the summary of one window of its rows.
 pub async fn ask_for(
     pool: &Pool,
     sql: &str,

@@ -1,8 +1,8 @@
-//! Which types need more than their text.
+//! Types whose values are not shown as the text that PostgreSQL sends.
 //!
-//! PostgreSQL sends every value as text, and for most types that is what is shown. The
-//! exceptions are few: booleans, timestamps, JSON, and arrays. The types PostgreSQL was built
-//! with have fixed numbers; of the others only arrays matter, and those are looked up once.
+//! PostgreSQL sends every value as text, which is shown as it is for most types. The exceptions are
+//! booleans, timestamps, JSON and arrays. Built-in types have fixed OIDs; of the others only arrays
+//! matter, and those are looked up once.
 
 use std::{
     collections::HashMap,
@@ -11,15 +11,15 @@ use std::{
 
 use super::driver::{Client, DriverError};
 
-/// How many types made by users one pool remembers.
+/// Maximum number of user-defined types that a pool remembers.
 const MAX_KNOWN: usize = 4096;
 
-/// The first number of a type that another installation may have for something else.
+/// The first OID that is not the same in every installation.
 ///
-/// From here on they are given out while PostgreSQL is installed, and from 16384 on to users.
+/// From here on OIDs are assigned by `initdb`, and from 16384 on to objects of users.
 const FIRST_UNFIXED: u32 = 10_000;
 
-/// The arrays PostgreSQL was built with whose elements are shown as PostgreSQL prints them.
+/// Built-in array types whose elements are shown as PostgreSQL prints them.
 const TEXT_ARRAYS: &[u32] = &[
     143, 210, 270, 271, 272, 273, 629, 651, 719, 775, 791, 1001, 1002, 1003, 1006, 1008, 1009,
     1010, 1011, 1012, 1013, 1014, 1015, 1017, 1018, 1019, 1020, 1027, 1034, 1040, 1041, 1182, 1183,
@@ -28,26 +28,26 @@ const TEXT_ARRAYS: &[u32] = &[
     6152, 6153, 6155, 6157,
 ];
 
-/// `box[]`, the only one of them whose elements have no comma between them.
+/// `box[]`, the only built-in array type without commas between its elements.
 const BOX_ARRAY: u32 = 1020;
 
-/// How the text of a value is to be written.
+/// Format of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// As it is.
+    /// Text as it is.
     Text,
-    /// `t` and `f` in words.
+    /// Boolean, written as `true` or `false`.
     Bool,
-    /// In the form of RFC 3339.
+    /// Timestamp in the form of RFC 3339.
     Timestamp,
-    /// Without white space.
+    /// JSON without white space.
     Json,
-    /// As a JSON array.
+    /// JSON array.
     Array(Element),
 }
 
-/// The elements of an array.
+/// Elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     pub(crate) scalar: Scalar,
@@ -63,7 +63,7 @@ pub(crate) enum Scalar {
     Number,
 }
 
-/// What is known about types that were made by users.
+/// Kinds of the user-defined types that were looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     known: RwLock<HashMap<u32, Kind>>,
@@ -72,7 +72,7 @@ pub(crate) struct Catalogue {
 // === impl Kind ===
 
 impl Kind {
-    /// The kind of a type, if its number says so.
+    /// Returns the kind of a built-in type.
     #[must_use]
     pub fn built_in(oid: u32) -> Option<Self> {
         if oid >= FIRST_UNFIXED {
@@ -102,7 +102,7 @@ impl Kind {
 // === impl Catalogue ===
 
 impl Catalogue {
-    /// The kind of a type, if it is known.
+    /// Returns the kind of a type, if it is known.
     pub(crate) fn kind(&self, oid: u32) -> Option<Kind> {
         Kind::built_in(oid).or_else(|| {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -110,10 +110,10 @@ impl Catalogue {
         })
     }
 
-    /// Asks PostgreSQL about types, and remembers the answers.
+    /// Looks up types in PostgreSQL, and remembers their kinds.
     pub(crate) async fn learn(&self, oids: &[u32], from: &mut Client) -> Result<(), DriverError> {
         let asked: Vec<_> = oids.iter().map(u32::to_string).collect();
-        // The element of an array of a domain has the category of what the domain is made of.
+        // A domain has the category of its base type.
         let arrays = from
             .ask(&format!(
                 "SELECT a.oid, e.typcategory, e.typdelim

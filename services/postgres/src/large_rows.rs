@@ -1,35 +1,35 @@
-//! The memory that large rows may take.
+//! Limits the memory of large rows.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Rows up to this size are read without asking for room.
+/// Rows up to this size are not limited.
 const LARGE: usize = 128 << 10;
 
-/// Copies of a row that are held until it is sent: as it came, and as text that may be longer.
+/// Copies of a row in memory until it is sent: as received, and as text that may be longer.
 const COPIES: usize = 6;
 
-/// The unit in which room is counted.
+/// Bytes per permit of the semaphore.
 const UNIT: usize = 1 << 10;
 
-/// The memory that the large rows of several statements take together.
+/// Limit on the memory of the large rows of several statements.
 ///
-/// A row of more than 128 KiB is read only when there is room for it and for the text made of
-/// it. Clones share the room.
+/// A row of more than 128 KiB is read only when there is memory for it and for the text made of it.
+/// Clones share the limit.
 #[derive(Clone, Debug)]
 pub struct LargeRows {
     room: Arc<Semaphore>,
     units: usize,
 }
 
-/// The room of one large row, free again when it is dropped.
+/// Permit for one large row; its memory is free again when it is dropped.
 pub type Room = OwnedSemaphorePermit;
 
 // === impl LargeRows ===
 
 impl LargeRows {
-    /// Limits what large rows take together. One row at a time is read however large it is.
+    /// Limits the total memory of large rows. A row of any size is read if it is the only one.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let units = (bytes / UNIT).clamp(1, Semaphore::MAX_PERMITS);
@@ -43,7 +43,7 @@ impl LargeRows {
         bytes > LARGE
     }
 
-    /// Waits for the room that a row of this size takes.
+    /// Waits for a permit for a row of this size.
     pub(super) async fn take(&self, bytes: usize) -> Room {
         let units = (bytes.saturating_mul(COPIES) / UNIT).min(self.units);
         let units = u32::try_from(units).unwrap_or(u32::MAX);
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_wait_until_those_before_them_are_gone_and_one_always_fits() {
+    fn rows_wait_until_earlier_ones_are_dropped_and_a_single_one_always_fits() {
         const MIB: usize = 1 << 20;
         let rows = LargeRows::new(12 * MIB);
         let first = rows.take(MIB).now_or_never().expect("room");

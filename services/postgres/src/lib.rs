@@ -1,8 +1,8 @@
-//! The room that speaks SQL to a user's database.
+//! Runs SQL on the databases of users.
 //!
-//! A [`Database`](database::Database) is what an operator has configured. Each caller leases
-//! connections to it from a [`Pool`](pool::Pool) of its own, and a
-//! [`Statement`](statement::Statement) runs the caller's text on one:
+//! A [`Database`](database::Database) is configured by an operator. Each caller leases connections
+//! to it from its own [`Pool`](pool::Pool), and a [`Statement`](statement::Statement) runs the
+//! caller's text on one:
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -32,7 +32,7 @@
 //! # }
 //! ```
 //!
-//! No other room sends SQL that it did not write itself.
+//! No other crate sends SQL text that comes from a caller.
 
 pub mod database;
 pub mod driver;
@@ -52,9 +52,8 @@ pub mod url;
 #[cfg(any(test, feature = "test-support"))]
 pub mod fixture;
 
-/// The target of the events about what goes on between the server and its databases:
-/// connections that open and close at the info level, statements at the debug level, and who
-/// is lent a connection at the trace level.
+/// Target of log events about databases: connections that open and close at the info level,
+/// statements at the debug level, and leases at the trace level.
 ///
-/// They say what kind of statement it was, and nothing of its text.
+/// The events name the kind of a statement, and never contain its text.
 pub const LOG_TARGET: &str = "ziggurat::database";

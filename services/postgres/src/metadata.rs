@@ -1,7 +1,7 @@
-//! What tables a database has, and of what columns they are made.
+//! Tables and columns of a database.
 //!
-//! [`Metadata`] is read in one flight: everything the role may use outside of the system's own
-//! schemas, in the order of schema, table and column, from one snapshot of the catalogue.
+//! [`Metadata`] is read in one round trip: everything outside of the system's schemas that the role
+//! may use, sorted by schema, table and column, from one snapshot of the catalogue.
 //!
 //! ```no_run
 //! use ziggurat_postgres::{error::QueryError, pool::Pool, metadata::Metadata};
@@ -18,11 +18,10 @@
 //!
 //! # Memory
 //!
-//! It is kept for as long as the database is in use, so it is small: texts stand one after
-//! another in one buffer, those that are equal only once, and a column is 32 bytes beside them.
-//! Comments and defaults are cut at 2,000 characters. Beyond 100,000 tables, a million columns
-//! or 64 MiB of text nothing is read any more, and [`is_cut`](Metadata::is_cut) says so; a table
-//! is known whole or not at all.
+//! It stays in memory while the database is in use, so it is compact: all texts are in one buffer,
+//! equal ones only once, and a column takes 32 bytes in addition. Comments and defaults are cut at
+//! 2,000 characters. Reading stops at 100,000 tables, a million columns or 64 MiB of text, and
+//! [`is_cut`](Metadata::is_cut) reports it; a table is kept completely or not at all.
 
 mod interner;
 mod load;
@@ -34,46 +33,46 @@ use std::{fmt, ops::Range};
 
 use self::interner::{Word, Words};
 
-/// The tables of a database and their columns, at one moment.
+/// Tables of a database and their columns, at one moment.
 #[derive(Default)]
 pub struct Metadata {
     words: Words,
-    /// In the order of schema and name, byte by byte.
+    /// Sorted by the bytes of schema and name.
     tables: Vec<TableEntry>,
     columns: Vec<ColumnEntry>,
-    /// In the same order.
+    /// Sorted by name.
     denied: Vec<Word>,
     is_cut: bool,
     powers: Vec<String>,
 }
 
-/// Something that has columns.
+/// Table, or another relation with columns.
 #[derive(Clone, Copy)]
 pub struct Table<'a> {
     metadata: &'a Metadata,
     entry: &'a TableEntry,
 }
 
-/// A column of a table.
+/// Column of a table.
 #[derive(Clone, Copy)]
 pub struct Column<'a> {
     words: &'a Words,
     entry: &'a ColumnEntry,
 }
 
-/// What kind of table it is. `Display` writes it in capitals: `MATERIALIZED VIEW`.
+/// Kind of a table. `Display` writes it in capitals: `MATERIALIZED VIEW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableKind {
     /// An ordinary table.
     Table,
-    /// A table that is made of partitions.
+    /// A partitioned table.
     Partitioned,
     /// A view.
     View,
     /// A materialized view.
     MaterializedView,
-    /// A table somewhere else.
+    /// A foreign table.
     Foreign,
 }
 
@@ -104,7 +103,7 @@ enum Identity {
     ByDefault,
 }
 
-/// The bits of `facts`, as the query sets them.
+/// Bits of `facts`, as the query sets them.
 const NOT_NULL: u8 = 1;
 const PRIMARY_KEY: u8 = 2;
 const UNIQUE: u8 = 4;
@@ -113,13 +112,13 @@ const INDEXED: u8 = 8;
 // === impl Metadata ===
 
 impl Metadata {
-    /// All tables, partitions among them, in the order of schema and name.
+    /// Returns all tables, including partitions, sorted by schema and name.
     #[must_use]
     pub fn tables(&self) -> impl ExactSizeIterator<Item = Table<'_>> {
         self.entries(&self.tables)
     }
 
-    /// The tables of a schema, in the order of their names.
+    /// Returns the tables of a schema, sorted by name.
     #[must_use]
     pub fn schema(&self, schema: &str) -> impl ExactSizeIterator<Item = Table<'_>> {
         let of = |entry: &TableEntry| self.words.text(entry.schema).cmp(schema);
@@ -128,7 +127,7 @@ impl Metadata {
         self.entries(&self.tables[first..end])
     }
 
-    /// The table of that name, in capitals and small letters as PostgreSQL has it.
+    /// Returns the table of that name, which is case-sensitive.
     #[must_use]
     pub fn table(&self, schema: &str, name: &str) -> Option<Table<'_>> {
         let sought = (schema, name);
@@ -142,7 +141,7 @@ impl Metadata {
         })
     }
 
-    /// Whether the role lacks USAGE on a schema that exists. Its tables are not known.
+    /// Returns whether the role lacks USAGE on an existing schema, whose tables are then unknown.
     #[must_use]
     pub fn is_denied(&self, schema: &str) -> bool {
         self.denied
@@ -150,13 +149,14 @@ impl Metadata {
             .is_ok()
     }
 
-    /// Whether there are more tables than can be kept.
+    /// Returns whether tables are missing because a limit was reached.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Names the powers of the role that no read-only transaction limits: `superuser`, `replication`, or a role such as `pg_read_server_files`.
+    /// Returns the privileges of the role that no read-only transaction limits: `superuser`,
+    /// `replication`, or a role such as `pg_read_server_files`.
     #[must_use]
     pub fn powers(&self) -> &[String] {
         &self.powers
@@ -174,7 +174,7 @@ impl Metadata {
 }
 
 impl fmt::Debug for Metadata {
-    /// Leaves out the names: there may be a great many.
+    /// Leaves out the names, since there may be very many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metadata")
             .field("tables", &self.tables.len())
@@ -187,43 +187,43 @@ impl fmt::Debug for Metadata {
 // === impl Table ===
 
 impl<'a> Table<'a> {
-    /// The name of its schema.
+    /// Returns the name of its schema.
     #[must_use]
     pub fn schema(self) -> &'a str {
         self.metadata.words.text(self.entry.schema)
     }
 
-    /// Its name in the schema.
+    /// Returns its name in the schema.
     #[must_use]
     pub fn name(self) -> &'a str {
         self.metadata.words.text(self.entry.name)
     }
 
-    /// What its owner says about it; empty if nothing.
+    /// Returns its comment; empty if there is none.
     #[must_use]
     pub fn comment(self) -> &'a str {
         self.metadata.words.text(self.entry.comment)
     }
 
-    /// What kind of table it is.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(self) -> TableKind {
         self.entry.kind
     }
 
-    /// Whether it is a part of another table.
+    /// Returns whether it is a partition of another table.
     #[must_use]
     pub fn is_partition(self) -> bool {
         self.entry.is_partition
     }
 
-    /// Whether a column of it holds vectors.
+    /// Returns whether one of its columns holds vectors.
     #[must_use]
     pub fn has_vectors(self) -> bool {
         self.entry.has_vectors
     }
 
-    /// Its columns in their order; there may be none.
+    /// Returns its columns in their order; there may be none.
     #[must_use]
     pub fn columns(self) -> impl ExactSizeIterator<Item = Column<'a>> {
         let Range { start, end } = self.entry.columns;
@@ -243,56 +243,56 @@ impl fmt::Debug for Table<'_> {
 // === impl Column ===
 
 impl<'a> Column<'a> {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'a str {
         self.words.text(self.entry.name)
     }
 
-    /// Its type with its modifiers, as `format_type` writes it: `character varying(50)`.
+    /// Returns its type with its modifiers, as `format_type` writes it: `character varying(50)`.
     #[must_use]
     pub fn data_type(self) -> &'a str {
         self.words.text(self.entry.data_type)
     }
 
-    /// What its owner says about it; empty if nothing.
+    /// Returns its comment; empty if there is none.
     #[must_use]
     pub fn comment(self) -> &'a str {
         self.words.text(self.entry.comment)
     }
 
-    /// Whether it may be NULL: neither the column nor the domain it is of forbids it.
+    /// Returns whether it may be NULL: neither the column nor its domain forbids it.
     #[must_use]
     pub fn is_nullable(self) -> bool {
         self.entry.facts & NOT_NULL == 0
     }
 
-    /// Whether it is in the primary key.
+    /// Returns whether it is in the primary key.
     #[must_use]
     pub fn is_primary_key(self) -> bool {
         self.entry.facts & PRIMARY_KEY != 0
     }
 
-    /// Whether it is in a unique constraint other than the primary key.
+    /// Returns whether it is in a unique constraint other than the primary key.
     #[must_use]
     pub fn is_unique(self) -> bool {
         self.entry.facts & UNIQUE != 0
     }
 
-    /// Whether it is in the key of an index.
+    /// Returns whether it is in the key of an index.
     #[must_use]
     pub fn is_indexed(self) -> bool {
         self.entry.facts & INDEXED != 0
     }
 
-    /// The columns its foreign keys refer to, as `schema.table.column` with commas between;
-    /// empty if none.
+    /// Returns the columns its foreign keys refer to, as `schema.table.column` separated by commas;
+    /// empty if there are none.
     #[must_use]
     pub fn references(self) -> &'a str {
         self.words.text(self.entry.references)
     }
 
-    /// How it is numbered, if it is: `a` for always, `d` by default, else empty.
+    /// Returns its kind of identity column: `a` for always, `d` for by default, else empty.
     #[must_use]
     pub fn identity(self) -> &'static str {
         match self.entry.identity {
@@ -302,20 +302,22 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The expression of its default, or the one it is generated from; empty if none.
+    /// Returns the expression of its default, or the one it is generated from; empty if there is
+    /// none.
     #[must_use]
     pub fn default(self) -> &'a str {
         self.words.text(self.entry.default)
     }
 
-    /// Whether it holds vectors: of pgvector's `vector`, `halfvec` or `sparsevec`, or of a
+    /// Returns whether it holds vectors: of pgvector's `vector`, `halfvec` or `sparsevec`, or of a
     /// domain over one.
     #[must_use]
     pub fn is_vector(self) -> bool {
         self.entry.vector_dims.is_some()
     }
 
-    /// How many dimensions its vectors have; 0 if it holds none, or does not say.
+    /// Returns the number of dimensions of its vectors; 0 if it has no vectors or its type sets no
+    /// number.
     #[must_use]
     pub fn vector_dims(self) -> u32 {
         self.entry.vector_dims.unwrap_or_default()
@@ -331,7 +333,7 @@ impl fmt::Debug for Column<'_> {
 // === impl TableKind ===
 
 impl TableKind {
-    /// The words of `Display`.
+    /// Returns the text of `Display`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,27 +1,26 @@
-//! Connections, lent to one caller at a time.
+//! Connections, leased to one caller at a time.
 //!
-//! A caller has a [`Pool`] for each database it uses, and shares it with nobody: temporary
-//! tables and settings are its own. A pool is a list of idle connections behind a fair
-//! semaphore. Giving a connection back costs nothing, where a general pool would ask PostgreSQL
-//! whether it is still there; instead, one that was idle for a while is asked before it is lent.
+//! A caller has its own [`Pool`] for each database it uses, so that no other caller sees its
+//! temporary tables and settings. A pool is a list of idle connections behind a fair semaphore.
+//! Returning a connection costs nothing, while a general pool would ask PostgreSQL whether it still
+//! works; instead, a connection that was idle for a while is checked before it is leased.
 //!
 //! # Abandoned statements
 //!
-//! A caller that goes away drops its [`Lease`], and `drop` cannot talk to PostgreSQL. So a
-//! lease that is dropped in the middle of a statement goes to the [`Reaper`], the one future
-//! that whoever builds the server has to run: it cancels the statement from a connection of its
-//! own, and closes the one that ran it. The room of a connection is free again only then, so
-//! that a client that keeps going away cannot use more of PostgreSQL than one that stays. The
-//! reaper also closes what has been idle for too long. It holds no more than the pools do.
+//! A caller that disconnects drops its [`Lease`], and `drop` cannot send to PostgreSQL. So a lease
+//! that is dropped in the middle of a statement goes to the [`Reaper`], a future that the program
+//! has to run: it cancels the statement over a second connection, and closes the one that ran it.
+//! Only then is the permit of the connection free again, so that a client that keeps disconnecting
+//! cannot use more of PostgreSQL than one that waits. The reaper also closes connections that were
+//! idle for too long. It keeps no pool alive.
 //!
-//! # Who may have how many
+//! # Limits
 //!
-//! A caller has as many connections to a database as its pool has room for, and all callers
-//! together as many as the description allows. When those are all taken, a connection that
-//! somebody keeps unused makes way for one that is wanted. Waiting is fair and ends: for room in
-//! a caller's own pool after the lease timeout, for the rest after the connect timeout. There
-//! are as many pools as callers that were admitted, times the databases they may use, and those
-//! without connections are forgotten.
+//! A caller may have as many connections to a database as its pool has permits, and all callers as
+//! many as the settings allow. When those are all taken, an idle connection of another caller is
+//! closed to make room. Waiting is fair and limited: by the lease timeout for the caller's own
+//! pool, by the connect timeout for the rest. There are as many pools as admitted callers, times
+//! the databases they may use, and pools without connections are dropped.
 
 mod cause;
 mod connection;
@@ -68,10 +67,10 @@ use self::{
     wait::Wait,
 };
 
-/// Connections that the sessions of one account share, as a multiple of those of one session.
+/// Factor for the connections that the sessions of one account share.
 const SHARE: u32 = 4;
 
-/// Time after which a statement is given up that PostgreSQL should have ended: it may be silent.
+/// Time that PostgreSQL has to report its own timeout, before a statement is given up.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// The pools of all callers.
@@ -82,9 +81,9 @@ pub struct Pools {
 
 #[derive(Debug)]
 struct Shared {
-    /// By caller, then by the name of the database.
+    /// By caller and the name of the database.
     pools: Mutex<HashMap<String, HashMap<String, Pool>>>,
-    /// By account, then by the name of the database.
+    /// By account and the name of the database.
     shares: Mutex<HashMap<String, HashMap<String, Weak<ConnectionLimit>>>>,
     errands: mpsc::UnboundedSender<CleanupJob>,
 }
@@ -95,22 +94,21 @@ pub struct Pool {
     inner: Arc<Inner>,
 }
 
-/// A connection that is its holder's until it is dropped.
+/// Connection that belongs to its holder until it is dropped.
 ///
-/// What becomes of it then depends on what it was doing. Between statements it goes back to its
-/// pool. In the middle of one (see `Lease::begin`) the statement is cancelled and the
-/// connection closed.
+/// A lease dropped between statements returns its connection to the pool. In the middle of a
+/// statement (see `Lease::begin`) the statement is cancelled and the connection closed.
 #[derive(Debug)]
 pub struct Lease {
     /// `None` only while it is being dropped.
     held: Option<Held>,
     pool: Arc<Inner>,
     state: State,
-    /// It was idle before, and has not answered since.
+    /// The connection was idle before, and has not answered since.
     is_untested: bool,
-    /// Its caller's wait for it.
+    /// The caller's wait for this lease.
     wait: Wait,
-    /// It has not answered yet.
+    /// No statement of this lease was answered yet.
     is_first: bool,
 }
 
@@ -118,19 +116,19 @@ pub struct Lease {
 enum State {
     /// Between statements and outside of transactions.
     Settled,
-    /// Something may be running.
+    /// A statement may be running.
     Busy,
-    /// Nobody is at the other end.
+    /// The connection is closed by the server, or unusable.
     Broken,
 }
 
 // === impl Pools ===
 
 impl Pools {
-    /// Makes the pools, and the future that cleans up after them.
+    /// Makes the pools and their [`Reaper`].
     ///
-    /// The [`Reaper`] is given to the caller because only the program spawns tasks and knows
-    /// when to join them.
+    /// The caller gets the reaper because only the program spawns tasks and knows when to join
+    /// them.
     pub fn new() -> (Self, Reaper) {
         let (errands, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
@@ -142,12 +140,11 @@ impl Pools {
         (Self { shared }, reaper)
     }
 
-    /// The pool of a caller for a database, made when it is first asked for.
+    /// Returns the pool of a caller for a database, made at first use.
     ///
-    /// `caller` is a session key, never the token itself; `account` is what several sessions
-    /// have in common, and they share four times the connections of one. Making a pool
-    /// connects to nothing. When the description of the database is another than before, so is
-    /// the pool.
+    /// `caller` is a session key, never the token itself; `account` is common to several sessions,
+    /// which share four times the connections of one. Making a pool does not connect. If the
+    /// settings of the database have changed, a new pool replaces the old one.
     #[must_use]
     pub fn pool_of(&self, caller: &str, account: &str, database: &Arc<Database>) -> Pool {
         let mut callers = self.shared.lock();
@@ -169,17 +166,17 @@ impl Pools {
         pool
     }
 
-    /// The pool of a caller that shares its connections with no other.
+    /// Returns the pool of a caller whose account has no other sessions.
     #[must_use]
     pub fn pool(&self, caller: &str, database: &Arc<Database>) -> Pool {
         self.pool_of(caller, caller, database)
     }
 
-    /// Connects to a database that nobody has configured, for one errand. There is no pool: the
-    /// connection closes when the lease ends.
+    /// Connects once to a database that is not configured. There is no pool: the connection closes
+    /// when the lease ends.
     ///
     /// # Errors
-    /// When PostgreSQL lets nobody in.
+    /// When PostgreSQL is unreachable or refuses the login.
     pub async fn connect_once(&self, database: &Arc<Database>) -> Result<Lease, LeaseError> {
         let share = Arc::new(ConnectionLimit::of_account(1));
         let pool = Pool::new(Arc::clone(database), share, &self.shared);
@@ -188,17 +185,17 @@ impl Pools {
         Ok(lease)
     }
 
-    /// Closes all pools of a caller: its token is no good any more.
+    /// Closes all pools of a caller whose token is no longer valid.
     ///
-    /// Whoever waits for a connection is told so; a statement that runs may end, which its
-    /// timeout bounds, and then its connection closes.
+    /// Tasks that wait for a connection get an error. A running statement may finish, within its
+    /// timeout, and then its connection closes.
     pub fn close(&self, caller: &str) {
         let pools = self.shared.lock().remove(caller);
         pools.iter().flat_map(HashMap::values).for_each(Pool::close);
     }
 
-    /// Forgets the pools of a caller. Whoever holds one may go on with it, and connections that
-    /// nobody uses close: the last goes with the last that holds its pool.
+    /// Drops the pools of a caller. Tasks that hold one may still use it, its idle connections
+    /// close, and the others close when they are released.
     pub fn retire(&self, caller: &str) {
         let pools = self.shared.lock().remove(caller);
         for pool in pools.iter().flat_map(HashMap::values) {
@@ -220,8 +217,7 @@ impl Pools {
         }
     }
 
-    /// Closes the pools of all callers for a database: it is not there any more, or not there
-    /// any more as it was described.
+    /// Closes the pools of all callers for a database that was removed or changed.
     pub fn close_database(&self, database: &str) {
         for pools in self.shared.lock().values_mut() {
             if let Some(pool) = pools.remove(database) {
@@ -230,7 +226,7 @@ impl Pools {
         }
     }
 
-    /// Closes everything, so that the reaper can come to its end.
+    /// Closes all pools, so that the reaper can end.
     pub fn close_all(&self) {
         let callers = mem::take(&mut *self.shared.lock());
         callers
@@ -242,11 +238,11 @@ impl Pools {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, HashMap<String, Pool>>> {
-        // Nothing panics while holding it, and a map is whole at any time.
+        // The map is consistent even if a thread panicked while it held the lock.
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the seats that the sessions of an account share.
+    /// Returns the limit that the sessions of an account share.
     fn share(&self, account: &str, database: &Arc<Database>) -> Arc<ConnectionLimit> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let known = shares
@@ -264,8 +260,8 @@ impl Shared {
         })
     }
 
-    /// Closes what has been idle for too long, opens what is to be kept open, and forgets pools
-    /// that are not in use.
+    /// Closes connections that were idle for too long, opens those below the minimum, and drops
+    /// unused pools.
     fn sweep(&self) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.retain(|_, shares| {
@@ -276,7 +272,7 @@ impl Shared {
         self.lock().retain(|_, pools| {
             pools.retain(|_, pool| {
                 pool.inner.drop_stale();
-                // One at a time, so that callers find room meanwhile.
+                // One at a time, so that callers get permits meanwhile.
                 if pool.inner.is_short() {
                     pool.inner.send(CleanupJob::Open(Arc::clone(&pool.inner)));
                 }
@@ -286,7 +282,7 @@ impl Shared {
         });
     }
 
-    /// Closes the connection that was unused for longest, of the pools that may have to.
+    /// Closes the connection that was idle for longest, among the pools that `may_have_to` selects.
     fn make_way(&self, may_have_to: impl Fn(&Inner) -> bool) {
         let pools = self.lock();
         let oldest = pools
@@ -297,7 +293,7 @@ impl Shared {
             .min_by_key(|(since, _)| *since);
         if let Some((_, pool)) = oldest {
             let mut idle = pool.inner.idle();
-            // It may have been lent meanwhile; then it is not kept when it comes back.
+            // It may have been leased meanwhile; then it is closed when it is released.
             if !idle.is_empty() {
                 pool.inner
                     .send(CleanupJob::Close(idle.remove(0).connection));
@@ -326,21 +322,21 @@ impl Pool {
         }
     }
 
-    /// The database it connects to.
+    /// Returns the database it connects to.
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
         &self.inner.database
     }
 
-    /// Waits for a connection; those who came first get theirs first.
+    /// Waits for a connection; first come, first served.
     ///
     /// # Errors
-    /// When the pool is closed, also while waiting, when there is no connection in time, and
-    /// when PostgreSQL lets nobody in.
+    /// When the pool is closed, also while waiting, when there is no connection in time, and when
+    /// PostgreSQL is unreachable or refuses the login.
     pub async fn lease(&self) -> Result<Lease, LeaseError> {
         let inner = &self.inner;
         let wait = Wait::begin(&inner.database);
-        // No caller that waits is passed by: room that comes free is theirs before it is seen here.
+        // The semaphore is fair: a free permit goes to waiting callers first.
         let room = match Arc::clone(&inner.room).try_acquire_owned() {
             Ok(room) => room,
             Err(TryAcquireError::Closed) => return Err(LeaseError::Closed),
@@ -366,7 +362,7 @@ impl Pool {
         })
     }
 
-    /// Waits for room.
+    /// Waits for a permit of the pool.
     async fn room(&self, wait: Wait) -> Result<OwnedSemaphorePermit, LeaseError> {
         let inner = &self.inner;
         let limit = wait.at_most(inner.database.settings().lease_timeout);
@@ -384,9 +380,9 @@ impl Pool {
         &self.inner.catalogue
     }
 
-    /// Connects once more, for one short question while a lease is in the middle of a result.
+    /// Opens a second connection, for one short query while a lease is in the middle of a result.
     ///
-    /// Not counted: whoever asks holds a lease, and could wait for its own.
+    /// It is not counted, since the caller holds a lease and could wait for itself.
     pub async fn side_connection(&self) -> Result<Client, LeaseError> {
         let database = &self.inner.database;
         let until = Wait::begin(database).end_of_connecting();
@@ -399,7 +395,7 @@ impl Pool {
     }
 
     fn is_in_use(&self) -> bool {
-        // Somebody else holds the pool, or a lease of it, or it has connections to keep.
+        // A task holds the pool or a lease of it, or the pool has idle connections.
         Arc::strong_count(&self.inner) > 1 || !self.inner.idle().is_empty()
     }
 
@@ -420,9 +416,9 @@ impl Pool {
 impl Lease {
     /// Lends the connection to a statement.
     ///
-    /// Until [`settle`](Self::settle) says that it has come to its end, dropping the lease
-    /// cancels what runs and closes the connection. So an error, or a future that is dropped,
-    /// needs no further care.
+    /// Until [`settle`](Self::settle) is called after its end, dropping the lease cancels the
+    /// statement and closes the connection. So an error, or a dropped future, needs no other
+    /// cleanup.
     pub fn begin(&mut self) -> &mut Client {
         self.state = State::Busy;
         let deadline = self.deadline();
@@ -431,9 +427,8 @@ impl Lease {
         client
     }
 
-    /// Returns when PostgreSQL must have answered: its own limit ends a statement before that.
-    /// What was
-    /// waited for a connection counts, but for statements of a call behind its first.
+    /// Returns when PostgreSQL must have answered: its own timeout ends a statement earlier. For
+    /// the first statement of a lease the time includes the wait for the connection.
     fn deadline(&self) -> Option<Instant> {
         let limit = self.database().query_timeout()? + GRACE;
         let from = if self.is_first {
@@ -444,34 +439,34 @@ impl Lease {
         Some(from + limit)
     }
 
-    /// Returns what statements have to know of its session.
+    /// Returns the properties of its session that statements depend on.
     pub(crate) fn session(&self) -> Session {
         let held = self.held.as_ref().expect("held until it is dropped");
         held.connection.session
     }
 
-    /// Says that nothing runs and no transaction is open.
+    /// Marks that no statement runs and no transaction is open.
     pub fn settle(&mut self) {
         self.state = State::Settled;
     }
 
-    /// Says that the connection is of no use, and nothing can be cancelled.
+    /// Marks that the connection is unusable, and nothing can be cancelled.
     pub(crate) fn give_up(&mut self) {
         self.state = State::Broken;
     }
 
-    /// Says that the connection is alive.
+    /// Marks that the connection has answered.
     pub(crate) fn has_answered(&mut self) {
         self.is_untested = false;
         self.is_first = false;
     }
 
-    /// Whether it was idle before, and nobody has heard from it since: it may have died.
+    /// Returns whether the connection was idle before and has not answered since: it may be closed.
     pub(crate) fn is_untested(&self) -> bool {
         self.is_untested
     }
 
-    /// Replaces a connection that turned out to be dead.
+    /// Replaces a dead connection.
     pub(crate) async fn renew(&mut self) -> Result<(), LeaseError> {
         let until = self.wait.end_of_connecting();
         let mut fresh = Connection::open(&self.pool.database, until).await?;
@@ -483,13 +478,13 @@ impl Lease {
         Ok(())
     }
 
-    /// The database it is connected to.
+    /// Returns the database it is connected to.
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
         &self.pool.database
     }
 
-    /// What PostgreSQL knows the connection by.
+    /// Returns the process id of the connection in PostgreSQL.
     pub(crate) fn process(&self) -> i32 {
         self.held
             .as_ref()
@@ -498,7 +493,7 @@ impl Lease {
             .process
     }
 
-    /// The pool it came from.
+    /// Returns the pool it came from.
     pub(crate) fn pool(&self) -> Pool {
         Pool {
             inner: Arc::clone(&self.pool),

@@ -20,7 +20,7 @@ use super::{
     tsv,
 };
 
-/// A column of a result.
+/// Column of a result.
 #[derive(Clone, Debug)]
 pub struct Column {
     name: String,
@@ -28,70 +28,69 @@ pub struct Column {
     kind: Kind,
 }
 
-/// The columns of a result, and its rows as they arrive.
+/// Columns of a result, and its rows as they arrive.
 ///
-/// It holds one row at a time and lets the server wait meanwhile. It owns its connection: when
-/// it comes to its end the connection goes back to its pool, and when it is dropped before that
-/// the statement is cancelled.
+/// It holds one row at a time and makes the server wait meanwhile. It owns its connection: at its
+/// end the connection returns to its pool, and if it is dropped before that the statement is
+/// cancelled.
 #[must_use = "a statement runs only while its rows are asked for"]
 pub struct Rows {
     columns: Arc<[Column]>,
     is_command: bool,
     extent: Option<Extent>,
     desk: Handoff,
-    /// `None` when it has come to its end.
+    /// `None` after its end.
     driver: Option<Driver>,
     summary: Option<Summary>,
 }
 
-/// A row of a result.
+/// Row of a result.
 #[derive(Debug)]
 pub struct Row {
     values: driver::Row,
     columns: Arc<[Column]>,
 }
 
-/// How large a result is, where PostgreSQL has counted it before it sends any of it.
+/// Number of rows of a result, if PostgreSQL has counted them before it sends any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extent {
-    /// How many rows there will be.
+    /// Number of rows that will follow.
     pub rows: u32,
-    /// Whether there are more than were asked for.
+    /// True if there are more than were asked for.
     pub has_more: bool,
 }
 
-/// What is known when all rows have been read.
+/// Summary of a result, known when all rows have been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// How many rows there were.
+    /// Number of rows.
     pub rows: u32,
-    /// Whether there are more than were asked for.
+    /// True if there are more than were asked for.
     pub has_more: bool,
-    /// The size of a row that was larger than the limit: it was passed over, and the result ends
-    /// before it.
+    /// Size of a row that was larger than the limit: it was skipped, and the result ends before it.
     pub oversized: Option<usize>,
     /// The command tag of a statement without columns, such as `INSERT 0 2` or `CREATE TABLE`.
     pub command: String,
-    /// How many rows a statement without columns changed.
+    /// Number of rows that a statement without columns changed.
     pub affected: u64,
 }
 
-/// Runs the statement to its end, and leaves what it finds on a [`Handoff`].
+/// Runs the statement to its end, and passes its columns and rows through a [`Handoff`].
 ///
-/// Boxed: one per statement, and its stream borrows the connection it holds.
+/// Boxed, since its stream borrows the connection that it holds.
 pub(super) type Driver = Pin<Box<dyn Future<Output = Result<Summary, QueryError>> + Send>>;
 
-/// Where a driver leaves one thing, and waits until it is taken.
+/// Slot for one item, in which a driver waits until the item is taken.
 ///
-/// The driver is polled by whoever takes it, so neither needs to be woken.
+/// The reader that takes the item also polls the driver, so neither needs a waker.
 #[derive(Clone, Default)]
 pub(super) struct Handoff {
     found: Arc<Mutex<Option<Found>>>,
 }
 
-/// What a driver finds: always a head, then rows.
+/// Item of a driver: first the head, then rows.
 pub(super) enum Found {
     Head {
         columns: Arc<[Column]>,
@@ -104,7 +103,7 @@ pub(super) enum Found {
 // === impl Found ===
 
 impl Found {
-    /// The columns of rows whose number is not known.
+    /// Makes a head for an unknown number of rows.
     pub(super) fn head(columns: Arc<[Column]>) -> Self {
         Self::Head {
             columns,
@@ -125,19 +124,19 @@ impl Column {
         }
     }
 
-    /// Its name, which other columns may have too.
+    /// Returns its name, which other columns may have too.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The number of its type in `pg_type`; of a domain, of what it is made of.
+    /// Returns the OID of its type, or of the base type of its domain.
     #[must_use]
     pub fn type_oid(&self) -> u32 {
         self.type_oid
     }
 
-    /// How its values are written.
+    /// Returns the format of its values.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
@@ -147,7 +146,7 @@ impl Column {
 // === impl Rows ===
 
 impl Rows {
-    /// Runs until it is known what the result looks like.
+    /// Runs until the columns of the result are known.
     pub(super) async fn start(mut driver: Driver, desk: Handoff) -> Result<Self, QueryError> {
         let head = poll_fn(|cx| match driver.as_mut().poll(cx) {
             Poll::Ready(end) => Poll::Ready(end.map(|_| None)),
@@ -173,26 +172,26 @@ impl Rows {
         }
     }
 
-    /// The columns; a query may have none.
+    /// Returns the columns; a query may have none.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Whether the statement returns no rows by its nature, as INSERT does.
+    /// Returns whether the statement is a command without rows, such as INSERT.
     #[must_use]
     pub fn is_command(&self) -> bool {
         self.is_command
     }
 
-    /// How many rows there will be, if that is known by now: a window of more than
+    /// Returns the number of rows that will follow, if it is already known: a window of more than
     /// [`MAX_ROWS`](super::database::MAX_ROWS) is counted first.
     #[must_use]
     pub fn extent(&self) -> Option<Extent> {
         self.extent
     }
 
-    /// What there is to say in the end, once the last row was read.
+    /// Returns the summary, after the last row was read.
     #[must_use]
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
@@ -248,19 +247,19 @@ impl fmt::Debug for Rows {
 // === impl Row ===
 
 impl Row {
-    /// The columns; a row may have none.
+    /// Returns the columns; a row may have none.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The room it takes, if it is large. What is made of it may keep that.
+    /// Returns its memory permit, if it is large. Text made of it should keep the permit.
     #[must_use]
     pub fn room(&self) -> Option<&Arc<Room>> {
         self.values.room()
     }
 
-    /// The text of a value, or `None` if it is NULL.
+    /// Returns the text of a value, or `None` if it is NULL.
     ///
     /// # Errors
     /// When there is no such column, and when the text is not UTF-8, which a database whose
@@ -273,7 +272,7 @@ impl Row {
     /// Writes the values as a line of tab-separated text, without a line break.
     ///
     /// # Errors
-    /// As [`text`](Self::text) does. What was written by then is not taken back.
+    /// The same as [`text`](Self::text). Text that was already written stays.
     pub fn write_tsv(&self, out: &mut impl Line) -> Result<(), QueryError> {
         for (index, (column, value)) in self.columns.iter().zip(self.values.values()).enumerate() {
             if index > 0 {
@@ -290,10 +289,10 @@ impl Row {
         Ok(())
     }
 
-    /// The values, as a program reads them.
+    /// Returns the values as scalars.
     ///
     /// # Errors
-    /// Each as [`text`](Self::text) does.
+    /// For each value, the same as [`text`](Self::text).
     pub fn scalars(&self) -> impl Iterator<Item = Result<Scalar<'_>, QueryError>> {
         let columns = self.columns.iter().zip(self.values.values());
         columns.map(|(column, value)| match value {
@@ -311,7 +310,7 @@ fn text(bytes: &[u8]) -> Result<&str, QueryError> {
 // === impl Handoff ===
 
 impl Handoff {
-    /// Leaves something, and waits until it is taken.
+    /// Puts an item into the slot, and waits until it is taken.
     pub(super) async fn leave(&self, found: Found) {
         *self.lock() = Some(found);
         poll_fn(|_| match *self.lock() {

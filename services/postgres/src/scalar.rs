@@ -1,9 +1,8 @@
-//! Values as a program reads them: what JSON has a form for, and text for the rest.
+//! Values as JSON scalars, and as text where JSON has no exact form.
 //!
-//! Truth values, whole numbers that every reader of JSON holds exactly, and finite numbers of
-//! floating point are what they are. Timestamps are written as in [`tsv`](super::tsv). Everything
-//! else is the text PostgreSQL prints: digits of a
-//! `numeric` or of a JSON document are worth more than a number that lost some of them.
+//! Booleans, integers that every JSON parser reads exactly, and finite floating-point numbers keep
+//! their type. Timestamps are written as in [`tsv`](super::tsv). Everything else is the text that
+//! PostgreSQL prints, so that a `numeric` or a JSON document loses no digits.
 //!
 //! ```
 //! use ziggurat_postgres::scalar::Scalar;
@@ -15,19 +14,19 @@
 
 use super::tsv::is_json_number;
 
-/// The largest whole number that is one in every reader of JSON (RFC 8259, section 6).
+/// The largest integer that every JSON parser reads exactly (RFC 8259, section 6).
 const LARGEST: u64 = (1 << 53) - 1;
 
-/// A value of one of the kinds JSON has.
+/// Value of one of the kinds that JSON has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar<'a> {
     /// NULL.
     Null,
     /// True or false.
     Bool(bool),
-    /// A number, written as JSON has it.
+    /// A number, written as in JSON.
     Number(&'a str),
-    /// A timestamp as PostgreSQL prints it, which is shown in the form of RFC 3339.
+    /// A timestamp as PostgreSQL prints it; it is shown in the form of RFC 3339.
     Timestamp(&'a str),
     /// Anything else, as PostgreSQL prints it.
     Text(&'a str),
@@ -36,14 +35,14 @@ pub enum Scalar<'a> {
 // === impl Scalar ===
 
 impl<'a> Scalar<'a> {
-    /// The value of a type, by its number in `pg_type`, that PostgreSQL prints so.
+    /// Reads a value from the OID of its type and the text that PostgreSQL prints.
     #[must_use]
     pub fn of(type_oid: u32, text: &'a str) -> Self {
         match (type_oid, text) {
             (BOOL, "t") => Self::Bool(true),
             (BOOL, "f") => Self::Bool(false),
             (INT8, number) if is_exact(number) => Self::Number(number),
-            // Neither infinity nor what is no number at all is one.
+            // JSON has no form for infinity and NaN.
             (INT2 | INT4 | FLOAT4 | FLOAT8, number) if is_json_number(number) => {
                 Self::Number(number)
             }
@@ -77,7 +76,7 @@ mod tests {
     };
     use crate::{fixture::Fixture, statement::Statement};
 
-    /// What is asked for, and what a program reads.
+    /// SQL expressions and their expected values.
     const VALUES: &[(&str, Scalar<'_>)] = &[
         ("NULL", Null),
         ("NULL::int", Null),
@@ -128,7 +127,7 @@ mod tests {
     ];
 
     #[tokio::test]
-    async fn a_value_is_what_json_has_a_form_for_and_else_its_text() {
+    async fn a_value_is_a_json_scalar_where_json_has_an_exact_form_and_else_its_text() {
         let mut fixture = Fixture::new().await;
         fixture
             .given(

@@ -1,4 +1,4 @@
-//! What PostgreSQL says about itself.
+//! Version and identity of a PostgreSQL server.
 //!
 //! ```no_run
 //! use ziggurat_postgres::{error::QueryError, pool::Pool, server::Server};
@@ -20,29 +20,29 @@ const QUESTION: &str = "SELECT pg_catalog.version(),
     pg_catalog.current_setting('server_version_num'),
     pg_catalog.current_database()::text, current_user::text";
 
-/// The server at the other end of a connection.
+/// Server of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Server {
-    /// The whole sentence: `PostgreSQL 16.4 on x86_64-pc-linux-gnu, compiled by …`.
+    /// The full text: `PostgreSQL 16.4 on x86_64-pc-linux-gnu, compiled by …`.
     pub description: String,
     /// `16.4`.
     pub version: String,
     /// `160004`.
     pub version_number: String,
-    /// The database the connection is to.
+    /// The database of the connection.
     pub database: String,
-    /// The role it has.
+    /// The role of the connection.
     pub user: String,
 }
 
 // === impl Server ===
 
 impl Server {
-    /// Asks.
+    /// Asks the server.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// When the query fails.
     pub async fn ask(mut lease: Lease) -> Result<Self, QueryError> {
         let answer = lease.begin().ask(QUESTION).await;
         let failed = |error| QueryError::new(error, Phase::Run, 0);

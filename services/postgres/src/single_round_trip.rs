@@ -1,4 +1,4 @@
-//! A statement of ours that only reads, and takes one round trip.
+//! Read-only queries of this server, in one round trip.
 
 use std::{error::Error, time::Instant};
 
@@ -12,12 +12,12 @@ use super::{
     pool::Lease,
 };
 
-/// A query that takes one round trip, with its settings and values.
+/// Query in one round trip, with its settings and values.
 #[derive(Debug)]
 pub struct Flight {
-    /// What the log calls it.
+    /// Its name in the log.
     pub name: &'static str,
-    /// A query whose rows are not needed, run first: settings for this transaction.
+    /// A query that runs first, whose rows are ignored: settings for this transaction.
     pub before: Option<String>,
     /// The query itself.
     pub query: String,
@@ -28,7 +28,7 @@ pub struct Flight {
 // === impl Flight ===
 
 impl Flight {
-    /// Runs the query in a read-only transaction that the timeout of the database bounds, and
+    /// Runs the query in a read-only transaction limited by the query timeout of the database, and
     /// reads its rows. Dropped before the end, it is cancelled.
     pub async fn read<T>(
         &self,
@@ -41,7 +41,7 @@ impl Flight {
             && lease.is_untested()
             && is_dead(error)
         {
-            // It was idle, and had died meanwhile.
+            // The connection died while it was idle.
             lease.renew().await?;
             read = self.send(&mut lease, &row).await;
         }
@@ -94,11 +94,11 @@ impl Flight {
         let client = lease.begin();
         let mut ours = 2 + usize::from(self.before.is_some());
         if is_one {
-            // PostgreSQL makes one transaction of it by itself.
+            // PostgreSQL runs one message as one transaction.
             client.queue(&format!("SET TRANSACTION READ ONLY; {opening}; {query}"));
         } else {
             client.queue(&format!("BEGIN READ ONLY; {opening}"));
-            // Once more, should the message before it fail: this one is sent by then.
+            // Repeated, since this message is already sent if the one before it fails.
             client.queue(&format!("SET TRANSACTION READ ONLY; {query}"));
             client.queue("COMMIT");
             ours += 4;
@@ -112,7 +112,7 @@ impl Flight {
         row: impl Fn(&Row) -> Result<T, DriverError>,
     ) -> Result<Vec<T>, DriverError> {
         let opening = self.opening(lease);
-        // The query follows when it is known that the transaction only reads.
+        // The query is sent after the transaction is known to be read-only.
         lease
             .begin()
             .ask(&format!("BEGIN READ ONLY; {opening}"))
@@ -154,22 +154,22 @@ async fn rows<T>(
     Ok(rows)
 }
 
-/// Tells whether the connection was dead before it got the message.
+/// Returns whether the connection was dead before it got the message.
 fn is_dead(error: &QueryError) -> bool {
     match error {
         QueryError::Connection(DriverError::Io(_)) => true,
-        // What a server that ended the connection had left in the line.
+        // The error that the server sent when it ended the idle connection.
         QueryError::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
         _ => false,
     }
 }
 
-/// Gives the connection back if it can be used again. Else the lease stays as it is, and what
+/// Returns the connection to the pool if it can be used again. Else the lease stays busy, and what
 /// runs is cancelled.
 async fn leave(mut lease: Lease, error: QueryError) -> QueryError {
     match &error {
         QueryError::Failed { report, .. } if !report.is_fatal() => {
-            // Without a transaction it is no more than a warning.
+            // Without a transaction, ROLLBACK only causes a warning.
             let client = lease.begin();
             client.queue("ROLLBACK");
             match client.drain().await {

@@ -1,4 +1,4 @@
-//! Runs one caller's text.
+//! Runs the SQL text of a caller.
 //!
 //! ```no_run
 //! use futures_util::TryStreamExt as _;
@@ -17,53 +17,53 @@
 //! # }
 //! ```
 //!
-//! # The short way
+//! # One message
 //!
-//! A query whose text holds no `;` goes out as one message, of which PostgreSQL makes one
-//! transaction, and takes one round trip: make the transaction read-only, set its timeout, run
-//! the text in parentheses with a LIMIT behind them, for as many rows as are wanted and one
-//! more. Without a `;` PostgreSQL can see only one statement there, whatever quotes and
-//! comments it has, and what begins with a parenthesis is nothing but a query. PostgreSQL parses
-//! the message before it runs any of it, so a broken text runs nothing. The LIMIT is that of the
-//! text itself: its order holds, and PostgreSQL plans for the rows that are wanted.
+//! A query whose text has no `;` is sent as one message, which PostgreSQL runs as one transaction,
+//! in one round trip: set the transaction to read-only, set its timeout, run the text in
+//! parentheses with a LIMIT behind them, for one row more than wanted. Without a `;` PostgreSQL can
+//! see only one statement there, whatever quotes and comments it has, and a text that begins with a
+//! parenthesis can only be a query. PostgreSQL parses the message before it runs any of it, so
+//! nothing runs if the syntax is wrong. The LIMIT applies to the text itself: its order is kept,
+//! and PostgreSQL plans for the number of rows that are wanted.
 //!
-//! A text with a LIMIT or an OFFSET of its own takes no other. It is declared as a cursor, from
-//! which the rows are fetched; that costs PostgreSQL an eighth more.
+//! A text with its own LIMIT or OFFSET cannot get another one. It becomes a subquery, or a cursor
+//! from which the rows are fetched; a cursor costs PostgreSQL an eighth more.
 //!
-//! # The long way
+//! # Two writes
 //!
-//! Everything else, and whatever the short way does not take, goes in two writes: begin, and have
-//! PostgreSQL parse the text by itself, which it does for one statement only; then run, commit,
-//! and reset the session (`DISCARD ALL`), so that nothing a statement does to its session outlives
-//! the call. That also tells a text that was not understood from one that failed while
-//! running, and in terms of the caller's text alone. On a database that allows writes the text
-//! may hold several statements; the rows are those of the first that returns any.
+//! All other texts, and those that PostgreSQL cannot parse as one message, are sent in two writes:
+//! begin, and let PostgreSQL parse the text alone, which it does for one statement only; then run,
+//! commit, and reset the session (`DISCARD ALL`), so that no change of the session outlives the
+//! call. This also distinguishes a text that could not be parsed from one that failed while
+//! running, and all positions refer to the caller's text alone. On a database that allows writes
+//! the text may have several statements; the rows are those of the first one that returns any.
 //!
 //! # Settings
 //!
-//! Each statement brings its own, as `SET LOCAL`: nothing of ours stays on a connection. Behind a
-//! pooler that hands out connections for the length of a transaction, they travel in a message
-//! before the text, what only reads ends with ROLLBACK, which undoes a `SET`, and what would stay
-//! in the session is refused.
+//! Each statement sends its settings as `SET LOCAL`, so none stays on the connection. Behind a
+//! pooler that assigns connections per transaction, they are sent in a message before the text,
+//! read-only transactions end with ROLLBACK, which undoes a `SET`, and statements that would change
+//! the session are refused.
 //!
 //! # Large results
 //!
-//! An operator may allow more than [`MAX_ROWS`] rows, and then their number stands above them in
-//! an answer nobody wants to hold in memory. So PostgreSQL keeps them for the length of the
-//! transaction: the text becomes a materialized WITH query behind a cursor, a MOVE to its end
-//! says how many rows there are, and they are fetched some at a time as they are asked for. A
-//! scrolling cursor alone would not do, since going back may run the text once more, and
-//! volatile functions with it. A text that fails does so before its first row is sent.
+//! If an operator allows more than [`MAX_ROWS`] rows, their number is sent before the rows, but
+//! they must not all be held in memory. So PostgreSQL keeps them for the transaction: the text
+//! becomes a materialized WITH query behind a cursor, a MOVE to its end counts the rows, and they
+//! are fetched in batches as they are read. A scrolling cursor alone would not work, since moving
+//! back may run the text again, with its volatile functions. A text that fails does so before its
+//! first row is sent.
 //!
-//! # What is sent
+//! # Rows and errors
 //!
-//! A query stops after the last row that is wanted, and one that fails may have sent rows before.
-//! From a cursor none come then: PostgreSQL gathers what a FETCH returns before it sends any of
-//! it. Without either (EXPLAIN, SHOW, RETURNING) PostgreSQL sends all rows, and those beyond the
+//! A query stops after the last wanted row, and one that fails may have sent rows before. A cursor
+//! sends no rows then: PostgreSQL collects the rows of a FETCH before it sends them. Without a
+//! LIMIT or a cursor (EXPLAIN, SHOW, RETURNING) PostgreSQL sends all rows, and those beyond the
 //! limit are dropped as they arrive.
 //!
-//! A read-only EXPLAIN is rolled back. `EXPLAIN ANALYZE CREATE TABLE … AS` runs what it explains,
-//! and PostgreSQL does not ask there whether the transaction may write.
+//! A read-only EXPLAIN is rolled back: `EXPLAIN ANALYZE CREATE TABLE … AS` runs what it explains,
+//! and PostgreSQL does not check there whether the transaction is read-only.
 
 mod executor;
 #[cfg(test)]
@@ -81,37 +81,37 @@ use super::{
     rows::{Handoff, Rows},
 };
 
-/// The size of the largest row that is read where nothing else is said.
+/// Default limit on the size of a row.
 const MAX_ROW_BYTES: usize = 4 << 20;
 
-/// A text that may be run.
+/// Text that may be run.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Statement {
     text: Arc<str>,
-    /// How many characters of ours stand before the caller's.
+    /// Number of characters before the caller's text.
     lead: usize,
     access: Access,
     timeout: Option<Duration>,
     window: Window,
-    /// The most rows the operator lets one call have.
+    /// Limit on the rows of one call.
     most: u32,
     route: Route,
     bounds: Bounds,
     command: Cow<'static, str>,
     defines: bool,
-    /// Something of it stays in the session.
+    /// It changes the session beyond its transaction.
     outlives: bool,
     max_row_bytes: usize,
     large_rows: Option<LargeRows>,
 }
 
-/// Which rows of a result are wanted.
+/// Range of the rows of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// How many are passed over.
+    /// Number of rows to skip.
     pub offset: u64,
-    /// How many are returned.
+    /// Number of rows to return.
     pub rows: u32,
 }
 
@@ -121,35 +121,34 @@ enum Access {
     ReadWrite,
 }
 
-/// How a text gets to PostgreSQL.
+/// Way to send a text to PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
-    /// All at once, with a LIMIT.
+    /// At once, with a LIMIT.
     Limited,
-    /// All at once, with a LIMIT around what has one of its own.
+    /// At once, as a subquery with a LIMIT around it, since it has its own.
     Nested,
-    /// All at once, with a cursor.
+    /// At once, with a cursor.
     Flight,
     /// In steps, with a cursor.
     Cursor,
-    /// In steps, its rows kept by PostgreSQL until they are asked for.
+    /// In steps, with a cursor; PostgreSQL keeps the rows until they are fetched.
     Spool,
     /// In steps, as it is.
     Plain,
-    /// In steps, as it is, and undone in the end.
+    /// In steps, as it is, rolled back at the end.
     Trial,
-    /// In steps, as it is, and without asking whether it is one statement.
+    /// In steps, as it is, without the check that it is one statement.
     Script,
 }
 
 // === impl Statement ===
 
 impl Statement {
-    /// Prepares a text for a database, with the access and the limits its operator allows.
+    /// Prepares a text for a database, with the access and the limits that its operator allows.
     ///
     /// # Errors
-    /// When there is nothing in it, and when it is refused before it is sent (see
-    /// [`Policy`]).
+    /// When it is empty, and when it is refused before it is sent (see [`Policy`]).
     pub fn new(database: &Database, text: &str) -> Result<Self, QueryError> {
         let access = if database.allows_writes() {
             Access::ReadWrite
@@ -159,7 +158,7 @@ impl Statement {
         Self::prepare(database, text, access)
     }
 
-    /// Prepares a text that must not change anything, whatever the operator allows.
+    /// Prepares a text that must not change anything, even if the operator allows writes.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -167,12 +166,12 @@ impl Statement {
         Self::prepare(database, text, Access::ReadOnly)
     }
 
-    /// Prepares a text of ours with one of the caller's in it, read-only like
+    /// Prepares a caller's text inside of a text of this server, read-only like
     /// [`read_only`](Self::read_only).
     ///
-    /// The guard judges all of it, and a [`Report`](super::error::Report) says where in the
-    /// caller's text something is. That the caller's text does not reach beyond its place is for
-    /// whoever made the place to see to; it is one statement in any case.
+    /// The policy applies to the whole text, and a [`Report`](super::error::Report) has positions
+    /// in the caller's text. `before` and `after` must keep the caller's text in its place; it is
+    /// one statement in any case.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -233,56 +232,55 @@ impl Statement {
         })
     }
 
-    /// Replaces the rows that are wanted: the first ones, as many as the operator says.
+    /// Replaces the default window: the first rows, up to the operator's default number.
     ///
-    /// There is always one, and no more than the operator allows or [`MAX_ROWS`], whichever is
-    /// more. A text with a LIMIT of its own gets no other, so its rows are bounded by that and
-    /// start at the first; one with an OFFSET of its own gets no other. What remains is
-    /// [`window`](Self::window).
+    /// It has at least one row, and no more than the operator allows or [`MAX_ROWS`], whichever is
+    /// more. A text with its own LIMIT gets no other, so its rows are limited by that and start at
+    /// the first; one with its own OFFSET gets no other. [`window`](Self::window) returns the
+    /// result.
     pub fn with_window(mut self, window: Window) -> Self {
         self.window = narrowed(self.bounds, window, self.most);
         self
     }
 
-    /// Replaces the size of the largest row that is read. The result ends before a larger one:
-    /// its bytes are dropped as they arrive.
+    /// Replaces the limit on the size of a row. The result ends before a larger one, whose bytes
+    /// are dropped as they arrive.
     pub fn with_max_row_bytes(mut self, bytes: usize) -> Self {
         self.max_row_bytes = bytes;
         self
     }
 
-    /// Sets whose room its large rows take.
+    /// Sets the limit that its large rows share with other statements.
     pub fn with_large_rows(mut self, large_rows: LargeRows) -> Self {
         self.large_rows = Some(large_rows);
         self
     }
 
-    /// Tells whether it is a setting for the session: it holds for its own call only.
+    /// Returns whether it changes a setting of the session, which lasts only for its own call.
     #[must_use]
     pub fn is_setting(&self) -> bool {
         matches!(&*self.command, "SET" | "RESET")
     }
 
-    /// The text as PostgreSQL gets it, without the `;` at its end.
+    /// Returns the text as it is sent, without the `;` at its end.
     #[must_use]
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
 
-    /// The rows that will be returned.
+    /// Returns the range of rows that will be returned.
     #[must_use]
     pub fn window(&self) -> Window {
         self.window
     }
 
-    /// Whether it says itself where its rows begin or end, so that no offset can be added.
+    /// Returns whether it has its own LIMIT or OFFSET, so that no offset can be added.
     #[must_use]
     pub fn pages_itself(&self) -> bool {
         self.bounds.limits || self.bounds.offsets
     }
 
-    /// Whether running it may change which tables there are, or what they look like. Rather
-    /// once too often than not.
+    /// Returns whether running it may change the definition of tables; true if in doubt.
     #[must_use]
     pub fn may_define(&self) -> bool {
         self.access == Access::ReadWrite && self.defines
@@ -299,12 +297,11 @@ impl Statement {
         }
     }
 
-    /// Runs it, and returns when it is known what its result looks like.
+    /// Runs it, and returns when the columns of its result are known.
     ///
     /// # Errors
-    /// When PostgreSQL refuses it, or it fails before its first row. What fails later comes
-    /// after the rows before it. The connection is good for another statement then, unless it
-    /// broke.
+    /// When PostgreSQL refuses it, or it fails before its first row. A later error comes after the
+    /// rows before it. The connection stays usable then, unless it broke.
     pub async fn run(self, lease: Lease) -> Result<Rows, QueryError> {
         let desk = Handoff::default();
         let driver = Box::pin(executor::drive(lease, self, desk.clone()));
@@ -316,7 +313,7 @@ impl Statement {
 
 impl Route {
     fn of(text: &str, sketch: &StatementShape<'_>, access: Access) -> Self {
-        // A write cannot be in a cursor, and one that sounds like it would be tried in vain.
+        // A write cannot be in a cursor, so a text that mentions one is not tried there.
         let takes_a_cursor =
             sketch.is_query() && (access == Access::ReadOnly || !sketch.mentions_a_write());
         if takes_a_cursor && !text.contains(';') {
@@ -339,7 +336,7 @@ impl Route {
     }
 }
 
-/// Leaves to a text what it says itself.
+/// Adapts a window to the text's own LIMIT and OFFSET.
 fn narrowed(bounds: Bounds, window: Window, most: u32) -> Window {
     Window {
         offset: if bounds.limits || bounds.offsets {

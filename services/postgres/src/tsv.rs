@@ -1,12 +1,12 @@
 //! Writes values as tab-separated text.
 //!
-//! A field is what PostgreSQL prints, with these exceptions: NULL is empty, booleans are
+//! A field is the text that PostgreSQL prints, with these exceptions: NULL is empty, booleans are
 //! `true` and `false`, timestamps have the form of RFC 3339, in UTC if they have a time zone and
-//! without an offset if they have none, JSON has no white space and a JSON
-//! string no quotes, and an array is a JSON array. Tabs and line breaks inside a field become
-//! `\t`, `\n` and `\r`; backslashes stay as they are.
+//! without an offset if they have none, JSON has no white space and a JSON string no quotes, and an
+//! array is a JSON array. Tabs and line breaks inside a field become `\t`, `\n` and `\r`;
+//! backslashes stay as they are.
 //!
-//! Everything goes straight into the caller's buffer, whatever [`Line`] that is.
+//! All functions write directly into the caller's buffer, which can be any [`Line`].
 //!
 //! ```
 //! use ziggurat_postgres::{kind::Kind, tsv};
@@ -33,20 +33,20 @@ use super::kind::Kind;
 
 pub(super) use self::array::is_json_number;
 
-/// Where text goes, on its way through one escape or another.
+/// Output for text, which may escape it.
 trait Put {
     fn put(&mut self, text: &str);
 
-    /// Takes text that is known to need no escape.
+    /// Puts text that is known to need no escape.
     fn put_plain(&mut self, text: &str) {
         self.put(text);
     }
 }
 
-/// Escapes what would end a field.
+/// Escapes characters that would end a field.
 struct Field<'a, L>(&'a mut L);
 
-/// Writes one field. NULL is nothing at all, so there is nothing to call for it.
+/// Writes one field. For NULL, which is empty, do not call it.
 pub fn write_value(out: &mut impl Line, kind: Kind, text: &str) {
     match kind {
         Kind::Text => write_text(out, text),
@@ -57,14 +57,14 @@ pub fn write_value(out: &mut impl Line, kind: Kind, text: &str) {
             let mut list = String::with_capacity(text.len());
             match array::write(&mut list, element, text) {
                 Some(()) => out.push_str(&list),
-                // Not what an array looks like: some type has a mind of its own.
+                // Not in the format of an array, so it is written as text.
                 None => write_text(out, text),
             }
         }
     }
 }
 
-/// A document without the white space between its tokens.
+/// Returns a JSON document without white space between its tokens.
 #[must_use]
 pub fn compact_json(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
@@ -121,11 +121,11 @@ pub fn write_timestamp(out: &mut impl Line, text: &str) {
     put_timestamp(&mut Field(out), text);
 }
 
-/// Writes `2024-01-31 12:34:56.5+00` as `2024-01-31T12:34:56.5Z`, and what has no offset, a
-/// `timestamp` without time zone, as `2024-01-31T12:34:56.5`.
+/// Writes `2024-01-31 12:34:56.5+00` as `2024-01-31T12:34:56.5Z`, and a `timestamp` without time
+/// zone as `2024-01-31T12:34:56.5`.
 ///
-/// What RFC 3339 has no form for stays as PostgreSQL prints it: infinity, years before Christ,
-/// another `DateStyle`.
+/// Values that RFC 3339 cannot express stay as PostgreSQL prints them: infinity, years before
+/// Christ, another `DateStyle`.
 fn put_timestamp(out: &mut impl Put, text: &str) {
     let Some((date, time, zone)) = split_timestamp(text) else {
         return out.put(text);
@@ -185,8 +185,8 @@ fn are_digits(text: &str) -> bool {
 
 /// Compares with a pattern in which `0` stands for any digit.
 ///
-/// Of a length known beforehand, and without a way out in the middle, so that the comparison is
-/// of all bytes at once.
+/// The length is fixed and there is no early return, so that the compiler can compare all bytes at
+/// once.
 fn looks_like<const N: usize>(text: &str, pattern: &[u8; N]) -> bool {
     let Ok(text) = <&[u8; N]>::try_from(text.as_bytes()) else {
         return false;

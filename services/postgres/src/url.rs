@@ -1,13 +1,12 @@
-//! Databases that callers name by a connection URL.
+//! Databases that callers describe by a connection URL.
 //!
-//! Such a URL is a stranger's: it may name any host, but borrows nothing from this server. Its
-//! connections only read, its password is the one in it or none, and it names no file, since
-//! files are this server's: neither certificates nor a password or service file, nor a Unix
-//! socket, behind which PostgreSQL may take whoever comes for who they say they are. Parameters
-//! that are not known to be harmless are refused.
+//! Such a URL is not trusted: it may name any host, but gets no access to anything of this server.
+//! Its connections only read, its password is the one in it or none, and it names no file of this
+//! server: no certificates, no password or service file, and no Unix socket, where PostgreSQL may
+//! accept any user without a password. Parameters that are not known to be harmless are refused.
 //!
-//! What is odd in a URL often is a password somebody forgot to encode. So a URL is taken only
-//! if it can be read in one way, and no error shows any part of it.
+//! A malformed URL often contains a password that was not percent-encoded. So a URL is accepted
+//! only if it is unambiguous, and no error shows any part of it.
 //!
 //! ```
 //! use ziggurat_postgres::database::{Database, Settings};
@@ -36,49 +35,49 @@ use thiserror::Error;
 
 use super::database::{Database, Host, InvalidDatabase, Password, Settings, TargetSessionAttrs};
 
-/// The longest URL that is read.
+/// Limit on the length of a URL, in bytes.
 const MAX_URL: usize = 2048;
 
-/// The port of a host that has none.
+/// The default port.
 const PORT: u16 = 5432;
 
-/// Why a URL is not used. The words are for the caller, and hold nothing of the URL.
+/// Reason to refuse a URL. `Display` is for the caller, and shows no part of the URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidUrl {
-    /// It is another kind of URL.
+    /// It has another scheme.
     #[error("a connection URL starts with postgres:// or postgresql://")]
     Scheme,
-    /// Nobody means a URL like that.
+    /// It is longer than any real URL.
     #[error("the connection URL is longer than 2048 bytes")]
     TooLong,
-    /// It can be read in no way, or in several.
+    /// It cannot be parsed, or is ambiguous.
     #[error(
         "the connection URL is malformed: {0} (special characters have to be percent-encoded, \
          above all those of a password)"
     )]
     Malformed(&'static str),
-    /// It does not say where to go, or as whom.
+    /// It lacks the host or the user.
     #[error("the connection URL names no {0}")]
     Missing(&'static str),
-    /// It is about this machine.
+    /// It names a Unix socket of this machine.
     #[error("Unix sockets are not allowed in connection URLs")]
     Socket,
     /// It names a file of this machine.
     #[error("the parameter '{0}' is not allowed in connection URLs: it names a file of the server")]
     File(&'static str),
-    /// A parameter that is not known to be harmless.
+    /// It has a parameter that is not known to be harmless.
     #[error("the connection URL has a parameter that is not supported")]
     Parameter,
-    /// A parameter that is known, and a value that is not.
+    /// A known parameter has an invalid value.
     #[error("the parameter '{0}' of the connection URL has an invalid value")]
     Value(&'static str),
-    /// This server is set up in a way that would change the connections.
+    /// The settings of this server do not suit such connections.
     #[error("connection URLs cannot be used on this server")]
     Unusable,
 }
 
-/// What a URL says.
+/// Parsed parts of a URL.
 #[derive(Default)]
 struct Parts {
     user: String,
@@ -90,20 +89,20 @@ struct Parts {
     attrs: TargetSessionAttrs,
     application_name: Option<String>,
     connect_timeout: Option<Duration>,
-    /// Where in the URL passwords are.
+    /// Ranges of the passwords in the URL.
     secrets: Vec<Range<usize>>,
 }
 
 // === impl Database ===
 
 impl Database {
-    /// Describes the database of a URL that a caller has written.
+    /// Describes the database of a caller's URL.
     ///
-    /// It is named like the URL, the password in it replaced. Limits and times are those of
-    /// `base`; nothing else of `base` matters.
+    /// Its name is the URL with the password replaced. Limits and times are those of `base`;
+    /// nothing else of `base` is used.
     ///
     /// # Errors
-    /// When the URL says too little, or more than a caller may.
+    /// When the URL is incomplete, or has parts that a caller may not set.
     pub fn from_url(url: &str, base: &Settings) -> Result<Self, InvalidUrl> {
         let parts = Parts::read(url)?;
         let limit = base.connect_timeout;
@@ -111,7 +110,7 @@ impl Database {
             name: parts.masked(url),
             hosts: parts.hosts()?,
             target_session_attrs: parts.attrs,
-            // As libpq: who has no database means the one that is called like the user.
+            // As in libpq, the default database has the name of the user.
             database: parts.database.unwrap_or_else(|| parts.user.clone()),
             user: parts.user,
             password: Password::Given(parts.password),
@@ -162,7 +161,7 @@ impl Parts {
         };
         let authority = start..end(start, &['/', '?']);
         let path = authority.end..end(authority.end, &['?']);
-        // Behind the authority it would be the end of a password with a `/` or `?` in it.
+        // Here an `@` would be the end of a password with a raw `/` or `?` in it.
         if url[authority.end..].contains('@') {
             return Err(InvalidUrl::Malformed("an '@' behind the host"));
         }
@@ -200,7 +199,7 @@ impl Parts {
                 hosts
             }
         };
-        // `postgres:///shop?host=db` has its host elsewhere.
+        // `postgres:///shop?host=db` has its host in a parameter.
         if !hosts.is_empty() {
             hosts.split(',').try_for_each(|host| self.read_host(host))?;
         }
@@ -259,7 +258,7 @@ impl Parts {
             }
             "dbname" => {
                 let name = value()?;
-                // libpq would read it as another description of a connection.
+                // libpq would read it as another connection string.
                 if name.contains('=') || name.contains("://") {
                     return Err(InvalidUrl::Value("dbname"));
                 }
@@ -273,7 +272,7 @@ impl Parts {
             "connect_timeout" => {
                 let seconds = value()?.parse::<u32>();
                 let seconds = seconds.map_err(|_| InvalidUrl::Value("connect_timeout"))?;
-                // As libpq: none means that nobody cares.
+                // As in libpq, zero means no limit.
                 self.connect_timeout = (seconds > 0).then_some(Duration::from_secs(seconds.into()));
             }
             _ => {
@@ -302,7 +301,7 @@ impl Parts {
         Ok(())
     }
 
-    /// One port is for all hosts; else there are as many as hosts.
+    /// Returns the hosts with their ports: one port for all, or one for each.
     fn hosts(&self) -> Result<Vec<Host>, InvalidUrl> {
         if self.hosts.is_empty() {
             return Err(InvalidUrl::Missing("host"));
@@ -336,7 +335,7 @@ fn number(port: &str) -> Option<u16> {
     port.parse().ok().filter(|port| *port > 0)
 }
 
-/// A host that is on a network. `@` starts the name of a socket without a file.
+/// Reads the name of a host on a network. `@` starts the name of an abstract Unix socket.
 fn host_name(text: &str) -> Result<String, InvalidUrl> {
     let name = decoded(text)?;
     if name.starts_with(['/', '@']) {

@@ -13,25 +13,25 @@ use tokio::{
     time,
 };
 
-/// The connections of several callers to one database.
+/// Limit on the connections of several callers to one database.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimit {
     free: Arc<Semaphore>,
-    /// For callers who hold no connection, so that those who hold some cannot take all.
+    /// Reserved for callers without a connection, so that the others cannot take all.
     kept: Arc<Semaphore>,
-    /// Number of callers that wait for one. Meanwhile a connection that is not in use is closed.
+    /// Number of callers that wait. Meanwhile released connections are closed.
     waiting: AtomicUsize,
     count: usize,
 }
 
-/// Permits of a connection: one of all callers, and one of its account.
+/// Permits of a connection: one from the limit of all callers, and one from that of its account.
 #[derive(Debug)]
 pub(crate) struct Permits {
     pub(crate) _of_all: OwnedSemaphorePermit,
     pub(crate) _of_account: OwnedSemaphorePermit,
 }
 
-/// A caller that waits for a seat.
+/// Caller that waits for a permit.
 #[derive(Debug)]
 pub(crate) struct Waiting<'a> {
     seats: &'a ConnectionLimit,
@@ -40,13 +40,13 @@ pub(crate) struct Waiting<'a> {
 // === impl ConnectionLimit ===
 
 impl ConnectionLimit {
-    /// Makes the seats of all callers, one of whom may have `most`. A fifth is kept for those who
-    /// hold none, as far as that leaves one caller its own.
+    /// Makes the limit for all callers, each of which may have `most`. A fifth is reserved for
+    /// callers that hold none, as far as `most` permits are left.
     pub(crate) fn of_all(count: u32, most: u32) -> Self {
         Self::new(count, (count / 5).min(count.saturating_sub(most)))
     }
 
-    /// Makes the seats that the sessions of one account share.
+    /// Makes the limit that the sessions of one account share.
     pub(crate) fn of_account(count: u32) -> Self {
         Self::new(count, 0)
     }
@@ -64,25 +64,25 @@ impl ConnectionLimit {
         }
     }
 
-    /// Returns their number.
+    /// Returns the limit.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns how many are taken.
+    /// Returns the number of permits that are taken.
     pub(crate) fn taken(&self) -> usize {
         let free = self.free.available_permits() + self.kept.available_permits();
         self.count.saturating_sub(free)
     }
 
-    /// Takes a seat that is free.
+    /// Takes a permit if one is free.
     pub(crate) fn try_take(&self, holds_some: bool) -> Option<OwnedSemaphorePermit> {
         let take = |seats: &Arc<Semaphore>| Arc::clone(seats).try_acquire_owned().ok();
         take(&self.free).or_else(|| if holds_some { None } else { take(&self.kept) })
     }
 
-    /// Says that a caller waits, before looking for a connection that is not in use: one that
-    /// comes back afterwards is not kept.
+    /// Registers a waiting caller. It is called before the search for an idle connection, so that a
+    /// connection released later is not kept.
     pub(crate) fn wait(&self) -> Waiting<'_> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         Waiting { seats: self }
@@ -96,7 +96,7 @@ impl ConnectionLimit {
 // === impl Waiting ===
 
 impl Waiting<'_> {
-    /// Waits for a seat; those who came first get theirs first.
+    /// Waits for a permit; first come, first served.
     pub(crate) async fn take(
         self,
         holds_some: bool,

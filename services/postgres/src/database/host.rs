@@ -1,8 +1,8 @@
-//! Where a server is.
+//! Address of a server.
 
 use std::fmt;
 
-/// A host and its port.
+/// Host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// A host name, an address, or the folder of a Unix socket.
@@ -14,7 +14,7 @@ pub struct Host {
 // === impl Host ===
 
 impl Host {
-    /// Names a host.
+    /// Makes a host.
     pub fn new(name: impl Into<String>, port: u16) -> Self {
         Self {
             name: name.into(),
@@ -22,7 +22,7 @@ impl Host {
         }
     }
 
-    /// Whether it is the folder of a Unix socket.
+    /// Returns whether it is the folder of a Unix socket.
     #[must_use]
     pub fn is_socket(&self) -> bool {
         self.name.starts_with('/')
@@ -30,7 +30,7 @@ impl Host {
 }
 
 impl fmt::Display for Host {
-    /// Writes it for clients too, so it does not say which folder a socket is in.
+    /// Hides the folder of a socket, since clients see this text too.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, port } = self;
         if self.is_socket() {

@@ -1,4 +1,4 @@
-//! Where the password of a role comes from.
+//! Source of the password of a role.
 
 use std::{
     env,
@@ -13,16 +13,18 @@ use tracing::warn;
 
 use super::Host;
 
-/// The most that is read of a password file.
+/// Maximum number of bytes read from a password file.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Where the password of a role comes from.
+/// Source of the password of a role.
 ///
-/// Made from a text it is that text, or the password file if the text is empty.
+/// An empty text converts into [`PasswordFile`](Self::PasswordFile), any other text into
+/// [`Given`](Self::Given).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Password {
-    /// Here it is. Empty for none, whatever a file or the environment say.
+    /// The password itself. If it is empty there is none, even if a file or the environment has
+    /// one.
     Given(SecretString),
     /// From the file named by `PGPASSFILE`, else `~/.pgpass`.
     #[default]
@@ -31,7 +33,7 @@ pub enum Password {
     Environment,
 }
 
-/// Whom a password is for.
+/// Login that a password is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account<'a> {
     pub(super) host: &'a Host,
@@ -42,7 +44,7 @@ pub(super) struct Account<'a> {
 // === impl Password ===
 
 impl Password {
-    /// Looks it up; empty if there is none.
+    /// Looks up the password; empty if there is none.
     pub(super) fn resolve(&self, account: Account<'_>) -> SecretString {
         match self {
             Self::Given(password) => password.clone(),
@@ -54,7 +56,7 @@ impl Password {
         }
     }
 
-    /// Whether the other one comes from the same place.
+    /// Returns whether the other one is the same source.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Given(one), Self::Given(two)) => one.expose_secret() == two.expose_secret(),
@@ -116,7 +118,7 @@ fn read(path: &Path) -> io::Result<String> {
     }
     #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o077 != 0 {
-        // As libpq does: a secret others may read is no secret.
+        // As in libpq, a file that other accounts can read is not used.
         return Err(io::Error::other("open to other accounts"));
     }
     let mut text = Vec::new();
@@ -124,7 +126,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The password of the first line that fits: `host:port:database:user:password`.
+/// Returns the password of the first line that matches: `host:port:database:user:password`.
 fn find(text: &str, account: Account<'_>) -> Option<String> {
     let port = account.host.port.to_string();
     text.lines()
@@ -135,7 +137,7 @@ fn find(text: &str, account: Account<'_>) -> Option<String> {
             let (database, rest) = field(rest)?;
             let (user, rest) = field(rest)?;
             let is_host = host.fits(&account.host.name)
-                // What libpq calls a server on a socket.
+                // libpq's name for a server on a socket.
                 || (account.host.is_socket() && host.fits("localhost"));
             let fits = is_host
                 && its_port.fits(&port)
@@ -145,7 +147,7 @@ fn find(text: &str, account: Account<'_>) -> Option<String> {
         })
 }
 
-/// A field of a line, `\` and `:` in it still escaped.
+/// Field of a line, with `\` and `:` still escaped.
 struct Field<'a>(&'a str);
 
 impl Field<'_> {

@@ -1,45 +1,45 @@
-//! Which of several servers will do.
+//! Requirements on the server to connect to.
 
 use std::{fmt, str::FromStr};
 
 use thiserror::Error;
 
-/// What a server has to be like for a connection to it to be kept, as in libpq.
+/// Requirement on the server to connect to, as in libpq.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetSessionAttrs {
-    /// Whatever answers first.
+    /// The first server that answers.
     #[default]
     Any,
-    /// A primary whose sessions write unless they say otherwise.
+    /// A primary whose sessions are read-write by default.
     ReadWrite,
-    /// A standby, or a server whose sessions only read unless they say otherwise.
+    /// A standby, or a server whose sessions are read-only by default.
     ReadOnly,
     /// Not a standby.
     Primary,
     /// A standby.
     Standby,
-    /// A standby, or if there is none, whatever answers first.
+    /// A standby, or if there is none, the first server that answers.
     PreferStandby,
 }
 
-/// The word is none of the six.
+/// A word that is none of the six.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be any, read-write, read-only, primary, standby or prefer-standby")]
 pub struct UnknownSessionAttrs;
 
-/// What a server says about itself.
+/// State of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) is_standby: bool,
-    /// Its own default, before it is told ours.
+    /// Its default for new transactions.
     pub(crate) is_read_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
     Yes,
-    /// If no other server fits.
+    /// The server is used only if no other one fits.
     Barely,
     No(&'static str),
 }
@@ -56,7 +56,7 @@ impl TargetSessionAttrs {
         Self::PreferStandby,
     ];
 
-    /// The word for it in configuration files and URLs.
+    /// Returns its word in configuration files and URLs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! How to get to each host of a database.
+//! Options to connect to each host of a database.
 
 use std::{fs::File, io::Read as _, path::Path, time::Duration};
 
@@ -8,20 +8,20 @@ use secrecy::ExposeSecret as _;
 use super::{Host, InvalidDatabase, Settings, SslMode, password::Account};
 use crate::driver::{ConnectOptions, Endpoint, Tls};
 
-/// The most that is read of a certificate file.
+/// Maximum number of bytes read from a certificate file.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A host, and how to connect to it.
+/// Host and the options to connect to it.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) host: Host,
     pub(crate) options: ConnectOptions,
-    /// What to try when the first way is not open.
+    /// Options to try if the first ones are refused.
     pub(crate) otherwise: Option<ConnectOptions>,
     password: secrecy::SecretString,
 }
 
-/// What was in the files a description names.
+/// Contents of the certificate files of a database.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Certificates {
     root: Vec<u8>,
@@ -74,11 +74,11 @@ impl Target {
 /// Returns the use of TLS, and another to try if that is refused: `allow` and `prefer` try both.
 fn modes(asked: SslMode, host: &Host, has_root: bool) -> (SslMode, Option<SslMode>) {
     match asked {
-        // As libpq: a socket does not leave the machine.
+        // As in libpq: a socket does not leave the machine.
         _ if host.is_socket() => (SslMode::Disable, None),
         SslMode::Allow => (SslMode::Disable, Some(SslMode::Require)),
         SslMode::Prefer => (SslMode::Prefer, Some(SslMode::Disable)),
-        // As libpq: whoever says which authority to trust wants it to be asked.
+        // As in libpq: with a root certificate, the server's one is verified.
         SslMode::Require if has_root => (SslMode::VerifyCa, None),
         mode => (mode, None),
     }
@@ -95,9 +95,8 @@ fn endpoint(host: &Host) -> Endpoint {
     }
 }
 
-/// Returns the time a network may owe the acknowledgement of what was sent: as long as a statement
-/// may
-/// take, so that no call waits longer for a dead network than for a slow statement.
+/// Returns how long sent data may stay unacknowledged: as long as a statement may take, so that no
+/// call waits longer for a dead network than for a slow statement.
 fn silence(settings: &Settings) -> Duration {
     const SHORTEST: Duration = Duration::from_secs(5);
     const LONGEST: Duration = Duration::from_mins(1);
@@ -111,7 +110,7 @@ fn silence(settings: &Settings) -> Duration {
 // === impl Certificates ===
 
 impl Certificates {
-    /// Reads the files, so that one that is missing is noticed at start.
+    /// Reads the files, so that a missing one is noticed at start.
     pub(super) fn read(settings: &Settings) -> Result<Self, InvalidDatabase> {
         let read = |setting, path: &Path, is_good: fn(&[u8]) -> bool| {
             let mut pem = Vec::new();

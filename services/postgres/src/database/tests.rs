@@ -136,7 +136,7 @@ fn certificates_are_read_at_once() {
 }
 
 #[test]
-fn descriptions_are_the_same_when_all_they_say_is() {
+fn descriptions_are_the_same_when_all_their_settings_are() {
     let described = |change: fn(&mut Settings)| {
         let mut settings = settings();
         change(&mut settings);

@@ -1,4 +1,4 @@
-//! Stopping what runs, from another connection.
+//! Cancels a statement from another connection.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -8,11 +8,11 @@ use super::{
 };
 use std::time::Duration;
 
-/// Time the network may stay silent while a request is on its way.
+/// Time without an acknowledgement after which a request counts as lost.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// The key that a `CancelRequest` of the protocol needs: it stops the statement of one connection and
-/// of no other, through a pooler too.
+/// Key for a `CancelRequest` of the protocol, which stops the statement of one connection only,
+/// also through a pooler.
 #[derive(Clone)]
 pub(crate) struct CancelKey {
     peer: Peer,
@@ -38,7 +38,7 @@ impl CancelKey {
         self.secret = secret;
     }
 
-    /// Asks the server to stop what runs. It does not say whether anything did.
+    /// Asks the server to cancel what runs. It does not answer whether a statement ran.
     pub(crate) async fn cancel(&self) -> Result<(), DriverError> {
         let mut socket = Socket::again(&self.peer, &self.tls, SILENCE).await?;
         let mut request = bytes::BytesMut::new();
@@ -49,7 +49,7 @@ impl CancelKey {
         );
         socket.write_all(&request).await?;
         socket.flush().await?;
-        // The server hangs up when it has passed the request on.
+        // The server closes the connection after it has passed on the request.
         let mut rest = [0; 64];
         while matches!(socket.read(&mut rest).await, Ok(read) if read > 0) {}
         Ok(())

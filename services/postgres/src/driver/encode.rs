@@ -1,11 +1,11 @@
-//! Messages to PostgreSQL.
+//! Encodes messages to PostgreSQL.
 //!
-//! Written here and not by `postgres-protocol` where that refuses a text with a NUL byte:
-//! PostgreSQL has an error of its own for it, which is what the author of the text should read.
+//! `postgres-protocol` refuses a text with a NUL byte, so such messages are written here: the
+//! author of the text should see PostgreSQL's own error.
 
 use bytes::{BufMut as _, BytesMut};
 
-/// A value for a placeholder. It travels beside the query and never in it.
+/// Value for a placeholder. It is sent separately and is never part of the SQL text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Of the type `text`.
@@ -20,7 +20,7 @@ pub enum Value {
     Integer(i64),
     /// Of the type `float8`.
     Float(f64),
-    /// NULL, of the type that another value has.
+    /// NULL, of the type with this OID.
     Null(u32),
 }
 
@@ -35,7 +35,7 @@ pub(super) fn query(sql: &str, out: &mut BytesMut) {
     message(b'Q', out, |out| put_text(sql, out));
 }
 
-/// The unnamed statement, which the next one replaces.
+/// Writes a `Parse` message for the unnamed statement, which the next one replaces.
 pub(super) fn parse(sql: &str, values: &[Value], out: &mut BytesMut) {
     message(b'P', out, |out| {
         out.put_u8(0);
@@ -55,7 +55,7 @@ pub(super) fn describe_portal(out: &mut BytesMut) {
     message(b'D', out, |out| out.put_slice(b"P\0"));
 }
 
-/// Values in their binary form, which needs no quotes, and results as text.
+/// Writes a `Bind` message with values in binary form and results as text.
 pub(super) fn bind(values: &[Value], out: &mut BytesMut) {
     message(b'B', out, |out| {
         // Neither the portal nor the statement has a name.
@@ -75,7 +75,7 @@ pub(super) fn bind(values: &[Value], out: &mut BytesMut) {
 }
 
 pub(super) fn execute(out: &mut BytesMut) {
-    // Of the portal without a name, all rows.
+    // All rows of the unnamed portal.
     message(b'E', out, |out| out.put_slice(&[0, 0, 0, 0, 0]));
 }
 
@@ -86,7 +86,7 @@ pub(super) fn sync(out: &mut BytesMut) {
 // === impl Value ===
 
 impl Value {
-    /// The number of its type in `pg_type`.
+    /// Returns the OID of its type.
     fn type_oid(&self) -> u32 {
         match self {
             Self::Text(_) => TEXT,
@@ -172,7 +172,7 @@ impl From<Option<i64>> for Value {
     }
 }
 
-/// An array of one dimension in its binary form, without NULL.
+/// Writes a one-dimensional array without NULLs in binary form.
 fn put_array(element: u32, values: &[impl AsRef<[u8]>], out: &mut BytesMut) {
     out.put_i32(i32::from(!values.is_empty()));
     out.put_i32(0);
@@ -181,7 +181,7 @@ fn put_array(element: u32, values: &[impl AsRef<[u8]>], out: &mut BytesMut) {
         return;
     }
     out.put_i32(values.len().try_into().unwrap_or(i32::MAX));
-    // The subscript of the first.
+    // The lower bound of the subscripts.
     out.put_i32(1);
     for value in values {
         sized(out, |out| out.put_slice(value.as_ref()));
@@ -196,7 +196,7 @@ fn message(tag: u8, out: &mut BytesMut, body: impl FnOnce(&mut BytesMut)) {
     set_length(out, start, out.len() - start);
 }
 
-/// A length, and so many bytes.
+/// Writes `body` with its length in front.
 fn sized(out: &mut BytesMut, body: impl FnOnce(&mut BytesMut)) {
     let start = out.len();
     out.put_i32(0);

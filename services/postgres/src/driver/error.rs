@@ -6,22 +6,22 @@ use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::ErrorResponseBody;
 use thiserror::Error;
 
-/// Reasons for an answer that does not come.
+/// Reason for a missing answer.
 ///
 /// `Display` is for the log.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DriverError {
-    /// PostgreSQL says so itself.
+    /// PostgreSQL reported an error.
     #[error("the server reports an error")]
     Server(#[source] Box<ServerError>),
     /// The connection broke.
     #[error("the connection failed")]
     Io(#[from] io::Error),
-    /// The server has no TLS, and it is wanted.
+    /// TLS is required, and the server does not support it.
     #[error("the server does not support TLS")]
     NoTls,
-    /// The other end does not keep to the protocol.
+    /// The server violates the protocol.
     #[error("the server does not keep to the protocol: {0}")]
     Protocol(&'static str),
     /// A row is larger than the limit.
@@ -33,15 +33,15 @@ pub enum DriverError {
     /// No answer came before the deadline.
     #[error("the server did not answer in time")]
     TimedOut,
-    /// A large row found no room before the deadline.
+    /// A large row got no permit before the deadline.
     #[error("other large rows took all the room there is for them")]
     NoRoom,
-    /// A value is not what it should be.
+    /// A value is invalid.
     #[error("a value cannot be read")]
     Value(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Error as PostgreSQL describes it.
+/// Error that PostgreSQL reported.
 #[derive(Clone, Debug, Default, Error)]
 #[error("{severity}: {message} (SQLSTATE {code})")]
 pub struct ServerError {
@@ -50,7 +50,7 @@ pub struct ServerError {
     pub(crate) message: String,
     pub(crate) detail: Option<String>,
     pub(crate) hint: Option<String>,
-    /// Place in the text, in characters, counted from one.
+    /// Position in the text, in characters, counted from one.
     pub(crate) position: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ pub struct ServerError {
 impl DriverError {
     pub(super) const LENGTH: Self = Self::Protocol("the length of a message is wrong");
 
-    /// A value that is not what it should be.
+    /// Returns the error for an invalid value.
     pub fn value(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Value(error.into())
     }
@@ -72,17 +72,17 @@ impl ServerError {
         let mut error = Self::default();
         let mut fields = body.fields();
         while let Some(field) = fields.next()? {
-            // In a database whose encoding is SQL_ASCII it may be in any.
+            // With the encoding `SQL_ASCII` the text need not be UTF-8.
             let text = || String::from_utf8_lossy(field.value_bytes()).into_owned();
             match field.type_() {
-                // Not translated, where the server sends it.
+                // The severity that is never translated, if the server sends it.
                 b'V' => error.severity = text(),
                 b'S' if error.severity.is_empty() => error.severity = text(),
                 b'C' => error.code = text(),
                 b'M' => error.message = text(),
                 b'D' => error.detail = Some(text()),
                 b'H' => error.hint = Some(text()),
-                // A position inside of a function is none in the text.
+                // A position inside of a function has another field.
                 b'P' => error.position = text().parse().ok(),
                 _ => {}
             }

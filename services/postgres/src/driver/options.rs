@@ -15,7 +15,7 @@ pub(crate) enum Endpoint {
     Unix(PathBuf),
 }
 
-/// Address to connect to, and the role to sign in as.
+/// Address to connect to, and the role to log in as.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectOptions {
     pub(crate) endpoint: Endpoint,
@@ -24,6 +24,6 @@ pub(crate) struct ConnectOptions {
     pub(crate) database: String,
     pub(crate) application_name: String,
     pub(crate) tls: Tls,
-    /// Time a network may stay silent before the connection counts as broken.
+    /// Time without an acknowledgement after which the connection counts as broken.
     pub(crate) silence: Duration,
 }

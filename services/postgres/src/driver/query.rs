@@ -1,8 +1,8 @@
-//! Statements of the stores, with a value for each placeholder.
+//! Statements with a value for each placeholder, for the stores.
 
 use super::{Client, DriverError, Event, Row, Value};
 
-/// A statement, and what stands for its placeholders.
+/// Statement and the values of its placeholders.
 #[derive(Clone, Debug)]
 #[must_use = "a query is sent when it is executed or fetched"]
 pub struct Query<'a> {
@@ -39,7 +39,7 @@ impl Query<'_> {
         Ok(self.fetch_all(client).await?.into_iter().next())
     }
 
-    /// Runs it, and returns how many rows it changed.
+    /// Runs it, and returns the number of rows it changed.
     pub async fn execute(self, client: &mut Client) -> Result<u64, DriverError> {
         client.queue_with_values(self.sql, &self.values);
         client.flush().await?;

@@ -9,42 +9,42 @@ use postgres_protocol::message::backend::RowDescriptionBody;
 use super::DriverError;
 use crate::large_rows::Room;
 
-/// A column of a result.
+/// Column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     pub(crate) name: String,
-    /// The number of its type in `pg_type`; of a domain, of what it is made of.
+    /// The OID of its type, or of the base type of its domain.
     pub(crate) type_oid: u32,
 }
 
-/// A row, as it came over the wire.
+/// Row, as it was received.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// For each value its length, and so many bytes; checked when the row was made.
+    /// The length and the bytes of each value; validated in `new`.
     body: Bytes,
     fields: Arc<[Field]>,
-    /// Of a large row.
+    /// Permit of a large row.
     room: Option<Arc<Room>>,
 }
 
-/// The values of a row, in their order.
+/// Values of a row, in their order.
 pub(crate) struct Values<'a> {
     rest: &'a [u8],
 }
 
-/// A type that a value can be read as.
+/// Type that a value can be read as.
 pub trait FromText: Sized {
-    /// Reads the text of a value, `None` for NULL.
+    /// Reads a value from its text, `None` for NULL.
     fn from_text(text: Option<&str>) -> Result<Self, RowError>;
 }
 
-/// A row has no such value, or the value is of another type.
+/// Error for a value that is missing or of another type.
 pub(crate) type RowError = DriverError;
 
 // === impl Row ===
 
 impl Row {
-    /// Takes the body of a message apart.
+    /// Parses the body of a message.
     pub(super) fn new(mut body: Bytes, fields: &Arc<[Field]>) -> Result<Self, DriverError> {
         let wrong = DriverError::Protocol("a row is not what was announced");
         let Some((count, values)) = body.split_first_chunk::<2>() else {
@@ -67,34 +67,34 @@ impl Row {
         self
     }
 
-    /// The room it takes, if it is large.
+    /// Returns its permit, if it is large.
     pub(crate) fn room(&self) -> Option<&Arc<Room>> {
         self.room.as_ref()
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn fields(&self) -> &Arc<[Field]> {
         &self.fields
     }
 
-    /// The values in the order of the columns, `None` for NULL.
+    /// Returns the values in the order of the columns, `None` for NULL.
     pub(crate) fn values(&self) -> Values<'_> {
         Values { rest: &self.body }
     }
 
-    /// One value, `None` for NULL.
+    /// Returns one value, `None` for NULL.
     pub fn value(&self, index: usize) -> Result<Option<&[u8]>, RowError> {
         let value = self.values().nth(index);
         value.ok_or(DriverError::Protocol("a row has too few values"))
     }
 
-    /// Reads a value as a type of ours.
+    /// Reads a value as a Rust type.
     pub fn get<T: FromText>(&self, index: usize) -> Result<T, RowError> {
         let text = self.value(index)?.map(str::from_utf8).transpose();
         T::from_text(text.map_err(DriverError::value)?)
     }
 
-    /// The text of a value that is not NULL.
+    /// Returns the text of a value, empty for NULL.
     pub fn text(&self, index: usize) -> Result<&str, RowError> {
         let bytes = self.value(index)?.unwrap_or_default();
         str::from_utf8(bytes).map_err(DriverError::value)
@@ -151,7 +151,7 @@ impl<'a> Iterator for Values<'a> {
     }
 }
 
-/// The columns that a server describes.
+/// Reads the columns of a row description.
 pub(super) fn fields(body: &RowDescriptionBody) -> io::Result<Arc<[Field]>> {
     let fields = body.fields().map(|field| {
         Ok(Field {
@@ -162,7 +162,7 @@ pub(super) fn fields(body: &RowDescriptionBody) -> io::Result<Arc<[Field]>> {
     fields.collect::<Vec<_>>().map(Into::into)
 }
 
-/// The count at the end of a command tag such as `INSERT 0 5`; zero if there is none.
+/// Returns the count at the end of a command tag such as `INSERT 0 5`; zero if there is none.
 pub(super) fn count(tag: &str) -> u64 {
     let last = tag.rsplit(' ').next().unwrap_or_default();
     last.parse().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The bytes of a connection, with TLS or without.
+//! Socket of a connection, with TLS or without.
 
 use std::{
     io,
@@ -17,14 +17,13 @@ use tokio_rustls::client::TlsStream;
 
 use super::{DriverError, Endpoint, Tls, tls::Asking};
 
-/// Time a connection is silent before the network is asked whether it is still there, and
-/// between two such questions.
+/// Idle time before a TCP keepalive probe, and between two probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// A connected socket.
+/// Connected socket.
 pub(super) struct Socket {
     stream: Stream,
-    /// To connect to the same server once more.
+    /// Address to connect to the same server again.
     pub(super) peer: Peer,
     pub(super) tls: Tls,
 }
@@ -36,7 +35,7 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// The very server a socket is connected to, of several a name may stand for.
+/// Address of the server a socket is connected to, since a host name may have several.
 #[derive(Clone, Debug)]
 pub(super) enum Peer {
     Tcp { host: String, address: SocketAddr },
@@ -46,7 +45,7 @@ pub(super) enum Peer {
 // === impl Socket ===
 
 impl Socket {
-    /// Connects, and negotiates TLS as far as it is wanted.
+    /// Connects, and negotiates TLS as its mode requires.
     pub(super) async fn connect(
         endpoint: &Endpoint,
         tls: &Tls,
@@ -55,7 +54,7 @@ impl Socket {
         match endpoint {
             Endpoint::Unix(path) => Self::to_unix(path.clone(), tls).await,
             Endpoint::Tcp { host, port } => {
-                // As it may be written in a URL.
+                // An IPv6 address may have the brackets of a URL.
                 let name = host.trim_matches(['[', ']']);
                 let stream = TcpStream::connect((name, *port)).await?;
                 Self::over(stream, name.to_owned(), tls, silence).await
@@ -117,14 +116,14 @@ async fn offers_tls(stream: &mut TcpStream) -> Result<bool, DriverError> {
     stream.write_all(&request).await?;
     match stream.read_u8().await? {
         b'S' => Ok(true),
-        // A server that does not know the request says `E`, for an error.
+        // A server that does not know the request answers `E`, an error.
         b'N' | b'E' => Ok(false),
         _ => Err(DriverError::Protocol("no answer to a request for TLS")),
     }
 }
 
-/// Notices when the other end is gone without a word, whether it owes an answer or the
-/// acknowledgement of what was sent.
+/// Sets timeouts for a server that silently disappears, both while it owes an answer and while it
+/// owes the acknowledgement of sent data.
 fn keep_alive(stream: &TcpStream, silence: Duration) -> io::Result<()> {
     use rustix::net::sockopt;
 

@@ -1,4 +1,4 @@
-//! Signing in.
+//! Logs in to PostgreSQL.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use secrecy::ExposeSecret as _;
 
 use super::{Client, ConnectOptions, DriverError, MAX_MESSAGE, ServerError, socket::Socket};
 
-/// Settings that PostgreSQL and the poolers in front of it take when a session starts.
+/// Settings that PostgreSQL and poolers accept at the start of a session.
 const SETTINGS: [(&str, &str); 3] = [
     ("DateStyle", "ISO, MDY"),
     ("client_encoding", "UTF8"),
@@ -84,11 +84,11 @@ async fn scram(
     let Message::AuthenticationSaslFinal(body) = message(client).await? else {
         return Err(UNSUPPORTED);
     };
-    // The server has proved that it knows the password too.
+    // This also verifies that the server knows the password.
     Ok(scram.finish(body.data())?)
 }
 
-/// Reads up to the point where the session takes statements.
+/// Reads until the session is ready for statements.
 async fn settle(client: &mut Client) -> Result<(), DriverError> {
     loop {
         match message(client).await? {
@@ -102,7 +102,7 @@ async fn settle(client: &mut Client) -> Result<(), DriverError> {
     }
 }
 
-/// Reads a message that says something about signing in.
+/// Reads the next message about the login.
 async fn message(client: &mut Client) -> Result<Message, DriverError> {
     loop {
         match parse(&mut client.input)? {

@@ -33,7 +33,7 @@ async fn a_query_returns_its_rows_and_its_columns_also_without_rows() {
 }
 
 #[tokio::test]
-async fn an_error_leaves_the_connection_good_for_the_next_query() {
+async fn an_error_leaves_the_connection_usable_for_the_next_query() {
     let fixture = Fixture::new().await;
     let mut client = client(&fixture).await;
     for text in [
@@ -50,7 +50,7 @@ async fn an_error_leaves_the_connection_good_for_the_next_query() {
 }
 
 #[tokio::test]
-async fn values_travel_beside_the_query() {
+async fn values_are_sent_separately_from_the_query() {
     let fixture = Fixture::new().await;
     let mut client = client(&fixture).await;
     let rows = query("SELECT $1 || array_to_string($2, ',') || $3 || $4 || encode($5, 'hex')")
@@ -79,7 +79,7 @@ async fn values_travel_beside_the_query() {
 }
 
 #[tokio::test]
-async fn a_row_larger_than_the_limit_is_passed_over_and_the_next_one_is_read() {
+async fn a_row_larger_than_the_limit_is_skipped_and_the_next_one_is_read() {
     let fixture = Fixture::new().await;
     let mut client = client(&fixture).await;
     client.set_max_row_bytes(1000);
@@ -107,7 +107,7 @@ async fn a_cancel_request_stops_its_own_connection_and_no_other() {
     let mut sleeping = Box::pin(one.ask("SELECT pg_sleep(60)"));
     let cancelled = time::timeout(Duration::from_secs(20), async {
         loop {
-            // It may come before the statement it is for.
+            // The request may arrive before the statement it is for.
             key.cancel().await.expect("a request");
             let pause = time::timeout(Duration::from_millis(100), &mut sleeping);
             if let Ok(answer) = pause.await {

@@ -1,4 +1,4 @@
-//! TLS of a connection: when it is used, and which certificates are accepted.
+//! TLS of a connection: its modes, and the certificates that are accepted.
 
 use std::{fmt, io, str::FromStr, sync::Arc};
 
@@ -17,34 +17,34 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::DriverError;
 
-/// Use of TLS, in the words of libpq.
+/// Use of TLS, as in libpq.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SslMode {
     /// Without TLS.
     Disable,
-    /// Without TLS, and with it where the server insists.
+    /// Without TLS first, then with it if the server requires it.
     Allow,
-    /// With TLS, and without it where the server has none.
+    /// With TLS first, then without it if the server does not support it.
     #[default]
     Prefer,
-    /// With TLS, whatever certificate the server shows.
+    /// With TLS and any certificate.
     Require,
-    /// With TLS, and a certificate of an authority that is trusted.
+    /// With TLS and a certificate of a trusted authority.
     VerifyCa,
-    /// With TLS, and a certificate of an authority that is trusted, for this host.
+    /// With TLS and a certificate of a trusted authority for this host.
     VerifyFull,
 }
 
-/// The word is none of the six.
+/// A word that is none of the six.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be disable, allow, prefer, require, verify-ca or verify-full")]
 pub struct UnknownSslMode;
 
-/// Use of TLS, and what a server has to prove.
+/// Use of TLS, and the verification of the server.
 #[derive(Clone)]
 pub(crate) struct Tls {
     mode: SslMode,
-    /// `None` where TLS is never spoken.
+    /// `None` if TLS is never used.
     connector: Option<TlsConnector>,
 }
 
@@ -97,8 +97,8 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Speaks TLS as a mode says, except `allow`, which is a matter of trying twice. `root` and
-    /// `client` are PEM, read and checked before.
+    /// Builds the TLS configuration of a mode. The second attempt of `allow` is made by the caller.
+    /// `root` and `client` are PEM that was already validated.
     pub(crate) fn new(
         mode: SslMode,
         root: &[u8],
@@ -167,7 +167,7 @@ fn config(
     builder.with_client_auth_cert(certificates, key)
 }
 
-/// The authorities that browsers trust, and those the operator names.
+/// Returns the authorities that browsers trust, and those that the operator configured.
 fn roots(pem: &[u8]) -> Result<Arc<RootCertStore>, rustls::Error> {
     let known = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
     let mut roots: RootCertStore = known.collect();
@@ -181,7 +181,7 @@ fn unreadable(error: &rustls_pki_types::pem::Error) -> rustls::Error {
     rustls::Error::General(error.to_string())
 }
 
-/// Takes a certificate of a trusted authority for any host, as `verify-ca` does.
+/// Verifier that accepts a certificate of a trusted authority for any host, for `verify-ca`.
 #[derive(Debug)]
 struct AnyHost(Arc<WebPkiServerVerifier>);
 
@@ -230,7 +230,7 @@ impl ServerCertVerifier for AnyHost {
     }
 }
 
-/// Takes any certificate whose key the server holds, as `require` does.
+/// Verifier that accepts any certificate whose key the server has, for `require`.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -1,19 +1,19 @@
-//! Many texts, the equal ones kept once.
+//! String interner: equal texts are stored once.
 
 use std::collections::HashMap;
 
-/// Texts, one after another in one buffer.
+/// Texts, stored in one buffer.
 pub(super) struct Words {
     text: String,
-    /// Where each ends; it begins where the one before it ends.
+    /// End of each text, which is the start of the next one.
     ends: Vec<u32>,
 }
 
-/// One of them.
+/// Index of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word(u32);
 
-/// Words that are still being gathered.
+/// Texts that are still being collected.
 #[derive(Default)]
 pub(super) struct Gathering {
     words: Words,
@@ -23,7 +23,7 @@ pub(super) struct Gathering {
 // === impl Word ===
 
 impl Word {
-    /// No text.
+    /// The empty text.
     pub(super) const EMPTY: Self = Self(0);
 }
 
@@ -49,9 +49,9 @@ impl Default for Words {
 // === impl Gathering ===
 
 impl Gathering {
-    /// Keeps a text; one that was met before costs nothing.
+    /// Stores a text, unless it is already stored.
     ///
-    /// Returns `None` when the texts would come to more than `limit` bytes.
+    /// Returns `None` if the texts would exceed `limit` bytes.
     pub(super) fn keep(&mut self, text: &str, limit: usize) -> Option<Word> {
         if text.is_empty() {
             return Some(Word::EMPTY);
@@ -71,7 +71,7 @@ impl Gathering {
         Some(word)
     }
 
-    /// The texts, without what was needed to tell the equal ones.
+    /// Returns the texts, without the map for finding equal ones.
     pub(super) fn finish(mut self) -> Words {
         self.words.text.shrink_to_fit();
         self.words.ends.shrink_to_fit();

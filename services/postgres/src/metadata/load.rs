@@ -16,7 +16,7 @@ use crate::{
     pool::{Lease, milliseconds},
 };
 
-/// How much is kept at most.
+/// Limits on the stored metadata.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) tables: usize,
@@ -46,7 +46,8 @@ impl Default for Limits {
 // === impl Metadata ===
 
 impl Metadata {
-    /// Reads the catalogue, in a read-only transaction that the timeout of the database bounds.
+    /// Reads the catalogue, in a read-only transaction limited by the query timeout of the
+    /// database.
     ///
     /// # Errors
     /// When PostgreSQL refuses it or takes too long, and when the connection breaks.
@@ -125,7 +126,8 @@ impl Reader {
             return Ok(());
         };
         let metadata = &mut self.metadata;
-        // In this order, so that what is kept is the beginning of the list.
+        // After the first table that is left out, none is stored, so that the result is the
+        // beginning of the list.
         if metadata.is_cut || metadata.tables.len() == self.limits.tables {
             metadata.is_cut = true;
             return Ok(());
@@ -151,7 +153,7 @@ impl Reader {
     fn column(&mut self, row: &Row) -> Result<(), DriverError> {
         let place: usize = number(row, 0)?;
         if place >= self.metadata.tables.len() {
-            // Its table is beyond what is kept.
+            // Its table was left out.
             return Ok(());
         }
         let entry = if self.metadata.columns.len() < self.limits.columns {
@@ -193,7 +195,7 @@ impl Reader {
             comment,
             references,
             default,
-            // A vector that does not say how many has -1.
+            // A vector type without dimensions has -1.
             vector_dims: (!dims.is_empty()).then(|| dims.parse().unwrap_or(0)),
             identity: match &*text(row, 6)? {
                 "a" => Some(Identity::Always),
@@ -204,7 +206,7 @@ impl Reader {
         }))
     }
 
-    /// Gives up a table, and those behind it.
+    /// Removes a table and all after it.
     fn cut(&mut self, place: usize) {
         let metadata = &mut self.metadata;
         metadata.is_cut = true;
@@ -223,7 +225,7 @@ impl Reader {
         metadata.tables.shrink_to_fit();
         metadata.columns.shrink_to_fit();
         let words = self.words.finish();
-        // PostgreSQL sorts the bytes of its own encoding, look-ups those of ours.
+        // PostgreSQL sorts by the bytes of the database encoding, look-ups by those of UTF-8.
         let place = |entry: &TableEntry| (words.text(entry.schema), words.text(entry.name));
         metadata
             .tables
@@ -234,8 +236,8 @@ impl Reader {
     }
 }
 
-/// The text of a value, empty for NULL. In a database whose encoding is `SQL_ASCII` names may be
-/// in any; they must not keep the others from being read.
+/// Returns the text of a value, empty for NULL. With the encoding `SQL_ASCII` a name need not be
+/// UTF-8; such a name must not make the read fail.
 fn text(row: &Row, index: usize) -> Result<Cow<'_, str>, DriverError> {
     let bytes = row.value(index)?;
     Ok(bytes.map_or(Cow::Borrowed(""), String::from_utf8_lossy))

@@ -1,24 +1,23 @@
-//! What PostgreSQL is asked about its catalogue.
+//! Queries for the catalogue of PostgreSQL.
 //!
-//! The statistics of a catalogue are often missing or old, so nothing here leaves it to them
-//! whether reading ten thousand tables takes a second or a minute: tables and columns are
-//! scanned once, and everything that hangs on one of them is a subquery that an index answers.
-//! Compiling the query would take longer than running it, which its estimated cost hides.
+//! The statistics of the catalogue are often missing or old, so the query plan must not depend on
+//! them: with ten thousand tables, a wrong plan takes a minute instead of a second. Tables and
+//! columns are scanned once, and everything about one of them is a subquery by index. JIT is off,
+//! since compiling the query would take longer than running it.
 
 use super::load::Limits;
 
-/// How many characters of a comment or a default are kept.
+/// Maximum number of characters of a comment or a default.
 const LONGEST: u32 = 2000;
 
-/// How many statements of the message come before those that return rows, which are in this
-/// order.
+/// Number of statements in the message before each one that returns rows.
 pub(super) const POWERS_AT: u32 = 3;
 pub(super) const DENIED_AT: u32 = 4;
 pub(super) const TABLES_AT: u32 = 5;
 pub(super) const COLUMNS_AT: u32 = 6;
 
-/// The powers of the role that no read-only transaction limits. A superuser is a member of every
-/// role, so nothing more is said of one.
+/// The privileges of the role that no read-only transaction limits. A superuser is a member of
+/// every role, so nothing else is listed for one.
 const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATERAL (
         SELECT 1, 'superuser' WHERE r.rolsuper
         UNION ALL SELECT 2, 'replication' WHERE r.rolreplication AND NOT r.rolsuper
@@ -29,20 +28,20 @@ const POWERS: &str = "SELECT p.power FROM pg_catalog.pg_roles r CROSS JOIN LATER
     ) AS p (place, power)
     WHERE r.rolname = current_user ORDER BY p.place, p.power";
 
-/// The schemas that are not the system's own, and whether the role may use them. Temporary
-/// tables live in schemas of the system.
+/// The schemas that are not the system's, and whether the role may use them. Temporary tables are
+/// in schemas of the system.
 const SCHEMAS: &str = "SELECT n.oid, n.nspname,
         pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS is_open
     FROM pg_catalog.pg_namespace n
     WHERE left(n.nspname, 3) <> 'pg_' AND n.nspname <> 'information_schema'";
 
-/// What has columns, in the order it is shown: names sort byte by byte.
+/// The relations with columns, sorted by the bytes of their names.
 const TABLES: &str = "SELECT c.oid, s.nspname, c.relname, c.relkind, c.relispartition
     FROM pg_catalog.pg_class c JOIN schemas s ON s.oid = c.relnamespace
     WHERE s.is_open AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
     ORDER BY s.nspname, c.relname";
 
-/// Their places in that order, and the numbers of the columns that keys and indexes are of.
+/// The positions of the tables in that order, and the numbers of the columns in keys and indexes.
 const KEYS: &str = "SELECT t.oid, row_number() OVER (ORDER BY t.nspname, t.relname) - 1 AS place,
         ARRAY(SELECT unnest(c.conkey) FROM pg_catalog.pg_constraint c
             WHERE c.conrelid = t.oid AND c.contype = 'p') AS primaries,
@@ -55,7 +54,7 @@ const KEYS: &str = "SELECT t.oid, row_number() OVER (ORDER BY t.nspname, t.relna
             WHERE i.indrelid = t.oid AND k.place <= i.indnkeyatts) AS indexed
     FROM tables t";
 
-/// The types of pgvector and the domains over them, and how many dimensions the latter have.
+/// The types of pgvector and the domains over them, with the dimensions of the domains.
 const VECTORS: &str = "SELECT t.oid, -1 FROM pg_catalog.pg_type t
     WHERE t.typname IN ('vector', 'halfvec', 'sparsevec') AND EXISTS (
         SELECT FROM pg_catalog.pg_depend d
@@ -66,10 +65,10 @@ const VECTORS: &str = "SELECT t.oid, -1 FROM pg_catalog.pg_type t
     SELECT t.oid, CASE t.typtypmod WHEN -1 THEN v.dims ELSE t.typtypmod END
     FROM pg_catalog.pg_type t JOIN vectors v ON t.typbasetype = v.oid";
 
-/// What the foreign keys of a column refer to.
+/// The columns that the foreign keys of a column refer to.
 ///
-/// A foreign key between partitioned tables has a constraint for each pair of their parts; what
-/// its author wrote is the one they all descend from.
+/// A foreign key between partitioned tables has a constraint for each pair of partitions; the one
+/// that the user declared is the root of them all.
 const TARGETS: &str = "SELECT string_agg(target, ',' ORDER BY target COLLATE \"C\") FROM (
         SELECT DISTINCT n.nspname || '.' || r.relname || '.' || b.attname AS target
         FROM pg_catalog.pg_constraint c
@@ -86,7 +85,7 @@ const TARGETS: &str = "SELECT string_agg(target, ',' ORDER BY target COLLATE \"C
         JOIN pg_catalog.pg_attribute b ON b.attrelid = r.oid AND b.attnum = k.target
         WHERE c.conrelid = a.attrelid AND c.contype = 'f' AND k.attnum = a.attnum) AS targets";
 
-/// The columns of those tables, in their order. The limit keeps what is expensive out of the
+/// The columns of those tables, in their order. The limit keeps expensive expressions out of the
 /// sort.
 const PLACED: &str = "SELECT k.place, k.primaries, k.uniques, k.foreigns, k.indexed, a.attrelid,
         a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attidentity, a.atthasdef
@@ -94,8 +93,8 @@ const PLACED: &str = "SELECT k.place, k.primaries, k.uniques, k.foreigns, k.inde
         ON a.attrelid = k.oid AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY k.place, a.attnum LIMIT $columns";
 
-/// A row for each column: the place of its table, its name and type, what is true of it as a
-/// sum of bits, its comment, targets, identity, default, and dimensions if it is a vector.
+/// A row for each column: the position of its table, its name and type, its facts as a sum of bits,
+/// its comment, targets, identity, default, and dimensions if it is a vector.
 const COLUMNS: &str = "SELECT a.place, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),
         (a.attnotnull OR a.atttypid IN (SELECT y.oid FROM pg_catalog.pg_type y
             WHERE y.typtype = 'd' AND y.typnotnull))::int
@@ -115,9 +114,9 @@ const COLUMNS: &str = "SELECT a.place, a.attname, pg_catalog.format_type(a.attty
             ELSE a.atttypmod END END
     FROM ($placed) AS a";
 
-/// Everything at once. Nothing in it comes from a caller.
+/// Returns the whole message, which has no text of a caller in it.
 pub(super) fn message(timeout: u128, limits: Limits) -> String {
-    // One more than is kept, to know that there are more.
+    // One more than is stored, to find out whether there are more.
     let (tables, columns) = (limits.tables + 1, limits.columns + 1);
     let columns = COLUMNS
         .replace("$longest", &LONGEST.to_string())

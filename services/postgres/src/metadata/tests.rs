@@ -1,4 +1,4 @@
-//! Against catalogues with everything PostgreSQL allows in them.
+//! Tests with all kinds of objects that PostgreSQL allows.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ async fn loaded(sql: &str) -> Metadata {
     load(&fixture.readable()).await
 }
 
-/// The tables as text, one a line, without those of extensions.
+/// Returns each table as a line of text, without those of extensions.
 fn tables(metadata: &Metadata) -> Vec<String> {
     metadata
         .tables()
@@ -27,7 +27,7 @@ fn tables(metadata: &Metadata) -> Vec<String> {
         .collect()
 }
 
-/// The columns of a table, one a line, with all that is true of them.
+/// Returns each column of a table as a line of text, with all its facts.
 fn columns(metadata: &Metadata, schema: &str, table: &str) -> Vec<String> {
     let table = metadata.table(schema, table).expect("a table");
     table
@@ -61,7 +61,7 @@ fn columns(metadata: &Metadata, schema: &str, table: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_kind_of_table_is_there_in_order_and_nothing_of_the_system() {
+async fn every_kind_of_table_is_listed_in_order_and_nothing_of_the_system() {
     let metadata = loaded(
         "CREATE TABLE public.plain (id int);
          CREATE TABLE none ();
@@ -251,7 +251,7 @@ async fn the_widest_table_there_can_be_is_read_whole() {
 }
 
 #[tokio::test]
-async fn what_is_too_much_is_cut_between_tables_and_said() {
+async fn metadata_beyond_a_limit_is_cut_between_tables_and_reported() {
     let mut fixture = Fixture::new().await;
     fixture
         .given(
@@ -269,7 +269,7 @@ async fn what_is_too_much_is_cut_between_tables_and_said() {
         ([4, 4, plenty], &["a", "b"], true),
         ([4, 3, plenty], &["a"], true),
         ([0, 7, plenty], &[], true),
-        // public abcd one integer two, but not three
+        // Room for the texts `public abcd one integer two`, but not for `three`.
         ([4, 7, 6 + 4 + 3 + 7 + 3], &["a", "b"], true),
     ];
     for ([tables, columns, text], expected, is_cut) in cases {
@@ -295,13 +295,13 @@ async fn reading_it_is_bounded_by_the_timeout_and_leaves_no_transaction() {
     fixture.given("CREATE TABLE a (id int)").await;
     let pool = fixture.pool(|settings| settings.max_connections = 1);
     load(&pool).await;
-    // The one connection there is serves again.
+    // The only connection can be used again.
     load(&pool).await;
     let open = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND state LIKE 'idle in%'";
     assert_eq!(fixture.count(open).await, 0);
 
-    // Somebody holds what has to be read.
+    // Another session locks a table that has to be read.
     let mut holder = fixture.connect().await;
     sqlx::raw_sql("BEGIN; LOCK TABLE pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE")
         .execute(&mut holder)

@@ -1,4 +1,4 @@
-//! Why a server let nobody in, in words for clients.
+//! Reasons for a failed connection, in words for clients.
 
 use std::{error::Error, fmt, io};
 
@@ -7,53 +7,53 @@ use crate::{
     error::{DriverError, Report},
 };
 
-/// Why one host could not be connected to. `Display` holds nothing that a client must not see.
+/// Reason for a failed connection to one host. `Display` shows only what clients may see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// PostgreSQL says so itself.
+    /// PostgreSQL reported an error.
     Report(Box<Report>),
-    /// Nobody listens there.
+    /// The host refused the connection.
     Refused,
     /// It did not answer.
     TimedOut,
-    /// Its name is nobody's.
+    /// Its name could not be resolved.
     Unresolved,
-    /// There is no way to get there.
+    /// There is no route to it.
     Unreachable,
-    /// This server may not go there.
+    /// The operating system does not permit the connection.
     Forbidden,
-    /// It hung up.
+    /// It closed the connection.
     Closed,
-    /// TLS is wanted, and it speaks none.
+    /// TLS is required, and it does not support it.
     NoTls,
-    /// It is not who it should be, or not proven to be.
+    /// Its certificate is not valid for the host, or not trusted.
     Certificate(&'static str),
-    /// TLS failed otherwise.
+    /// TLS failed for another reason.
     Tls,
-    /// It is none of the servers that are wanted.
+    /// It does not have the required role.
     Unfit(&'static str),
-    /// It is no PostgreSQL.
+    /// It does not follow the PostgreSQL protocol.
     Protocol,
 }
 
-/// A host that was tried.
+/// Host that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tried {
-    /// Which one.
+    /// The host.
     pub host: Host,
-    /// Why it did not do.
+    /// The reason of the failure.
     pub cause: Cause,
 }
 
-/// What is said about the hosts that were tried: of one only why, of several also where.
+/// Text about the hosts that were tried: of one only the cause, of several also their names.
 pub(super) struct Listed<'a>(pub(super) &'a [Tried]);
 
 // === impl Cause ===
 
 impl Cause {
-    /// Sorts an error of the driver.
+    /// Classifies an error of the driver.
     pub(super) fn new(error: &DriverError) -> Self {
         match error {
             DriverError::Server(error) => Self::Report(Box::new(Report::new(error, 0))),
@@ -72,7 +72,7 @@ impl Cause {
             return Self::of_tls(error);
         }
         match error.kind() {
-            // The second is a socket that is not there.
+            // `NotFound` is a missing Unix socket.
             Kind::ConnectionRefused | Kind::NotFound => Self::Refused,
             Kind::TimedOut => Self::TimedOut,
             Kind::HostUnreachable
@@ -86,7 +86,7 @@ impl Cause {
             | Kind::NotConnected
             | Kind::UnexpectedEof => Self::Closed,
             Kind::InvalidData => Self::Protocol,
-            // What the resolver says has no number of the system and no kind of its own.
+            // Errors of the resolver have no OS error code and no kind of their own.
             _ if error.raw_os_error().is_none() => Self::Unresolved,
             _ => Self::Unreachable,
         }
@@ -110,9 +110,10 @@ impl Cause {
         }
     }
 
-    /// Whether the server might let the same user in another way, with TLS or without.
+    /// Returns whether the server might accept the same user with TLS instead of without, or the
+    /// reverse.
     ///
-    /// Not after a wrong password: that stays wrong, and is sent once only.
+    /// Not after a wrong password, which is sent only once.
     pub(super) fn is_about_the_way(&self) -> bool {
         match self {
             // invalid_authorization_specification: no entry in pg_hba.conf for it.
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_system_says_becomes_a_few_words() {
+    fn errors_of_the_system_become_short_messages() {
         use io::ErrorKind as Kind;
 
         let of = |kind: Kind| io::Error::from(kind);

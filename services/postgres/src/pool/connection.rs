@@ -1,12 +1,12 @@
-//! How one connection is made.
+//! Opens, checks and closes connections.
 //!
-//! The hosts are tried in their order each time, as libpq does: the order is the operator's
-//! preference, and remembering another would keep all callers on a standby after the primary is
-//! back. What is left of the time is shared equally among the hosts that are left, so that one
-//! that does not answer leaves the others theirs.
+//! The hosts are tried in their order each time, as in libpq, because it is the operator's
+//! preference. Remembering another host would keep all callers on a standby after the primary is
+//! back. The remaining time is shared equally among the remaining hosts, so that a silent host
+//! leaves time for the others.
 //!
-//! No setting of ours is made on a connection: what a statement needs travels with it. So a
-//! connection may be that of a pooler, which hands it to other programs in between.
+//! The session keeps no setting of this server: each statement sends its own. So the connection may
+//! be that of a pooler, which shares it with other programs.
 
 use std::{fmt::Write as _, pin::pin, time::Duration};
 
@@ -25,52 +25,52 @@ use super::{
     wait::Wait,
 };
 
-/// How long PostgreSQL may take to hear that a connection closes.
+/// Time limit for closing a connection.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The time a `CancelRequest` may take, and the pause before the next one. The first may come
+/// Time limit of a `CancelRequest`, and base of the pause before the next one. The first may arrive
 /// before the statement it is for.
 const CANCEL: Duration = Duration::from_secs(2);
 
-/// Time for the answer to the question whether a connection still works.
+/// Time limit of the check whether a connection still works.
 const PROBE: Duration = Duration::from_secs(2);
 
-/// Time a server is trusted to stay what it was: a standby may be promoted.
+/// Time until the role of a server is checked again: a standby may be promoted.
 const TRUSTED_STANDING: Duration = Duration::from_secs(30);
 
-/// A connection, and what is known of the server behind it.
+/// Connection, and the known properties of its server.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) client: Client,
-    /// The process of PostgreSQL, whatever a pooler announces.
+    /// The process id in PostgreSQL, which may differ from the one that a pooler reports.
     pub(super) process: i32,
     pub(super) since: Instant,
     pub(super) session: Session,
-    /// What it takes of what all callers together may have, if it is counted.
+    /// Its permits, if it is counted.
     pub(super) seat: Option<Permits>,
-    /// Time of the last check that its server is one that is wanted.
+    /// Time of the last check of the server's role.
     pub(super) judged: Instant,
-    /// Tells when it is gone.
+    /// Logs its end.
     _end: End,
 }
 
 /// Properties of a session that statements depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
-    /// Another transaction may be on another connection of PostgreSQL.
+    /// The next transaction may run on another connection of PostgreSQL.
     pub(crate) is_shared: bool,
-    /// Values and strings are read and written as this crate expects, without being told.
+    /// The default settings for reading and writing values are those that this crate expects.
     pub(crate) is_usual: bool,
 }
 
 impl Session {
-    /// Tells whether a text may travel in one message with its settings: PostgreSQL reads all of a
-    /// message before it makes any of them.
+    /// Returns whether a text may be sent in one message with its settings: PostgreSQL parses all
+    /// of a message before it applies any of them.
     pub(crate) fn takes_one_message(self) -> bool {
         self.is_usual && !self.is_shared
     }
 
-    /// Writes the settings that a statement travels with; they end with its transaction.
+    /// Writes the settings of a statement; they end with its transaction.
     pub(crate) fn write_settings(self, timeout: Option<Duration>, sql: &mut String) {
         let timeout = milliseconds(timeout);
         write!(sql, "SET LOCAL statement_timeout = {timeout}").expect(INFALLIBLE);
@@ -85,13 +85,13 @@ impl Session {
 
 const INFALLIBLE: &str = "a string takes everything";
 
-/// Tells of the end of a connection, whichever way it comes to it.
+/// Logs the end of a connection when it is dropped.
 #[derive(Debug)]
 struct End {
     process: i32,
 }
 
-/// What went wrong with a host, for clients and for the log.
+/// Failure of a host, for clients and for the log.
 struct Failure {
     cause: Cause,
     source: Option<DriverError>,
@@ -100,19 +100,19 @@ struct Failure {
 // === impl Connection ===
 
 impl Connection {
-    /// Connects to the first host that will do, by `until` at the latest.
+    /// Connects to the first suitable host, by `until` at the latest.
     pub(super) async fn open(database: &Database, until: Instant) -> Result<Self, LeaseError> {
         let wanted = database.settings().target_session_attrs;
         let deadline = until.min(Instant::now() + database.settings().connect_timeout);
         let targets = database.targets();
         let mut tried = Vec::new();
         let mut source = None;
-        // Kept open meanwhile, since it may be gone when it is needed.
+        // It stays open meanwhile, since its server may be unreachable later.
         let mut barely: Option<Self> = None;
         for index in 0..targets.len() {
             let left = u32::try_from(targets.len() - index).unwrap_or(u32::MAX);
             let share = deadline.saturating_duration_since(Instant::now()) / left;
-            // Boxed: one per connection. What may have to wait for one would be as large.
+            // Boxed: one allocation per connection keeps the waiting futures small.
             let cause = match Box::pin(Self::reach(database, index, share)).await {
                 Ok((connection, standing)) => match wanted.judge(standing) {
                     Fit::Yes => return Ok(connection),
@@ -141,7 +141,7 @@ impl Connection {
         })
     }
 
-    /// Tells whether it still works, and its server is still one that is wanted.
+    /// Returns whether it still works, and its server still has a wanted role.
     pub(super) async fn is_fit(&mut self, database: &Database, wait: Wait) -> bool {
         let wanted = database.settings().target_session_attrs;
         let is_judged = self.is_judged(database);
@@ -155,13 +155,13 @@ impl Connection {
         standing(&rows).is_ok_and(|standing| !matches!(wanted.judge(standing), Fit::No(_)))
     }
 
-    /// Tells whether its server is still known to be one that is wanted.
+    /// Returns whether the role of its server was checked recently, or does not matter.
     pub(super) fn is_judged(&self, database: &Database) -> bool {
         database.settings().target_session_attrs == TargetSessionAttrs::Any
             || self.judged.elapsed() < TRUSTED_STANDING
     }
 
-    /// Says farewell. Whether it was heard does not matter: the socket closes either way.
+    /// Closes the connection in order, if that is possible in time. The socket closes in any case.
     pub(super) async fn close(self) {
         let Self {
             client, seat, _end, ..
@@ -170,8 +170,8 @@ impl Connection {
         drop(seat);
     }
 
-    /// Stops what runs on it, and returns when PostgreSQL has confirmed that its process is
-    /// gone: only then is the place of the connection free.
+    /// Cancels what runs on it, and returns when PostgreSQL has confirmed that its process has
+    /// ended: only then are its permits free.
     pub(super) async fn stop(self, database: &Database) {
         let Self {
             mut client,
@@ -266,13 +266,13 @@ impl Drop for End {
     }
 }
 
-/// Query for the standing of a server.
+/// Query for the role of a server.
 const STANDING: &str = "SELECT pg_catalog.pg_is_in_recovery(),
     pg_catalog.current_setting('default_transaction_read_only') = 'on'";
 
-/// The same, its process, and whether it reads and writes as is expected: what is read before a
-/// text is sent holds only if PostgreSQL reads strings the same way, and numbers are to be
-/// written in full and bytes in hexadecimal.
+/// Query for the role, the process id, and whether the default settings are as expected: checks
+/// before a text is sent are valid only if PostgreSQL reads strings the same way, and numbers must
+/// be exact and bytes hexadecimal.
 const SET_UP: &str = "SELECT pg_catalog.pg_is_in_recovery(),
     pg_catalog.current_setting('default_transaction_read_only') = 'on',
     pg_catalog.pg_backend_pid(),
@@ -285,7 +285,7 @@ const NO_ANSWER: DriverError = DriverError::Protocol("a query has no rows");
 async fn enter(target: &Target) -> Result<Client, DriverError> {
     match (Client::connect(&target.options).await, &target.otherwise) {
         (Err(error), Some(otherwise)) if Cause::new(&error).is_about_the_way() => {
-            // What the preferred way came to says more, if the other comes to nothing too.
+            // If both attempts fail, the error of the preferred one says more.
             Client::connect(otherwise).await.map_err(|_| error)
         }
         (entered, _) => entered,
@@ -300,8 +300,8 @@ fn standing(rows: &[crate::driver::Row]) -> Result<Standing, DriverError> {
     })
 }
 
-/// A timeout as PostgreSQL takes it, where zero is none.
+/// Converts a timeout for PostgreSQL, where zero means none.
 pub(crate) fn milliseconds(timeout: Option<Duration>) -> u128 {
-    // Rounded up: less than a millisecond must not become forever.
+    // Rounded up, since zero would mean no timeout.
     timeout.map_or(0, |timeout| timeout.as_nanos().div_ceil(1_000_000))
 }

@@ -1,4 +1,4 @@
-//! Reasons for a connection that cannot be had.
+//! Reasons for a failed lease of a connection.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use ziggurat_layers::sanitize::RequestId;
 use super::cause::{Cause, Listed, Tried};
 use crate::driver::DriverError;
 
-/// Reasons for a connection that cannot be had.
+/// Reasons for a failed lease of a connection.
 ///
-/// `Display` is for the log. A caller is told less.
+/// `Display` is for the log. Callers see less.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LeaseError {
     /// The caller's pools were closed, because its token expired or the server is stopping.
     #[error("the connections to the database were closed")]
     Closed,
-    /// The caller's own connections are all at work.
+    /// The caller's own connections are all in use.
     #[error(
         "all {connections} connections of this caller to database '{database}' were busy for \
          {limit:?}: run fewer statements at once, or raise pool_max_conns"
@@ -26,12 +26,12 @@ pub enum LeaseError {
     Busy {
         /// The configured name.
         database: String,
-        /// Number it may have.
+        /// Maximum number for the caller.
         connections: u32,
         /// Length of the wait.
         limit: Duration,
     },
-    /// The sessions of the caller's account have all the connections they may have.
+    /// The sessions of the caller's account use all the connections they may have.
     #[error(
         "all {connections} connections that the sessions of one account may have to database \
          '{database}' were busy for {limit:?}"
@@ -39,12 +39,12 @@ pub enum LeaseError {
     Account {
         /// The configured name.
         database: String,
-        /// Number they may have.
+        /// Maximum number for the account.
         connections: usize,
         /// Length of the wait.
         limit: Duration,
     },
-    /// Other callers have all the connections there may be.
+    /// Other callers use all the connections of the database.
     #[error("too many connections to database '{database}': none was free within {limit:?}")]
     Full {
         /// The configured name.
@@ -52,12 +52,12 @@ pub enum LeaseError {
         /// Length of the wait.
         limit: Duration,
     },
-    /// PostgreSQL cannot be reached, or refuses the login.
+    /// PostgreSQL is unreachable, or refuses the login.
     #[error("failed to connect to database '{database}': {}", Listed(tried))]
     Connect {
         /// The configured name.
         database: String,
-        /// True if callers are told why.
+        /// True if callers see the cause.
         is_shown: bool,
         /// The hosts, in the order they were tried.
         tried: Vec<Tried>,
@@ -69,8 +69,8 @@ pub enum LeaseError {
 // === impl LeaseError ===
 
 impl LeaseError {
-    /// Says it to a caller, and in the log. What the log says about a connection that failed, the
-    /// caller is told only where that is wanted; else it gets the id of the line in the log.
+    /// Returns the message for a caller, and logs a failed connection. The caller sees its cause
+    /// only if the operator allows that; else it gets the request id of the line in the log.
     pub fn told(&self) -> String {
         let Self::Connect {
             database,
@@ -100,7 +100,7 @@ impl LeaseError {
         }
     }
 
-    /// Tells whether PostgreSQL has as many connections as it takes (`too_many_connections`).
+    /// Returns whether PostgreSQL has no connection left (`too_many_connections`).
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Connect { tried, .. } => tried.iter().any(

@@ -1,4 +1,4 @@
-//! What the clones and the leases of a pool share.
+//! Shared state of the clones and leases of a pool.
 
 use std::{
     error::Error,
@@ -22,10 +22,10 @@ use crate::{
 
 use super::{LeaseError, Shared, connection::Connection, reaper::CleanupJob, wait::Wait};
 
-/// How long an idle connection is lent without asking whether it is still there.
+/// Idle time up to which a connection is leased without a check.
 pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
-/// The pause before PostgreSQL is asked once more whether it has room for a connection.
+/// Pause before another attempt to connect, when PostgreSQL has no connection left.
 const FULL_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -35,13 +35,13 @@ pub(super) struct Inner {
     /// Limit that the sessions of one account share.
     pub(super) share: Arc<ConnectionLimit>,
     pub(super) idle: Mutex<Vec<Idle>>,
-    /// Whether anybody ever had a connection.
+    /// Set when the first connection was leased.
     pub(super) was_used: AtomicBool,
-    /// Whether connections are closed as soon as nobody uses them.
+    /// Set when released connections must be closed.
     pub(super) is_retired: AtomicBool,
     pub(super) catalogue: Catalogue,
     pub(super) shared: Weak<Shared>,
-    /// Unbounded, but each errand is a connection, and those are counted.
+    /// Unbounded, but each job is for a connection, and those are limited.
     pub(super) errands: mpsc::UnboundedSender<CleanupJob>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Idle {
     pub(super) since: Instant,
 }
 
-/// A connection and the room it takes.
+/// Connection and its permit in the pool.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) connection: Connection,
@@ -65,15 +65,15 @@ impl Inner {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the connection that was used last, so that the others can grow old, and says
-    /// whether it was taken on trust.
+    /// Takes the connection that was used last, so that the others can expire. Also returns whether
+    /// it was taken without a check.
     pub(super) async fn usable(&self, wait: Wait) -> Option<(Connection, bool)> {
         loop {
             let now = Instant::now();
             let idle = {
                 let mut list = self.idle();
                 let idle = list.pop()?;
-                // The room held for it stands for the one that was taken off the list.
+                // The permit that the caller holds counts for the connection taken off the list.
                 if self.is_stale(&idle, self.open_besides(&list), now) {
                     self.send(CleanupJob::Close(idle.connection));
                     continue;
@@ -90,10 +90,10 @@ impl Inner {
         }
     }
 
-    /// Connects, once the account and all callers together have room for it.
+    /// Connects, after the limits of the account and of all callers allow it.
     ///
-    /// Where PostgreSQL itself has none left, other programs hold the rest: connections of ours
-    /// that are not in use are closed, and it is asked again for as long as connecting may take.
+    /// If PostgreSQL itself has no connection left, other programs hold the rest: idle connections
+    /// of this server are closed, and connecting is tried again until the connect timeout.
     pub(super) async fn open(&self, wait: Wait) -> Result<Connection, LeaseError> {
         let seat = self.seat(wait).await?;
         let until = wait.end_of_connecting();
@@ -111,14 +111,14 @@ impl Inner {
                     self.make_way(|pool| pool.database.is_on_a_server_of(&self.database));
                     time::sleep(FULL_PAUSE).await;
                 }
-                // The last attempt may end with the time for it, which says less.
+                // The last attempt may time out, and an earlier error says more.
                 Err(error) if Instant::now() >= until => return Err(full.unwrap_or(error)),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Waits for what a connection takes.
+    /// Waits for the permits of a connection.
     async fn seat(&self, wait: Wait) -> Result<Permits, LeaseError> {
         if let Some(seat) = self.try_seat() {
             return Ok(seat);
@@ -137,7 +137,7 @@ impl Inner {
                 limit: wait.taken(),
             })?
         };
-        // The one of the account is taken by now.
+        // One permit of the account is taken by this call.
         let holds_some = self.share.taken() > 1;
         let waiting = self.database.connection_limit().wait();
         self.make_way(|pool| Arc::ptr_eq(&pool.database, &self.database));
@@ -162,14 +162,14 @@ impl Inner {
         })
     }
 
-    /// Closes the connection that was unused for longest, of the pools that may have to.
+    /// Closes the connection that was idle for longest, among the pools that `may_have_to` selects.
     fn make_way(&self, may_have_to: impl Fn(&Self) -> bool) {
         if let Some(shared) = self.shared.upgrade() {
             shared.make_way(may_have_to);
         }
     }
 
-    /// Opens a connection that is to be kept, unless somebody needs the room for it.
+    /// Opens an idle connection for the minimum, if permits are free.
     pub(super) async fn top_up(&self) {
         let room = Arc::clone(&self.room).try_acquire_owned();
         let (Ok(room), Some(seat)) = (room, self.try_seat()) else {
@@ -181,7 +181,7 @@ impl Inner {
                 connection.seat = Some(seat);
                 self.take_back(Held { connection, room });
             }
-            // It is tried again soon, and whoever needs one is told.
+            // The next sweep tries again, and a caller that needs a connection gets its own error.
             Err(error) => debug!(
                 error = &error as &dyn Error,
                 database = self.database.name(),
@@ -190,12 +190,12 @@ impl Inner {
         }
     }
 
-    /// How many connections there are, a list of idle ones included.
+    /// Returns the number of connections, including a list of idle ones.
     fn open_besides(&self, idle: &[Idle]) -> usize {
         idle.len() + size(self.database.settings().max_connections) - self.room.available_permits()
     }
 
-    /// Whether fewer are open than are to be kept open.
+    /// Returns whether fewer connections are open than the minimum.
     pub(super) fn is_short(&self) -> bool {
         let least = size(self.database.settings().min_connections);
         self.was_used.load(Ordering::Relaxed)
@@ -203,7 +203,7 @@ impl Inner {
             && self.open_besides(&self.idle()) < least
     }
 
-    /// Whether a connection has to go, where so many are open.
+    /// Returns whether an idle connection has to be closed while `open` are open.
     fn is_stale(&self, idle: &Idle, open: usize, now: Instant) -> bool {
         let settings = self.database.settings();
         let is_unused = now - idle.since >= settings.max_idle;
@@ -224,21 +224,21 @@ impl Inner {
         }
     }
 
-    /// Keeps a connection for the next lease, then makes room for it.
+    /// Keeps a connection for the next lease, then releases its permit.
     pub(super) fn take_back(&self, held: Held) {
         let Held {
             mut connection,
             room,
         } = held;
-        // One long row must not cost its length for as long as the connection lives.
+        // A long row must not use memory for the lifetime of the connection.
         connection.client.shrink();
         let idle = Idle {
             connection,
             since: Instant::now(),
         };
         let mut list = self.idle();
-        // Under the lock: whoever closes the pool or looks for a connection nobody uses comes to
-        // the list after this, or did before.
+        // Checked under the lock: code that closes the pool or searches for idle connections locks
+        // the list too, so it runs entirely before or after this.
         let is_wanted = !self.room.is_closed()
             && !self.is_retired.load(Ordering::Relaxed)
             && !self.database.connection_limit().are_awaited()
@@ -252,8 +252,8 @@ impl Inner {
         drop(room);
     }
 
-    /// Without a reaper the connection is dropped, which PostgreSQL notices when it next writes
-    /// to it.
+    /// Sends a job to the reaper. Without a reaper the connection is dropped, which PostgreSQL
+    /// notices at its next write.
     pub(super) fn send(&self, errand: CleanupJob) {
         self.errands.send(errand).ok();
     }

@@ -1,4 +1,4 @@
-//! The future that does what `drop` cannot.
+//! Cleans up connections, since `drop` cannot be asynchronous.
 
 use std::{
     sync::{Arc, Weak},
@@ -16,10 +16,10 @@ use tokio::{
     time::{self, MissedTickBehavior},
 };
 
-/// Time for statements to stop once the pools are gone: the program is about to end.
+/// Time limit for cleanup after the pools are dropped, when the program is about to end.
 const LAST: Duration = Duration::from_secs(5);
 
-/// How often idle connections are looked through.
+/// Interval at which idle connections are checked.
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// Cancels abandoned statements and closes connections, for all [`Pools`](super::Pools).
@@ -32,14 +32,14 @@ pub struct Reaper {
     pools: Weak<Shared>,
 }
 
-/// Something to do for a connection that nobody holds any more.
+/// Job for a connection without a holder.
 #[derive(Debug)]
 pub(super) enum CleanupJob {
-    /// It was given up in the middle of a statement.
+    /// Its lease was dropped in the middle of a statement.
     Cancel { held: Held, pool: Arc<Inner> },
     /// It is too old, or its pool is closed.
     Close(Connection),
-    /// There are too few.
+    /// The pool has too few connections.
     Open(Arc<Inner>),
 }
 
@@ -52,7 +52,7 @@ impl Reaper {
 
     /// Runs until the pools and all leases are dropped.
     ///
-    /// All errands run side by side, so a database that is dead delays no other.
+    /// All jobs run concurrently, so a dead database does not delay the others.
     pub async fn run(mut self) {
         let mut errands = FuturesUnordered::new();
         let mut sweep = time::interval(SWEEP);

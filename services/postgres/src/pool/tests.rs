@@ -35,7 +35,7 @@ async fn until_connected(fixture: &mut Fixture, count: i64) {
     .expect("the connections open and close in time");
 }
 
-/// Whether a future is still at it after everybody had a turn.
+/// Returns whether a future is still pending after other tasks have run.
 async fn is_pending<F: Future + Unpin>(future: &mut F) -> bool {
     for _ in 0..10 {
         task::yield_now().await;
@@ -44,7 +44,7 @@ async fn is_pending<F: Future + Unpin>(future: &mut F) -> bool {
 }
 
 #[test]
-fn what_is_shared_can_be_shared() {
+fn pools_and_leases_are_send_and_sync() {
     fn is_shared<T: Send + Sync + 'static>() {}
     fn is_sent<T: Send + 'static>(_: T) {}
 
@@ -149,7 +149,7 @@ async fn a_caller_has_one_pool_for_a_database() {
     let again = fixture.pools.pool("one", &database);
     assert_eq!(value(&again, "SELECT pg_backend_pid()").await, process);
 
-    // Another description under the same name is another database.
+    // Other settings under the same name make another database.
     let changed = fixture.pools.pool("one", &fixture.describe(|_| {}));
     assert!(matches!(pool.lease().await, Err(LeaseError::Closed)));
     assert_ne!(value(&changed, "SELECT pg_backend_pid()").await, process);
@@ -180,7 +180,7 @@ async fn no_caller_has_more_connections_than_its_share() {
 }
 
 #[tokio::test]
-async fn a_connection_goes_when_it_is_too_old() {
+async fn a_connection_is_closed_when_it_is_too_old() {
     let mut fixture = Fixture::new().await;
     for is_idle in [true, false] {
         let pool = fixture.pool(|settings| {
@@ -197,7 +197,7 @@ async fn a_connection_goes_when_it_is_too_old() {
 }
 
 #[tokio::test]
-async fn a_sweep_closes_what_is_stale_and_forgets_what_is_empty() {
+async fn a_sweep_closes_stale_connections_and_drops_empty_pools() {
     let mut fixture = Fixture::new().await;
     let database = fixture.describe(|_| {});
     let pool = fixture.pools.pool("one", &database);
@@ -220,7 +220,7 @@ async fn a_sweep_closes_what_is_stale_and_forgets_what_is_empty() {
 }
 
 #[tokio::test]
-async fn closing_a_pool_ends_leases_waiting_and_to_come() {
+async fn closing_a_pool_ends_waiting_and_future_leases() {
     let mut fixture = Fixture::new().await;
     let pool = fixture.pool(|settings| settings.max_connections = 2);
     let lease = pool.lease().await.expect("a lease");
@@ -233,7 +233,7 @@ async fn closing_a_pool_ends_leases_waiting_and_to_come() {
     assert!(matches!(pool.lease().await, Err(LeaseError::Closed)));
     assert_eq!(fixture.count(CONNECTED).await, 2, "what is lent stays");
 
-    // The statement it was lent for comes to its end all the same.
+    // A running statement still finishes.
     let statement = Statement::new(busy.database(), "SELECT 1").expect("a query");
     drop(statement.run(busy).await.expect("rows"));
     drop(lease);
@@ -267,7 +267,7 @@ async fn closing_a_pool_closes_what_is_idle() {
 }
 
 #[tokio::test]
-async fn a_pool_that_was_retired_serves_on_and_keeps_nothing() {
+async fn a_retired_pool_can_be_used_and_keeps_no_connections() {
     let mut fixture = Fixture::new().await;
     let database = fixture.describe(|_| {});
     let pool = fixture.pools.pool("one", &database);
@@ -286,7 +286,7 @@ async fn a_pool_that_was_retired_serves_on_and_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn a_busy_lease_is_not_lent_again() {
+async fn the_connection_of_a_busy_lease_is_not_leased_again() {
     let fixture = Fixture::new().await;
     let pool = fixture.pool(|settings| settings.max_connections = 1);
     let mut lease = pool.lease().await.expect("a lease");
@@ -318,12 +318,12 @@ async fn a_connection_that_died_while_idle_is_replaced() {
     assert_ne!(value(&pool, "SELECT pg_backend_pid()").await, process);
 }
 
-/// By its own name a caller may not call it, which is why it is in a function here.
+/// The policy refuses `pg_terminate_backend` in a caller's text, so a function hides it.
 const ENDS: &str = "CREATE FUNCTION ends() RETURNS boolean LANGUAGE sql
     AS 'SELECT pg_terminate_backend(pg_backend_pid())'";
 
 #[tokio::test]
-async fn a_connection_that_dies_under_a_statement_is_not_kept() {
+async fn a_connection_that_dies_during_a_statement_is_not_kept() {
     let mut fixture = Fixture::new().await;
     fixture.given(ENDS).await;
     let pool = fixture.pool(|settings| settings.max_connections = 1);
@@ -333,7 +333,7 @@ async fn a_connection_that_dies_under_a_statement_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_database_that_does_not_answer_blocks_nobody_else() {
+async fn a_database_that_does_not_answer_does_not_block_the_others() {
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let fixture = Fixture::new().await;
     let dead = fixture.describe(|settings| {

@@ -1,4 +1,4 @@
-//! The time a caller waits for a connection, whatever it waits for.
+//! Limits the whole time a caller waits for a connection.
 
 use std::time::Duration;
 
@@ -6,16 +6,17 @@ use tokio::time::Instant;
 
 use crate::database::Database;
 
-/// Time for a connection beyond the time for its statement.
+/// Time to get a connection in addition to the time limit of the statement.
 const ALLOWANCE: Duration = Duration::from_secs(2);
 
-/// Least time for connecting, however long the caller waited before.
+/// Minimum time for connecting, even after a long wait.
 const LEAST: Duration = Duration::from_secs(1);
 
-/// One caller's wait for a connection: for its own, for those of all, and for PostgreSQL.
+/// Wait of one caller for a connection: for its own permit, for that of all callers, and for
+/// PostgreSQL.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
-    /// Time it began.
+    /// Time of its start.
     pub(super) since: Instant,
     until: Instant,
 }
@@ -37,12 +38,12 @@ impl Wait {
         }
     }
 
-    /// Returns `limit`, or what is left of the wait if that is less.
+    /// Returns `limit`, or the rest of the wait if that is less.
     pub(super) fn at_most(self, limit: Duration) -> Duration {
         limit.min(self.until.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns when a connection that is being made has to be there.
+    /// Returns the deadline for connecting.
     pub(super) fn end_of_connecting(self) -> Instant {
         self.until.max(Instant::now() + LEAST)
     }

@@ -1,4 +1,4 @@
-//! The conversation with PostgreSQL about one statement.
+//! Executes one statement.
 
 mod spool;
 mod statement_log;
@@ -19,10 +19,10 @@ use crate::{
     rows::{Column, Found, Handoff, Summary},
 };
 
-/// The cursor of a transaction. Its name only has to differ from those callers declare.
+/// Name of the cursor. It only has to differ from those that callers declare.
 const CURSOR: &str = "ziggurat_cursor";
 
-/// What is ours in a message, and some more.
+/// Capacity for the text around the caller's in a message.
 const ROOM: usize = 256;
 
 const INFALLIBLE: &str = "a string takes everything";
@@ -66,34 +66,34 @@ struct Run {
     statement: Statement,
     desk: Handoff,
     tally: Progress,
-    /// Columns, known once PostgreSQL has parsed the text or before its first row.
+    /// Columns, known after PostgreSQL has parsed the text, or before the first row.
     columns: Option<Arc<[Column]>>,
 }
 
-/// Why a way was not gone to its end.
+/// Reason for the end of an attempt.
 enum Stop {
-    /// The text is nothing a cursor takes. None of it has run.
+    /// The text cannot be sent in this way. None of it has run.
     Unfit,
     Failed(QueryError),
 }
 
-/// What has come in of one message.
+/// Progress of the answer to one message.
 #[derive(Default)]
 struct Progress {
-    /// Commands that have completed.
+    /// Number of completed commands.
     completed: u32,
     set: Set,
-    /// It is known what the result looks like, and to the reader too.
+    /// The reader has got the columns.
     has_head: bool,
     skipped: u64,
     rows: u32,
     has_more: bool,
     affected: u64,
-    /// The size of a row that was passed over.
+    /// Size of a row that was skipped.
     oversized: Option<usize>,
 }
 
-/// The rows of one command: those of a second one are not part of the result.
+/// State of the first set of rows; later sets are not part of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
     #[default]
@@ -125,7 +125,7 @@ impl Run {
         }
     }
 
-    /// Boxed: the short way is the usual one, and should not carry the long one along.
+    /// Runs a statement in steps. Boxed, so that the future of the usual, short case stays small.
     fn slowly(
         &mut self,
         route: Route,
@@ -138,12 +138,12 @@ impl Run {
         })
     }
 
-    /// Whether the connection was dead before it got the statement, which may then be sent
-    /// again. What only reads may run twice, should it be that it did get there.
+    /// Returns whether the connection was dead before it got the statement, which is then sent
+    /// again. A read-only statement may run twice if it did arrive.
     fn found_dead(&self, error: &QueryError) -> bool {
         let is_dead = match error {
             QueryError::Connection(DriverError::Io(_)) => true,
-            // What a server that ended it had left in the line.
+            // The error that the server sent when it ended the idle connection.
             QueryError::Failed { report, .. } => report.is_fatal() && report.is_intervention(),
             _ => false,
         };
@@ -154,8 +154,8 @@ impl Run {
             && self.tally.set == Set::Awaited
     }
 
-    /// All in one write, and where the session allows it in one message, of which PostgreSQL
-    /// makes one transaction by itself.
+    /// Sends all in one write, and if the session allows it in one message, which PostgreSQL runs
+    /// as one transaction.
     async fn flight(&mut self) -> Result<Summary, Stop> {
         let is_limited = self.statement.route != Route::Flight;
         let is_one = self.lease.session().takes_one_message();
@@ -163,7 +163,7 @@ impl Run {
         if is_one {
             self.write_opening("SET TRANSACTION", &mut sql);
         } else {
-            // Once more, should the message before it fail: this one is sent by then.
+            // Repeated, since this message is already sent if the one before it fails.
             self.write_access("SET TRANSACTION", &mut sql);
         }
         sql.push_str("; ");
@@ -184,10 +184,10 @@ impl Run {
             let is_understood = self.columns.is_some();
             let error = QueryError::new(error, Phase::Run, lead);
             let is_unfit = match (is_limited, is_one) {
-                // PostgreSQL reads all of a message before it runs any of it.
+                // PostgreSQL parses all of a message before it runs any of it.
                 (true, true) => self.tally.completed < 1,
                 (true, false) => !is_understood && is_syntax(&error),
-                // What is ours, and DECLARE.
+                // The commands before the text, and DECLARE.
                 (false, true) => self.tally.completed < 3,
                 (false, false) => self.tally.completed < 2,
             };
@@ -226,7 +226,7 @@ impl Run {
         }
     }
 
-    /// Whether a text failed, or was not understood to begin with.
+    /// Finds out whether a text failed while running or could not be parsed.
     async fn judge(&mut self, error: QueryError) -> Stop {
         match &error {
             QueryError::Failed { report, .. }
@@ -243,7 +243,7 @@ impl Run {
         }
     }
 
-    /// One thing after another, in two writes.
+    /// Runs the statement in two writes.
     async fn steps(&mut self, route: Route) -> Result<Summary, Stop> {
         self.begin(route != Route::Script).await?;
         let (sql, lead, skip) = if route == Route::Cursor {
@@ -265,7 +265,7 @@ impl Run {
         self.finish(route != Route::Cursor).await
     }
 
-    /// Begins, and has PostgreSQL parse the text if that is wanted.
+    /// Begins a transaction, and lets PostgreSQL parse the text if `is_proved`.
     async fn begin(&mut self, is_proved: bool) -> Result<(), Stop> {
         self.tally = Progress::default();
         self.columns = None;
@@ -286,7 +286,7 @@ impl Run {
         self.lease.begin().queue(&opening);
     }
 
-    /// Ends the transaction, and everything the statement may have done to its session.
+    /// Ends the transaction, and resets the session unless a pooler shares it.
     fn queue_ending(&mut self, route: Route) {
         let is_shared = self.lease.session().is_shared;
         let is_read_only = self.statement.access == Access::ReadOnly;
@@ -298,7 +298,7 @@ impl Run {
         }
     }
 
-    /// Reads the answers to what ends a statement: it has ended, one way or the other.
+    /// Reads the answers to the commands that end a statement.
     async fn end(&mut self) -> Result<(), Stop> {
         let ended = async {
             let client = self.lease.begin();
@@ -314,7 +314,7 @@ impl Run {
         Ok(())
     }
 
-    /// Reads what PostgreSQL says of the text, which proves that it is one statement.
+    /// Reads the answer to the parsing of the text, which proves that it is one statement.
     async fn prove(&mut self) -> Result<(), QueryError> {
         let lead = self.statement.lead;
         let failed = |error| QueryError::new(error, Phase::Parse, lead);
@@ -332,13 +332,13 @@ impl Run {
         Ok(())
     }
 
-    /// Sends what is queued, and hands on the rows that are wanted.
+    /// Sends the queue, and passes the wanted rows to the reader.
     async fn read_on(&mut self, skip: u64) -> Result<(), DriverError> {
         self.lease.begin().flush().await?;
         self.read(skip).await
     }
 
-    /// Reads the answer to the message with the text, and hands on the rows that are wanted.
+    /// Reads the answer to the message with the text, and passes the wanted rows to the reader.
     async fn read(&mut self, skip: u64) -> Result<(), DriverError> {
         let pool = self.lease.pool();
         let wanted = self.statement.window.rows;
@@ -361,7 +361,7 @@ impl Run {
                         tally.oversized = Some(bytes);
                         tally.set = Set::Over;
                         if self.statement.access == Access::ReadOnly {
-                            // The lease is in the middle of the result: the rest is cancelled.
+                            // The lease is dropped in mid-result, which cancels the rest.
                             return Ok(());
                         }
                     }
@@ -387,15 +387,15 @@ impl Run {
         Ok(())
     }
 
-    /// Leaves the connection as it was before the statement that failed, if that can be;
-    /// `has_begun` says that a transaction is open.
+    /// Restores the connection after a failed statement if possible; `has_begun` means that a
+    /// transaction is open.
     async fn stop(&mut self, error: QueryError, is_unfit: bool, has_begun: bool) -> Stop {
         let QueryError::Failed { report, .. } = &error else {
             if matches!(&error, QueryError::Connection(DriverError::Io(_))) {
                 self.lease.give_up();
             }
-            // Else it is not known what goes on at the other end: the lease stays busy, and
-            // is cancelled and closed.
+            // Else the state of the server is unknown: the lease stays busy, so its statement is
+            // cancelled and the connection closed.
             return Stop::Failed(error);
         };
         let is_intervention = report.is_intervention();
@@ -424,7 +424,7 @@ impl Run {
         }
     }
 
-    /// Sums up, and says what the columns are if no row has.
+    /// Returns the summary, and sends the columns if there was no row.
     async fn finish(&mut self, may_be_command: bool) -> Result<Summary, Stop> {
         if self.tally.oversized.is_none() || self.statement.access == Access::ReadWrite {
             self.end().await?;
@@ -468,8 +468,8 @@ impl Progress {
     }
 }
 
-/// The columns of a result. Unknown types are asked about on another connection, since this one
-/// is in the middle of an answer.
+/// Returns the columns of a result. Unknown types are looked up on another connection, since this
+/// one is in the middle of an answer.
 async fn columns(fields: &[Field], pool: &Pool) -> Arc<[Column]> {
     let unknown: Vec<u32> = fields
         .iter()
@@ -477,10 +477,10 @@ async fn columns(fields: &[Field], pool: &Pool) -> Arc<[Column]> {
         .filter(|&oid| pool.catalogue().kind(oid).is_none())
         .collect();
     if !unknown.is_empty()
-        // Boxed: once for each type.
+        // Boxed, since it runs only once for each type.
         && let Err(error) = Box::pin(learn(&unknown, pool)).await
     {
-        // Arrays of such types look the way PostgreSQL prints them, this once.
+        // In this result, arrays of such types are written as PostgreSQL prints them.
         warn!(
             error = &*error,
             database = pool.database().name(),
@@ -500,12 +500,12 @@ async fn learn(oids: &[u32], pool: &Pool) -> Result<(), Box<dyn Error + Send + S
     Ok(())
 }
 
-/// Tells whether PostgreSQL did not understand a text (`syntax_error`).
+/// Returns whether PostgreSQL could not parse a text (`syntax_error`).
 fn is_syntax(error: &QueryError) -> bool {
     matches!(error, QueryError::Failed { report, .. } if report.sqlstate == "42601")
 }
 
-/// The command tag, rebuilt from the command and the count.
+/// Returns the command tag, built from the command and the count.
 fn tag(command: &str, affected: u64) -> String {
     match command {
         "INSERT" => format!("INSERT 0 {affected}"),

@@ -16,7 +16,7 @@ use crate::{
     pool::Pool,
 };
 
-/// What a statement failed with, and how far it came.
+/// Returns the phase and the report of a statement that fails.
 async fn failure(pool: &Pool, sql: &str) -> (Phase, Report) {
     match ask(pool, sql).await {
         Err(QueryError::Failed { phase, report }) => (phase, *report),
@@ -24,7 +24,7 @@ async fn failure(pool: &Pool, sql: &str) -> (Phase, Report) {
     }
 }
 
-/// The first line of an answer.
+/// Returns the first row of an answer.
 async fn value(pool: &Pool, sql: &str) -> String {
     let (answer, _) = ask(pool, sql)
         .await
@@ -32,7 +32,7 @@ async fn value(pool: &Pool, sql: &str) -> String {
     answer.lines().nth(1).unwrap_or_default().to_owned()
 }
 
-/// A statement that nothing but PostgreSQL has looked at.
+/// Returns a statement that was not checked before it is sent.
 fn unguarded(database: &Database, text: &str, route: Route) -> Statement {
     Statement {
         text: text.into(),
@@ -73,7 +73,7 @@ async fn a_query_has_a_header_and_rows() {
 }
 
 #[tokio::test]
-async fn a_window_is_where_the_text_leaves_it_open() {
+async fn a_window_applies_where_the_text_sets_no_limit() {
     let fixture = Fixture::new().await;
     let pool = fixture.readable();
     for &(sql, offset, rows, expected, has_more) in WINDOWS {
@@ -144,7 +144,7 @@ const WINDOWS: &[(&str, u64, u32, &str, bool)] = &[
 ];
 
 #[tokio::test]
-async fn nobody_gets_more_than_a_thousand_rows() {
+async fn no_caller_gets_more_than_a_thousand_rows() {
     let fixture = Fixture::new().await;
     let pool = fixture.readable();
     for sql in [
@@ -165,7 +165,7 @@ async fn nobody_gets_more_than_a_thousand_rows() {
 }
 
 #[tokio::test]
-async fn an_error_says_how_far_the_statement_came() {
+async fn an_error_names_the_phase_of_the_statement() {
     let mut fixture = Fixture::new().await;
     fixture
         .given(
@@ -180,7 +180,7 @@ async fn an_error_says_how_far_the_statement_came() {
         assert_eq!(report.to_string(), text, "{sql}");
         assert_eq!(found, phase, "{sql}");
         assert_eq!(report.position, position, "{sql}");
-        // One connection serves them all: it comes back from every error.
+        // All statements use one connection: it stays usable after every error.
         assert_eq!(value(&pool, "SELECT 1").await, "1", "{sql}");
     }
     let connections = "SELECT count(*) FROM pg_stat_activity
@@ -306,7 +306,7 @@ const FAILURES: &[(&str, Phase, &str, Option<usize>)] = &[
 ];
 
 #[tokio::test]
-async fn a_text_of_ours_around_the_callers_does_not_move_its_positions() {
+async fn text_around_the_callers_does_not_move_its_positions() {
     let fixture = Fixture::new().await;
     let pool = fixture.readable();
     let cases = [
@@ -397,7 +397,7 @@ async fn hints_and_details_are_kept() {
 }
 
 #[tokio::test]
-async fn the_server_refuses_what_a_fooled_guard_would_let_pass() {
+async fn postgresql_refuses_statements_that_would_pass_a_fooled_policy() {
     let mut fixture = Fixture::new().await;
     fixture
         .given("CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
@@ -429,8 +429,8 @@ async fn the_server_refuses_what_a_fooled_guard_would_let_pass() {
 }
 
 const UNGUARDED: &[(Route, &str)] = &[
-    // In a flight: no text without a `;` gets out of the cursor, or is a query with a LIMIT that
-    // is none without.
+    // At once: no text without a `;` can leave the cursor, or turn a LIMIT of the server into its
+    // own.
     (Route::Flight, "DROP TABLE t"),
     (Route::Flight, "SELECT 1 /*"),
     (Route::Flight, "SELECT 'a"),
@@ -451,7 +451,7 @@ const UNGUARDED: &[(Route, &str)] = &[
     (Route::Flight, "SELECT nextval('pg_catalog.nope')"),
     (Route::Flight, "SELECT 1) LIMIT 1 --"),
     (Route::Flight, "SELECT 1) UNION (DELETE FROM t RETURNING a"),
-    // In steps: nothing gets past the proof, or past the transaction.
+    // In steps: the check for one statement and the read-only transaction hold.
     (Route::Plain, "SELECT 1; DROP TABLE t"),
     (Route::Plain, "SELECT 1; COMMIT; DROP TABLE t"),
     (Route::Plain, "COMMIT; DROP TABLE t"),
@@ -491,7 +491,7 @@ async fn what_an_explain_has_created_is_gone_when_it_ends() {
 }
 
 #[tokio::test]
-async fn ending_the_transaction_oneself_gains_nothing() {
+async fn a_statement_that_ends_the_transaction_cannot_write_afterwards() {
     let mut fixture = Fixture::new().await;
     fixture.given("CREATE TABLE t (a int)").await;
     let pool = fixture.readable();
@@ -505,13 +505,13 @@ async fn ending_the_transaction_oneself_gains_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_session_is_set_to_does_not_let_a_write_through() {
+async fn session_settings_do_not_allow_a_write() {
     let mut fixture = Fixture::new().await;
     fixture
         .given("CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
         .await;
     let pool = fixture.readable();
-    // Each of these passes as one statement, and stays in force for the session.
+    // Each of these is one statement, and changes the session.
     let settings = [
         "SET default_transaction_read_only = off",
         "SET statement_timeout = 0",
@@ -525,17 +525,17 @@ async fn what_a_session_is_set_to_does_not_let_a_write_through() {
         value(&pool, "SHOW default_transaction_read_only").await,
         "off"
     );
-    // To the guard a string in quotes, to the session below two more statements.
-    let two_faced = r"SELECT '\'' ; COMMIT; DELETE FROM t; COMMIT; --'";
+    // The policy reads one string in quotes, the session below two more statements.
+    let ambiguous = r"SELECT '\'' ; COMMIT; DELETE FROM t; COMMIT; --'";
     assert_eq!(
-        value(&pool, two_faced).await,
+        value(&pool, ambiguous).await,
         r"\' ; COMMIT; DELETE FROM t; COMMIT; --"
     );
     let sql = "SELECT set_config('standard_conforming_strings', 'off', false)";
     let statement = unguarded(pool.database(), sql, Route::Flight);
     let rows = statement.run(pool.lease().await.expect("a lease")).await;
     rows.expect(sql).try_collect::<Vec<_>>().await.expect(sql);
-    for sql in [two_faced, "DELETE FROM t"] {
+    for sql in [ambiguous, "DELETE FROM t"] {
         failure(&pool, sql).await;
         assert_eq!(fixture.count("SELECT count(*) FROM t").await, 1, "{sql}");
     }
@@ -654,7 +654,7 @@ async fn a_statement_runs_no_longer_than_it_may() {
     assert_eq!(value(&pool, "SELECT 1").await, "1");
 }
 
-/// Waits until PostgreSQL counts so many, looking again and again.
+/// Waits until a query returns `count`, by polling.
 async fn until(connection: &mut PgConnection, count: i64, sql: &'static str) {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
@@ -685,7 +685,7 @@ const CONNECTED: &str = "SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'ziggurat'";
 
 #[tokio::test]
-async fn a_statement_nobody_waits_for_is_cancelled() {
+async fn a_dropped_statement_is_cancelled() {
     let fixture = Fixture::new().await;
     let mut watch = fixture.connect().await;
     let pool = fixture.pool(|settings| {
@@ -710,7 +710,7 @@ async fn a_statement_nobody_waits_for_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_result_nobody_reads_to_its_end_is_given_up() {
+async fn a_result_dropped_before_its_end_is_cancelled() {
     let fixture = Fixture::new().await;
     let mut watch = fixture.connect().await;
     let pool = fixture.pool(|settings| settings.max_connections = 1);
@@ -728,7 +728,7 @@ async fn a_result_nobody_reads_to_its_end_is_given_up() {
 async fn a_result_is_not_held_in_memory() {
     let fixture = Fixture::new().await;
     let pool = fixture.readable();
-    // 200 MB in all; PostgreSQL waits while nobody reads.
+    // 200 MB in all; PostgreSQL waits while the result is not read.
     let sql = "SELECT repeat('x', 1000000) FROM generate_series(1, 200)";
     let statement = Statement::new(pool.database(), sql).expect("a query");
     let lease = pool.lease().await.expect("a lease");
@@ -785,7 +785,7 @@ async fn the_lexer_and_the_server_count_the_same_statements() {
 }
 
 #[tokio::test]
-async fn what_reaches_beyond_the_transaction_is_up_to_the_operator() {
+async fn the_operator_decides_about_effects_beyond_the_transaction() {
     let fixture = Fixture::new().await;
     let text = "SELECT pg_read_file('PG_VERSION') <> '' AS read";
     let error = ask(&fixture.readable(), text).await.expect_err("refused");

@@ -1,4 +1,4 @@
-//! Arrays as JSON.
+//! Writes arrays as JSON.
 
 use super::{
     Put, boolean,
@@ -9,9 +9,9 @@ use crate::kind::{Element, Scalar};
 
 /// Writes the text of an array, such as `[0:1]={{1,2},{3,NULL}}`, as a JSON array.
 ///
-/// `None` if it is not one; what was written by then is of no use.
+/// Returns `None` if it is not one; the output is then unusable.
 pub(super) fn write(out: &mut String, element: Element, text: &str) -> Option<()> {
-    // Bounds other than one are written in front; JSON has no place for them.
+    // Lower bounds other than one are in front of the array; JSON has no form for them.
     let mut rest = match text.strip_prefix('[') {
         Some(_) => text.split_once("]=")?.1,
         None => text,
@@ -19,7 +19,7 @@ pub(super) fn write(out: &mut String, element: Element, text: &str) -> Option<()
     let delimiter = char::from(element.delimiter);
     let mut depth = 0_usize;
     loop {
-        // In front of a value.
+        // Before a value.
         if let Some(inside) = rest.strip_prefix('{') {
             out.push('[');
             depth += 1;
@@ -32,7 +32,7 @@ pub(super) fn write(out: &mut String, element: Element, text: &str) -> Option<()
         } else {
             rest = write_element(out, element, rest)?;
         }
-        // Behind a value.
+        // After a value.
         while let Some(behind) = rest.strip_prefix('}') {
             out.push(']');
             depth = depth.checked_sub(1)?;
@@ -46,7 +46,7 @@ pub(super) fn write(out: &mut String, element: Element, text: &str) -> Option<()
     }
 }
 
-/// Writes the element a text starts with, and returns what is behind it.
+/// Writes the first element of a text, and returns the rest.
 fn write_element<'a>(out: &mut String, element: Element, text: &'a str) -> Option<&'a str> {
     if let Some(quoted) = text.strip_prefix('"') {
         let end = closing_quote(quoted)?;
@@ -78,7 +78,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     })
 }
 
-/// Writes an element in which backslashes escape what follows them.
+/// Writes an element in which a backslash escapes the next character.
 fn put_quoted(out: &mut String, scalar: Scalar, text: &str) {
     if !text.contains('\\') {
         return put_scalar(out, scalar, text);
@@ -114,8 +114,8 @@ fn put_scalar(out: &mut String, scalar: Scalar, text: &str) {
     }
 }
 
-/// RFC 8259, section 6. Money and the names of relations count as numbers in PostgreSQL, and
-/// `NaN` is one there.
+/// Returns whether a text is a number by RFC 8259, section 6. In PostgreSQL `NaN`, money and names
+/// of relations also have the category of numbers.
 pub(crate) fn is_json_number(text: &str) -> bool {
     let digits = |text: &str| -> Option<usize> {
         let count = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,20 +1,20 @@
-//! JSON as it is shown: compact, and strings bare.
+//! Writes JSON compactly, and strings without quotes.
 
 use std::fmt::Write as _;
 
 use super::Put;
 
-/// Escapes what cannot stand in a JSON string.
+/// Escapes characters that are not allowed in a JSON string.
 pub(super) struct JsonString<'a>(pub(super) &'a mut String);
 
-/// Leaves out the white space between JSON tokens.
+/// Removes white space between JSON tokens.
 pub(super) struct Compact<'a, P> {
     out: &'a mut P,
     is_in_string: bool,
     is_escaped: bool,
 }
 
-/// Writes a document: a string without its quotes, all else compact.
+/// Writes a document: a string without its quotes, anything else without white space.
 pub(super) fn put_document(out: &mut impl Put, text: &str) {
     let document = text.trim_matches([' ', '\t', '\n', '\r']);
     let inside = document
@@ -26,7 +26,7 @@ pub(super) fn put_document(out: &mut impl Put, text: &str) {
     }
 }
 
-/// Writes what is between the quotes of a JSON string without its escapes.
+/// Writes the decoded content of a JSON string.
 fn put_unescaped(out: &mut impl Put, string: &str) {
     let mut rest = string;
     while let Some(at) = rest.find('\\') {
@@ -53,7 +53,7 @@ fn put_unescaped(out: &mut impl Put, string: &str) {
     out.put(rest);
 }
 
-/// Reads what follows `\u`, and the other half if it is one of a pair.
+/// Reads the digits behind `\u`, and the second half of a surrogate pair.
 fn code_point(text: &str) -> (char, &str) {
     let unit = |text: &str| {
         let digits = text.get(..4)?;
@@ -116,7 +116,7 @@ impl<'a, P: Put> Compact<'a, P> {
 }
 
 impl<P: Put> Put for Compact<'_, P> {
-    /// Takes a document in any number of pieces.
+    /// Puts the next piece of a document.
     fn put(&mut self, text: &str) {
         let mut start = 0;
         for (at, byte) in text.bytes().enumerate() {

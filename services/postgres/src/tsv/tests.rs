@@ -186,7 +186,7 @@ const VALUES: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn every_array_postgresql_was_built_with_is_known() {
+async fn every_built_in_array_type_is_known() {
     let mut fixture = Fixture::new().await;
     let rows: Vec<PgRow> = sqlx::raw_sql(
         "SELECT oid::int4, typname, (typcategory = 'A' AND typlen = -1
@@ -281,7 +281,7 @@ fn json_strings_with_odd_escapes_do_not_break() {
     }
 }
 
-/// The text `array_out` makes of a list.
+/// Returns the text that `array_out` makes of a list.
 fn array_text(elements: &[Option<String>]) -> String {
     let elements: Vec<String> = elements
         .iter()
@@ -315,7 +315,7 @@ proptest! {
     }
 
     #[test]
-    fn a_json_string_is_what_it_says(text in any::<String>()) {
+    fn a_json_string_is_written_decoded(text in any::<String>()) {
         let json = serde_json::to_string(&text).expect("valid");
         let mut plain = String::new();
         write_text(&mut plain, &text);
@@ -323,12 +323,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_breaks_a_field(kind in 0_u32..7000, text in any::<String>()) {
+    fn no_value_ends_its_field(kind in 0_u32..7000, text in any::<String>()) {
         prop_assert!(!written(kind, &text).contains(['\t', '\n', '\r']));
     }
 
     #[test]
-    fn nearly_arrays_break_nothing(text in "[{}\\[\\]=:,;\"\\\\aN1 \t\n]*") {
+    fn malformed_arrays_do_not_end_their_field(text in "[{}\\[\\]=:,;\"\\\\aN1 \t\n]*") {
         for kind in [INT_ARRAY, TEXT_ARRAY, 1020, 3807, 1185, 1000] {
             prop_assert!(!written(kind, &text).contains(['\t', '\n', '\r']), "{}", kind);
         }

@@ -73,7 +73,7 @@ const SAID: [(&str, &str, &str, &str, &str); 10] = [
 ];
 
 #[test]
-fn a_url_says_what_it_says_to_libpq() {
+fn a_url_means_the_same_as_in_libpq() {
     for (url, hosts, database, user, secret) in SAID {
         let described = read(url).expect(url);
         let settings = described.settings();
@@ -105,7 +105,7 @@ fn a_url_is_shown_without_its_password_and_otherwise_as_it_is() {
 }
 
 #[test]
-fn where_a_caller_may_not_go_is_refused() {
+fn hosts_a_caller_may_not_use_are_refused() {
     use InvalidUrl::{Missing, Scheme, Socket, TooLong, Value};
 
     let long = format!("postgres://app@db/{}", "x".repeat(MAX_URL));
@@ -135,7 +135,7 @@ fn where_a_caller_may_not_go_is_refused() {
 }
 
 #[test]
-fn what_a_caller_may_not_say_is_refused() {
+fn parameters_a_caller_may_not_set_are_refused() {
     use InvalidUrl::{File, Malformed, Parameter, Value};
 
     let cases = [
@@ -185,7 +185,7 @@ fn what_a_caller_may_not_say_is_refused() {
 }
 
 #[test]
-fn nothing_is_borrowed_from_the_server_but_its_limits() {
+fn a_url_gets_only_the_limits_from_the_server() {
     let base = Settings {
         host: "/run/own".into(),
         user: "owner".into(),
@@ -250,7 +250,7 @@ proptest! {
     }
 
     #[test]
-    fn a_password_nobody_encoded_shows_nowhere(
+    fn a_password_that_was_not_encoded_shows_nowhere(
         before in r"[ -~]{0,12}", after in r"[ -~]{0,12}", rest in r"(/x)?(\?sslmode=allow)?",
     ) {
         let shown = match read(&format!("postgres://app:{before}Qq7{after}@db{rest}")) {

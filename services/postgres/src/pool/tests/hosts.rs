@@ -1,4 +1,4 @@
-//! Which of several hosts it is, and what is said if it is none.
+//! Tests of the choice among several hosts, and of the error if none is suitable.
 
 use tokio::net::TcpSocket;
 
@@ -8,7 +8,7 @@ use crate::{
     error::QueryError,
 };
 
-/// The port of the server a statement gets to, or why it gets to none.
+/// Returns the port of the server that a statement reaches, or the error.
 async fn port(pools: &Pools, database: &Arc<Database>) -> Result<String, String> {
     match ask(&pools.pool("caller", database), "SHOW port").await {
         Ok((answer, _)) => Ok(answer.lines().nth(1).unwrap_or_default().to_owned()),
@@ -17,7 +17,7 @@ async fn port(pools: &Pools, database: &Arc<Database>) -> Result<String, String>
     }
 }
 
-/// A port that is taken, and nobody listens on.
+/// Binds a port without listening on it.
 fn deaf() -> (TcpSocket, u16) {
     let socket = TcpSocket::new_v4().expect("a socket");
     let any = "127.0.0.1:0".parse().expect("an address");
@@ -51,13 +51,13 @@ async fn every_host_that_was_tried_is_named() {
     let (_deaf, refusing) = deaf();
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let silent = silent.local_addr().expect("an address").port();
-    // Longer than a name can be, so that nobody is asked.
-    let nobody = format!("{}.invalid", "x".repeat(64));
+    // Longer than a name can be, so that no DNS server is asked.
+    let unresolvable = format!("{}.invalid", "x".repeat(64));
     let database = fixture.describe(|settings| {
         settings.hosts = vec![
             Host::new("/nowhere/at all", 1),
             Host::new("127.0.0.1", refusing),
-            Host::new(&nobody, 5432),
+            Host::new(&unresolvable, 5432),
             Host::new("127.0.0.1", silent),
             Host::new(&settings.host, settings.port),
         ];
@@ -71,7 +71,7 @@ async fn every_host_that_was_tried_is_named() {
         Err(format!(
             "failed to connect to database 'main': local socket 1: connection refused; \
              127.0.0.1:{refusing}: connection refused; \
-             {nobody}:5432: host name could not be resolved; \
+             {unresolvable}:5432: host name could not be resolved; \
              127.0.0.1:{silent}: timed out; \
              {}:{}: FATAL: password authentication failed for user \"nobody_at_all\" \
              (SQLSTATE 28P01)",
@@ -81,7 +81,7 @@ async fn every_host_that_was_tried_is_named() {
 }
 
 #[tokio::test]
-async fn the_server_that_is_wanted_is_found_behind_others() {
+async fn a_server_with_the_required_role_is_found_after_others() {
     let (standby, primary) = (Private::start().await, Private::start().await);
     standby.write("standby.signal", "").await;
     standby.crash().await;
@@ -166,7 +166,7 @@ async fn a_statement_is_cancelled_on_the_server_it_runs_on() {
         result = statement.run(lease) => panic!("{result:?}"),
         () = async {
             sleeping(1).await;
-            // Whoever connects from now on gets to the other one.
+            // New connections reach the other server from now on.
             first
                 .given(&[
                     "SET default_transaction_read_only = off",

@@ -1,4 +1,4 @@
-//! How many connections there may be, and how long somebody waits for one.
+//! Tests of the limits on connections, and on the wait for one.
 
 use futures_util::future::join_all;
 
@@ -15,7 +15,7 @@ async fn until_idle(pool: &Pool, count: usize) {
 }
 
 #[tokio::test]
-async fn all_callers_together_have_no_more_than_the_description_allows() {
+async fn all_callers_have_no_more_connections_than_the_settings_allow() {
     let mut fixture = Fixture::new().await;
     let database = fixture.describe(|settings| {
         settings.max_total_connections = 3;
@@ -31,7 +31,7 @@ async fn all_callers_together_have_no_more_than_the_description_allows() {
 }
 
 #[tokio::test]
-async fn a_connection_nobody_uses_makes_way() {
+async fn an_idle_connection_is_closed_for_another_caller() {
     let mut fixture = Fixture::new().await;
     let database = fixture.describe(|settings| settings.max_total_connections = 1);
     let one = fixture.pools.pool("one", &database);
@@ -43,7 +43,7 @@ async fn a_connection_nobody_uses_makes_way() {
 }
 
 #[tokio::test]
-async fn a_connection_that_somebody_waits_for_is_not_kept() {
+async fn a_released_connection_is_closed_while_another_caller_waits() {
     let fixture = Fixture::new().await;
     let database = fixture.describe(|settings| settings.max_total_connections = 1);
     let one = fixture.pools.pool("one", &database);
@@ -141,7 +141,7 @@ async fn the_sessions_of_an_account_share_four_times_the_connections_of_one() {
 }
 
 #[tokio::test]
-async fn where_postgresql_has_no_connection_left_an_idle_one_of_ours_makes_way() {
+async fn an_idle_connection_is_closed_if_postgresql_has_no_connection_left() {
     let mut fixture = Fixture::new().await;
     let role = format!("few_{}", std::process::id());
     fixture
@@ -167,7 +167,7 @@ async fn where_postgresql_has_no_connection_left_an_idle_one_of_ours_makes_way()
 }
 
 #[tokio::test]
-async fn a_connection_whose_server_is_no_longer_wanted_is_not_lent() {
+async fn a_connection_whose_server_has_lost_the_required_role_is_not_leased() {
     let fixture = Fixture::new().await;
     let pool = fixture.pool(|settings| {
         settings.target_session_attrs = TargetSessionAttrs::ReadWrite;
@@ -184,7 +184,7 @@ async fn a_connection_whose_server_is_no_longer_wanted_is_not_lent() {
 }
 
 #[tokio::test]
-async fn a_statement_of_a_silent_database_is_given_up_and_its_place_is_taken_until_it_is_gone() {
+async fn a_statement_of_a_silent_database_is_given_up_and_keeps_its_permit_until_it_has_ended() {
     let fixture = Fixture::new().await;
     let pool = fixture.pool(|settings| settings.max_connections = 1);
     let statement = Statement::new(pool.database(), "SELECT pg_sleep(60)").expect("a statement");
@@ -197,7 +197,7 @@ async fn a_statement_of_a_silent_database_is_given_up_and_its_place_is_taken_unt
 }
 
 #[tokio::test]
-async fn what_is_to_be_kept_open_is_opened_after_the_first_use_and_stays() {
+async fn the_minimum_of_connections_is_opened_after_the_first_use_and_kept() {
     let mut fixture = Fixture::new().await;
     let pool = fixture.pool(|settings| {
         settings.min_connections = 2;
@@ -215,7 +215,7 @@ async fn what_is_to_be_kept_open_is_opened_after_the_first_use_and_stays() {
     let process = value(&pool, "SELECT pg_backend_pid()").await;
     assert_eq!(value(&pool, "SELECT pg_backend_pid()").await, process);
 
-    // One after the other, those that are gone are replaced.
+    // Closed connections are replaced one at a time.
     pool.inner.idle().clear();
     for count in [1, 2] {
         fixture.pools.shared.sweep();
@@ -228,7 +228,7 @@ async fn what_is_to_be_kept_open_is_opened_after_the_first_use_and_stays() {
 }
 
 #[tokio::test]
-async fn what_is_to_be_kept_open_takes_nothing_from_those_who_wait() {
+async fn the_minimum_of_connections_takes_none_from_waiting_callers() {
     let mut fixture = Fixture::new().await;
     let database = fixture.describe(|settings| {
         settings.min_connections = 1;

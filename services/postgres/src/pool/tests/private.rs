@@ -1,4 +1,4 @@
-//! A server of a test's own, to be changed and killed.
+//! PostgreSQL server for one test, which may change and crash it.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -20,7 +20,7 @@ pub(super) struct Private {
 impl Private {
     pub(super) async fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        // The account of the server has to enter it.
+        // The Unix account of the server needs access to it.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own");
         let (pools, reaper) = Pools::new();
         let mut tasks = JoinSet::new();
@@ -33,7 +33,7 @@ impl Private {
         }
     }
 
-    /// Its socket, which asks for no password.
+    /// Returns its Unix socket, which needs no password.
     pub(super) fn host(&self) -> Host {
         let folder = self.pg.socket_dir().expect("a server of our own");
         Host::new(folder.to_string_lossy(), self.pg.port())
@@ -65,7 +65,7 @@ impl Private {
         }
     }
 
-    /// Writes a file into the folder of the data, as the account of the server.
+    /// Writes a file into the data folder, as the Unix account of the server.
     pub(super) async fn write(&self, name: &str, text: &str) {
         let text = text.replace('\'', "''");
         let copy = format!(
@@ -75,7 +75,7 @@ impl Private {
         self.given(&[&copy]).await;
     }
 
-    /// Kills a session so that the server ends all of them and starts anew.
+    /// Kills a session, so that the server ends all sessions and restarts.
     pub(super) async fn crash(&self) {
         let mut victim = self.try_connect().await.expect("a connection");
         let mut witness = self.try_connect().await.expect("a connection");

@@ -1,9 +1,9 @@
-//! What a caller notices when PostgreSQL goes and comes back.
+//! Tests of the pool when PostgreSQL stops and starts again.
 
 use super::{private::Private, *};
 use crate::error::QueryError;
 
-/// Has the idle connections of a pool look as if they were used a moment ago.
+/// Makes the idle connections of a pool look as if they were just used.
 fn trust_idle(pool: &Pool) {
     for idle in pool.inner.idle().iter_mut() {
         idle.since = Instant::now();
@@ -11,7 +11,7 @@ fn trust_idle(pool: &Pool) {
 }
 
 #[tokio::test]
-async fn who_only_reads_does_not_notice_that_its_connection_died() {
+async fn a_caller_that_only_reads_does_not_notice_that_its_connection_died() {
     let mut fixture = Fixture::new().await;
     let pool = fixture.readable();
     for sql in [
@@ -30,7 +30,7 @@ async fn who_only_reads_does_not_notice_that_its_connection_died() {
 }
 
 #[tokio::test]
-async fn who_writes_is_told_that_its_connection_died() {
+async fn a_caller_that_writes_gets_an_error_if_its_connection_died() {
     let mut fixture = Fixture::new().await;
     fixture.given("CREATE TABLE tally (a int)").await;
     let pool = fixture.writable();
@@ -79,14 +79,14 @@ async fn a_server_that_crashed_is_found_again() {
     assert_eq!(pool.inner.idle().len(), 3);
     private.crash().await;
     trust_idle(&pool);
-    // Each of them finds another connection dead.
+    // Each statement finds another dead connection.
     let asked = futures_util::future::join_all((0..3).map(|_| value(&pool, "SELECT 1"))).await;
     assert_eq!(asked, ["1", "1", "1"]);
     assert_eq!(pool.inner.idle().len(), 3);
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_said_to_be() {
+async fn a_server_that_is_gone_is_reported() {
     let private = Private::start().await;
     private.given(&["CREATE ROLE reader LOGIN"]).await;
     let database = private.describe(|settings| settings.user = "reader".into());

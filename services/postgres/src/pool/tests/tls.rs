@@ -1,4 +1,4 @@
-//! The six modes, against a server that can do TLS and one that cannot.
+//! Tests of the six TLS modes, with a server that supports TLS and one that does not.
 
 mod doorman;
 
@@ -17,7 +17,7 @@ use crate::{
     error::QueryError,
 };
 
-/// An authority, and what it has certified.
+/// Certificate authority.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -37,7 +37,7 @@ impl Authority {
         }
     }
 
-    /// A certificate and its key.
+    /// Returns a certificate and its key.
     fn certify(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
@@ -47,15 +47,16 @@ impl Authority {
     }
 }
 
-/// A server that does TLS as `localhost`, and what there is to show it.
+/// Server with TLS as `localhost`, and the files for its clients.
 struct Bench {
     private: Private,
-    /// Where PostgreSQL was built without TLS.
+    /// A TLS proxy, if PostgreSQL was built without TLS.
     doorman: Option<Doorman>,
     files: TempDir,
 }
 
-/// Who gets in without a password: over TLS, without it, with a certificate, either way.
+/// `pg_hba.conf` with users that need TLS, no TLS, a certificate, or none of these, but no
+/// password.
 const WHO: &str = "local all all trust
 hostssl all tls_only 127.0.0.1/32 trust
 hostnossl all plain_only 127.0.0.1/32 trust
@@ -116,7 +117,7 @@ impl Bench {
         self.files.path().join(name)
     }
 
-    /// Whether the connection is encrypted, or why there is none.
+    /// Returns whether the connection is encrypted, or the error.
     async fn enter(
         &self,
         mode: SslMode,
@@ -144,7 +145,7 @@ impl Bench {
     }
 }
 
-/// Has PostgreSQL do TLS itself.
+/// Enables TLS in PostgreSQL itself.
 async fn speak_tls(private: &Private, root: &str, (certificate, key): &(String, String)) {
     private.write("server.crt", certificate).await;
     private.write("server.key", key).await;
@@ -244,7 +245,7 @@ async fn a_server_without_tls_gets_no_connection_that_needs_it() {
         for is_socket in [false, true] {
             let database = private.describe(|settings| {
                 settings.ssl_mode = mode;
-                // Not let in, which is enough to see that it got that far.
+                // The login is refused, which shows that the connection was made.
                 settings.user = "nobody_at_all".into();
                 if !is_socket {
                     settings.hosts = vec![Host::new("127.0.0.1", private.pg.port())];

@@ -1,4 +1,4 @@
-//! Results of which nobody holds more than a row, and whose size is known first.
+//! Results that PostgreSQL keeps, and whose number of rows is known first.
 
 use std::fmt::Write as _;
 
@@ -9,17 +9,17 @@ use crate::{
     rows::{Extent, Found, Summary},
 };
 
-/// The rows of one FETCH, which PostgreSQL gathers before it sends the first.
+/// Rows of one FETCH, which PostgreSQL collects before it sends the first.
 const ROWS_AT_ONCE: u32 = 1000;
 
-/// The rows of one message, so that a distant server does not make every thousand wait.
+/// Rows of one message, so that a slow network does not delay every FETCH.
 const ROWS_PER_MESSAGE: u32 = 64 * ROWS_AT_ONCE;
 
 impl Run {
-    /// Has PostgreSQL keep the rows, counts them, and hands them on.
+    /// Lets PostgreSQL keep the rows, counts them, and passes them to the reader.
     pub(super) async fn spool(&mut self) -> Result<Summary, Stop> {
-        // Proved by itself, before anything is put around it: what is one statement in
-        // parentheses need not be one without.
+        // Parsed alone first, since a text that is one statement in parentheses may be several
+        // without them.
         self.begin(true).await?;
         let (sql, lead) = self.spooled();
         let counted = match self.count(&sql).await {
@@ -54,7 +54,8 @@ impl Run {
         self.finish(false).await
     }
 
-    /// The text behind a cursor that reads it once, as far as it is wanted, and keeps the rows.
+    /// Returns the text behind a cursor that runs it once, for the wanted rows, and keeps them;
+    /// also returns where in it the text begins.
     fn spooled(&self) -> (String, usize) {
         let window = self.statement.window;
         let mut sql = format!(
@@ -63,7 +64,7 @@ impl Run {
         );
         let lead = sql.len();
         sql.push_str(&self.statement.text);
-        // The line break ends whatever comment the text ends with.
+        // The line break ends a comment at the end of the text.
         write!(
             sql,
             "\n) AS asked OFFSET {} LIMIT {}) SELECT * FROM kept; \
@@ -84,14 +85,14 @@ impl Run {
         while let Some(event) = client.next().await? {
             if let Event::Completed { rows } = event {
                 tally.completed += 1;
-                // The first MOVE passes every row, the second counts none.
+                // The first MOVE reports the number of rows, the second zero.
                 counted = rows.max(counted);
             }
         }
         Ok(counted)
     }
 
-    /// Hands on so many rows.
+    /// Passes `rows` rows to the reader.
     async fn fetch(&mut self, rows: u32) -> Result<(), DriverError> {
         let mut left = rows;
         while left > 0 {
@@ -116,7 +117,7 @@ impl Run {
                         self.desk.leave(Found::Row(row)).await;
                     }
                     Event::Oversized { bytes } => {
-                        // The lease is in the middle of the result: the rest is cancelled.
+                        // The lease is dropped in mid-result, which cancels the rest.
                         self.tally.oversized = Some(bytes);
                         self.tally.has_more = true;
                         return Ok(());

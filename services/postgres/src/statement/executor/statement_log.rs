@@ -1,4 +1,4 @@
-//! What the log has to say about a statement.
+//! Log event of a statement.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use tracing::{Level, debug, enabled};
 use super::Statement;
 use crate::{LOG_TARGET, error::QueryError, pool::Lease, rows::Summary};
 
-/// Commands the log names. Any other word may be anything a caller has written.
+/// Commands that the log names. Any other word may be secret text of a caller.
 const KNOWN: [&str; 37] = [
     "ALTER",
     "ANALYZE",
@@ -48,7 +48,7 @@ const KNOWN: [&str; 37] = [
     "VALUES",
 ];
 
-/// A statement that runs, if anybody wants to know.
+/// Log record of a statement, if its level is enabled.
 pub(super) struct Account {
     running: Option<Running>,
 }
@@ -74,7 +74,7 @@ impl Account {
         Self { running }
     }
 
-    /// Tells how long it took, which includes the time its reader took, and what came of it.
+    /// Logs the duration, which includes the time of the reader, and the result.
     pub(super) fn close(self, done: &Result<Summary, QueryError>) {
         let Some(running) = self.running else {
             return;
@@ -99,7 +99,7 @@ impl Account {
     }
 }
 
-/// The first word of a command, if it is one of PostgreSQL's.
+/// Returns the first word of a command if it is known, else `OTHER`.
 fn known(command: &str) -> &'static str {
     let first = command.split(' ').next().unwrap_or_default();
     let known = KNOWN.iter().find(|known| **known == first);

@@ -1,4 +1,4 @@
-//! Messages around a caller's text.
+//! Writes the SQL around a caller's text.
 
 use std::fmt::Write as _;
 
@@ -20,29 +20,29 @@ impl Run {
         session.write_settings(self.statement.timeout, sql);
     }
 
-    /// Writes what is limited, and returns where in it the caller's text begins.
+    /// Writes the text with a LIMIT, and returns where in it the caller's text begins.
     pub(super) fn write_limited(&self, sql: &mut String) -> usize {
         let is_nested = self.statement.route == Route::Nested;
         sql.push_str(if is_nested { "(SELECT * FROM (" } else { "(" });
         let lead = sql.len() + self.statement.lead;
         sql.push_str(&self.statement.text);
-        // On a line of its own, behind whatever comment the text ends with.
+        // The line break ends a comment at the end of the text.
         sql.push_str(if is_nested { "\n) AS ziggurat)" } else { "\n)" });
         let Window { offset, rows } = self.statement.window;
         write!(sql, " LIMIT {}", rows + 1).expect(INFALLIBLE);
-        // PostgreSQL takes its time for an OFFSET of nothing, too.
+        // An OFFSET of zero costs PostgreSQL time, too.
         if offset > 0 {
             write!(sql, " OFFSET {offset}").expect(INFALLIBLE);
         }
         lead
     }
 
-    /// Writes what goes through a cursor, and returns where in it the caller's text begins.
+    /// Writes the text with a cursor, and returns where in it the caller's text begins.
     pub(super) fn write_cursor(&self, sql: &mut String) -> usize {
         write!(sql, "DECLARE {CURSOR} NO SCROLL CURSOR FOR ").expect(INFALLIBLE);
         let lead = sql.len() + self.statement.lead;
         sql.push_str(&self.statement.text);
-        // On a line of its own, behind whatever comment the text ends with.
+        // The line break ends a comment at the end of the text.
         sql.push('\n');
         let window = self.statement.window;
         if window.offset > 0 {

@@ -1,9 +1,9 @@
-//! Results an operator allows to be larger than a call can ask for.
+//! Tests of results that are larger than a call can ask for.
 
 use super::*;
 use crate::rows::{Extent, Rows};
 
-/// A pool whose operator allows so many rows.
+/// Makes a pool whose operator allows `rows` rows.
 fn allowing(fixture: &Fixture, rows: u32) -> Pool {
     fixture.pool(|settings| settings.row_limit = rows)
 }
@@ -28,7 +28,7 @@ async fn a_large_answer_reads_like_a_small_one() {
              INSERT INTO t VALUES (2, '{low,high}', '2024-01-31 12:00Z', '{\"a\": 1}'), (1, NULL, NULL, NULL)",
         )
         .await;
-    // A pool each, since types are looked up once.
+    // One pool each, since a pool looks up types only once.
     let small = fixture.pools.pool("small", &fixture.describe(|_| {}));
     let large = fixture
         .pools
@@ -86,7 +86,7 @@ async fn a_large_result_is_counted_before_its_first_row() {
 }
 
 #[tokio::test]
-async fn an_offset_is_passed_over() {
+async fn an_offset_is_skipped() {
     let fixture = Fixture::new().await;
     let pool = allowing(&fixture, 1500);
     let sql = "SELECT generate_series(1, 5000)";
@@ -112,7 +112,7 @@ async fn an_offset_is_passed_over() {
 }
 
 #[tokio::test]
-async fn what_is_counted_is_what_is_sent_whatever_chance_says() {
+async fn the_counted_rows_of_a_random_query_are_the_rows_that_are_sent() {
     let mut fixture = Fixture::new().await;
     fixture
         .given("CREATE TABLE t AS SELECT generate_series(1, 20000) AS i; CREATE SEQUENCE s")
@@ -176,14 +176,14 @@ async fn a_large_result_that_fails_sends_no_rows() {
         };
         assert_eq!(report.to_string(), text, "{sql}");
         assert_eq!((at, report.position), (phase, position), "{sql}");
-        // The connection is as good as before.
+        // The connection stays usable.
         assert_eq!(value(&pool, "SELECT 1").await, "1", "{sql}");
     }
     assert_eq!(fixture.count(CONNECTED).await, 1);
 }
 
 #[tokio::test]
-async fn a_large_result_nobody_reads_to_its_end_is_given_up() {
+async fn a_large_result_dropped_before_its_end_is_cancelled() {
     let fixture = Fixture::new().await;
     let mut watch = fixture.connect().await;
     let pool = fixture.pool(|settings| {

@@ -1,5 +1,5 @@
-//! Does TLS in front of a PostgreSQL that was built without it, and keeps the same people out
-//! in the same words as one that does.
+//! TLS proxy for a PostgreSQL that was built without TLS. It refuses the same users with the same
+//! errors as one with TLS.
 
 use std::{io, path::PathBuf};
 
@@ -16,12 +16,12 @@ use tokio_rustls::TlsAcceptor;
 
 use super::*;
 
-/// What a client sends instead of its first message to ask for TLS.
+/// The `SSLRequest` message, which a client sends first to ask for TLS.
 const TLS_PLEASE: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 pub(super) struct Doorman {
     pub(super) port: u16,
-    /// Whether who came in last came over TLS.
+    /// True if the last connection used TLS.
     last: Arc<Mutex<bool>>,
     _work: JoinSet<()>,
 }
@@ -33,7 +33,7 @@ struct Door {
     last: Arc<Mutex<bool>>,
 }
 
-/// How somebody comes in.
+/// Kind of a connection.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Plain,
@@ -132,7 +132,7 @@ async fn message<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Vec<u8>> {
     Ok(message)
 }
 
-/// Why somebody does not come in, as [`WHO`] has it.
+/// Returns the error for a user that [`WHO`] does not allow.
 fn refusal(first: &[u8], way: Way) -> Option<String> {
     let mut words = first[8..].split(|byte| *byte == 0);
     words.find(|word| *word == b"user")?;
