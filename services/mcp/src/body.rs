@@ -18,31 +18,31 @@ const OPENING: &str = r#"{"content":[{"type":"text","text":""#;
 const CLOSING: &str = r#""}]"#;
 const IS_ERROR: &str = r#","isError":true"#;
 
-/// The end of the text where a structure comes behind it.
+/// Text that closes the content and opens the structure.
 const STRUCTURED: &str = r#""}],"structuredContent":"#;
 
-/// What stands behind the text of a result: the end of the object, with what the revision says
-/// of every result before it.
+/// Bytes that close a result after its text, with the members that the revision adds to every
+/// result.
 #[derive(Clone, Debug)]
 pub(super) struct Ending {
     ok: Bytes,
     error: Bytes,
-    /// Which decides what structure there can be.
+    /// Decides which structures the result can contain.
     revision: Revision,
 }
 
-/// What a tool sends as it comes.
+/// Pieces that a tool streams.
 // Boxed: streams differ from tool to tool, and there is one per streamed result.
 pub(super) type Pieces = Pin<Box<dyn Stream<Item = Result<Piece, Reported>> + Send>>;
 
-/// The parts of a result with a structure that are left to be sent, none of them empty.
+/// The parts of a result with a structure that are not sent yet, none of them empty.
 type Parts = array::IntoIter<Bytes, 3>;
 
-/// The body of a result: ready, or the text of a tool as it comes.
+/// Body of a result: complete, or the text of a tool as it is streamed.
 ///
-/// It cannot fail, and what it sends is one whole JSON object in every case. A tool that gives
-/// up half-way has the rest of its text replaced by what it reports, and `isError` is the last
-/// member of a result, where that can still be said.
+/// It cannot fail and always sends one complete JSON object. If a tool fails half-way, its error
+/// replaces the rest of the text, and `isError` is the last member of a result, so that it can
+/// still be set.
 pub struct ResultBody {
     kind: Kind,
     ending: Ending,
@@ -50,7 +50,7 @@ pub struct ResultBody {
 
 enum Kind {
     Ready(Bytes),
-    // Boxed: few results have a structure, and it would be the largest part of every body.
+    // Boxed: few results have a structure, and it would make every body larger.
     Parts(Box<Parts>),
     Opening(Pieces),
     Streaming { pieces: Pieces, has_text: bool },
@@ -76,14 +76,14 @@ impl ResultBody {
 // === impl Ending ===
 
 impl Ending {
-    /// The end of a result of which nothing more is to be said.
+    /// The end of a result of revision 2024-11-05, without further members.
     pub(super) const PLAIN: Self = Self {
         ok: Bytes::from_static(br#""}]}"#),
         error: Bytes::from_static(br#""}],"isError":true}"#),
         revision: Revision::V2024_11_05,
     };
 
-    /// The end of a result of a revision that ends so.
+    /// Returns the end of results of a revision whose last members are `tail`.
     pub(super) fn with(revision: Revision, tail: &str) -> Self {
         Self {
             ok: [CLOSING, tail].concat().into(),
@@ -92,7 +92,7 @@ impl Ending {
         }
     }
 
-    /// What stands behind a structure.
+    /// Returns the bytes that follow a structure.
     fn tail(&self) -> Bytes {
         self.ok.slice(CLOSING.len()..)
     }
@@ -102,7 +102,7 @@ impl Ending {
     }
 }
 
-/// The result whose text is whole.
+/// Makes a result from a complete text.
 pub(super) fn whole(text: &Text, is_error: bool, ending: &Ending) -> ResultBody {
     let ending = ending.of(is_error);
     let mut result = Vec::with_capacity(OPENING.len() + text.len() + ending.len());
@@ -112,7 +112,7 @@ pub(super) fn whole(text: &Text, is_error: bool, ending: &Ending) -> ResultBody 
     ResultBody::from(Bytes::from(result))
 }
 
-/// The result whose text is whole, with its structure if the revision has a place for it.
+/// Makes a result from a complete text, with its structure if the revision supports one.
 pub(super) fn structured(text: &Text, structure: Option<Structure>, ending: &Ending) -> ResultBody {
     let structure = structure.and_then(|structure| structure.in_revision(ending.revision));
     let Some(structure) = structure else {
@@ -163,7 +163,8 @@ impl Body for ResultBody {
                     *kind = Kind::Streaming { pieces, has_text };
                     text.into_bytes()
                 }
-                // The stream is dropped before its end is sent, and with it what it held.
+                // Drops the stream before the end of its result is sent, to free its resources
+                // early.
                 Poll::Ready(Some(Ok(Piece::Structure(structure)))) => {
                     match structure.in_revision(ending.revision) {
                         Some(structure) => {
@@ -209,7 +210,7 @@ impl fmt::Debug for ResultBody {
     }
 }
 
-/// The next piece that is not empty: an empty frame would end an HTTP/1.1 body.
+/// Returns the next piece that is not empty: an empty frame would end an HTTP/1.1 body.
 fn next(pieces: &mut Pieces, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, Reported>>> {
     loop {
         match ready!(pieces.as_mut().poll_next(cx)) {
@@ -219,12 +220,12 @@ fn next(pieces: &mut Pieces, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, 
     }
 }
 
-/// A result with a structure, what stands before that being given.
+/// Returns the parts of a result with a structure; `opening` is the text before it.
 fn parts(opening: Bytes, structure: Structure, ending: &Ending) -> Parts {
     [opening, structure.into_json(), ending.tail()].into_iter()
 }
 
-/// The first of the parts that are left; the others stay.
+/// Returns the first of the remaining parts and keeps the others.
 fn first(mut parts: Box<Parts>, rest: &mut Kind) -> Bytes {
     let part = parts.next().expect("a part is left");
     if parts.len() > 0 {

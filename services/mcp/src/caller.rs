@@ -1,4 +1,4 @@
-//! On whose behalf a tool or a resource is asked.
+//! The caller of a tool or reader of a resource.
 
 use std::{fmt, net::IpAddr};
 
@@ -7,11 +7,11 @@ use ziggurat_layers::client_ip::ClientIp;
 
 use crate::protocol::Context;
 
-/// What the layers further out found out about the caller.
+/// The facts about a caller that outer layers found.
 ///
-/// They put it into the extensions of the HTTP request; on standard input and output the
-/// program puts it there once, with [`Stdio::with_extension`](crate::stdio::Stdio::with_extension).
-/// So a tool does not know which of the two it serves.
+/// They put them into the extensions of the HTTP request. Over standard input and output the
+/// program sets them once, with [`Stdio::with_extension`](crate::stdio::Stdio::with_extension). So
+/// a tool does not know which of the two it serves.
 #[derive(Clone, Default)]
 pub struct Caller {
     extensions: Extensions,
@@ -26,13 +26,15 @@ impl Caller {
         Self { extensions }
     }
 
-    /// What a layer left under this type: the identity behind a token, a session.
+    /// Returns a value that a layer stored under this type, such as the identity of a token or a
+    /// session.
     #[must_use]
     pub fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.extensions.get()
     }
 
-    /// How the call came in, unless it is answered exactly as revision 2024-11-05 has it.
+    /// Returns the context of the call, or `None` if it is answered exactly as in revision
+    /// 2024-11-05.
     #[must_use]
     pub fn context(&self) -> Option<&Context> {
         self.extension()
@@ -42,7 +44,7 @@ impl Caller {
         &self.extensions
     }
 
-    /// The address of the client, if there is a network between.
+    /// Returns the address of the client, if it is connected over a network.
     #[must_use]
     pub fn client_ip(&self) -> Option<IpAddr> {
         self.extension().map(ClientIp::client)
@@ -51,7 +53,7 @@ impl Caller {
 
 impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The rest is left out: it may hold what proves an identity.
+        // The extensions are left out: they may contain credentials.
         f.debug_struct("Caller")
             .field("client_ip", &self.client_ip())
             .finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! What has changed since a client last looked, for those who listen.
+//! Notifications about changes, for clients that subscribe to them.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use ziggurat_layers::json_rpc::{Call, Error, Id};
 
 use crate::{Notifier, params::invalid};
 
-/// Changes nobody has taken yet; whoever is slower is told of all kinds.
+/// Limit on changes waiting for a slow client; beyond it the client gets all changes of its filter.
 const MAX_WAITING: usize = 64;
 
-/// Tells clients that listen what has changed. Clones tell the same ones.
+/// Notifies subscribed clients of changes. Clones notify the same clients.
 #[derive(Clone)]
 pub struct Changes {
     sender: broadcast::Sender<Change>,
 }
 
-/// What has changed.
+/// A change that clients can subscribe to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -31,7 +31,7 @@ pub enum Change {
     Resource(String),
 }
 
-/// What a client wants to know.
+/// The changes a client subscribes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Filter {
@@ -45,7 +45,7 @@ struct Filter {
     resource_subscriptions: Vec<String>,
 }
 
-/// The params of a message to a client that listens.
+/// The params of a notification to a subscribed client.
 #[derive(Serialize)]
 struct Said<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ struct Meta<'a> {
     subscription: &'a Id,
 }
 
-/// A client that listens.
+/// A subscribed client.
 pub(super) struct Listener {
     filter: Filter,
     id: Id,
@@ -78,20 +78,20 @@ fn is_false(value: &bool) -> bool {
 // === impl Changes ===
 
 impl Changes {
-    /// Nobody listens yet.
+    /// Makes a sender without listeners.
     #[must_use]
     pub fn new() -> Self {
         let (sender, _) = broadcast::channel(MAX_WAITING);
         Self { sender }
     }
 
-    /// Tells those who asked for it.
+    /// Notifies the clients that subscribed to this change.
     pub fn tell(&self, change: Change) {
-        // It is no fault that nobody listens.
+        // Sending fails if no client listens, which is normal.
         self.sender.send(change).ok();
     }
 
-    /// A client that begins to listen, if its params are in order.
+    /// Subscribes a client, if its params are valid.
     pub(super) fn listener(&self, call: &Call, notifier: Notifier) -> Result<Listener, Error> {
         #[derive(Deserialize)]
         struct Params {
@@ -126,8 +126,8 @@ impl fmt::Debug for Changes {
 // === impl Listener ===
 
 impl Listener {
-    /// Tells the client what it wants to know until there is nobody to hear it from; then the id
-    /// of the subscription, for the answer.
+    /// Notifies the client of its changes until all senders are dropped; then returns the id of the
+    /// subscription, for the answer.
     pub(super) async fn listen(mut self) -> Id {
         let honoured = Said {
             notifications: Some(&self.filter),
@@ -175,7 +175,7 @@ impl Listener {
         self.notifier.notify(method, params);
     }
 
-    /// What every message says: messages of several subscriptions may share a pipe.
+    /// Returns the params that every message has: the id tells subscriptions on one pipe apart.
     fn nothing(&self) -> Said<'_> {
         Said {
             notifications: None,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_hears_what_it_asked_for_and_what_it_gets_first_of_all() {
+    fn a_client_gets_an_acknowledgement_and_then_the_changes_of_its_filter() {
         let changes = Changes::new();
         let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["a://b"]});
         let (listener, notifier) = listener(&changes, &filter).expect("in order");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_is_too_slow_is_told_of_everything_it_asked_for() {
+    fn a_client_that_is_too_slow_gets_every_change_of_its_filter() {
         let changes = Changes::new();
         let filter = json!({"promptsListChanged": true});
         let (listener, notifier) = listener(&changes, &filter).expect("in order");

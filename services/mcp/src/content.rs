@@ -1,10 +1,10 @@
-//! What a tool shows besides plain text.
+//! Content of results other than plain text.
 
 use serde::Serialize;
 
 use crate::protocol::Revision;
 
-/// A part of what a tool shows.
+/// A block of content in a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -17,55 +17,55 @@ pub enum Block {
     /// An image.
     #[serde(rename_all = "camelCase")]
     Image {
-        /// Its bytes in Base64.
+        /// The image, in Base64.
         data: String,
-        /// What kind of image it is.
+        /// The media type of the image.
         mime_type: String,
     },
-    /// A sound; from 2025-03-26 on.
+    /// Audio, from revision 2025-03-26 on.
     #[serde(rename_all = "camelCase")]
     Audio {
-        /// Its bytes in Base64.
+        /// The audio, in Base64.
         data: String,
-        /// What kind of sound it is.
+        /// The media type of the audio.
         mime_type: String,
     },
-    /// A resource, with what it holds.
+    /// A resource with its content.
     Resource {
         /// The resource.
         resource: EmbeddedResource,
     },
-    /// A resource that can be read; from 2025-06-18 on.
+    /// A link to a resource, from revision 2025-06-18 on.
     #[serde(rename_all = "camelCase")]
     ResourceLink {
-        /// Where it is.
+        /// The URI of the resource.
         uri: String,
-        /// What it is called.
+        /// The name of the resource.
         name: String,
     },
 }
 
-/// A resource in the middle of something else.
+/// A resource embedded in other content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmbeddedResource {
-    /// Where it is.
+    /// The URI of the resource.
     pub uri: String,
-    /// What it is.
+    /// The media type of the resource.
     pub mime_type: String,
-    /// What it holds.
+    /// The text of the resource.
     pub text: String,
 }
 
 // === impl Block ===
 
 impl Block {
-    /// Makes a text.
+    /// Makes a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
-    /// The block as a revision can show it: what it has no words for becomes text.
+    /// Converts the block for a revision: a kind that the revision does not support becomes text.
     pub(super) fn in_revision(self, revision: Revision) -> Self {
         match self {
             Self::Audio { mime_type, .. } if revision < Revision::V2025_03_26 => {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_revision_has_no_words_for_becomes_text() {
+    fn a_block_that_a_revision_does_not_support_becomes_text() {
         let link = Block::ResourceLink {
             uri: "a://b".to_owned(),
             name: "B".to_owned(),

@@ -1,8 +1,8 @@
-//! Calls that go on when nobody waits for them any more.
+//! Calls that continue after their client has disconnected.
 //!
-//! Until 2025-11-25 a client that hangs up has not cancelled its call: a connection may break for
-//! any reason, and a statement that writes is not to depend on it. Such calls are finished here;
-//! the timeout of their statement bounds them, and there are only so many.
+//! Up to revision 2025-11-25 a client that disconnects has not cancelled its call: a connection may
+//! break for any reason, and a statement that writes must not depend on it. Such calls are finished
+//! here, up to a fixed number; the timeout of their statement limits their time.
 
 use std::{fmt, pin::Pin};
 
@@ -12,19 +12,19 @@ use ziggurat_runtime::cut_off::AtCutOff;
 
 use crate::{record::Record, tool::ToolFuture};
 
-/// How many calls are finished for nobody at a time; others are dropped, as if cancelled.
+/// Limit on detached calls at a time; more calls are dropped, as if cancelled.
 const MAX_CALLS: usize = 64;
 
-// Boxed: one for each client that hangs up in the middle of a call.
+// Boxed: used only if a client disconnects during a call.
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Takes calls over from clients that are gone.
+/// Takes calls over from disconnected clients.
 #[derive(Clone)]
 pub struct DetachedCalls {
     jobs: mpsc::Sender<Job>,
 }
 
-/// Finishes them, for as long as it runs.
+/// Runs detached calls to their end.
 #[must_use]
 pub struct DetachedCallsRunner {
     jobs: mpsc::Receiver<Job>,
@@ -33,7 +33,8 @@ pub struct DetachedCallsRunner {
 // === impl DetachedCalls ===
 
 impl DetachedCalls {
-    /// Makes the two ends. Without somebody who runs the attendant, calls end with their client.
+    /// Makes a sender and its runner. Unless the runner runs, calls end when their client
+    /// disconnects.
     pub fn new() -> (Self, DetachedCallsRunner) {
         let (sender, receiver) = mpsc::channel(MAX_CALLS);
         (
@@ -44,7 +45,7 @@ impl DetachedCalls {
 
     pub(super) fn take_over(&self, record: Record, call: ToolFuture, cut_off: AtCutOff) {
         let job = Box::pin(async move {
-            // Nobody reads the result, but the log tells how it went.
+            // The client is gone: the result is only logged.
             drop(record.follow(call.await, &cut_off));
         });
         self.jobs.try_send(job).ok();
@@ -60,7 +61,7 @@ impl fmt::Debug for DetachedCalls {
 // === impl DetachedCallsRunner ===
 
 impl DetachedCallsRunner {
-    /// Finishes calls until there is nobody left to make any.
+    /// Runs calls until all senders are dropped.
     pub async fn run(mut self) {
         let mut running = FuturesUnordered::new();
         loop {

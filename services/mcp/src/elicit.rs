@@ -1,10 +1,9 @@
-//! Asking a client something in the middle of a call (multi round-trip requests of 2026-07-28).
+//! Questions to a client during a call (multi round-trip requests of revision 2026-07-28).
 //!
-//! A call that needs an answer ends with an [`Elicitation`], and the client repeats it with the answers.
-//! What the server has to remember meanwhile goes to the client and comes back, sealed, so that
-//! nobody can make it up, change it, or use it for another call. A state may come back several
-//! times, as requests do that are tried again; a tool that must not act twice
-//! [uses it up](crate::ToolRequest::spend) first.
+//! A call that needs an answer ends with an [`Elicitation`], and the client repeats it with the
+//! answers. The state of the server travels through the client, signed, so that no client can forge
+//! it, change it, or use it for another call. A client that retries may send a state several times;
+//! a tool that must not act twice [uses it up](crate::ToolRequest::spend) first.
 
 mod replay_guard;
 mod signed_state;
@@ -19,7 +18,7 @@ use crate::protocol::Capabilities;
 pub use self::signed_state::StateSigner;
 pub(super) use self::signed_state::{Opened, StateScope};
 
-/// Questions to a client, each under a key, and what to remember until they are answered.
+/// Questions to a client, each under a key, and the state to keep until they are answered.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Elicitation {
@@ -31,34 +30,34 @@ pub struct Elicitation {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Question {
-    /// To its user: a form to fill in.
+    /// A form for the user to fill in.
     Form {
-        /// What it is about.
+        /// The question to show.
         message: String,
-        /// The fields, as JSON Schema.
+        /// The fields, as a JSON Schema.
         schema: Value,
     },
-    /// To its model: the params of `sampling/createMessage`.
+    /// A request to the client's model: the params of `sampling/createMessage`.
     Sample(Value),
-    /// Which folders it works in.
+    /// A request for the folders that the client works in.
     Roots,
 }
 
-/// The answers of a client, if this is not the first time it makes the call.
+/// The answers of a client, if it repeats the call.
 #[derive(Clone, Default)]
 pub struct Inputs {
     responses: Map<String, Value>,
     opened: Option<Opened>,
 }
 
-/// What a client cannot be asked, and would have to be.
+/// The capabilities that a client lacks for the questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unable(pub(super) Capabilities);
 
 // === impl Elicitation ===
 
 impl Elicitation {
-    /// Asks nothing yet.
+    /// Makes an elicitation without questions.
     pub fn new() -> Self {
         Self::default()
     }
@@ -69,13 +68,13 @@ impl Elicitation {
         self
     }
 
-    /// Sets what [`Inputs::state`] says when the answers come.
+    /// Sets the state that [`Inputs::state`] returns when the answers arrive.
     pub fn with_state(mut self, state: impl Into<String>) -> Self {
         self.state = Some(state.into());
         self
     }
 
-    /// Whether a client of such abilities can be asked all of it.
+    /// Checks that a client with these capabilities can be asked all questions.
     pub(super) fn check(&self, able: Capabilities) -> Result<(), Unable> {
         let mut missing = Capabilities::default();
         for (_, question) in &self.questions {
@@ -92,7 +91,7 @@ impl Elicitation {
         }
     }
 
-    /// The members of the result, the state sealed.
+    /// Returns the members of the result, with the signed state.
     pub(super) fn result(self, seal: impl FnOnce(&str) -> String) -> Value {
         let questions = self.questions.into_iter();
         let requests: Map<_, _> = questions
@@ -133,7 +132,7 @@ impl Question {
 
 impl Inputs {
     pub(super) fn new(responses: Option<&str>, opened: Option<Opened>) -> Self {
-        // What is no object answers nothing, and is asked for again.
+        // A value that is not an object counts as no answer, so the tool asks again.
         let responses = responses.and_then(|json| serde_json::from_str(json).ok());
         Self {
             responses: responses.unwrap_or_default(),
@@ -145,13 +144,13 @@ impl Inputs {
         self.opened.as_ref()
     }
 
-    /// The answer to a question, if there is one that is an object.
+    /// Returns the answer to a question, if it is an object.
     #[must_use]
     pub fn response(&self, key: &str) -> Option<&Map<String, Value>> {
         self.responses.get(key)?.as_object()
     }
 
-    /// What a user filled into a form; nothing if it is not there or was turned down.
+    /// Returns the fields of a form, or `None` if the form is missing or was declined.
     #[must_use]
     pub fn form(&self, key: &str) -> Option<&Map<String, Value>> {
         let response = self.response(key)?;
@@ -159,7 +158,7 @@ impl Inputs {
         is_accepted.then(|| response.get("content")?.as_object())?
     }
 
-    /// Whether a user turned a form down.
+    /// Returns whether the user declined a form.
     #[must_use]
     pub fn is_declined(&self, key: &str) -> bool {
         self.response(key)
@@ -167,7 +166,7 @@ impl Inputs {
             .is_some_and(|action| ["decline", "cancel"].contains(&action))
     }
 
-    /// What the call remembered when it asked. It is ours: no client can make one up.
+    /// Returns the state that the call set when it asked. It is signed, so no client can forge it.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.opened.as_ref().map(|opened| &*opened.state)
@@ -176,7 +175,7 @@ impl Inputs {
 
 impl fmt::Debug for Inputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The answers are left out: they are the user's.
+        // The answers are left out: they are private data of the user.
         f.debug_struct("Inputs")
             .field("keys", &self.responses.keys().collect::<Vec<_>>())
             .finish_non_exhaustive()
@@ -186,7 +185,7 @@ impl fmt::Debug for Inputs {
 // === impl Unable ===
 
 impl Unable {
-    /// The `data` of the error.
+    /// Returns the `data` of the error.
     pub(super) fn data(self) -> impl Serialize {
         let Self(missing) = self;
         let names = [
@@ -207,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_asked_only_what_it_can_be_asked() {
+    fn a_client_is_asked_only_what_its_capabilities_allow() {
         let ask = Elicitation::new()
             .with("a", Question::form("?", json!({})))
             .with("b", Question::Roots);
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_none_is_as_good_as_missing() {
+    fn an_invalid_answer_counts_as_missing() {
         let cases = [
             (None, false, false),
             (Some("7"), false, false),

@@ -1,8 +1,7 @@
-//! What results and errors look like where a revision is negotiated: on `/mcp`, and for modern
-//! requests everywhere.
+//! Results and errors of negotiated revisions: all of `/mcp`, and modern requests over stdio.
 //!
-//! The rest of the room makes results once. A [`Encoder`] knows how one revision writes them, and
-//! holds what is the same for every caller, written.
+//! An [`Encoder`] knows how one revision writes results, and caches the bytes that are the same for
+//! every caller.
 
 mod lists;
 
@@ -29,33 +28,33 @@ const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// How long a client may keep a list, in milliseconds.
+/// Time in milliseconds that a client may cache a list.
 const LIST_TTL: u32 = 60_000;
 
-/// What a model is told when a database is not there yet.
+/// Text for the model while a database is not ready.
 const NOT_READY: &str = "The database is still being prepared. Try again in a few seconds.";
 
-/// How one revision writes what is said.
+/// Encodes results and errors for one revision.
 #[derive(Debug)]
 pub(super) struct Encoder {
     revision: Revision,
-    /// What an `initialize`, or in the modern era a `server/discover`, is answered with.
+    /// The result of `initialize`, or in the modern revision of `server/discover`.
     pub(super) opening: Bytes,
-    /// For callers who may only read, and for those who may write.
+    /// For callers with read-only access, and for callers with write access.
     tools: [Pages; 2],
     pub(super) resources: Pages,
     pub(super) resource_templates: Pages,
     pub(super) prompts: Pages,
-    /// What is said about the server in every result of the modern era.
+    /// The `_meta` of every result in the modern revision.
     meta: Value,
-    /// Behind the text of a tool.
+    /// The bytes after the text of a tool.
     pub(super) ending: Ending,
-    /// Behind any other result, and behind one that may be kept.
+    /// The bytes after any other result.
     pub(super) tail: Bytes,
     pub(super) read_tail: Bytes,
 }
 
-/// One for each revision.
+/// One encoder for each revision.
 #[derive(Debug)]
 pub(super) struct Encoders([Encoder; Revision::ALL.len()]);
 
@@ -120,12 +119,12 @@ impl Encoder {
         &self.tools[usize::from(may_write)]
     }
 
-    /// Whether there is a place for a structure beside the text of a tool.
+    /// Returns whether the revision supports structured results.
     pub(super) fn has_structure(&self) -> bool {
         self.revision.has_structure()
     }
 
-    /// The result of a tool.
+    /// Encodes the result of a tool.
     pub(super) fn tool_result(
         &self,
         result: Result<ToolResult, ToolError>,
@@ -162,18 +161,18 @@ impl Encoder {
         }
     }
 
-    /// A result that is there.
+    /// Encodes a complete result.
     pub(super) fn whole(&self, result: &impl Serialize) -> Reply<ResultBody> {
         Reply::stream(ResultBody::from(wire::ended(result, &self.tail)))
     }
 
-    /// Questions to the client.
+    /// Encodes questions to the client.
     pub(super) fn asked(&self, mut asked: Value) -> Reply<ResultBody> {
         asked["_meta"] = self.meta.clone();
         Reply::stream(ResultBody::from(wire::to_bytes(&asked)))
     }
 
-    /// The last word to a client that listens.
+    /// Encodes the result that ends a subscription.
     pub(super) fn listened(&self, subscription: &Id) -> Reply<ResultBody> {
         let server = &self.meta[SERVER];
         let result = format!(
@@ -182,7 +181,7 @@ impl Encoder {
         Reply::stream(ResultBody::from(Bytes::from(result)))
     }
 
-    /// The answer to a call that has no result.
+    /// Encodes the error of a call without a result.
     pub(super) fn fault(&self, fault: Fault, sanitizer: Sanitizer) -> Reply<ResultBody> {
         let error = match fault {
             Fault::Params(error) => error,
@@ -220,7 +219,7 @@ fn unknown(kind: &str, name: &str) -> Error {
     Error::invalid_params().with_data(format!("there is no {kind} named \"{name}\""))
 }
 
-/// What every result of a revision ends with, the brace included.
+/// Returns the end of every result of a revision, with the closing brace.
 fn tail(revision: Revision, server: &ServerInfo, ttl: Option<u32>) -> String {
     #[derive(Serialize)]
     struct Server<'a> {
@@ -242,7 +241,7 @@ fn tail(revision: Revision, server: &ServerInfo, ttl: Option<u32>) -> String {
     format!(r#"{kept},"resultType":"complete","_meta":{{"{SERVER}":{server}}}}}"#)
 }
 
-/// What can be done with a kind of thing besides using it.
+/// Optional features of one capability.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Ability {
@@ -252,7 +251,7 @@ struct Ability {
     subscribe: Option<bool>,
 }
 
-/// What there is; whatever would need a second connection is not.
+/// The capabilities of the server, without those that need a second connection.
 #[derive(Serialize)]
 struct Capabilities {
     tools: Ability,

@@ -1,4 +1,4 @@
-//! The server could not do what it was asked to.
+//! Failures of the server during a call.
 
 use std::{borrow::Cow, error::Error, fmt};
 
@@ -12,9 +12,9 @@ use ziggurat_layers::{
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why a tool or a resource failed outside its own words, -32603 to the client.
+/// The failure of a tool or a resource, error -32603 for the client.
 ///
-/// It holds two texts that never mix: what the client is told, and the error for the log.
+/// It keeps two texts apart: the message for the client, and the error for the log.
 ///
 /// ```
 /// use http::StatusCode;
@@ -32,7 +32,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 pub struct Failure {
     told: Cow<'static, str>,
     source: Option<ErrorDetail>,
-    // Boxed: rare, and errors are moved around.
+    // Boxed: rare, and it would make every error larger to move.
     http: Option<Box<Http>>,
 }
 
@@ -46,7 +46,7 @@ struct Http {
 // === impl Failure ===
 
 impl Failure {
-    /// Describes a failure in words written for the client: the `data` of its error.
+    /// Describes a failure with a message for the client: the `data` of its error.
     pub fn new(told: impl Into<Cow<'static, str>>) -> Self {
         Self {
             told: told.into(),
@@ -55,9 +55,9 @@ impl Failure {
         }
     }
 
-    /// Keeps the error behind it for the log; in development the client reads it too.
+    /// Adds the cause for the log; in development the client reads it too.
     ///
-    /// A failure without one is no fault of the server and is not logged as such.
+    /// A failure without a cause is not a fault of the server and is logged at debug level only.
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.source = Some(ErrorDetail::new(source));
         self
@@ -69,31 +69,31 @@ impl Failure {
         self
     }
 
-    /// Adds a header to the HTTP response, next to others of that name.
+    /// Adds a header to the HTTP response, without replacing others of that name.
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         let http = self.http.get_or_insert_default();
         http.headers.append(name, value);
         self
     }
 
-    /// Says that the caller failed to prove who it is, so that the reply carries
-    /// [`AuthFailed`] and a rate limiter further out can count it.
+    /// Marks the reply with [`AuthFailed`], so that an outer rate limiter can count failed
+    /// authentications.
     pub fn with_auth_failed(mut self) -> Self {
         self.http.get_or_insert_default().auth_failed = true;
         self
     }
 
-    /// Stands for a panic, which its hook has already written down.
+    /// Makes the failure for a panic, which the panic hook has already logged.
     pub(super) fn panicked() -> Self {
         Self::new("the server met an unexpected condition").with_source("a panic")
     }
 
-    /// Whether it is the server that is to blame.
+    /// Returns whether the failure is a fault of the server.
     pub(super) fn is_fault(&self) -> bool {
         self.source.is_some()
     }
 
-    /// What the client may read.
+    /// Returns the text that the client may read.
     pub(super) fn public(&self, sanitizer: Sanitizer) -> Cow<'_, str> {
         if self.source.is_some() && sanitizer == Sanitizer::development() {
             sanitizer.public(self, "")
@@ -102,8 +102,8 @@ impl Failure {
         }
     }
 
-    /// Logs what is behind the failure, if it is a fault of the server; done once, by whoever
-    /// turns the failure into an answer.
+    /// Logs the failure and its cause. Called once, by the code that turns the failure into an
+    /// answer.
     pub(super) fn log(&self, method: &'static str, name: &str) {
         if let Some(source) = &self.source {
             error!(error = %source, method, name, "call failed");
@@ -112,13 +112,13 @@ impl Failure {
         }
     }
 
-    /// Puts what belongs to HTTP on the reply.
+    /// Adds the status, headers and extensions of the failure to the reply.
     pub(super) fn complete<T>(self, mut reply: Reply<T>) -> Reply<T> {
         let Some(http) = self.http else {
             return reply;
         };
         if let Some(status) = http.status {
-            // What it says was written for the client, whatever the status.
+            // The body was written for the client, whatever the status is.
             reply = reply.with_status(status).with_extension(Public);
         }
         for (name, value) in &http.headers {

@@ -1,4 +1,4 @@
-//! A call while it is answered.
+//! The future of a call.
 
 use std::{
     convert::Infallible,
@@ -34,22 +34,22 @@ use crate::{
 pub struct ResponseFuture {
     pub(super) state: State,
     pub(super) sanitizer: Sanitizer,
-    /// None where revision 2024-11-05 is spoken to the letter.
+    /// `None` for calls that are answered exactly as in revision 2024-11-05.
     pub(super) negotiated: Option<(Arc<Encoders>, Revision)>,
-    /// End of the time that the server has for the call.
+    /// The deadline of the call when the server shuts down.
     pub(super) cut_off: AtCutOff,
 }
 
-/// How far a call has come.
+/// Progress of a call.
 pub(super) enum State {
     Ready(Option<Result<Reply<ResultBody>, Fault>>),
     Calling {
-        /// Until the call has ended.
+        /// Set until the call has ended.
         record: Option<Record>,
         result: ToolFuture,
-        /// If the client wants to know.
+        /// Set if the client asked for progress.
         pulse: Option<Heartbeat>,
-        /// Who finishes the call if the client is gone; nobody, where that cancels it.
+        /// Finishes the call if the client disconnects; `None` if that cancels it.
         unattended: Option<DetachedCalls>,
     },
     Reading {
@@ -62,7 +62,7 @@ pub(super) enum State {
     },
     Completing(CompleteFuture),
     Answering(MethodFuture),
-    // Boxed: one per client that listens, and it listens for long.
+    // Boxed: one per subscribed client, and a subscription lasts long.
     Listening(Pin<Box<dyn Future<Output = Id> + Send>>),
 }
 
@@ -77,7 +77,7 @@ impl Future for ResponseFuture {
             Poll::Ready(outcome) => outcome,
             Poll::Pending => {
                 ready!(this.cut_off.poll(cx));
-                // Dropped, and not handed to those who finish the calls of clients that are gone.
+                // Drops the call here, so that it is not detached either.
                 this.state = State::Ready(None);
                 Err(Fault::Tool(Failure::new("the server is shutting down")))
             }
@@ -174,12 +174,12 @@ impl State {
     }
 
     pub(super) fn result(result: Bytes) -> Self {
-        // Streamed, though it is there: the bytes are shared and not copied.
+        // Streamed although it is complete, so that the bytes are shared and not copied.
         Self::ready(Reply::stream(ResultBody::from(result)))
     }
 }
 
-/// What became of reading a resource, which may not be there.
+/// Encodes the outcome of reading a resource, which may not exist.
 fn read(
     uri: &mut String,
     contents: Result<Option<Contents>, Failure>,

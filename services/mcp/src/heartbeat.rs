@@ -1,4 +1,4 @@
-//! Signs of life of a call that takes long.
+//! Progress notifications of a call that takes long.
 
 use std::{
     pin::Pin,
@@ -11,21 +11,21 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::{Progress, protocol};
 
-/// Clients give a call a minute, and another one with each sign of life.
+/// Time between two notifications. Clients wait a minute for a call, and again after each of them.
 const PERIOD: Duration = Duration::from_secs(3);
 
-/// Tells a client every few seconds that its call is still running.
+/// Notifies a client every few seconds that its call is still running.
 pub(super) struct Heartbeat {
     progress: Arc<Progress>,
     began: Instant,
-    // Boxed: only where somebody asks for progress.
+    // Boxed: only calls that ask for progress have one.
     timer: Pin<Box<Sleep>>,
 }
 
 // === impl Heartbeat ===
 
 impl Heartbeat {
-    /// Beats for a call whose client wants to know.
+    /// Starts the timer, if the client asked for progress.
     pub(super) fn of(way: &protocol::Context) -> Option<Self> {
         let progress = Arc::clone(way.progress.as_ref()?);
         let began = Instant::now();
@@ -36,7 +36,7 @@ impl Heartbeat {
         })
     }
 
-    /// Says how many seconds have passed, if it is time to.
+    /// Reports the seconds since the start whenever the period is over.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(()) = self.timer.as_mut().poll(cx) {
             let now = Instant::now();

@@ -1,8 +1,8 @@
-//! The methods of the Model Context Protocol, over a list of tools, resources and prompts.
+//! The methods of the Model Context Protocol, for a list of tools, resources and prompts.
 //!
-//! [`Mcp`] is a `Service<Call>`: [`JsonRpcLayer`](ziggurat_layers::json_rpc::JsonRpcLayer) puts
-//! it behind HTTP and [`Stdio`](crate::stdio::Stdio) on standard input and output, and it knows
-//! neither. It keeps nothing between two calls; who is calling stands in the extensions of the
+//! [`Mcp`] is a `Service<Call>`: [`JsonRpcLayer`](ziggurat_layers::json_rpc::JsonRpcLayer) serves
+//! it over HTTP and [`Stdio`](crate::stdio::Stdio) over standard input and output; it depends on
+//! neither. It keeps no state between calls; the identity of the caller is in the extensions of the
 //! request, and tools find it in their [`Caller`].
 //!
 //! ```
@@ -45,31 +45,31 @@
 //! | `prompts/list` | the prompts, by name | |
 //! | `prompts/get` | the messages | -32603 unknown prompt |
 //! | `notifications/initialized` | `{}`, if it was sent as a request | |
-//! | those of the [program](Mcp::with_method) | as the program says | -32602 |
+//! | those of the [program](Mcp::with_method) | as the program defines | -32602 |
 //! | any other | | -32601 |
 //!
-//! Params that are malformed are -32602, the data naming the member. A notification is never
-//! acted upon, whatever its method: nobody waits for the outcome, and a login nobody waits for
-//! is an attack. Cancelling is for whoever drives the calls: dropping the future of a call
-//! drops the future of its tool.
+//! Malformed params are -32602, and the data names the member. A notification is never executed,
+//! whatever its method: its client does not read the outcome, so a login by notification would be
+//! an attack. The transport cancels calls: dropping the future of a call drops the future of its
+//! tool.
 //!
 //! # A result that fails half-way
 //!
-//! A tool may answer with a [stream](ToolResult::stream), sent while the database still reads.
-//! Nothing that has been sent can be taken back, so `isError` is the last member of a result:
-//! it is decided when the stream ends. The result is valid JSON in every case.
+//! A tool may answer with a [stream](ToolResult::stream), sent while the database is still reading.
+//! Bytes that are sent cannot be taken back, so `isError` is the last member of a result: it is
+//! decided when the stream ends. The result is valid JSON in every case.
 //!
 //! # Structure
 //!
-//! Beside its text a result may have a [`Structure`], for programs. A tool declares what it looks
-//! like; lists and results show it from revision 2025-06-18 on, and never where 2024-11-05 is
-//! spoken to the letter. Tools that answer with a few facts always have one. Where the text is
-//! written for a model, as rows and plans are, the operator decides, since some clients show
-//! their model the structure instead ([`Tools::with_structured_output`]).
+//! Besides its text a result may have a [`Structure`], for programs. A tool declares its schema;
+//! lists and results contain it from revision 2025-06-18 on, and never in calls that are answered
+//! exactly as in revision 2024-11-05. Tools that answer with a few facts always have one. For texts
+//! that are written for a model, such as rows and plans, the operator decides, since some clients
+//! show their model the structure instead ([`Tools::with_structured_output`]).
 //!
 //! # Cost
 //!
-//! The lists and the answer to `initialize` are rendered once; answering them copies nothing. A
+//! The lists and the result of `initialize` are rendered once; answering them copies nothing. A
 //! tool call allocates one future. The text of a stream is copied once, into [`Text`].
 
 mod body;
@@ -154,7 +154,7 @@ pub use self::{
     },
 };
 
-/// What a server calls itself.
+/// Name, version and description of a server.
 #[derive(Clone, Debug, Serialize)]
 #[must_use]
 pub struct ServerInfo {
@@ -168,28 +168,28 @@ pub struct ServerInfo {
     instructions: Option<Cow<'static, str>>,
 }
 
-/// Why a server cannot start with its lists.
+/// An error in the lists of a server, found at startup.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// Two tools have one name.
+    /// Two tools have the same name.
     #[error("there are two tools named `{0}`")]
     DuplicateTool(String),
-    /// Two resources have one URI.
+    /// Two resources have the same URI.
     #[error("there are two resources at `{0}`")]
     DuplicateResource(String),
-    /// Two prompts have one name.
+    /// Two prompts have the same name.
     #[error("there are two prompts named `{0}`")]
     DuplicatePrompt(String),
-    /// Some clients refuse the whole list for such a name.
+    /// A tool name that makes some clients refuse the whole list.
     #[error("the tool name `{0}` is not made of 1 to 64 letters, digits, `_` and `-`")]
     ToolName(String),
-    /// Some clients refuse the whole list for the lack of one.
+    /// A tool without a description, which makes some clients refuse the whole list.
     #[error("the tool `{0}` has no description")]
     ToolDescription(String),
 }
 
-/// Answers the methods of the protocol. Clones share everything: there is one for every call.
+/// Answers the methods of the protocol. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Mcp {
     shared: Arc<Shared>,
@@ -208,7 +208,7 @@ struct Shared {
     cut_off: CutOff,
 }
 
-/// The JSON-RPC of this revision: no batches, params are objects.
+/// Returns the JSON-RPC dialect of revision 2024-11-05: no batches, params are objects.
 pub fn dialect() -> Dialect {
     Dialect::new().with_object_params()
 }
@@ -216,7 +216,7 @@ pub fn dialect() -> Dialect {
 // === impl ServerInfo ===
 
 impl ServerInfo {
-    /// Takes the name and the version of the build.
+    /// Takes the name and the version of the server.
     pub fn new(name: impl Into<Cow<'static, str>>, version: impl Into<Cow<'static, str>>) -> Self {
         Self {
             name: name.into(),
@@ -227,7 +227,7 @@ impl ServerInfo {
         }
     }
 
-    /// Adds a name for people, and a sentence about the server.
+    /// Adds a title for display, and a sentence about the server.
     pub fn with_description(
         mut self,
         title: impl Into<Cow<'static, str>>,
@@ -238,7 +238,7 @@ impl ServerInfo {
         self
     }
 
-    /// Adds what a model should know before it uses the server.
+    /// Adds instructions for the model that uses the server.
     pub fn with_instructions(mut self, instructions: impl Into<Cow<'static, str>>) -> Self {
         self.instructions = Some(instructions.into());
         self
@@ -252,7 +252,8 @@ impl Mcp {
     ///
     /// # Errors
     ///
-    /// If two entries share a name, or one would make clients drop its list.
+    /// Returns an error if two entries share a name, or if an entry would make clients refuse its
+    /// list.
     pub fn new(
         server: &ServerInfo,
         tools: Tools,
@@ -287,8 +288,8 @@ impl Mcp {
         self
     }
 
-    /// Sets which callers may write, by what layers left in the extensions of the request: the
-    /// annotations of tools depend on it. None may by default.
+    /// Sets which callers may write, by the extensions of their request: the annotations of tools
+    /// depend on it. By default no caller may write.
     #[must_use]
     pub fn with_write_access(
         mut self,
@@ -298,14 +299,14 @@ impl Mcp {
         self
     }
 
-    /// Sets what proves that a state came from here; replicas of a server share it.
+    /// Sets the key that signs states; replicas of a server share it.
     #[must_use]
     pub fn with_state_signer(mut self, seal: StateSigner) -> Self {
         self.shared_mut().seal = seal;
         self
     }
 
-    /// Lets clients of 2026-07-28 listen to what changes.
+    /// Lets clients of revision 2026-07-28 subscribe to changes.
     #[must_use]
     pub fn with_changes(mut self, server: &ServerInfo, changes: Changes) -> Self {
         let shared = self.shared_mut();
@@ -320,29 +321,29 @@ impl Mcp {
         self
     }
 
-    /// Has calls finished whose client is gone, in the revisions in which that is no
-    /// cancellation and where one is negotiated over HTTP.
+    /// Finishes calls whose client has disconnected, in negotiated revisions over HTTP in which a
+    /// disconnect does not cancel the call.
     #[must_use]
     pub fn with_unattended(mut self, unattended: DetachedCalls) -> Self {
         self.shared_mut().unattended = Some(unattended);
         self
     }
 
-    /// Ends calls that are in flight at this moment with an error.
+    /// Ends calls with an error that are still running when the cut-off happens.
     #[must_use]
     pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
         self.shared_mut().cut_off = cut_off;
         self
     }
 
-    /// Sets how much clients may read of what is behind a [`Failure`]; nothing by default.
+    /// Sets how much of the cause of a [`Failure`] clients may read; nothing by default.
     #[must_use]
     pub fn with_sanitizer(mut self, sanitizer: Sanitizer) -> Self {
         self.shared_mut().sanitizer = sanitizer;
         self
     }
 
-    /// What is shared from now on.
+    /// Returns the shared part, cloned if there are other clones.
     fn shared_mut(&mut self) -> &mut Shared {
         Arc::make_mut(&mut self.shared)
     }

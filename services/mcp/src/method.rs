@@ -9,7 +9,7 @@ use ziggurat_layers::json_rpc::{Call, Error};
 use crate::{State, wire::Fault};
 
 /// Future of a [`Method`]: the result as JSON.
-// Boxed: methods of a program are rare beside calls of tools.
+// Boxed: methods of a program are rare compared with calls of tools.
 pub type MethodFuture = Pin<Box<dyn Future<Output = Bytes> + Send>>;
 
 /// Answers a method that the protocol does not have, for clients that negotiate no revision.
@@ -17,7 +17,8 @@ pub trait Method: Send + Sync + 'static {
     /// Answers a request; notifications are never passed on.
     ///
     /// # Errors
-    /// An error of JSON-RPC, for params that are malformed.
+    ///
+    /// Returns a JSON-RPC error if the params are malformed.
     fn call(&self, call: &Call) -> Result<MethodFuture, Error>;
 }
 

@@ -1,4 +1,4 @@
-//! The methods where a revision is negotiated.
+//! The methods of negotiated revisions.
 
 use std::{mem, sync::Arc};
 
@@ -18,11 +18,11 @@ use crate::{
     wire::{self, Fault},
 };
 
-/// How many proposals a client gets.
+/// Limit on completions for a client.
 const MAX_PROPOSALS: usize = 100;
 
 impl Shared {
-    /// Answers in the words of a revision the client has chosen.
+    /// Answers a call in the revision that the client chose.
     pub(super) fn negotiated(&self, revision: Revision, call: Call) -> Result<State, Fault> {
         if call.is_notification() {
             return Ok(State::result(wire::nothing()));
@@ -67,8 +67,8 @@ impl Shared {
         let record = Record::begin(name, &call);
         match found {
             Some(Found::Tool(tool)) => {
-                // Hanging up is cancelling only in the modern era, and on lines there is no
-                // hanging up on one call.
+                // A disconnect cancels a call only in the modern revision, and over stdio a client
+                // cannot disconnect from a single call.
                 let outlives = is_on(&call, Carrier::Http) && !is_modern(&call, None);
                 let unattended = self.unattended.clone().filter(|_| outlives);
                 let pulse = call.head().extensions.get().and_then(Heartbeat::of);
@@ -100,7 +100,7 @@ impl Shared {
         }
     }
 
-    /// The answers of the client; nothing where it cannot have been asked.
+    /// Returns the answers of the client, or `None` if its revision has no questions.
     fn inputs(&self, call: &Call, named: &Named) -> Result<Option<Inputs>, Fault> {
         if !is_modern(call, None) {
             return Ok(None);
@@ -205,7 +205,7 @@ fn page(pages: &Pages, call: &Call) -> Result<State, Fault> {
     Ok(State::result(pages.page(cursor.as_deref())?))
 }
 
-/// Whether a call is of the modern era, and came in on this, if that matters.
+/// Returns whether a call is modern and, if given, came over this carrier.
 fn is_modern(call: &Call, carrier: Option<Carrier>) -> bool {
     let context = call.head().extensions.get::<Context>();
     context.is_some_and(|context| {
@@ -218,7 +218,7 @@ fn is_on(call: &Call, carrier: Carrier) -> bool {
     context.is_some_and(|context| context.carrier() == carrier)
 }
 
-/// What a state is good for that comes with a call, or goes.
+/// Returns the scope of the state of a call.
 pub(super) fn sealed<'a>(principal: &'a str, call: &'a Call) -> StateScope<'a> {
     StateScope {
         principal: principal.as_bytes(),
@@ -227,7 +227,7 @@ pub(super) fn sealed<'a>(principal: &'a str, call: &'a Call) -> StateScope<'a> {
     }
 }
 
-/// The result of `completion/complete`.
+/// Encodes the result of `completion/complete`.
 pub(super) fn completed(face: &Encoder, mut proposed: Vec<String>) -> Reply<ResultBody> {
     #[derive(Serialize)]
     struct Completed {

@@ -1,4 +1,4 @@
-//! What a client is told about a call before it is answered.
+//! Messages to a client before its call is answered.
 
 use std::{
     collections::VecDeque,
@@ -11,13 +11,13 @@ use bytes::Bytes;
 use serde::Serialize;
 use ziggurat_layers::json_rpc::Id;
 
-/// Messages that wait to be sent; more are dropped, for none of them is worth memory.
+/// Limit on waiting messages; more are dropped to save memory.
 const MAX_WAITING: usize = 64;
 
-/// Sends messages to the client of a call, ahead of the answer.
+/// Sends messages to the client of a call before the answer.
 ///
-/// Whoever carries the call puts one into the extensions of its request and takes from it what
-/// is to be sent. Nothing is allocated for a call that has nothing to say but the handle.
+/// The transport puts one into the extensions of the request and sends the messages it takes from
+/// it. A call without messages allocates only the handle.
 #[derive(Clone, Default)]
 pub struct Notifier {
     queue: Arc<Mutex<Queue>>,
@@ -29,24 +29,24 @@ struct Queue {
     waker: Option<Waker>,
 }
 
-/// Tells a client how far its call has come.
+/// Reports the progress of a call to its client.
 pub struct Progress {
     notifier: Notifier,
     token: Id,
-    /// What was said last: the next has to be more.
+    /// The last value sent: the next has to be larger.
     last: Mutex<f64>,
 }
 
 // === impl Notifier ===
 
 impl Notifier {
-    /// Makes a way to a client.
+    /// Makes a notifier with an empty queue.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sends a notification: whether there was room for it.
+    /// Sends a notification. Returns whether the queue had space for it.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> bool {
         #[derive(Serialize)]
         struct Notification<'a, P> {
@@ -63,7 +63,7 @@ impl Notifier {
         serde_json::to_vec(&message).is_ok_and(|message| self.send(message.into()))
     }
 
-    /// Sends a whole message, on one line: whether there was room for it.
+    /// Sends a complete message on one line. Returns whether the queue had space for it.
     pub fn send(&self, message: Bytes) -> bool {
         let waker = {
             let mut queue = self.queue();
@@ -79,7 +79,7 @@ impl Notifier {
         true
     }
 
-    /// The next message; there is no end to them.
+    /// Returns the next message; it never ends.
     pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Bytes> {
         let mut queue = self.queue();
         if let Some(message) = queue.messages.pop_front() {
@@ -93,7 +93,7 @@ impl Notifier {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // A queue is whole at any time.
+        // The queue is consistent even after a panic.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,8 +115,8 @@ impl Progress {
         }
     }
 
-    /// Says how far the call has come, in any unit. What is no more than was said before is
-    /// not sent.
+    /// Reports the progress of the call, in any unit. A value that is not larger than the last one
+    /// is not sent.
     pub fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_woken_and_what_nobody_takes_is_bounded() {
+    fn a_waiting_task_is_woken_and_the_queue_is_bounded() {
         let notifier = Notifier::new();
         let other = notifier.clone();
         let mut waiting = task::spawn(poll_fn(move |cx| other.poll_next(cx)));

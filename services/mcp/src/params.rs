@@ -1,7 +1,7 @@
 //! The params of the methods, checked member by member.
 //!
-//! A member that is there has its type: `null` is neither a string nor an object. Every
-//! complaint names the member and quotes nothing of it.
+//! A member that is present must have its type: `null` is neither a string nor an object. Every
+//! error names the member and quotes nothing of its value.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -10,16 +10,16 @@ use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 use ziggurat_layers::json_rpc::{Call, Error};
 
-/// A member of the params as it was written, if it is there.
+/// A member of the params as written, if it is present.
 pub(super) type Member<'a> = Option<&'a RawValue>;
 
-/// `tools/call` and `prompts/get`: something by its name, with arguments.
+/// The params of `tools/call` and `prompts/get`: a name, with arguments.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) name: String,
-    /// Where the arguments are in the params: an object, if there are any.
+    /// The range of the arguments in the params: an object, if present.
     pub(super) arguments: Option<Range<usize>>,
-    /// What the client answers to what it was asked before.
+    /// The range of the client's answers to earlier questions.
     pub(super) responses: Option<Range<usize>>,
     pub(super) state: Option<String>,
 }
@@ -59,7 +59,7 @@ impl Named {
             name,
             arguments: params.arguments.map(within),
             responses: params.responses.map(within),
-            // One that is no string was not made here.
+            // A state that is not a string was not made by this server.
             state: params
                 .state
                 .map(|raw| string(raw).unwrap_or_else(|| "none".to_owned())),
@@ -67,7 +67,7 @@ impl Named {
     }
 }
 
-/// `initialize`: nothing of it is used, but it has to be well-formed.
+/// Checks the params of `initialize`, although they are not used.
 pub(super) fn check_initialize(call: &Call) -> Result<(), Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -117,7 +117,7 @@ pub(super) fn check_initialize(call: &Call) -> Result<(), Error> {
     )
 }
 
-/// `resources/read`: the URI.
+/// Returns the URI of `resources/read`.
 pub(super) fn uri(call: &Call) -> Result<String, Error> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -130,7 +130,7 @@ pub(super) fn uri(call: &Call) -> Result<String, Error> {
     uri.ok_or_else(|| invalid("`uri` must be a string"))
 }
 
-/// Lists: the cursor, if there is one.
+/// Returns the cursor of a list, if present.
 pub(super) fn cursor(call: &Call) -> Result<Option<String>, Error> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -146,7 +146,7 @@ pub(super) fn cursor(call: &Call) -> Result<Option<String>, Error> {
     Ok(Some(cursor))
 }
 
-/// What is called and with what, in few bytes: the same however the client orders it.
+/// Returns a digest of the params, the same for any order of the members.
 pub(super) fn digest(call: &Call) -> [u8; 32] {
     let mut params: Value = call
         .raw_params()
@@ -160,7 +160,7 @@ pub(super) fn digest(call: &Call) -> [u8; 32] {
     Sha256::digest(params.to_string()).into()
 }
 
-/// `completion/complete`: what is to be completed, and what is there already.
+/// The params of `completion/complete`: the argument to complete, and the values so far.
 pub(super) struct Unfinished {
     pub(super) subject: Subject,
     pub(super) place: String,
@@ -168,7 +168,7 @@ pub(super) struct Unfinished {
     pub(super) others: BTreeMap<String, String>,
 }
 
-/// What has arguments.
+/// A prompt or resource template whose argument is completed.
 #[derive(Deserialize)]
 #[serde(tag = "type")]
 pub(super) enum Subject {
@@ -215,7 +215,7 @@ pub(super) fn invalid(problem: &'static str) -> Error {
     Error::invalid_params().with_data(problem)
 }
 
-/// Reads a member that is there, `null` included, which an `Option` takes for absent.
+/// Reads a member that is present even as `null`, which `Option` would read as absent.
 pub(super) fn present<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Member<'a>, D::Error> {
@@ -248,7 +248,7 @@ pub(super) fn string(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// Where `part` is in the text it was borrowed from.
+/// Returns the range of `part` in the text it was borrowed from.
 fn place(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - whole.as_ptr().addr();
     start..start + part.len()

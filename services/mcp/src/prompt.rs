@@ -1,4 +1,4 @@
-//! What a prompt is.
+//! Prompts.
 
 mod arguments;
 mod template;
@@ -9,7 +9,7 @@ use crate::{Elicitation, Inputs, SetupError, register::Register};
 
 pub use self::{arguments::PromptArguments, template::Template};
 
-/// A text a user asks for by name, to start a conversation with.
+/// A text that a user requests by name, to start a conversation.
 ///
 /// ```
 /// use ziggurat_mcp::{
@@ -34,28 +34,27 @@ pub use self::{arguments::PromptArguments, template::Template};
 /// # let _ = prompts;
 /// ```
 pub trait Prompt: Send + Sync + 'static {
-    /// Says what the prompt is called and takes; asked once.
+    /// Returns the name and the arguments of the prompt; called once.
     fn describe(&self) -> PromptDescriptor;
 
     /// Writes the messages.
     ///
-    /// A required argument may be missing all the same: then a placeholder says what belongs
-    /// there.
+    /// A required argument may still be missing: then a placeholder names it.
     fn render(&self, arguments: &PromptArguments) -> Rendered;
 
-    /// What to ask the client first, if anything; with its answers the prompt is rendered by
-    /// [`render_with`](Self::render_with).
+    /// Returns the questions to ask the client first, if any; with the answers the prompt is
+    /// rendered by [`render_with`](Self::render_with).
     fn ask(&self, _: &PromptArguments, _: &Inputs) -> Option<Elicitation> {
         None
     }
 
-    /// Writes the messages, knowing what the client was asked.
+    /// Writes the messages, with the answers of the client.
     fn render_with(&self, arguments: &PromptArguments, _: &Inputs) -> Rendered {
         self.render(arguments)
     }
 }
 
-/// What clients are told about a prompt.
+/// Description of a prompt for clients.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct PromptDescriptor {
@@ -65,11 +64,11 @@ pub struct PromptDescriptor {
     pub(super) arguments: Vec<PromptArgument>,
 }
 
-/// One argument of a prompt.
+/// An argument of a prompt.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct PromptArgument {
-    /// The name, by which a client gives it.
+    /// The name of the argument.
     pub name: Cow<'static, str>,
     pub(super) description: Cow<'static, str>,
     pub(super) is_required: bool,
@@ -85,7 +84,7 @@ pub struct Rendered {
     pub(super) messages: Vec<Message>,
 }
 
-/// One message of a prompt.
+/// A message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Message {
@@ -93,7 +92,7 @@ pub struct Message {
     pub(super) content: MessageContent,
 }
 
-/// What a message says.
+/// Content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum MessageContent {
     Text(String),
@@ -109,15 +108,15 @@ pub(super) enum MessageContent {
     },
 }
 
-/// Who says a message.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
-    /// Whoever set up the conversation.
+    /// The program that set up the conversation.
     System,
 }
 
@@ -150,7 +149,7 @@ impl PromptDescriptor {
         }
     }
 
-    /// Adds a name for people.
+    /// Adds a title for display.
     pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         self.title = Some(title.into());
         self
@@ -166,7 +165,7 @@ impl PromptDescriptor {
 // === impl PromptArgument ===
 
 impl PromptArgument {
-    /// Describes an argument the prompt makes little sense without.
+    /// Describes an argument that the prompt needs.
     pub fn required(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,
@@ -191,13 +190,13 @@ impl PromptArgument {
         }
     }
 
-    /// Says that the argument is a yes or no, written `true` or `false`.
+    /// Makes the argument a boolean, written `true` or `false`.
     pub fn boolean(mut self) -> Self {
         self.is_boolean = true;
         self.with_choices(&["true", "false"])
     }
 
-    /// Says what there is to choose from, for clients that complete what is typed.
+    /// Sets the values to choose from, for clients that complete user input.
     pub fn with_choices(mut self, choices: &'static [&'static str]) -> Self {
         self.choices = choices;
         self
@@ -207,7 +206,7 @@ impl PromptArgument {
 // === impl Rendered ===
 
 impl Rendered {
-    /// Begins with a description of what follows.
+    /// Makes a prompt with a description and no messages.
     pub fn new(description: impl Into<String>) -> Self {
         Self {
             description: description.into(),
@@ -290,7 +289,7 @@ impl Prompts {
         self
     }
 
-    /// Takes prompts out again: whoever asks for one is told that there is none.
+    /// Removes prompts: a client that requests one gets an error that it does not exist.
     pub fn without(mut self, names: impl IntoIterator<Item = &'static str>) -> Self {
         for name in names {
             self.prompts.remove(name);
@@ -303,19 +302,19 @@ impl Prompts {
         Some((&entry.descriptor, &*entry.prompt))
     }
 
-    /// All prompts, by name.
+    /// Returns all prompts, by name.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = &PromptDescriptor> {
         self.prompts.iter().map(|entry| &entry.descriptor)
     }
 
-    /// The words for a name nobody has.
+    /// Returns the message for an unknown name.
     pub(super) fn unknown(&self, name: &str) -> String {
         let names: Vec<_> = self.prompts.names().collect();
         let names = names.join(" ");
         format!("prompt \"{name}\" not found. Available prompts: [{names}]")
     }
 
-    /// What an argument may begin with; nothing if there is no such prompt.
+    /// Returns the values of an argument that begin with `value`, or `None` for an unknown prompt.
     pub(super) fn complete(&self, name: &str, argument: &str, value: &str) -> Option<Vec<String>> {
         let (descriptor, _) = self.find(name)?;
         let mut arguments = descriptor.arguments.iter();

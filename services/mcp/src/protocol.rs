@@ -1,9 +1,9 @@
-//! Which revision of the protocol a call is of, and whether it is in order.
+//! The revision of a call, and the checks of a request.
 //!
-//! [`ProtocolLayer`] stands between the framing and a service of calls. It reads what a request says
-//! about itself, refuses what contradicts itself, and leaves a [`Context`] in the extensions of
-//! the others; the service behind it answers in the revision of the context. Nothing is kept
-//! between two calls.
+//! [`ProtocolLayer`] wraps a service of calls, inside the JSON-RPC layer. It reads the revision and
+//! the headers of a request, refuses requests that contradict themselves, and puts a [`Context`]
+//! into the extensions of the others; the service answers in the revision of the context. No state
+//! is kept between calls over HTTP.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -30,22 +30,22 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # Two eras
+//! # Modern and legacy requests
 //!
-//! A request is *modern* if the header `MCP-Protocol-Version` names none of the four revisions
-//! that open with `initialize`, or if its params say which revision they are of; otherwise it is
-//! *legacy*, of the revision of the header, or of 2025-03-26 without one. A modern request is
-//! checked in this order, and the first failure is the answer:
+//! A request is *modern* if the header `MCP-Protocol-Version` names none of the four revisions that
+//! start with `initialize`, or if its params name a revision; otherwise it is *legacy*, of the
+//! revision of the header, or of 2025-03-26 without one. A modern request is checked in this order,
+//! and the first failure is the answer:
 //!
 //! | Check | Error |
 //! | --- | --- |
 //! | `params._meta` names a revision and the capabilities of the client | -32602 |
-//! | the headers say what the message says ([HTTP](ProtocolLayer::http) only) | -32020 |
+//! | the headers match the message ([HTTP](ProtocolLayer::http) only) | -32020 |
 //! | the revision is 2026-07-28 | -32022 |
 //! | the members of `_meta` have their types | -32602 |
 //!
-//! [Lines](ProtocolLayer::stdio) have no headers. There a legacy call is answered exactly as revision
-//! 2024-11-05 has it, unless the server is told to [negotiate](ProtocolLayer::with_negotiation).
+//! Over [stdio](ProtocolLayer::stdio) there are no headers. There a legacy call is answered exactly
+//! as in revision 2024-11-05, unless the server [negotiates](ProtocolLayer::with_negotiation).
 
 mod context;
 mod envelope;
@@ -80,15 +80,15 @@ pub use self::{
     revision::Revision,
 };
 
-/// How many messages there are in the largest batch that is answered.
+/// Limit on messages in a batch.
 const MAX_BATCH: usize = 32;
 
-/// Finds out the revision of calls, and refuses those that contradict themselves.
+/// Determines the revision of calls, and refuses requests that contradict themselves.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ProtocolLayer {
     carrier: Carrier,
-    /// On lines there is one client, and it may choose; the index of the revision.
+    /// The index of the revision that the client chose; over stdio there is only one client.
     chosen: Option<Arc<AtomicUsize>>,
 }
 
@@ -116,10 +116,10 @@ pin_project! {
     }
 }
 
-/// The JSON-RPC of an endpoint for all revisions, by the head of a request.
+/// Returns the JSON-RPC dialect of an endpoint for all revisions, by the head of a request.
 ///
-/// Batches are a thing of one revision. What is refused before its era is known is 400; where
-/// the id is unknown it is left out.
+/// Only one revision has batches. A request refused before its revision is known gets status 400;
+/// an unknown id is left out.
 pub fn dialect_of(head: &Parts) -> Dialect {
     let dialect = Dialect::new()
         .with_strict_ids()
@@ -134,7 +134,7 @@ pub fn dialect_of(head: &Parts) -> Dialect {
     }
 }
 
-/// What the header says.
+/// The revision that the header names.
 enum Announced {
     Nothing,
     Legacy(Revision),
@@ -147,13 +147,13 @@ fn announced(headers: &HeaderMap) -> Announced {
         return Announced::Nothing;
     };
     match Revision::legacy(first.as_bytes().trim_ascii()) {
-        // One that says two things is for the checks to refuse.
+        // A request with two different values is left to the later checks, which refuse it.
         Some(revision) if values.all(|other| other == first) => Announced::Legacy(revision),
         _ => Announced::Modern,
     }
 }
 
-/// In the legacy era only what is no request at all is a bad one.
+/// Returns the status of framing errors in legacy revisions: 400 only for a malformed request.
 fn legacy_framing(error: &Error) -> StatusCode {
     if error.code() == Error::INVALID_PARAMS {
         StatusCode::OK
@@ -169,7 +169,7 @@ fn legacy_status(_: &Error) -> StatusCode {
 // === impl ProtocolLayer ===
 
 impl ProtocolLayer {
-    /// Reads calls that come over HTTP.
+    /// Makes a layer for calls over HTTP.
     pub fn http() -> Self {
         Self {
             carrier: Carrier::Http,
@@ -177,7 +177,7 @@ impl ProtocolLayer {
         }
     }
 
-    /// Reads calls that come on lines.
+    /// Makes a layer for calls over stdio.
     pub fn stdio() -> Self {
         Self {
             carrier: Carrier::Stdio,
@@ -185,16 +185,16 @@ impl ProtocolLayer {
         }
     }
 
-    /// Sets whether an `initialize` on lines chooses the revision of what follows it. All that
-    /// clones of the layer are put around share the choice.
+    /// Sets whether an `initialize` over stdio chooses the revision of the calls after it. All
+    /// services made by clones of this layer share the choice.
     pub fn with_negotiation(mut self, is_on: bool) -> Self {
         let unsaid = Revision::UNSAID as usize;
         self.chosen = is_on.then(|| Arc::new(AtomicUsize::new(unsaid)));
         self
     }
 
-    /// The context of a call, none for one that is answered exactly as 2024-11-05 has it; or
-    /// why it is refused, and with which status.
+    /// Returns the context of a call, or `None` if it is answered exactly as in revision
+    /// 2024-11-05; or the error and the status of a refused call.
     fn admit(&self, call: &Call) -> Result<Option<Context>, (Error, Option<Status>)> {
         let is_http = self.carrier == Carrier::Http;
         let announced = if is_http {
@@ -281,7 +281,7 @@ impl ProtocolLayer {
     }
 }
 
-/// The HTTP status of an error.
+/// Computes the HTTP status of an error.
 type Status = fn(&Error) -> StatusCode;
 
 impl<S> Layer<S> for ProtocolLayer {

@@ -1,4 +1,4 @@
-//! `read_resource`: the resources, for clients that can only call tools.
+//! `read_resource`: reads resources for clients that can only call tools.
 
 use std::fmt::{self, Write as _};
 
@@ -12,7 +12,7 @@ use crate::{
 const MISSING_URI: &str = "Error: 'uri' parameter is required. \
     Call read_resource with list set to true to see which URIs there are.";
 
-/// Reads a resource by its URI, or lists what there is.
+/// Reads a resource by its URI, or lists all resources.
 #[derive(Clone, Debug)]
 pub struct ReadResource {
     resources: Resources,
@@ -28,7 +28,7 @@ struct Arguments {
 // === impl ReadResource ===
 
 impl ReadResource {
-    /// Reads from the resources the server lists.
+    /// Makes a tool that reads the resources the server lists.
     #[must_use]
     pub fn new(resources: Resources) -> Self {
         Self { resources }
@@ -79,7 +79,7 @@ impl Tool for ReadResource {
         )
         .with_title("Read a resource")
         .with_annotations(Annotations::reading())
-        // Clients without resources of their own depend on it.
+        // Clients without support for resources depend on it.
         .with_always_enabled()
     }
 

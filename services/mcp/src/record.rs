@@ -1,4 +1,4 @@
-//! What the log has to say about calls of tools.
+//! Log events about calls of tools.
 
 use std::{
     fmt,
@@ -17,22 +17,22 @@ use ziggurat_runtime::cut_off::AtCutOff;
 
 use crate::{Piece, Reported, ToolError, ToolResult, body::Pieces, tool::Content};
 
-/// The target of the events about calls of tools: one for each call when it ends, and at the
-/// debug level one when it begins.
+/// Target of the events about calls of tools: one for each call when it ends, and at the debug
+/// level one when it begins.
 ///
 /// They have the fields `tool`, `outcome`, `duration_ms`, `id` (of the JSON-RPC message) and
-/// `request_id` (of the HTTP request, if somebody gave it one), and nothing of arguments and
-/// results. A call that succeeds is `info`, one that reports an error or is refused `warn`, a
-/// fault of the server `error`.
+/// `request_id` (of the HTTP request, if it has one), and contain no arguments or results. A call
+/// that succeeds is `info`, one that reports an error or is refused `warn`, a fault of the server
+/// `error`.
 pub const LOG_TARGET: &str = "ziggurat::tool_calls";
 
-/// Stands behind a text that the end of the server has cut short.
+/// Appended to a text that the shutdown of the server cuts short.
 const CUT_SHORT: &str = "The server is shutting down: the rest of the result is missing.";
 
-/// How much of a text a client has made up goes to the log, in bytes.
+/// Limit on the logged part of a text from a client, in bytes.
 const LONGEST: usize = 64;
 
-/// A call of a tool, written down when it is dropped.
+/// A call of a tool, logged when it is dropped.
 pub(super) struct Record {
     tool: String,
     id: Option<Id>,
@@ -41,16 +41,16 @@ pub(super) struct Record {
     outcome: Outcome,
 }
 
-/// What became of a call.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Nobody waited for the end of it.
+    /// The call was dropped before its end.
     Cancelled,
     Ok,
-    /// The tool has told its caller of an error.
+    /// The tool reported an error to its caller.
     Reported,
     NotReady,
-    /// Refused by the tool in the words of the protocol.
+    /// Refused by the tool with a protocol error.
     Refused,
     Unknown,
     Disabled,
@@ -58,7 +58,7 @@ pub(super) enum Outcome {
     Failed,
 }
 
-/// A text that is written down when it has been sent.
+/// A stream of text that is logged when it has been sent.
 struct Recorded {
     pieces: Pieces,
     record: Record,
@@ -68,7 +68,7 @@ struct Recorded {
 // === impl Record ===
 
 impl Record {
-    /// A call that begins.
+    /// Begins a record.
     pub(super) fn begin(tool: String, call: &Call) -> Self {
         let record = Self {
             tool,
@@ -84,17 +84,17 @@ impl Record {
         record
     }
 
-    /// The name of the tool.
+    /// Returns the name of the tool.
     pub(super) fn tool(&self) -> &str {
         &self.tool
     }
 
-    /// Settles what became of it, and writes it down.
+    /// Sets the outcome and logs it.
     pub(super) fn end(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
 
-    /// Takes over what became of it. A text that is still to come is followed to its end.
+    /// Records the outcome. A stream is followed to its end.
     pub(super) fn follow(
         self,
         result: Result<ToolResult, ToolError>,
@@ -140,7 +140,7 @@ impl Drop for Record {
         let duration_ms = self.began.elapsed().as_secs_f64() * 1e3;
         let outcome = self.outcome.as_str();
         let (tool, id, request_id) = self.names();
-        // The level of an event is a constant.
+        // The level of an event has to be a constant.
         match self.outcome {
             Outcome::Ok | Outcome::Cancelled => {
                 info!(target: LOG_TARGET, tool, outcome, duration_ms, id, request_id, "tool call");
@@ -201,7 +201,7 @@ impl Stream for Recorded {
     }
 }
 
-/// Tells of a call at the debug level, before it is answered.
+/// Logs a call at the debug level, before it is answered.
 pub(super) fn announce(call: &Call) {
     debug!(
         method = shortened(call.method()),
@@ -210,7 +210,7 @@ pub(super) fn announce(call: &Call) {
     );
 }
 
-/// The beginning of a text of any length.
+/// Returns the beginning of a text.
 fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST)]
 }

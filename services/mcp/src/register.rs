@@ -1,8 +1,8 @@
-//! Things under their names, in order.
+//! Entries by name, in order.
 
 use std::fmt;
 
-/// A list that stays sorted by name, so that listing it twice gives the same text.
+/// A list sorted by name, so that listing it always gives the same text.
 #[derive(Clone)]
 pub(super) struct Register<T> {
     entries: Vec<(Box<str>, T)>,
@@ -36,7 +36,7 @@ impl<T> Register<T> {
         self.entries.iter().map(|(name, _)| &**name)
     }
 
-    /// A name that was given to more than one entry.
+    /// Returns a name that more than one entry has.
     pub(super) fn duplicate(&self) -> Option<&str> {
         let mut pairs = self.entries.windows(2);
         let pair = pairs.find(|pair| pair[0].0 == pair[1].0)?;

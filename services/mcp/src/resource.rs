@@ -1,4 +1,4 @@
-//! What a resource is.
+//! Resources.
 
 use std::{borrow::Cow, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     template::{AnyTemplate, ReadFuture as TemplatedFuture},
 };
 
-/// Something a client can read by its URI.
+/// A document that a client can read by its URI.
 ///
 /// ```
 /// use ziggurat_mcp::{Caller, ReadError, Resource, ResourceDescriptor, Resources};
@@ -32,16 +32,16 @@ use crate::{
 /// # let _ = resources;
 /// ```
 pub trait Resource: Send + Sync + 'static {
-    /// Says what the resource is called and holds; asked once.
+    /// Returns the name and a description of the resource; called once.
     fn describe(&self) -> ResourceDescriptor;
 
     /// Reads its text.
     ///
-    /// It is held whole: a resource that reads rows limits them.
+    /// The whole text is held in memory: a resource that reads rows limits them.
     fn read(&self, caller: Caller) -> impl Future<Output = Result<String, ReadError>> + Send;
 }
 
-/// What clients are told about a resource.
+/// Description of a resource for clients.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ResourceDescriptor {
@@ -53,19 +53,19 @@ pub struct ResourceDescriptor {
     is_blob: bool,
 }
 
-/// Why a resource could not be read.
+/// The failure of reading a resource.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// What it reads from is out of reach: the client reads a text that says so.
+    /// The source of the resource is unreachable: the client reads a text about that.
     #[error("the resource is unavailable")]
     Unavailable(#[source] Unavailable),
-    /// The client gets an error of the protocol.
+    /// The client gets a protocol error.
     #[error("the resource could not be read")]
     Failed(#[source] Failure),
 }
 
-/// What a resource says instead of its text while it cannot be read.
+/// The text of a resource while it cannot be read.
 #[derive(Clone, Debug, Serialize, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct Unavailable {
@@ -95,21 +95,21 @@ struct Entry {
     resource: Arc<dyn AnyResource>,
 }
 
-/// A resource that has been read.
+/// Content of a resource.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) uri: Cow<'static, str>,
     pub(super) mime_type: Cow<'static, str>,
-    /// Bytes in Base64, if it is not text.
+    /// Set if `text` is bytes in Base64.
     pub(super) is_blob: bool,
     pub(super) text: String,
 }
 
-/// The future of a resource whose type is forgotten.
-// Boxed: resources differ in their futures, and reading one is rare.
+/// The future of a type-erased resource.
+// Boxed: each resource has another future type, and reading one is rare.
 pub(super) type ReadFuture = Pin<Box<dyn Future<Output = Result<Contents, Failure>> + Send>>;
 
-/// A resource whose type is forgotten.
+/// A type-erased resource.
 trait AnyResource: Send + Sync {
     fn start(self: Arc<Self>, descriptor: Arc<ResourceDescriptor>, caller: Caller) -> ReadFuture;
 }
@@ -177,19 +177,19 @@ impl ResourceDescriptor {
         }
     }
 
-    /// Says that what is read is bytes in Base64.
+    /// Marks the content as bytes in Base64.
     pub fn with_bytes(mut self) -> Self {
         self.is_blob = true;
         self
     }
 
-    /// Adds a name for people.
+    /// Adds a title for display.
     pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// Sets another media type.
+    /// Sets a media type other than JSON.
     pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {
         self.mime_type = mime_type.into();
         self
@@ -213,7 +213,7 @@ impl From<Failure> for ReadError {
 // === impl Unavailable ===
 
 impl Unavailable {
-    /// Says why, in words for the client, under a code for programs (`DATABASE_NOT_READY`).
+    /// Takes a code for programs, such as `DATABASE_NOT_READY`, and a message for the client.
     pub fn new(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             error: true,
@@ -223,7 +223,7 @@ impl Unavailable {
         }
     }
 
-    /// Says that it is worth trying again.
+    /// Marks the failure as temporary, so that clients try again.
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
@@ -256,7 +256,7 @@ impl Resources {
         self
     }
 
-    /// Adds a family of resources.
+    /// Adds a resource template.
     pub fn with_template(mut self, template: impl ResourceTemplate) -> Self {
         let entry = TemplateEntry {
             descriptor: template.describe(),
@@ -266,12 +266,12 @@ impl Resources {
         self
     }
 
-    /// The families, in the order they were added.
+    /// Returns the templates, in the order they were added.
     pub(super) fn templates(&self) -> &[TemplateEntry] {
         &self.templates
     }
 
-    /// Begins to read a resource of a family, if it may be one.
+    /// Starts to read a resource of a template, if the URI matches one.
     pub(super) fn read_templated(&self, uri: &str, caller: Caller) -> Option<TemplatedFuture> {
         let mut templates = self.templates.iter();
         let (entry, places) =
@@ -280,14 +280,14 @@ impl Resources {
         Some(template.start(&entry.descriptor, uri.to_owned(), places, caller))
     }
 
-    /// Begins to read a resource, if there is one: that is settled before anything is touched.
+    /// Starts to read a resource, if it exists, which is checked first.
     pub(super) fn read(&self, uri: &str, caller: Caller) -> Option<ReadFuture> {
         let entry = self.resources.find(uri)?;
         let descriptor = Arc::clone(&entry.descriptor);
         Some(Arc::clone(&entry.resource).start(descriptor, caller))
     }
 
-    /// All resources, by URI.
+    /// Returns all resources, by URI.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = &ResourceDescriptor> {
         self.resources.iter().map(|entry| &*entry.descriptor)
     }

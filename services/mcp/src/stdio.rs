@@ -1,8 +1,8 @@
 //! Serves JSON-RPC calls over standard input and output, or any other pair of pipes.
 //!
 //! Messages come and go one per line (Model Context Protocol, stdio transport). Calls run
-//! concurrently and are answered as they finish; answers are written one after another.
-//! Nothing but JSON-RPC is ever written: a program that logs does so elsewhere.
+//! concurrently and are answered as they finish; answers are written one after another. Only
+//! JSON-RPC is written to the output: a program must log to another place.
 //!
 //! ```
 //! use std::{convert::Infallible, future::pending};
@@ -28,27 +28,27 @@
 //!
 //! # Notifications
 //!
-//! Each call has a [`Notifier`] in its extensions. What is said with it is written on lines of
-//! its own, before the answer.
+//! Each call has a [`Notifier`] in its extensions. Its messages are written on separate lines
+//! before the answer.
 //!
 //! # Cancelling
 //!
-//! `notifications/cancelled` with a `requestId` drops the calls of that id, wherever they are:
-//! waiting for their turn, at work, or answered but not written yet. Nothing is sent for them.
-//! An answer whose line has begun is finished, for half a line would garble the next one. Ids
-//! that are unknown are ignored, and `initialize` cannot be cancelled.
+//! `notifications/cancelled` with a `requestId` drops the calls of that id, in any state: waiting
+//! for a permit, running, or answered but not yet written. Nothing is sent for them. An answer
+//! whose line has begun is finished, because half a line would corrupt the next one. Unknown ids
+//! are ignored, and `initialize` cannot be cancelled.
 //!
 //! # Memory
 //!
-//! A call has a place from the moment it starts until its answer is written, and there are
-//! [`max_calls`](Limits::max_calls) of them. [`max_waiting`](Limits::max_waiting) more messages
-//! are read ahead, so that a cancellation gets past the calls it is meant for; then reading
-//! stops until one is done. Each holds at most a line.
+//! A call holds a permit from its start until its answer is written; there are
+//! [`max_calls`](Limits::max_calls) permits. [`max_waiting`](Limits::max_waiting) more messages are
+//! read ahead, so that a cancellation is read before the calls that wait; then reading stops until
+//! a call is done. Each message holds at most a line.
 //!
 //! # Panics of the service
 //!
-//! All calls are polled by the future of [`serve`](Stdio::serve), which spawns nothing, so a
-//! panic in one ends them all. [`Mcp`](crate::Mcp) lets none out of its tools.
+//! All calls are polled by the future of [`serve`](Stdio::serve), which spawns no tasks, so a panic
+//! in one call ends them all. [`Mcp`](crate::Mcp) catches the panics of its tools.
 
 mod calls;
 mod input;
@@ -79,29 +79,29 @@ use self::{
 };
 use crate::{self as mcp, Notifier};
 
-/// What a client may take of the server.
+/// Limits on the resources of a client.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Calls at work, or answered and not yet written; one at least.
+    /// Calls that run, or are answered and not yet written; at least one.
     pub max_calls: usize,
-    /// Messages that are read while all places are taken.
+    /// Messages that are read ahead while all permits are taken.
     pub max_waiting: usize,
-    /// Bytes in a line; a longer one is refused.
+    /// Bytes in a line; a longer line is refused.
     pub max_line_bytes: usize,
-    /// Time for the calls in flight when the input ends or the server shuts down; then they have
-    /// half a second to end in an error.
+    /// Time for the running calls when the input ends or the server shuts down; after it they have
+    /// half a second to return an error.
     pub grace: Duration,
 }
 
-/// What a call needs to be heard.
+/// The channels that a call needs for its messages and its answer.
 struct Flight<T> {
     notifier: Notifier,
     pen: Arc<Semaphore>,
     writer: mpsc::WeakSender<Turn<T>>,
 }
 
-/// A driver of lines, ready to serve a pair of pipes.
+/// Serves calls over a pair of pipes.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Stdio {
@@ -119,7 +119,7 @@ impl Default for Limits {
             max_calls: 32,
             max_waiting: 32,
             max_line_bytes: 10 << 20,
-            // Clients give a server two seconds to leave before they kill it.
+            // Clients wait two seconds for a server to exit before they kill it.
             grace: Duration::from_millis(1300),
         }
     }
@@ -128,7 +128,7 @@ impl Default for Limits {
 // === impl Stdio ===
 
 impl Stdio {
-    /// Speaks the [dialect](mcp::dialect) of the protocol within the default [`Limits`].
+    /// Makes a server with the [dialect](mcp::dialect) of the protocol and the default [`Limits`].
     pub fn new() -> Self {
         Self {
             dialect: mcp::dialect(),
@@ -144,34 +144,34 @@ impl Stdio {
         self
     }
 
-    /// Sets what the client may take.
+    /// Sets the limits on the resources of the client.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Tells the service when the time for the calls in flight is over, so that it can still
-    /// answer them.
+    /// Sets the signal for the service that the time of the running calls is over, so that it can
+    /// still answer them.
     pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
         self.cut_off = cut_off;
         self
     }
 
-    /// Puts a value into the extensions of every call, where layers of HTTP would put it.
+    /// Puts a value into the extensions of every call, as an HTTP layer would.
     pub fn with_extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
         self.extensions.insert(value);
         self
     }
 
-    /// Serves until the input ends or `shutdown` resolves, then lets the calls in flight finish
-    /// for as long as the limits say.
+    /// Serves until the input ends or `shutdown` resolves, then lets the running calls finish
+    /// within the grace period.
     ///
-    /// The bodies of the service cannot fail, by their type: a line cannot be taken back.
+    /// The bodies of the service cannot fail, by their type, because a line cannot be taken back.
     ///
     /// # Errors
     ///
-    /// If the input or the output does. When the output is gone, so is the client: the calls in
-    /// flight are dropped at once.
+    /// Returns an error if the input or the output fails. If the output fails, the client is gone
+    /// and the running calls are dropped at once.
     pub async fn serve<S, T, R, W>(
         self,
         service: S,
@@ -194,7 +194,8 @@ impl Stdio {
             Flight {
                 notifier,
                 pen: pen.clone(),
-                // The writer ends with the calls, and this outlives them.
+                // Weak, because the writer has to end with the calls and this closure outlives
+                // them.
                 writer: notes.clone(),
             }
             .fly(incoming, service.clone(), places.clone())
@@ -202,7 +203,7 @@ impl Stdio {
         let mut writing = pin!(write_lines(turns, output));
         let mut calls = Calls::new(writer);
         let ended = tokio::select! {
-            // Only ever ends here by failing.
+            // Ends here only by failing.
             written = &mut writing => return written,
             ended = self.take_in(&mut calls, input, fly) => ended,
             () = shutdown => Ok(()),
@@ -218,14 +219,14 @@ impl Stdio {
             self.cut_off.happen();
             outcome = time::timeout(LAST_WORDS, finished).await;
         }
-        // Those that have not even taken their errors are past help.
+        // Calls that still run now are dropped: their client does not read.
         if let Ok(finished) = outcome {
             finished?;
         }
         ended
     }
 
-    /// Starts calls until the input ends, and sees to it that their answers are written.
+    /// Starts calls until the input ends, and passes their answers to the writer.
     async fn take_in<R, F, T>(
         &self,
         calls: &mut Calls<F, T>,
@@ -284,7 +285,7 @@ impl Default for Stdio {
 // === impl Flight ===
 
 impl<T: Body<Data = Bytes>> Flight<T> {
-    /// Takes a call from the moment it is read to the moment its answer may be written.
+    /// Runs a call from the moment it is read until its answer may be written.
     async fn fly<S>(self, incoming: Incoming, service: S, places: Arc<Semaphore>) -> Option<Turn<T>>
     where
         S: Service<Call, Response = Reply<T>, Error = Infallible>,
@@ -293,7 +294,7 @@ impl<T: Body<Data = Bytes>> Flight<T> {
         let mut answer = pin!(incoming.answer(service));
         let answer = loop {
             tokio::select! {
-                // What is said before the answer is written before it.
+                // Biased, so that messages are written before the answer.
                 biased;
                 note = poll_fn(|cx| self.notifier.poll_next(cx)) => self.write(note).await,
                 answer = &mut answer => break answer,
@@ -318,7 +319,7 @@ impl<T: Body<Data = Bytes>> Flight<T> {
             _place: None,
         };
         if let Some(writer) = self.writer.upgrade() {
-            // There is room, for there is one pen.
+            // The channel has space, because there is only one permit to write.
             writer.try_send(turn).ok();
         }
     }

@@ -1,10 +1,10 @@
-//! The HTTP around calls that may have something to say before they are answered (Streamable
-//! HTTP of the protocol).
+//! The HTTP transport for calls that may send messages before their answer (Streamable HTTP of the
+//! protocol).
 //!
-//! [`StreamableLayer`] answers in JSON where it can. A response becomes a stream of events only
-//! when a message for the client comes before the answer, or after a long silence, and only if
-//! the client takes events. It leaves a [`Notifier`] in the extensions of such a request.
-//! A client that hangs up drops the call, wherever it is.
+//! [`StreamableLayer`] answers in JSON if it can. A response becomes a stream of events only if a
+//! message for the client comes before the answer, or after a long silence, and only if the client
+//! accepts events. The layer puts a [`Notifier`] into the extensions of such a request. If the
+//! client disconnects, the call is dropped.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -40,7 +40,7 @@
 //! # Cost
 //!
 //! A response that stays JSON costs the handle of its notifier. A stream costs a box, into which
-//! the future of the call moves as it is, which is why it has to be [`Unpin`].
+//! the future of the call is moved, so the future has to be [`Unpin`].
 
 mod accept;
 mod body;
@@ -66,10 +66,10 @@ use crate::{Notifier, streamable::accept::takes_events};
 
 pub use self::body::StreamableBody;
 
-/// The longest silence.
+/// Time without a message after which a keep-alive is sent.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Lets calls speak before they are answered, and refuses what is not JSON.
+/// Lets calls send messages before they are answered, and refuses requests that are not JSON.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct StreamableLayer<R = ErrorString> {
@@ -86,7 +86,7 @@ pub struct Streamable<S, R = ErrorString> {
 pin_project! {
     /// Response future of [`Streamable`].
     pub struct ResponseFuture<F, R> {
-        // None: the request is of no use.
+        // `None` if the request is refused.
         call: Option<F>,
         notifier: Option<Notifier>,
         #[pin]
@@ -98,7 +98,7 @@ pin_project! {
 // === impl StreamableLayer ===
 
 impl StreamableLayer {
-    /// Breaks silence after 15 seconds.
+    /// Makes a layer that sends a keep-alive after 15 seconds of silence.
     pub fn new() -> Self {
         Self {
             render: ErrorString,
@@ -113,7 +113,7 @@ impl Default for StreamableLayer {
 }
 
 impl<R> StreamableLayer<R> {
-    /// Replaces the body of the refusal.
+    /// Replaces the renderer of the body of a refusal.
     pub fn with_render<T>(self, render: T) -> StreamableLayer<T> {
         StreamableLayer { render }
     }
@@ -181,7 +181,7 @@ where
         };
         if let Poll::Ready(response) = Pin::new(call).poll(cx) {
             return Poll::Ready(response.map(|response| match this.notifier.take() {
-                // What was said just before the answer goes first all the same.
+                // A message sent just before the answer still comes first.
                 Some(notifier) => match notifier.poll_next(cx) {
                     Poll::Ready(first) => {
                         events(StreamableBody::answered(response, notifier, &first))
@@ -218,7 +218,7 @@ impl<F, R> fmt::Debug for ResponseFuture<F, R> {
     }
 }
 
-/// The response that is a stream of events.
+/// Makes a response that is a stream of events.
 fn events<B>(body: B) -> Response<B> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();

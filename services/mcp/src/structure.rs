@@ -1,4 +1,4 @@
-//! What a result says to a program, beside its text.
+//! The structured part of a result, for programs.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use crate::{Text, protocol::Revision};
 
-/// The result of a tool as JSON, for whoever reads it with a program.
+/// The result of a tool as JSON, for programs.
 ///
-/// It has the form the tool declares with
-/// [`ToolDescriptor::with_output`](crate::ToolDescriptor::with_output). Revisions that have
-/// no place for it leave it out, and so does a result that is an error.
+/// It has the schema that the tool declares with
+/// [`ToolDescriptor::with_output`](crate::ToolDescriptor::with_output). Revisions that do not
+/// support it leave it out, and so does a result that is an error.
 ///
 /// ```
 /// use serde::Serialize;
@@ -37,17 +37,17 @@ pub struct Structure {
 // === impl Structure ===
 
 impl Structure {
-    /// Writes a value down.
+    /// Serializes a value.
     ///
     /// # Errors
     ///
-    /// If JSON cannot hold it: a map whose keys are no texts.
+    /// Returns an error if JSON cannot represent it: a map whose keys are not texts.
     pub fn new(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         let json = serde_json::to_vec(value)?.into();
         Ok(Self { json })
     }
 
-    /// Takes what has been written as JSON, and is all of it.
+    /// Takes a complete JSON text.
     pub fn from_json(json: Text) -> Self {
         let json = json.into_bytes();
         Self { json }
@@ -64,7 +64,7 @@ impl Structure {
         RawValue::from_string(json).expect("it is JSON")
     }
 
-    /// What of it a revision has a place for: at first only for objects.
+    /// Returns the structure if the revision supports it: before 2026-07-28 it has to be an object.
     pub(super) fn in_revision(self, revision: Revision) -> Option<Self> {
         let is_fit = revision.is_modern() || self.json.starts_with(b"{");
         (revision.has_structure() && is_fit).then_some(self)
@@ -73,7 +73,7 @@ impl Structure {
 
 impl fmt::Debug for Structure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The JSON is left out: it holds rows.
+        // The JSON is left out: it contains rows.
         let length = self.json.len();
         f.debug_struct("Structure")
             .field("length", &length)
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_revision_gets_what_it_has_a_place_for() {
+    fn a_revision_gets_only_structures_that_it_supports() {
         let of = |json: &str| {
             let value: serde_json::Value = serde_json::from_str(json).expect(json);
             Structure::new(&value).expect(json)

@@ -1,4 +1,4 @@
-//! Resources of which there are many: a URI with places in it.
+//! Resource templates: URIs with placeholders.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
@@ -6,25 +6,25 @@ use futures_util::FutureExt as _;
 
 use crate::{Caller, Failure, ReadError, resource::Contents};
 
-/// How many characters a place may stand for.
+/// Limit on the characters of a value.
 const MAX_VALUE: usize = 1024;
 
 /// A family of resources, each of which can be read by its URI.
 ///
-/// Not there for clients of revision 2024-11-05 to the letter, who are told of none.
+/// Not offered in calls that are answered exactly as in revision 2024-11-05.
 pub trait ResourceTemplate: Send + Sync + 'static {
-    /// Says where the resources are and what they hold; asked once.
+    /// Returns the URI template and a description; called once.
     fn describe(&self) -> ResourceTemplateDescriptor;
 
-    /// Reads the text of one, or says that there is none.
+    /// Reads the text of a resource, or returns `None` if it does not exist.
     fn read(
         &self,
         places: Places,
         caller: Caller,
     ) -> impl Future<Output = Result<Option<String>, ReadError>> + Send;
 
-    /// What may stand at a place, the likeliest first: all of it begins with what is written
-    /// there. Others may be filled in already.
+    /// Returns values for a placeholder, the likeliest first: all begin with the text that `places`
+    /// has for it. Other values may be set already.
     fn complete(
         &self,
         place: String,
@@ -33,7 +33,7 @@ pub trait ResourceTemplate: Send + Sync + 'static {
     ) -> impl Future<Output = Vec<String>> + Send;
 }
 
-/// What clients are told about a family of resources.
+/// Description of a resource template for clients.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ResourceTemplateDescriptor {
@@ -44,11 +44,11 @@ pub struct ResourceTemplateDescriptor {
     pub(super) mime_type: Cow<'static, str>,
 }
 
-/// What stands at the places of a URI, by their names.
+/// The values of a template's placeholders, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(BTreeMap<String, String>);
 
-/// A URI with places in it: the simplest form of RFC 6570.
+/// A URI template in the simplest form of RFC 6570.
 #[derive(Clone, Debug)]
 pub(super) struct UriTemplate {
     text: &'static str,
@@ -61,14 +61,14 @@ enum Part {
     Place(&'static str),
 }
 
-// Boxed: templates differ in their futures, and reading one is rare.
+// Boxed: each template has another future type, and reading one is rare.
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Nothing, if there is no such resource.
+/// Resolves to `None` if there is no such resource.
 pub(super) type ReadFuture = Boxed<Result<Option<Contents>, Failure>>;
 pub(super) type CompleteFuture = Boxed<Vec<String>>;
 
-/// A template whose type is forgotten.
+/// A type-erased template.
 pub(super) trait AnyTemplate: Send + Sync {
     fn start(
         self: Arc<Self>,
@@ -134,7 +134,7 @@ impl ResourceTemplateDescriptor {
         }
     }
 
-    /// Adds a name for people.
+    /// Adds a title for display.
     pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         self.title = Some(title.into());
         self
@@ -144,7 +144,7 @@ impl ResourceTemplateDescriptor {
 // === impl Places ===
 
 impl Places {
-    /// What stands at a place; nothing where nothing does.
+    /// Returns the value of a placeholder, if it has one.
     #[must_use]
     pub fn at(&self, place: &str) -> Option<&str> {
         self.0.get(place).map(String::as_str)
@@ -190,7 +190,7 @@ impl UriTemplate {
         self.parts.iter().any(is_it)
     }
 
-    /// What stands at the places of a URI, if it is one of these.
+    /// Returns the values in a URI, if it matches the template.
     pub(super) fn read(&self, uri: &str) -> Option<Places> {
         let mut places = Places::default();
         let mut rest = uri;
@@ -218,7 +218,7 @@ impl fmt::Display for UriTemplate {
     }
 }
 
-/// Undoes percent-encoding (RFC 3986, section 2.1).
+/// Decodes percent-encoding (RFC 3986, section 2.1).
 fn decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uri_is_one_of_a_template_if_every_place_holds_something() {
+    fn a_uri_matches_a_template_if_every_placeholder_has_a_value() {
         let template = UriTemplate::new("pg://{schema}/{table}/data");
         let cases: [(&str, Option<[&str; 2]>); 9] = [
             ("pg://public/ware/data", Some(["public", "ware"])),

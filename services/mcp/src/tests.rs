@@ -17,7 +17,7 @@ use crate::{
     tests::doubles::{Fails, Pieces, Says, Static, Who},
 };
 
-/// A server with a tool of every kind.
+/// Makes a server with a tool of every kind.
 fn server() -> Mcp {
     let resources = Resources::new()
         .with(Static::text("custom://b", "Bread"))
@@ -48,7 +48,7 @@ fn answer(mcp: &Mcp, incoming: Incoming) -> Option<String> {
     })
 }
 
-/// The answer to a request, without its envelope.
+/// Returns the answer to a request, without its envelope.
 fn ask(mcp: &Mcp, method: &str, params: &str) -> String {
     let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     let answer = answer(mcp, read(message)).expect("an answer");
@@ -62,7 +62,7 @@ fn ask_json(mcp: &Mcp, method: &str, params: &str) -> Value {
     serde_json::from_str(&outcome).expect("JSON")
 }
 
-/// What a tool says, and whether that is an error.
+/// Returns the text of a tool, and whether the result is an error.
 fn said(result: &Value) -> (&str, bool) {
     let content = result["result"]["content"].as_array().expect("content");
     assert_eq!(content.len(), 1, "{result}");

@@ -1,4 +1,4 @@
-//! Text on its way into a JSON string.
+//! Text that is escaped for a JSON string.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use ziggurat_runtime::{
     scan,
 };
 
-/// A place in a [`Text`], to cut it there.
+/// A position in a [`Text`], to truncate it there.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Mark {
@@ -18,8 +18,8 @@ pub struct Mark {
 
 /// A piece of a result's text, escaped for JSON as it is written.
 ///
-/// Rows are written into it and it goes out as it is: between a row and the wire its text is
-/// copied once. Anything that takes a [`fmt::Write`] can fill it.
+/// Rows are written into it and it is sent unchanged, so their text is copied once. Any code that
+/// writes to a [`fmt::Write`] can fill it.
 ///
 /// ```
 /// use std::fmt::Write as _;
@@ -32,7 +32,7 @@ pub struct Mark {
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Text {
-    /// Text and ASCII, so UTF-8.
+    /// UTF-8 text and ASCII escapes, so valid UTF-8.
     escaped: Vec<u8>,
     text_len: usize,
 }
@@ -49,7 +49,7 @@ impl Text {
         }
     }
 
-    /// Makes an empty piece with room for so many bytes, escapes included.
+    /// Makes an empty piece with space for this many bytes, escapes included.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Text {
     pub fn push_str(&mut self, text: &str) {
         self.text_len += text.len();
         let mut rest = text;
-        // What is escaped is ASCII, so every cut is at a character.
+        // The escaped characters are ASCII, so every split is at a character boundary.
         while let Some(at) = scan::special(rest) {
             let (plain, escaped) = rest.split_at(at);
             let (special, behind) = escaped.split_at(1);
@@ -80,19 +80,19 @@ impl Text {
         self.escaped.extend_from_slice(&other.escaped);
     }
 
-    /// How many bytes the piece takes on the wire: when to send it and begin another.
+    /// Returns the number of escaped bytes, to decide when to send the piece.
     #[must_use]
     pub fn len(&self) -> usize {
         self.escaped.len()
     }
 
-    /// How many bytes the text takes that was written, without the escapes.
+    /// Returns the number of bytes of the text, without the escapes.
     #[must_use]
     pub fn text_len(&self) -> usize {
         self.text_len
     }
 
-    /// The end of what has been written.
+    /// Returns the end of the text so far.
     pub fn mark(&self) -> Mark {
         Mark {
             escaped: self.escaped.len(),
@@ -100,22 +100,23 @@ impl Text {
         }
     }
 
-    /// Takes back what was written after a mark of its own.
+    /// Removes the text after a mark of this piece.
     pub fn cut(&mut self, mark: Mark) {
         self.escaped.truncate(mark.escaped);
         self.text_len = self.text_len.min(mark.text_len);
     }
 
-    /// Whether nothing has been written.
+    /// Returns whether the piece is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.escaped.is_empty()
     }
 
-    /// What stands between the quotes of the JSON string.
+    /// Returns the content of the JSON string, without the quotes.
     ///
     /// # Panics
-    /// Never: it is text with ASCII in between.
+    ///
+    /// Never panics: the bytes are UTF-8 text and ASCII escapes.
     #[must_use]
     pub fn as_escaped(&self) -> &str {
         str::from_utf8(&self.escaped).expect("text and ASCII")
@@ -125,13 +126,14 @@ impl Text {
         &self.escaped
     }
 
-    /// Appends what is escaped already.
+    /// Appends text that is escaped already.
     pub fn push_json(&mut self, json: &str) {
         self.reserve(json.len());
         self.escaped.extend_from_slice(json.as_bytes());
     }
 
-    /// Makes room. Where it is long, doubling it would cost more memory than it saves time.
+    /// Reserves space. A long buffer is not doubled, because that costs more memory than it saves
+    /// time.
     fn reserve(&mut self, more: usize) {
         const LONG: usize = 64 << 10;
         let len = self.escaped.len() + more;
@@ -144,7 +146,7 @@ impl Text {
         Bytes::from(self.escaped)
     }
 
-    /// Appends what stands for a byte inside a JSON string (RFC 8259, section 7).
+    /// Appends the escape of a byte in a JSON string (RFC 8259, section 7).
     fn push_escape(&mut self, byte: u8) {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         self.push_json(match byte {
@@ -206,7 +208,7 @@ impl fmt::Write for Text {
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The text is left out: it holds rows.
+        // The text is left out: it contains rows.
         let length = self.len();
         f.debug_struct("Text")
             .field("length", &length)
@@ -221,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_control_character_is_escaped_as_the_shortest_form_has_it() {
+    fn every_control_character_is_escaped_in_its_shortest_form() {
         let cases = [
             ("plain é \u{1F600}", "plain é \u{1F600}"),
             ("\"\\/", r#"\"\\/"#),

@@ -1,4 +1,4 @@
-//! What a tool is.
+//! Tools.
 
 mod annotations;
 mod arguments;
@@ -28,11 +28,11 @@ pub use self::{
 };
 pub(super) use self::{list::Found, result::Content};
 
-/// Something a client can call by name.
+/// A function that a client can call by name.
 ///
-/// A tool is a value: one file that implements this, and one line that adds it to [`Tools`].
-/// A call that is cancelled, or whose client is gone, is dropped at its next await; what the
-/// tool holds has to let go in its destructor.
+/// To add one, implement this trait in a file and add it to [`Tools`]. A call that is cancelled, or
+/// whose client disconnects, is dropped at its next await; the tool has to release its resources in
+/// destructors.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -66,22 +66,22 @@ pub(super) use self::{list::Found, result::Content};
 /// # let _ = tools;
 /// ```
 pub trait Tool: Send + Sync + 'static {
-    /// Says what the tool is called and what it takes; asked once.
+    /// Returns the name and the arguments of the tool; called once.
     fn describe(&self) -> ToolDescriptor;
 
     /// Runs the tool.
     ///
     /// # Errors
     ///
-    /// [`ToolError::Reported`] for all that a model can read and act upon; the others are for
-    /// the program around it.
+    /// Returns [`ToolError::Reported`] for every error that a model can read and act upon; the
+    /// others are for the program.
     fn call(
         &self,
         request: ToolRequest,
     ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
 }
 
-/// What clients are told about a tool.
+/// Description of a tool for clients.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ToolDescriptor {
@@ -92,67 +92,66 @@ pub struct ToolDescriptor {
     pub(super) schema: Schema,
     pub(super) output: Option<Output>,
     annotations: Annotations,
-    /// What is said instead to those who may only read, and to those who may write.
+    /// The annotations for callers with read-only access, and for callers with write access.
     by_access: Option<[Annotations; 2]>,
-    /// It stands in the list of revision 2024-11-05.
+    /// Set if the tool is in the list of revision 2024-11-05.
     pub is_advertised: bool,
-    /// Listed at least where a revision is negotiated: the list of 2024-11-05 to the letter is
-    /// fixed.
+    /// Set if the tool is in the lists of negotiated revisions: the list of 2024-11-05 is fixed.
     pub(super) is_negotiated: bool,
     pub(super) is_always_enabled: bool,
 }
 
-/// What the results of a tool look like to a program.
+/// The schema of a tool's structured results.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     pub(super) schema: Schema,
-    /// Only where the operator asks for it.
+    /// Set if the operator has to enable it.
     pub(super) on_demand: bool,
 }
 
-/// One call of a tool.
+/// A call of a tool.
 pub struct ToolRequest {
     caller: Caller,
     call: Call,
-    /// Where the arguments are in the params of the call.
+    /// The range of the arguments in the params of the call.
     arguments: Option<Range<usize>>,
     inputs: Inputs,
     seal: Option<StateSigner>,
     wants_structure: bool,
 }
 
-/// A failure in words for the model: the text of a result that is an error.
+/// A failure with a message for the model: the text of a result that is an error.
 ///
-/// A database says what is wrong with a statement, and the model that wrote the statement can
-/// write a better one. It is not an error of the protocol.
+/// A database describes the error in a statement, and the model that wrote the statement can
+/// correct it. It is not a protocol error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reported(Cow<'static, str>);
 
-/// Why a tool gave no result.
+/// The failure of a tool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
     /// The client gets a result that is an error.
-    // The text is not for the log: it may quote the statement.
+    // The text is not logged: it may quote the statement.
     #[error("the tool reported an error to its caller")]
     Reported(Reported),
-    /// The client would have to be asked what it cannot be asked.
+    /// The client lacks a capability that the questions need.
     #[error("the client lacks a capability")]
     Unable(Unable),
     /// The database is still being prepared.
     #[error("the database is not ready")]
     NotReady,
-    /// The client gets an error of the protocol.
+    /// The client gets a protocol error.
     #[error("the tool failed")]
     Failed(#[source] Failure),
 }
 
-/// The future of a tool whose type is forgotten.
-// Boxed: tools differ in their futures, and one allocation per call is lost beside the query
-// it makes. In return the list stays open to tools this crate does not know.
+/// The future of a type-erased tool.
+// Boxed: each tool has another future type, and one allocation per call is small compared with its
+// query. In return the list accepts tools from other crates.
 pub(super) type ToolFuture = Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>> + Send>>;
 
-/// A tool whose type is forgotten.
+/// A type-erased tool.
 pub(super) trait AnyTool: Send + Sync {
     fn start(self: Arc<Self>, request: ToolRequest) -> ToolFuture;
 }
@@ -162,8 +161,8 @@ pub(super) trait AnyTool: Send + Sync {
 impl<T: Tool> AnyTool for T {
     fn start(self: Arc<Self>, request: ToolRequest) -> ToolFuture {
         Box::pin(async move {
-            // On standard input and output all calls share a task, and one that panics must not
-            // take the others with it.
+            // Over standard input and output all calls share a task, and a panic in one must not
+            // end the others.
             let call = AssertUnwindSafe(self.call(request)).catch_unwind();
             call.await
                 .unwrap_or_else(|_| Err(Failure::panicked().into()))
@@ -176,8 +175,8 @@ impl<T: Tool> AnyTool for T {
 impl ToolDescriptor {
     /// Describes a tool that is listed.
     ///
-    /// For all clients to accept it, the name has up to 64 letters, digits, `_` and `-`, and
-    /// the description is not empty.
+    /// All clients accept a name of up to 64 letters, digits, `_` and `-` with a description that
+    /// is not empty.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,
@@ -197,45 +196,45 @@ impl ToolDescriptor {
         }
     }
 
-    /// Keeps the tool enabled whatever [`Tools::with_disabled`] names.
+    /// Keeps the tool enabled even if [`Tools::with_disabled`] names it.
     pub fn with_always_enabled(mut self) -> Self {
         self.is_always_enabled = true;
         self
     }
 
-    /// Adds what a host may tell its user about the tool. Revision 2024-11-05 has no place for
-    /// it, so that face does not show it.
+    /// Adds hints about the tool for the client's user. Revision 2024-11-05 does not support them
+    /// and leaves them out.
     pub fn with_annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = annotations;
         self
     }
 
-    /// Says what the [structure](crate::Structure) of results looks like, for a tool whose
-    /// answer is a few facts. Every result that is no error then has one if the
-    /// [request wants it](ToolRequest::wants_structure).
+    /// Sets the schema of the [structure](crate::Structure) of results, for a tool that answers
+    /// with a few facts. Every result that is not an error then has one if the [request wants
+    /// it](ToolRequest::wants_structure).
     pub fn with_output(mut self, schema: Schema) -> Self {
         let on_demand = false;
         self.output = Some(Output { schema, on_demand });
         self
     }
 
-    /// The same for a tool whose text is written for a model, and says in few words what the
-    /// structure says in many: some clients show their model the structure alone. So there is
-    /// one only [where the operator asks for it](Tools::with_structured_output).
+    /// Sets the schema of a structure that repeats a text written for a model, in more words: some
+    /// clients show their model only the structure. So results have one only [if the operator
+    /// enables it](Tools::with_structured_output).
     pub fn with_output_on_demand(mut self, schema: Schema) -> Self {
         let on_demand = true;
         self.output = Some(Output { schema, on_demand });
         self
     }
 
-    /// Adds a name for people.
+    /// Adds a title for display.
     pub fn with_title(mut self, title: impl Into<Cow<'static, str>>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// Sets what a host may tell a user to whom no database is open for writing, and one to whom
-    /// one is; it takes precedence where the caller is known.
+    /// Sets the annotations for users without write access to any database, and for users with it;
+    /// these take precedence if the caller is known.
     pub fn with_annotations_by_access(
         mut self,
         reading: Annotations,
@@ -245,25 +244,25 @@ impl ToolDescriptor {
         self
     }
 
-    /// What a host may tell its user about the tool, knowing whether that user may write.
+    /// Returns the annotations for a user, by its access.
     pub(super) fn annotations_for(&self, may_write: bool) -> Annotations {
         self.by_access
             .map_or(self.annotations, |both| both[usize::from(may_write)])
     }
 
-    /// What a host may tell its user about the tool.
+    /// Returns the annotations of the tool.
     pub fn annotations(&self) -> Annotations {
         self.annotations
     }
 
-    /// Leaves the tool out of the list: it can be called by those who know its name.
+    /// Leaves the tool out of all lists: it can only be called by name.
     pub fn unlisted(mut self) -> Self {
         self.is_advertised = false;
         self.is_negotiated = false;
         self
     }
 
-    /// Lists the tool where a revision is negotiated, and only there.
+    /// Lists the tool in negotiated revisions only.
     pub fn listed_where_negotiated(mut self) -> Self {
         self.is_advertised = false;
         self.is_negotiated = true;
@@ -285,28 +284,27 @@ impl ToolRequest {
         }
     }
 
-    /// Says whether the result is to have a structure.
+    /// Sets whether the result should have a structure.
     pub(super) fn with_structure(mut self, is_wanted: bool) -> Self {
         self.wants_structure = is_wanted;
         self
     }
 
-    /// Lets the tool ask the client something, and hands it the answers it has.
+    /// Lets the tool ask the client questions, and passes on the answers so far.
     pub(super) fn with_inputs(mut self, inputs: Inputs, seal: StateSigner) -> Self {
         self.inputs = inputs;
         self.seal = Some(seal);
         self
     }
 
-    /// Whether the result is to have a [`Structure`](crate::Structure): the tool declares
-    /// one, and there is a place for it in the answer. Where it is not wanted none needs to be
-    /// made.
+    /// Returns whether the result should have a [`Structure`](crate::Structure): the tool declares
+    /// one, and the revision supports it. Otherwise the tool need not make one.
     #[must_use]
     pub fn wants_structure(&self) -> bool {
         self.wants_structure
     }
 
-    /// The answers of the client to what was asked before.
+    /// Returns the answers of the client to earlier questions.
     #[must_use]
     pub fn inputs(&self) -> &Inputs {
         &self.inputs
@@ -316,8 +314,8 @@ impl ToolRequest {
     ///
     /// # Errors
     ///
-    /// [`ToolError::Unable`], if the client does not say that it can be asked all of it; one
-    /// that speaks an older revision cannot be asked anything.
+    /// Returns [`ToolError::Unable`] if the client lacks a capability for the questions; a client
+    /// of an older revision cannot be asked.
     pub fn ask(&self, ask: Elicitation) -> Result<ToolResult, ToolError> {
         let able = self.caller.context().map(Context::capabilities);
         ask.check(able.unwrap_or_default())
@@ -332,15 +330,15 @@ impl ToolRequest {
         Ok(ToolResult::of(Content::Asked(asked)))
     }
 
-    /// Uses up the state that came with the answers: the first call that does is told `true`, and
-    /// every other that brings the same state `false`, however close it follows.
+    /// Uses up the state that came with the answers. Returns `true` to the first call with the
+    /// state, and `false` to every other, even if they are concurrent.
     ///
-    /// A state that was not asked for, or may have been used up before this server began to
-    /// remember, is used up. Whoever is told `false` should ask anew.
+    /// A call without a state, or with one that may have been used up before this server started,
+    /// gets `false`. A tool that gets `false` should ask again.
     ///
     /// # Errors
     ///
-    /// If replicas know together what was used up, and cannot be asked.
+    /// Returns an error if replicas share the record of used states and it is unreachable.
     pub async fn spend(&self) -> Result<bool, StoreError> {
         match (&self.seal, self.inputs.opened()) {
             (Some(seal), Some(opened)) => {
@@ -351,19 +349,19 @@ impl ToolRequest {
         }
     }
 
-    /// On whose behalf the tool is called.
+    /// Returns the caller of the tool.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// Hands the caller on, once the arguments have been read.
+    /// Returns the caller, once the arguments have been read.
     #[must_use]
     pub fn into_caller(self) -> Caller {
         self.caller
     }
 
-    /// The arguments as they were written: a JSON object.
+    /// Returns the arguments as they were written: a JSON object.
     #[must_use]
     pub fn raw_arguments(&self) -> &str {
         let range = self.arguments.clone();
@@ -375,11 +373,11 @@ impl ToolRequest {
     /// Reads the arguments.
     ///
     /// A struct whose members are all [`Lenient`], with `#[serde(default)]`, can always be read:
-    /// what it makes of the missing ones is up to the tool.
+    /// the tool decides about missing members.
     ///
     /// # Errors
     ///
-    /// [`ToolError::Reported`], if `A` asks for more than was given.
+    /// Returns [`ToolError::Reported`] if `A` requires more than was given.
     pub fn arguments<'a, A: Deserialize<'a>>(&'a self) -> Result<A, ToolError> {
         serde_json::from_str(self.raw_arguments())
             .map_err(|error| Reported::new(format!("Invalid arguments: {error}")).into())
@@ -388,7 +386,7 @@ impl ToolRequest {
 
 impl fmt::Debug for ToolRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The arguments are left out: they may hold passwords.
+        // The arguments are left out: they may contain passwords.
         f.debug_struct("ToolRequest")
             .field("caller", &self.caller)
             .finish_non_exhaustive()
@@ -398,13 +396,13 @@ impl fmt::Debug for ToolRequest {
 // === impl Reported ===
 
 impl Reported {
-    /// Takes the words; they are for the client.
+    /// Makes a failure with a message for the client.
     #[must_use]
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self(text.into())
     }
 
-    /// The words.
+    /// Returns the message.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

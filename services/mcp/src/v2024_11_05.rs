@@ -1,4 +1,4 @@
-//! The methods as revision 2024-11-05 has them, to the letter.
+//! The methods exactly as in revision 2024-11-05.
 
 use std::mem;
 
@@ -15,7 +15,7 @@ use crate::{
     wire::{self, Fault},
 };
 
-/// Everything that is settled when the service is built.
+/// The tools, resources and prompts of a server, fixed when the service is built.
 #[derive(Debug)]
 pub(super) struct Catalogue {
     pub(super) tools: Tools,

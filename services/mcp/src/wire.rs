@@ -1,7 +1,7 @@
-//! What results and errors look like in revision 2024-11-05.
+//! Results and errors in revision 2024-11-05.
 //!
-//! The rest of the room speaks of tools, texts and faults. A later revision says the same with
-//! other members and other codes, and gets a file like this one.
+//! The other modules use tools, texts and faults; this one encodes them. Later revisions use other
+//! members and other codes, in `encode.rs`.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -19,20 +19,20 @@ use crate::{
     tool::{Content, Schema},
 };
 
-/// The revision of the protocol, whichever one a client asks for.
+/// The revision of the protocol, whichever one a client requests.
 pub(super) const REVISION: &str = "2024-11-05";
 
-/// The end of a result that says nothing more.
+/// The end of a result without further members.
 pub(super) const PLAIN: &[u8] = b"}";
 
-/// What a tool with more to show than text says to clients of this revision.
+/// Text of a tool whose result is more than text, for clients of this revision.
 const UNSPEAKABLE: &str = "This tool needs a newer revision of the protocol.";
 
 const DATABASE_NOT_READY: i64 = -32001;
 const TOOL_NOT_FOUND: i64 = -32002;
 const RESOURCE_NOT_FOUND: i64 = -32003;
 
-/// Why a call has no result.
+/// The failure of a call.
 #[derive(Debug)]
 pub(super) enum Fault {
     Params(Error),
@@ -41,7 +41,7 @@ pub(super) enum Fault {
     UnknownResource(String),
     UnknownPrompt(String),
     NotReady,
-    /// The client cannot be asked what it would have to be.
+    /// The client lacks a capability that the questions need.
     Unable(Unable),
     Tool(Failure),
     Resource(Failure),
@@ -74,7 +74,7 @@ struct Embedded<'a> {
 
 // === results ===
 
-/// `{}`.
+/// Returns `{}`.
 pub(super) fn nothing() -> Bytes {
     Bytes::from_static(b"{}")
 }
@@ -159,7 +159,7 @@ pub(super) fn resources(resources: &Resources) -> Bytes {
     })
 }
 
-/// There are none: every resource is listed.
+/// Returns an empty list: every resource is listed.
 pub(super) fn resource_templates() -> Bytes {
     Bytes::from_static(br#"{"resourceTemplates":[]}"#)
 }
@@ -228,7 +228,7 @@ pub(super) fn disabled_tool(name: &str, ending: &Ending) -> Reply<ResultBody> {
     said(&format!("Tool '{name}' is not available"), ending)
 }
 
-/// A result that is an error.
+/// Makes a result that is an error.
 pub(super) fn said(text: &str, ending: &Ending) -> Reply<ResultBody> {
     Reply::stream(body::whole(&text.into(), true, ending))
 }
@@ -311,7 +311,7 @@ impl<'a> PromptContent<'a> {
 // === impl Fault ===
 
 impl From<Error> for Fault {
-    /// Everything that is settled as an error so far is about the params.
+    /// Makes a fault: every JSON-RPC error so far is about the params.
     fn from(error: Error) -> Self {
         Self::Params(error)
     }
@@ -329,7 +329,7 @@ impl Fault {
             Self::UnknownPrompt(problem) => {
                 Error::new(Error::INTERNAL_ERROR, "Prompt execution error").with_data(problem)
             }
-            // Nobody is asked anything in this revision.
+            // This revision has no questions to clients.
             Self::Unable(_) => Error::internal_error(),
             Self::NotReady => Error::new(DATABASE_NOT_READY, "Database not ready"),
             Self::Tool(failure) => return failed("Tool execution error", failure, sanitizer),
@@ -348,7 +348,7 @@ pub(super) fn failed(
     failure.complete(Reply::from(error))
 }
 
-/// A result that is there, its last brace replaced by `tail` where that says more.
+/// Encodes a result, its last brace replaced by `tail` if that adds members.
 fn ready(result: &impl Serialize, tail: &[u8]) -> Reply<ResultBody> {
     if tail == PLAIN {
         return Json::new(result).expect("text is JSON").into();
@@ -356,7 +356,7 @@ fn ready(result: &impl Serialize, tail: &[u8]) -> Reply<ResultBody> {
     Reply::stream(ResultBody::from(ended(result, tail)))
 }
 
-/// An object, its last brace replaced.
+/// Encodes an object, its last brace replaced by `tail`.
 pub(super) fn ended(result: &impl Serialize, tail: &[u8]) -> Bytes {
     let mut json = serde_json::to_vec(result).expect("text is JSON");
     json.pop();

@@ -1,4 +1,4 @@
-//! Which states were used up.
+//! States that were used up.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,59 +13,58 @@ use ziggurat_state::{Shared, StoreError};
 
 use super::signed_state::{LIFETIME, millis};
 
-/// How many states may be used up in the time that one is good for. A caller for whom there is no
-/// room is asked again, and has to come back when there is: what goes to make room could be used
-/// once more.
+/// Limit on states that are used up within the lifetime of a state. Beyond it, a caller is asked
+/// again and has to retry later: an entry that is removed early could be used once more.
 const MAX_SPENT: usize = 1 << 16;
 
-/// How many of them may be those of one caller, so that nobody takes the room of everybody.
+/// Limit on entries of one caller, so that one caller cannot fill the guard for all.
 const MAX_OF_ONE: usize = 1 << 12;
 
-/// How long replicas keep what was used up. Their clocks need not agree to the minute.
+/// Time that replicas keep a used state, long enough for clocks that differ by minutes.
 const KEPT: Duration = Duration::from_hours(1);
 
 const EXPIRY: usize = 8;
 const NONCE: usize = 16;
 
-/// Which state it is, of all there are; the ones that end sooner come first.
+/// Identifies a state; ordered by expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ticket {
-    /// In milliseconds.
+    /// Milliseconds since the Unix epoch.
     expiry: u64,
     nonce: [u8; NONCE],
 }
 
-/// The states that were used up, until nobody takes them any more anyway.
+/// The states that were used up, each until it expires.
 #[derive(Clone)]
 pub(super) enum ReplayGuard {
-    /// At this replica.
+    /// For this replica alone.
     Here(Arc<Here>),
-    /// At any replica.
+    /// Shared by all replicas.
     Shared(Shared),
 }
 
 pub(super) struct Here {
-    /// Nothing is known of what happened before.
+    /// Start of this guard; states used before it are unknown.
     since: u64,
     ledger: Mutex<Ledger>,
 }
 
 #[derive(Default)]
 struct Ledger {
-    /// And whose they are.
+    /// The caller of each ticket.
     tickets: BTreeMap<Ticket, Principal>,
     held: HashMap<Principal, usize>,
-    /// The latest time anybody came: a clock that is set back revives nothing.
+    /// The latest time seen: a clock that is set back does not make used states valid again.
     now: u64,
 }
 
-/// A digest: whoever it is, it takes no more room than anybody.
+/// A digest, so that every caller takes the same space.
 type Principal = [u8; 32];
 
 // === impl Ticket ===
 
 impl Ticket {
-    /// Makes one like no other.
+    /// Makes a unique ticket.
     pub(super) fn at(expiry: u64) -> Self {
         let mut nonce = [0; NONCE];
         let filled = SysRng.try_fill_bytes(&mut nonce);
@@ -104,7 +103,7 @@ impl ReplayGuard {
         }))
     }
 
-    /// Uses up a state. Says whether it was still good for that.
+    /// Uses up a state. Returns whether it was still valid.
     pub(super) async fn spend(
         &self,
         ticket: Ticket,
@@ -122,12 +121,12 @@ impl ReplayGuard {
 
 impl Here {
     fn spend(&self, ticket: Ticket, principal: &[u8], now: u64) -> bool {
-        // Who used up what another process sealed before this one began is not known here.
+        // States signed before this guard existed may have been used in an earlier process.
         if ticket.expiry < self.since.saturating_add(millis(LIFETIME)) {
             return false;
         }
         let principal = Sha256::digest(principal).into();
-        // Nothing panics while holding it.
+        // No code panics while it holds the lock.
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         ledger.spend(ticket, principal, now)
     }
@@ -156,7 +155,7 @@ impl Ledger {
         true
     }
 
-    /// Drops what nobody takes any more.
+    /// Drops expired tickets.
     fn forget(&mut self) {
         while let Some(first) = self.tickets.first_entry() {
             if !first.key().is_over(self.now) {
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_is_used_up_once_and_forgotten_when_it_is_over() {
+    fn a_ticket_is_used_up_once_and_forgotten_when_it_expires() {
         let mut ledger = Ledger::default();
         let (early, late) = (Ticket::at(100), Ticket::at(200));
         assert!(ledger.spend(late, ANN, 1));
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_the_room_of_everybody() {
+    fn one_caller_cannot_use_up_the_limit_of_all_callers() {
         let mut ledger = Ledger::default();
         for _ in 0..MAX_OF_ONE {
             assert!(ledger.spend(Ticket::at(100), ANN, 1));
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_nothing_goes_to_make_some() {
+    fn a_full_ledger_removes_no_ticket_that_is_valid() {
         let mut ledger = Ledger::default();
         let first = Ticket::at(100);
         assert!(ledger.spend(first, ANN, 1));
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_sealed_before_this_one_began_is_used_up() {
+    fn a_state_signed_before_this_process_started_counts_as_used_up() {
         let here = Here {
             since: 1000,
             ledger: Mutex::default(),

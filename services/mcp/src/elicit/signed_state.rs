@@ -1,4 +1,4 @@
-//! What goes to a client and comes back, and is nobody's but ours.
+//! State that travels through a client, signed so that no client can forge it.
 
 use std::{
     fmt,
@@ -17,19 +17,20 @@ use super::replay_guard::{ReplayGuard, Ticket};
 /// Time to answer a question.
 pub(super) const LIFETIME: Duration = Duration::from_mins(10);
 
-/// The block of SHA-256 (RFC 2104).
+/// Block size of SHA-256 in bytes (RFC 2104).
 const BLOCK: usize = 64;
 
 const MAC: usize = 32;
 
-/// Proves that a state came from here, for this caller and this call, and not long ago.
+/// Proves that this server made a state, for this caller and this call, and that it has not
+/// expired.
 ///
-/// Replicas of a server share a key, or a client has to come back to the one that asked.
+/// Replicas of a server share a key; otherwise a client has to return to the replica that asked.
 ///
-/// It also keeps the states that were used up: of a state that allows something that must not
-/// happen twice, one call makes use. One process knows what was used up there, and takes no state
-/// that is older than itself; replicas that share a key should share this
-/// [as well](Self::with_shared), or each of them lets such a state through once.
+/// It also records the states that were used up, so that an action that must not happen twice runs
+/// in one call only. By default one process records its own and refuses all states that are older
+/// than itself. Replicas that share a key should [share the record](Self::with_shared) as well, or
+/// each of them accepts such a state once.
 #[derive(Clone)]
 pub struct StateSigner {
     key: Arc<[u8; BLOCK]>,
@@ -37,25 +38,25 @@ pub struct StateSigner {
     principal: fn(&Extensions) -> String,
 }
 
-/// What a client was given, and has brought back.
+/// A verified state that a client returned.
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) state: String,
     ticket: Ticket,
 }
 
-/// What a state is good for: one call of one caller.
+/// The scope of a state: one call of one caller.
 pub(crate) struct StateScope<'a> {
     pub(crate) principal: &'a [u8],
     pub(crate) method: &'a str,
-    /// What is called, and with what.
+    /// Digest of the params of the call.
     pub(crate) params: [u8; 32],
 }
 
 // === impl StateSigner ===
 
 impl StateSigner {
-    /// Makes a key that nobody else has.
+    /// Makes a random key.
     ///
     /// # Panics
     /// Panics on a system without random numbers.
@@ -67,7 +68,7 @@ impl StateSigner {
         Self::with(key)
     }
 
-    /// Makes the key of a secret.
+    /// Derives the key from a secret.
     #[must_use]
     pub fn of(secret: &[u8]) -> Self {
         let mut key = [0; BLOCK];
@@ -84,8 +85,9 @@ impl StateSigner {
         }
     }
 
-    /// Sets how a caller is told from others by what layers left in the extensions of its request.
-    /// By default all are the same, which is right for a server without authentication only.
+    /// Sets the function that identifies a caller by the extensions that layers left in its
+    /// request. By default all callers are the same, which is correct only for a server without
+    /// authentication.
     #[must_use]
     pub fn with_principal(mut self, principal: fn(&Extensions) -> String) -> Self {
         self.principal = principal;
@@ -96,14 +98,14 @@ impl StateSigner {
         (self.principal)(extensions)
     }
 
-    /// Has replicas know of each other's states that were used up.
+    /// Shares the record of used states with other replicas.
     #[must_use]
     pub fn with_shared(mut self, shared: Shared) -> Self {
         self.spent = ReplayGuard::Shared(shared);
         self
     }
 
-    /// Uses up a state. Says whether it was still good for that.
+    /// Uses up a state. Returns whether it was still valid.
     pub(crate) async fn spend(
         &self,
         opened: &Opened,
@@ -112,12 +114,12 @@ impl StateSigner {
         self.spent.spend(opened.ticket, principal, now()).await
     }
 
-    /// Makes of a state what the client gets.
+    /// Signs a state for the client.
     pub(crate) fn close(&self, state: &str, sealed: &StateScope<'_>) -> String {
         self.close_at(state, sealed, now())
     }
 
-    /// The state, if what the client sends is what it got, and it is not too late.
+    /// Returns the state, if its signature is valid for this call and it has not expired.
     pub(crate) fn open(&self, text: &str, sealed: &StateScope<'_>) -> Option<Opened> {
         self.open_at(text, sealed, now())
     }
@@ -142,7 +144,7 @@ impl StateSigner {
         Some(Opened { state, ticket })
     }
 
-    /// HMAC-SHA-256 over everything, each part with its length before it.
+    /// Computes HMAC-SHA-256 over all parts, each after its length.
     fn mac(&self, ticket: &[u8], state: &[u8], sealed: &StateScope<'_>) -> [u8; MAC] {
         let parts = [
             ticket,
@@ -170,13 +172,13 @@ impl fmt::Debug for StateSigner {
     }
 }
 
-/// Takes as long for any two.
+/// Compares in constant time, so that a client cannot guess the signature byte by byte.
 fn is_same(a: &[u8; MAC], b: &[u8; MAC]) -> bool {
     let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     differences == 0
 }
 
-/// The time, in milliseconds.
+/// Returns the time in milliseconds since the Unix epoch.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, millis)
@@ -197,7 +199,7 @@ mod tests {
     };
 
     #[test]
-    fn a_state_is_good_for_one_call_of_one_caller_for_a_while() {
+    fn a_state_is_valid_for_one_call_of_one_caller_until_it_expires() {
         let seal = StateSigner::of(b"secret");
         let text = seal.close_at("state", &CALL, 1000);
         let open = |seal: &StateSigner, text: &str, call: &StateScope<'_>, now| {
@@ -222,7 +224,7 @@ mod tests {
                 params: [8; 32],
                 ..CALL
             },
-            // Nothing moves from one part to the next.
+            // Bytes that move from one part to the next change the signature.
             StateScope {
                 principal: b"anntools",
                 method: "/call",

@@ -1,4 +1,4 @@
-//! Lists, in pages, as each revision writes them.
+//! Lists in pages, encoded for each revision.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
@@ -10,10 +10,10 @@ use crate::{
     protocol::Revision, tool::Schema,
 };
 
-/// How many entries a page has.
+/// Number of entries in a page.
 const PAGE: usize = 100;
 
-/// A list, in pages that are written.
+/// A list in encoded pages.
 #[derive(Debug)]
 pub(crate) struct Pages {
     kind: &'static str,
@@ -42,7 +42,7 @@ impl Pages {
         }
     }
 
-    /// The page a cursor of ours leads to, or the first.
+    /// Returns the page of a cursor that this server made, or the first page.
     pub(crate) fn page(&self, asked: Option<&str>) -> Result<Bytes, Error> {
         let Some(asked) = asked else {
             return Ok(self.pages[0].clone());
@@ -55,7 +55,7 @@ impl Pages {
     }
 }
 
-/// Opaque, so that nobody counts on what is in it.
+/// Makes an opaque cursor, so that clients do not depend on its content.
 fn cursor(kind: &str, page: usize) -> String {
     URL_SAFE_NO_PAD.encode(format!("{kind}/{page}"))
 }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_list_is_read_page_by_page_and_no_other_cursor_leads_anywhere() {
+    fn a_long_list_is_read_page_by_page_and_any_other_cursor_is_refused() {
         let entries: Vec<_> = (0..=2 * PAGE).collect();
         let list = Pages::new("tools", &entries, r#","x":1}"#);
         let (mut seen, mut cursor) = (Vec::new(), None::<String>);

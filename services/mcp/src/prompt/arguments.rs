@@ -11,9 +11,10 @@ use ziggurat_layers::json_rpc::Error;
 
 use crate::{PromptArgument, params};
 
-/// The arguments a prompt was asked for with: texts, by their names.
+/// The arguments of a prompt request: texts by name.
 ///
-/// Only what the prompt declares is kept, so a request cannot make it hold more than it sent.
+/// Only arguments that the prompt declares are kept, so that a request cannot use more memory than
+/// it sent.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct PromptArguments {
     texts: BTreeMap<String, String>,
@@ -31,20 +32,20 @@ impl PromptArguments {
             .map_err(|_| params::invalid("the values of `arguments` must be strings"))
     }
 
-    /// The argument as it was given, blank or not.
+    /// Returns the argument as given, even if it is blank.
     #[must_use]
     pub fn given(&self, name: &str) -> Option<&str> {
         self.texts.get(name).map(String::as_str)
     }
 
-    /// The argument, unless it is missing or blank.
+    /// Returns the argument, unless it is missing or blank.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         let text = self.texts.get(name)?;
         Some(text.as_str()).filter(|text| !text.trim().is_empty())
     }
 
-    /// Whether the argument says `true`.
+    /// Returns whether the argument is `true`.
     #[must_use]
     pub fn is_true(&self, name: &str) -> bool {
         self.text(name)
@@ -65,7 +66,7 @@ impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for PromptArguments 
 
 impl fmt::Debug for PromptArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The texts are left out: they are the user's.
+        // The texts are left out: they are private data of the user.
         f.debug_set().entries(self.texts.keys()).finish()
     }
 }
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_argument_is_as_good_as_none() {
+    fn a_blank_argument_counts_as_missing() {
         let arguments = PromptArguments::from_iter([("topic", " \n"), ("deep", " True ")]);
         assert_eq!(arguments.text("topic"), None);
         assert!(arguments.is_true("deep") && !arguments.is_true("topic"));

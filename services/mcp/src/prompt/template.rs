@@ -1,11 +1,11 @@
-//! Text with places to be filled in.
+//! Text with placeholders.
 
 use std::borrow::Cow;
 
-/// A text in which `{{name}}` stands for an argument.
+/// A text with a placeholder `{{name}}` for each argument.
 ///
-/// It is filled in one pass: what an argument says is never read as a template again. A place
-/// without an argument stays as it is written, and braces that enclose no name are text.
+/// It is filled in one pass: an argument is never read as a template again. A placeholder without
+/// an argument stays as written, and braces that enclose no name are text.
 ///
 /// ```
 /// use ziggurat_mcp::Template;
@@ -20,7 +20,7 @@ pub struct Template {
     text: Cow<'static, str>,
 }
 
-/// The pieces of a template: some text, and the name behind it if there is one.
+/// The pieces of a template: some text, and the name after it if there is one.
 #[derive(Clone, Debug)]
 struct Pieces<'a> {
     rest: &'a str,
@@ -35,12 +35,12 @@ impl Template {
         Self { text: text.into() }
     }
 
-    /// The names there are places for, in the order of the places.
+    /// Returns the names of the placeholders, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.pieces().filter_map(|(_, name)| name)
     }
 
-    /// Writes the text with the arguments in their places.
+    /// Replaces the placeholders by the arguments.
     pub fn fill<'v>(&self, argument: impl Fn(&str) -> Option<&'v str>) -> String {
         let mut filled = String::with_capacity(self.text.len());
         for (text, name) in self.pieces() {
@@ -78,7 +78,7 @@ impl<'a> Iterator for Pieces<'a> {
                 self.rest = &after[length + 2..];
                 return Some((&whole[..inside - 2], Some(&after[..length])));
             }
-            // The second brace may open a place with the next one: `{{{name}}`.
+            // The second brace may open a placeholder with the next one: `{{{name}}`.
             end = inside - 1;
         }
         self.rest = "";
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_filled_in_one_pass() {
+    fn placeholders_are_filled_in_one_pass() {
         let cases = [
             ("", ""),
             ("plain", "plain"),

@@ -1,4 +1,4 @@
-//! What is known about a call besides its method and its params.
+//! Context of a call besides its method and its params.
 
 use std::sync::Arc;
 
@@ -9,9 +9,10 @@ use crate::{
     protocol::Revision,
 };
 
-/// How a call came in, and what its client can do; in the extensions of the call.
+/// The transport and revision of a call and the capabilities of its client, in the extensions of
+/// the call.
 ///
-/// A call without one is answered exactly as revision 2024-11-05 has it.
+/// A call without one is answered exactly as in revision 2024-11-05.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub(crate) revision: Revision,
@@ -22,62 +23,62 @@ pub struct Context {
     pub(crate) wants_log: bool,
 }
 
-/// What a call came in on.
+/// The transport of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Carrier {
-    /// HTTP, with headers that repeat what matters.
+    /// HTTP, with headers that repeat parts of the message.
     Http,
     /// A line of standard input.
     Stdio,
 }
 
-/// What a client says it can be asked.
+/// The requests that a client can answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// To fill in a form.
+    /// Requests to fill in a form.
     pub elicitation: bool,
-    /// To have its model write something.
+    /// Requests to its model.
     pub sampling: bool,
-    /// Which folders it works in.
+    /// Requests for the folders it works in.
     pub roots: bool,
 }
 
 // === impl Context ===
 
 impl Context {
-    /// The revision the answer is written in.
+    /// Returns the revision of the answer.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// What the call came in on.
+    /// Returns the transport of the call.
     #[must_use]
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
 
-    /// What the client says it can be asked.
+    /// Returns the capabilities of the client.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
 
-    /// How to tell the client how far the call has come, if it wants to know.
+    /// Returns the progress reporter of the call, if the client asked for progress.
     #[must_use]
     pub fn progress(&self) -> Option<&Progress> {
         self.progress.as_deref()
     }
 
-    /// How to tell the client something before the answer, if there is a way.
+    /// Returns the notifier for messages before the answer, if the transport has one.
     #[must_use]
     pub fn notifier(&self) -> Option<&Notifier> {
         self.notifier.as_ref()
     }
 
-    /// Whether the client asked for log messages along with the answer.
+    /// Returns whether the client asked for log messages before the answer.
     #[must_use]
     pub fn wants_log(&self) -> bool {
         self.wants_log
@@ -87,7 +88,7 @@ impl Context {
 // === impl Capabilities ===
 
 impl Capabilities {
-    /// Reads what is declared; members of the wrong type declare nothing.
+    /// Reads the declared capabilities; members of the wrong type are ignored.
     pub(super) fn read(json: &str) -> Self {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -110,7 +111,7 @@ impl Capabilities {
             return Self::default();
         };
         Self {
-            // Forms are what was meant before there was anything else.
+            // Clients declared forms with an empty object before there were other kinds.
             elicitation: declared
                 .elicitation
                 .is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none()),

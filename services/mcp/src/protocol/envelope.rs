@@ -1,4 +1,4 @@
-//! What a request says about itself: the members of its `_meta`.
+//! The members of a request's `_meta`.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// The params as far as they concern the way of a call.
+/// The params that determine the protocol of a call.
 #[derive(Default, Deserialize)]
 pub(super) struct Envelope<'a> {
     #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
@@ -84,24 +84,24 @@ impl<'a> Envelope<'a> {
         }
         let mut envelope: Self = call.params()?;
         if let Some(raw) = envelope.raw_meta.filter(|raw| is_object(raw)) {
-            // Checked JSON, each member once: nothing is left that could be wrong.
+            // The JSON is valid and has no duplicate members, so this cannot fail.
             envelope.meta = serde_json::from_str(raw.get()).unwrap_or_default();
         }
         Ok(envelope)
     }
 
-    /// Whether the request says of which modern revision it is, whatever it says.
+    /// Returns whether the request names a revision, valid or not.
     pub(super) fn is_modern(&self) -> bool {
         self.meta.version.is_some()
     }
 
-    /// The revision, as it was written; nothing if it is no string.
+    /// Returns the revision as written, or `None` if it is not a string.
     pub(super) fn version(&self) -> Option<Cow<'a, str>> {
         text(self.meta.version)
     }
 
-    /// What the call is about: the name of a tool or a prompt, or the URI of a resource. Nothing
-    /// if it is no string.
+    /// Returns the name of the tool or prompt, or the URI of the resource. `None` if it is not a
+    /// string.
     pub(super) fn subject(&self, method: &str) -> Option<Cow<'a, str>> {
         text(if method == "resources/read" {
             self.uri
@@ -110,7 +110,7 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    /// The revision an `initialize` is answered in.
+    /// Returns the revision that answers an `initialize`.
     pub(super) fn negotiated(&self) -> Revision {
         text(self.asked)
             .and_then(|asked| Revision::legacy(asked.as_bytes()))
@@ -126,7 +126,7 @@ impl<'a> Envelope<'a> {
         self.meta.log_level.is_some()
     }
 
-    /// The first check of a modern request: what has to be there is there.
+    /// Checks first that all required members of a modern request are present.
     pub(super) fn check_presence(&self) -> Result<(), Error> {
         match self.raw_meta {
             None => return Err(invalid("`_meta` is missing")),
@@ -146,8 +146,8 @@ impl<'a> Envelope<'a> {
         Ok(())
     }
 
-    /// The third: the revision is one that is spoken here. What is no string is left to the
-    /// fourth.
+    /// Checks third that the revision is supported. A value that is not a string is left to the
+    /// fourth check.
     pub(super) fn check_version(&self) -> Result<(), Error> {
         match self.version() {
             Some(version) if version != Revision::V2026_07_28.as_str() => {
@@ -157,7 +157,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// The fourth: the members have their types.
+    /// Checks fourth that the members have their types.
     pub(super) fn check_types(&self) -> Result<Capabilities, Error> {
         if self.version().is_none() {
             return Err(invalid("the protocol version must be a string"));

@@ -1,4 +1,4 @@
-//! The errors of the modern era, and the HTTP status of each.
+//! The errors of the modern revision, and the HTTP status of each.
 
 use http::StatusCode;
 use serde::Serialize;
@@ -6,11 +6,11 @@ use ziggurat_layers::json_rpc::Error;
 
 use crate::protocol::Revision;
 
-/// A header does not say what the message says.
+/// A header does not match the message.
 pub(crate) const HEADER_MISMATCH: i64 = -32020;
-/// A client was to be asked something it cannot be asked.
+/// The client lacks a capability that the call needs.
 pub(crate) const CAPABILITY_MISSING: i64 = -32021;
-/// The revision is not spoken here.
+/// The revision is not supported.
 pub(crate) const VERSION_UNSUPPORTED: i64 = -32022;
 
 pub(crate) fn mismatch(problem: &str) -> Error {
@@ -30,7 +30,7 @@ pub(super) fn unsupported(requested: &str) -> Error {
     })
 }
 
-/// The status of an error in the modern era.
+/// Returns the HTTP status of an error in the modern revision.
 pub(crate) fn status(error: &Error) -> StatusCode {
     match error.code() {
         Error::PARSE_ERROR

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A published revision of the protocol, older ones first.
+/// A published revision of the protocol, ordered by age, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Revision {
@@ -14,14 +14,14 @@ pub enum Revision {
     V2025_06_18,
     /// 2025-11-25: icons and descriptions.
     V2025_11_25,
-    /// 2026-07-28: every request stands for itself.
+    /// 2026-07-28: stateless requests.
     V2026_07_28,
 }
 
 // === impl Revision ===
 
 impl Revision {
-    /// All of them, in order.
+    /// All revisions, oldest first.
     pub const ALL: [Self; 5] = [
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -30,13 +30,13 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// What an `initialize` for a revision nobody knows is answered with.
+    /// The revision that answers an `initialize` for an unknown revision.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// What a client means that sends no header.
+    /// The revision of a request without a header.
     pub const UNSAID: Self = Self::V2025_03_26;
 
-    /// As the protocol writes it.
+    /// Returns the revision as the protocol writes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -48,19 +48,19 @@ impl Revision {
         }
     }
 
-    /// Whether requests carry all there is to know about their client.
+    /// Returns whether every request carries the revision and the capabilities of its client.
     #[must_use]
     pub const fn is_modern(self) -> bool {
         matches!(self, Self::V2026_07_28)
     }
 
-    /// Whether the result of a tool has a structure beside its text.
+    /// Returns whether the result of a tool can have a structure.
     #[must_use]
     pub const fn has_structure(self) -> bool {
         self as usize >= Self::V2025_06_18 as usize
     }
 
-    /// The revision written so, if it opens with `initialize`.
+    /// Parses a revision that starts with `initialize`.
     #[must_use]
     pub fn legacy(text: &[u8]) -> Option<Self> {
         let of = |revision: &Self| revision.as_str().as_bytes() == text;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_four_that_open_with_initialize_are_legacy() {
+    fn only_the_four_that_start_with_initialize_are_legacy() {
         for revision in Revision::ALL {
             let found = Revision::legacy(revision.as_str().as_bytes());
             let expected = (revision != Revision::V2026_07_28).then_some(revision);

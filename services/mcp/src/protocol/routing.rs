@@ -1,4 +1,4 @@
-//! The headers that repeat what a message says, so that proxies need not read it.
+//! The headers that repeat parts of a message, so that proxies need not parse it.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use ziggurat_layers::json_rpc::{Call, Error};
 
 use crate::protocol::{envelope::Envelope, error::mismatch};
 
-/// The revision.
+/// Header with the revision.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The methods that are about something with a name.
+/// The methods that name a tool, prompt or resource.
 const SUBJECTS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 const OPENING: &[u8] = b"=?base64?";
 const CLOSING: &[u8] = b"?=";
 
-/// The only value of a header, without the blanks around it.
+/// Returns the only value of a header, without surrounding blanks.
 pub(crate) fn single<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -34,7 +34,7 @@ pub(crate) fn single<'a>(
     Ok(Some(value.as_bytes().trim_ascii()))
 }
 
-/// The second check of a modern request: the headers say what the message says.
+/// Checks second that the headers of a modern request match the message.
 pub(super) fn check(call: &Call, envelope: &Envelope<'_>) -> Result<(), Error> {
     let headers = &call.head().headers;
     let version = envelope.version();
@@ -50,7 +50,7 @@ pub(super) fn check(call: &Call, envelope: &Envelope<'_>) -> Result<(), Error> {
     agree(&NAME, &found, subject.as_deref().map(str::as_bytes))
 }
 
-/// What a header that may be encoded says; nothing if it is not encoded as it should be.
+/// Decodes a header value that may be encoded; `None` if the encoding is invalid.
 pub(crate) fn decoded(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let encoded = value
         .strip_prefix(OPENING)
@@ -58,7 +58,7 @@ pub(crate) fn decoded(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let Some(encoded) = encoded else {
         return Some(Cow::Borrowed(value));
     };
-    // Strict about padding, and about bits that are left over.
+    // Strict about padding and leftover bits.
     let text = STANDARD.decode(encoded).ok()?;
     str::from_utf8(&text).ok()?;
     Some(Cow::Owned(text))

@@ -10,7 +10,7 @@ use super::*;
 
 const MODERN: &str = "2026-07-28";
 
-/// Says what is known about the call, and refuses methods nobody knows.
+/// Returns the context of the call, and refuses unknown methods.
 async fn echo(call: Call) -> Result<Reply, Infallible> {
     let Some(context) = call.head().extensions.get::<Context>() else {
         return Ok(Json::new("to the letter").expect("JSON").into());
@@ -72,7 +72,7 @@ fn modern(method: &str) -> String {
 }
 
 #[test]
-fn the_revision_of_a_legacy_request_is_in_its_header_or_unsaid() {
+fn the_revision_of_a_legacy_request_is_in_its_header_or_the_default() {
     let plain = message("x", &json!({}));
     let cases = [
         (&[][..], "2025-03-26"),
@@ -100,7 +100,7 @@ fn an_initialize_chooses_and_an_unknown_choice_gets_the_latest() {
 }
 
 #[test]
-fn legacy_errors_are_200_and_only_what_is_no_request_is_400() {
+fn legacy_errors_are_200_and_only_malformed_requests_are_400() {
     let ok = [
         message("nothing", &json!({})),
         message("broken", &json!({})),
@@ -127,7 +127,7 @@ fn legacy_errors_are_200_and_only_what_is_no_request_is_400() {
 }
 
 #[test]
-fn batches_belong_to_one_revision_and_initialize_to_none_of_them() {
+fn one_revision_allows_batches_and_no_batch_allows_initialize() {
     let ping = message("x", &json!({}));
     let batch = format!("[{ping},{ping}]");
     for headers in [&[][..], &[("mcp-protocol-version", "2025-03-26")]] {
@@ -152,7 +152,7 @@ fn batches_belong_to_one_revision_and_initialize_to_none_of_them() {
     assert_eq!(send(&[], &format!("[{note},{note}]")), (202, Value::Null));
 }
 
-/// A modern request that is refused: its headers, itself, the code and the status.
+/// A modern request that is refused: its headers, its message, the code and the status.
 type Refused<'a> = (&'a [(&'a str, &'a str)], String, i64, u16);
 
 fn assert_refused(cases: &[Refused<'_>]) {
@@ -173,7 +173,7 @@ const METHOD: (&str, &str) = ("mcp-method", "x");
 const CALL: (&str, &str) = ("mcp-method", "tools/call");
 
 #[test]
-fn what_has_to_be_there_is_checked_first() {
+fn required_members_are_checked_first() {
     let without = |key: &str| {
         let mut meta = meta(&json!(MODERN));
         let members = meta.as_object_mut().expect("an object");
@@ -193,7 +193,7 @@ fn what_has_to_be_there_is_checked_first() {
 }
 
 #[test]
-fn headers_are_checked_before_what_they_repeat() {
+fn headers_are_checked_before_the_members_they_repeat() {
     let named = |name: &str| {
         message(
             "tools/call",
@@ -264,7 +264,7 @@ fn a_modern_request_that_agrees_with_its_headers_is_served() {
     assert_eq!(answer["error"]["data"], data);
 }
 
-/// The result of a call on a line, or the code of its error.
+/// Sends a call over stdio; returns its result, or the code of its error.
 fn line(layer: &ProtocolLayer, call: &str) -> Value {
     let Incoming::Call(call) = crate::dialect().read(Request::new(Bytes::from(call.to_owned())))
     else {
@@ -283,7 +283,7 @@ fn line(layer: &ProtocolLayer, call: &str) -> Value {
 }
 
 #[test]
-fn on_lines_only_modern_requests_are_anything_but_what_they_were() {
+fn over_stdio_legacy_requests_are_answered_as_in_revision_2024_11_05() {
     let layer = ProtocolLayer::stdio();
     for method in ["initialize", "tools/list", "x"] {
         assert_eq!(line(&layer, &message(method, &json!({}))), "to the letter");
@@ -303,7 +303,7 @@ fn on_lines_only_modern_requests_are_anything_but_what_they_were() {
 }
 
 #[test]
-fn a_client_on_lines_may_be_allowed_to_choose() {
+fn a_client_over_stdio_may_be_allowed_to_choose_the_revision() {
     let layer = ProtocolLayer::stdio().with_negotiation(true);
     let plain = message("x", &json!({}));
     assert_eq!(line(&layer, &plain), json!(["2025-03-26", false]));

@@ -1,4 +1,4 @@
-//! The calls in flight.
+//! The running calls.
 
 use std::{
     pin::Pin,
@@ -17,10 +17,10 @@ use ziggurat_layers::json_rpc::{Call, Id, Incoming};
 
 use crate::stdio::output::Turn;
 
-/// The calls in flight: waiting for a place, at work, or waiting to be written.
+/// The running calls: waiting for a permit, executing, or waiting to be written.
 pub(super) struct Calls<F, T> {
     flights: FuturesUnordered<Flight<F>>,
-    /// At most one for each flight, so a search is short.
+    /// At most one for each call, so a search is short.
     cancellable: Vec<Cancellable>,
     next_key: u64,
     writer: mpsc::Sender<Turn<T>>,
@@ -33,7 +33,7 @@ struct Cancellable {
 }
 
 pin_project! {
-    /// A call and the key it is known by.
+    /// A call and its key.
     struct Flight<F> {
         key: u64,
         #[pin]
@@ -48,7 +48,7 @@ struct Cancelled {
     request_id: Id,
 }
 
-/// The notification, if the message cancels a call.
+/// Returns the notification, if the message cancels a call.
 pub(super) fn as_cancellation(incoming: &Incoming) -> Option<&Call> {
     match incoming {
         Incoming::Call(call) if call.is_notification() => {
@@ -58,7 +58,7 @@ pub(super) fn as_cancellation(incoming: &Incoming) -> Option<&Call> {
     }
 }
 
-/// The id that a cancellation can name.
+/// Returns the id that a cancellation can name.
 pub(super) fn cancellable_id(incoming: &Incoming) -> Option<Id> {
     match incoming {
         Incoming::Call(call) if call.method() != "initialize" => call.id().cloned(),
@@ -97,7 +97,7 @@ where
         debug_assert!(self.cancellable.len() <= self.flights.len());
     }
 
-    /// Drops the calls the notification names: it wakes them, and they end instead.
+    /// Aborts the calls that the notification names.
     pub(super) fn cancel(&self, notification: &Call) {
         let Ok(Cancelled { request_id }) = notification.params() else {
             return;
@@ -107,21 +107,21 @@ where
         }
     }
 
-    /// Waits for a call to end and hands its answer to the writer; `None` if there is no call.
+    /// Waits for a call to end and passes its answer to the writer; `None` if there is no call.
     ///
-    /// Nothing is lost when the future is dropped.
+    /// Cancel safe: no answer is lost when the future is dropped.
     pub(super) async fn land(&mut self) -> Option<()> {
         let (key, landed) = self.flights.next().await?;
         self.cancellable.retain(|call| call.key != key);
         if let Ok(Some(turn)) = landed {
-            // There is room, for there is one pen. A writer that is gone has failed, and that
-            // ends everything.
+            // The channel has space, because there is only one permit to write. If the writer is
+            // gone, it has failed, and the server ends.
             self.writer.try_send(turn).ok();
         }
         Some(())
     }
 
-    /// Waits for all calls to end, and tells the writer that there are no more.
+    /// Waits for all calls to end, and closes the channel to the writer.
     pub(super) async fn finish(mut self) {
         while self.land().await.is_some() {}
     }

@@ -12,7 +12,7 @@ pub(super) struct Lines<R> {
     input: R,
     decoder: LineDecoder,
     buffer: Box<[u8]>,
-    /// What has been read into the buffer and not yet been decoded.
+    /// Range of the buffer that is read and not yet decoded.
     start: usize,
     end: usize,
     is_at_end: bool,
@@ -32,9 +32,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line, or `None` at the end of the input.
+    /// Returns the next line, or `None` at the end of the input.
     ///
-    /// Nothing is lost when the future is dropped.
+    /// Cancel safe: no bytes are lost when the future is dropped.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let mut rest = &self.buffer[self.start..self.end];

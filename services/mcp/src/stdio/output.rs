@@ -10,13 +10,12 @@ use tokio::{
 };
 use ziggurat_layers::json_rpc::RpcBody;
 
-/// An answer whose turn it is to be written.
+/// An answer that may be written now.
 pub(super) struct Turn<T> {
     pub(super) body: RpcBody<T>,
-    /// There is one: it is passed on when the line is complete.
+    /// The only permit to write, released when the line is complete.
     pub(super) _pen: OwnedSemaphorePermit,
-    /// Lenient back then too: a call takes its place until it is answered.
-    /// A notification takes none.
+    /// The permit of the call, released at the same time. `None` for a notification.
     pub(super) _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -29,7 +28,7 @@ where
     W: AsyncWrite + Unpin,
     T: Body<Data = Bytes, Error = Infallible>,
 {
-    // Frames are gathered: a write to the standard output is a trip to another thread.
+    // Buffered, because each write to the standard output runs on another thread.
     let mut output = BufWriter::new(output);
     while let Some(turn) = turns.recv().await {
         let mut body = pin!(turn.body);

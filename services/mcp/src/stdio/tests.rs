@@ -21,17 +21,17 @@ use super::*;
 type TestBody = UnsyncBoxBody<Bytes, Infallible>;
 type TestReply = Reply<TestBody>;
 
-/// A service whose calls the test answers by hand.
+/// A service whose calls the test answers.
 #[derive(Clone)]
 struct Desk(mpsc::UnboundedSender<Visit>);
 
-/// A call at the desk. It is gone when whoever waits for the reply is.
+/// A call that reached the service. It is dropped when the caller stops waiting for the reply.
 struct Visit {
     call: Call,
     reply: oneshot::Sender<TestReply>,
 }
 
-/// The other ends of the pipes.
+/// The client's ends of the pipes.
 struct Client {
     input: DuplexStream,
     output: BufReader<DuplexStream>,
@@ -51,7 +51,7 @@ impl Service<Call> for Desk {
 
     fn call(&mut self, call: Call) -> Self::Future {
         let (reply, replied) = oneshot::channel();
-        // A test that does not look at its calls leaves them without a reply.
+        // A test that ignores its calls leaves them without a reply.
         self.0.send(Visit { call, reply }).ok();
         Box::pin(async {
             match replied.await {
@@ -79,7 +79,7 @@ impl Visit {
         self.reply.send(reply).expect("the call is running");
     }
 
-    /// Resolves when nobody waits for the reply any more.
+    /// Resolves when the caller stops waiting for the reply.
     async fn dropped(mut self) {
         soon(self.reply.closed()).await;
     }
@@ -104,14 +104,14 @@ impl Client {
         .await;
     }
 
-    /// The next call to reach the service.
+    /// Returns the next call that reaches the service.
     async fn visit(&mut self, id: u32) -> Visit {
         let visit = soon(self.visits.recv()).await.expect("a server");
         assert_eq!(visit.id(), id.to_string());
         visit
     }
 
-    /// The next line, or nothing at the end.
+    /// Returns the next line, or an empty text at the end.
     async fn line(&mut self) -> String {
         let mut line = String::new();
         let read = soon(self.output.read_line(&mut line)).await;
@@ -129,7 +129,7 @@ impl Client {
     }
 }
 
-/// Waits for something, and fails where it does not come: these tests take milliseconds.
+/// Waits for a future, with a long timeout against tests that hang.
 async fn soon<T>(awaited: impl Future<Output = T>) -> T {
     let within = time::timeout(Duration::from_mins(3), awaited).await;
     within.expect("in time")
@@ -143,13 +143,13 @@ fn answer(id: u32, result: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"{result}\"}}\n")
 }
 
-/// Catalogue for so many bytes in each pipe.
+/// Capacity of each pipe in bytes.
 const PIPE: usize = 1 << 10;
 
-/// When a test that hangs is over; the others do not wait for it.
+/// Timeout of a conversation between a client and a server.
 const STUCK: Duration = Duration::from_secs(10);
 
-/// Runs a server and its client, until both are done.
+/// Runs a server and its client until both are done.
 async fn converse<O>(stdio: Stdio, client: impl AsyncFnOnce(Client) -> O) -> (io::Result<()>, O) {
     let (input, server_input) = tokio::io::duplex(PIPE);
     let (server_output, output) = tokio::io::duplex(PIPE);
@@ -165,7 +165,7 @@ async fn converse<O>(stdio: Stdio, client: impl AsyncFnOnce(Client) -> O) -> (io
     time::timeout(STUCK, both).await.expect("nothing is stuck")
 }
 
-/// Lets the server do all it can.
+/// Yields until the server has done all it can.
 async fn settle() {
     for _ in 0..64 {
         task::yield_now().await;
@@ -180,7 +180,7 @@ fn limits(max_calls: usize, max_waiting: usize) -> Limits {
     }
 }
 
-/// A JSON string in frames, longer than what a pipe has room for.
+/// Returns a JSON string in frames, longer than the capacity of a pipe.
 fn long_text() -> (TestBody, String) {
     let frame = Bytes::from(vec![b'x'; PIPE]);
     let quote = Bytes::from_static(b"\"");

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-/// Whether a client takes a stream of events; one that does not say does not.
+/// Returns whether a client accepts a stream of events; without an `Accept` header it does not.
 pub(super) fn takes_events(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT).iter();
     let mut ranges = values.flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
@@ -17,7 +17,7 @@ pub(super) fn takes_events(headers: &HeaderMap) -> bool {
     })
 }
 
-/// `q=0`: anything but that.
+/// Returns whether a parameter is `q=0`, which excludes the media type.
 fn is_refusal(parameter: &[u8]) -> bool {
     let Some((b'q' | b'Q', weight)) = parameter.split_first() else {
         return false;
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_for_those_who_ask_for_them() {
+    fn events_are_sent_only_to_clients_that_accept_them() {
         for (value, expected) in [
             ("application/json, text/event-stream", true),
             ("*/*", true),

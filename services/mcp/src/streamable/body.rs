@@ -19,7 +19,7 @@ const OPENING: &[u8] = b"event: message\ndata: ";
 const CLOSING: &[u8] = b"\n\n";
 
 pin_project! {
-    /// The body of a response: an answer, or a stream of events of which it is the last.
+    /// Body of a response: an answer, or a stream of events with the answer as the last one.
     pub struct StreamableBody<F, B> {
         #[pin]
         kind: Kind<F, B>,
@@ -30,18 +30,18 @@ pin_project! {
     #[project = KindProj]
     enum Kind<F, B> {
         Plain { #[pin] body: B },
-        // Boxed: a stream is seldom, and every answer would be moved about with room for a call.
+        // Boxed: a stream is rare, and it would make every answer larger to move.
         Events { events: Pin<Box<Events<F, B>>> },
     }
 }
 
 pin_project! {
     struct Events<F, B> {
-        // What goes out before anything else is asked for.
+        // The bytes to send first.
         first: Bytes,
         notifier: Notifier,
         stage: Stage<F>,
-        // The answer, as soon as it begins.
+        // The answer, once it has begun.
         #[pin]
         body: Option<B>,
         #[pin]
@@ -51,13 +51,13 @@ pin_project! {
 
 enum Stage<F> {
     Waiting(F),
-    /// The answer is there, and what was said before it has not all been sent.
+    /// The answer has begun, and messages before it are still to be sent.
     Answered,
     Answering,
     Done,
 }
 
-/// A message as an event.
+/// Formats a message as an event.
 pub(super) fn event(message: &Bytes) -> Bytes {
     [OPENING, message, CLOSING].concat().into()
 }
@@ -164,7 +164,7 @@ where
             *this.stage = Stage::Answered;
         }
         match this.stage {
-            // What was said is sent before the answer is.
+            // Messages are sent before the answer.
             Stage::Waiting(_) | Stage::Answered => {
                 if let Poll::Ready(message) = this.notifier.poll_next(cx) {
                     this.silence.set(None);
@@ -175,9 +175,9 @@ where
                 while let Some(body) = this.body.as_mut().as_pin_mut() {
                     match ready!(body.poll_frame(cx)?).map(Frame::into_data) {
                         Some(Ok(data)) => return Poll::Ready(Ok(Some(data))),
-                        // Trailers have no place in a stream of events.
+                        // Trailers are dropped: a stream of events cannot contain them.
                         Some(Err(_)) => {}
-                        // And with it goes what it holds.
+                        // Dropping the body releases its resources.
                         None => this.body.set(None),
                     }
                 }

@@ -18,7 +18,7 @@ use super::*;
 
 type Answer = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
 
-/// A call that is answered from outside, and what it can speak with.
+/// A call that the test answers, and its notifier.
 struct Stage {
     notifier: Option<Notifier>,
     answer: oneshot::Sender<Response<Answer>>,
@@ -31,7 +31,7 @@ fn answer(pieces: &'static [&'static str]) -> Response<Answer> {
     Response::new(StreamBody::new(stream::iter(frames)).boxed_unsync())
 }
 
-/// Sends a request that takes `accept`, and hands out the two ends of the call.
+/// Sends a request with this `Accept` header; returns the response and the call.
 async fn begin(
     accept: &str,
 ) -> (
@@ -56,7 +56,7 @@ async fn begin(
         .body(())
         .expect("valid parts");
     let mut response = Box::pin(service.oneshot(request));
-    // The call is under way when the response has been asked for once.
+    // The call starts when the response is polled first.
     poll_fn(|cx| {
         assert!(response.as_mut().poll(cx).is_pending());
         Poll::Ready(())
@@ -71,7 +71,7 @@ async fn begin(
 }
 
 #[tokio::test]
-async fn an_answer_that_nothing_comes_before_is_as_it_was() {
+async fn an_answer_without_messages_before_it_is_unchanged() {
     let (response, stage) = begin("application/json, text/event-stream").await;
     assert!(stage.notifier.is_some());
     stage.answer.send(answer(&["{}"])).expect("waiting");
@@ -123,7 +123,7 @@ async fn messages_come_in_order_and_before_the_answer() {
 }
 
 #[tokio::test]
-async fn what_is_said_at_the_very_end_comes_before_the_answer_too() {
+async fn a_message_sent_just_before_the_answer_comes_first() {
     let (response, stage) = begin("text/event-stream").await;
     let notifier = stage.notifier.expect("events are taken");
     stage.answer.send(answer(&["{}"])).expect("waiting");
@@ -137,7 +137,7 @@ async fn what_is_said_at_the_very_end_comes_before_the_answer_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_silence_is_broken_again_and_again() {
+async fn a_long_silence_sends_keep_alives() {
     let (response, stage) = begin("text/event-stream").await;
     let began = Instant::now();
     let response = response.await;
@@ -154,7 +154,7 @@ async fn a_long_silence_is_broken_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_events_waits_for_the_answer() {
+async fn a_client_that_accepts_no_events_waits_for_the_answer() {
     let (response, stage) = begin("application/json").await;
     assert!(stage.notifier.is_none());
     let mut response = response;
@@ -182,7 +182,7 @@ async fn a_client_that_hangs_up_drops_the_call() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_refused() {
+async fn a_request_that_is_not_json_is_refused() {
     let service = StreamableLayer::new().layer(service_fn(|_: Request<()>| {
         Box::pin(async {
             Ok::<_, Infallible>(Response::new(http_body_util::Full::<Bytes>::default()))
@@ -197,7 +197,7 @@ async fn what_is_not_json_is_refused() {
 }
 
 #[test]
-fn an_answer_that_is_no_stream_has_no_room_for_a_call() {
+fn a_plain_body_has_no_space_for_a_call() {
     type Call = std::future::Ready<[u8; 1024]>;
     let plain = size_of::<StreamableBody<Call, Answer>>();
     assert!(

@@ -1,4 +1,4 @@
-//! Tools and resources that do as they are told.
+//! Fake tools and resources.
 
 use std::{future::pending, io};
 
@@ -11,23 +11,23 @@ use crate::{
     Text, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Unavailable,
 };
 
-/// Says its arguments, as they were written.
+/// Returns its arguments, as they were written.
 pub(super) struct Says;
 
-/// Says who is calling.
+/// Returns the identity of its caller.
 pub(super) struct Who;
 
-/// Fails in the way it is asked for; not listed.
+/// Fails in the way its arguments name; not listed.
 pub(super) struct Fails;
 
-/// Streams its pieces, and then may give up or never end; not listed.
+/// Streams its pieces, and then may fail or never end; not listed.
 pub(super) struct Pieces;
 
-/// The identity a layer would have found.
+/// The identity that a layer would store.
 #[derive(Clone)]
 pub(super) struct Name(pub(super) &'static str);
 
-/// A resource that is always the same.
+/// A resource with a fixed outcome.
 pub(super) struct Static {
     uri: &'static str,
     outcome: Outcome,

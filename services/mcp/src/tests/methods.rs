@@ -3,7 +3,7 @@ use super::*;
 const INITIALIZED: &str = r#""result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{},"resources":{},"prompts":{}},"serverInfo":{"name":"ziggurat-tools","version":"1.2.3"}}"#;
 
 #[test]
-fn initialize_answers_its_own_revision_whatever_is_asked_for() {
+fn initialize_answers_its_own_revision_for_any_requested_one() {
     let cases = [
         "{}",
         "null",

@@ -32,7 +32,7 @@ fn a_tool_gets_its_arguments_as_they_were_written() {
 }
 
 #[test]
-fn a_tool_knows_on_whose_behalf_it_is_called() {
+fn a_tool_gets_the_identity_of_its_caller() {
     let mcp = server();
     let params = r#"{"name":"a-who"}"#;
     assert_eq!(said(&ask_json(&mcp, "tools/call", params)).0, "None None");
@@ -47,7 +47,7 @@ fn a_tool_knows_on_whose_behalf_it_is_called() {
 }
 
 #[test]
-fn what_goes_wrong_with_a_tool_has_its_own_answer() {
+fn every_failure_of_a_tool_has_its_own_answer() {
     let cases = [
         (
             r#"{"name":"unknown"}"#,
@@ -119,7 +119,7 @@ fn the_cause_of_a_failure_is_shown_in_development_only_and_without_secrets() {
 }
 
 #[test]
-fn a_failed_login_says_so_to_http() {
+fn a_failed_login_marks_the_http_reply() {
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fails","arguments":{"how":"login"}}}"#;
     let Ok(answer) = block_on(read(message.to_owned()).answer(server()));
     let response = answer.into_response();
@@ -287,7 +287,7 @@ fn read_resource_reads_lists_and_cannot_be_switched_off() {
 
 proptest! {
     #[test]
-    fn what_a_stream_says_is_what_the_client_reads(
+    fn the_client_reads_the_text_of_a_stream(
         pieces: Vec<String>,
         problem: Option<String>,
     ) {

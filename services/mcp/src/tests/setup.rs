@@ -32,7 +32,7 @@ fn the_service_can_be_shared_and_sent() {
 }
 
 #[test]
-fn a_name_is_given_once() {
+fn two_entries_with_one_name_are_refused() {
     assert_eq!(
         with_tools([Named("a", "A."), Named("b", "B."), Named("a", "Another.")]),
         Err(SetupError::DuplicateTool("a".to_owned()))

@@ -1,4 +1,4 @@
-//! What stands beside the text, and where it does not.
+//! The structured part of results.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -9,7 +9,7 @@ use tokio_test::block_on;
 use super::*;
 use crate::{body::Ending, encode::Encoders, protocol::Revision, tool::Content};
 
-/// What a tool answers.
+/// Makes the result of a tool.
 type Results = fn() -> ToolResult;
 
 fn structure(json: &Value) -> Structure {
@@ -20,7 +20,7 @@ fn streamed(pieces: Vec<Result<Piece, Reported>>) -> ToolResult {
     ToolResult::stream(stream::iter(pieces))
 }
 
-/// The result as a revision writes it, and whether its length is known from the start.
+/// Encodes a result in a revision; returns it, and whether its length is known from the start.
 fn written(revision: Revision, result: ToolResult) -> (Value, bool) {
     let server = ServerInfo::new("test", "0");
     let lists = (Tools::new(), Resources::new(), Prompts::new());
@@ -41,7 +41,7 @@ fn written(revision: Revision, result: ToolResult) -> (Value, bool) {
 }
 
 #[test]
-fn a_structure_stands_behind_the_text_where_there_is_a_place_for_it() {
+fn a_structure_follows_the_text_in_revisions_that_support_it() {
     let results: [(Results, bool); 4] = [
         (
             || ToolResult::text("a\n").with_structure(Some(structure(&json!({"n": [1]})))),
@@ -102,7 +102,7 @@ fn a_stream_that_fails_has_no_structure() {
 }
 
 #[test]
-fn to_the_letter_there_is_none() {
+fn results_of_revision_2024_11_05_have_no_structure() {
     let result = ToolResult::text("a").with_structure(Some(structure(&json!({}))));
     let Content::Whole(text) = result.content else {
         panic!("a text");

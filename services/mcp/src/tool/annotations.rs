@@ -1,8 +1,8 @@
-//! What a tool does to the world, for hosts that ask their user first.
+//! Hints about the effects of a tool, for clients that ask their user first.
 
 use serde::Serialize;
 
-/// Hints about a tool; what is not known is not said.
+/// Hints about a tool; unknown ones are left out.
 ///
 /// ```
 /// use ziggurat_mcp::Annotations;
@@ -18,16 +18,16 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 #[must_use]
 pub struct Annotations {
-    /// It changes nothing.
+    /// The tool changes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may remove or overwrite something. Says nothing about a tool that only reads.
+    /// The tool may remove or overwrite data. Only meaningful for a tool that writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Doing it twice is the same as doing it once.
+    /// A second call with the same arguments has no further effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches beyond this server and its databases.
+    /// The tool uses services other than this server and its databases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
@@ -35,7 +35,7 @@ pub struct Annotations {
 // === impl Annotations ===
 
 impl Annotations {
-    /// A tool that reads what is here.
+    /// Describes a tool that reads from this server and its databases.
     pub const fn reading() -> Self {
         Self {
             read_only_hint: Some(true),
@@ -45,7 +45,7 @@ impl Annotations {
         }
     }
 
-    /// A tool that reads what is here, and asks somebody elsewhere.
+    /// Describes a tool that reads and also calls an external service.
     pub const fn asking() -> Self {
         Self {
             open_world_hint: Some(true),
@@ -53,7 +53,7 @@ impl Annotations {
         }
     }
 
-    /// A tool that may change what is here, beyond recall.
+    /// Describes a tool that may change data irreversibly.
     pub const fn writing() -> Self {
         Self {
             read_only_hint: Some(false),

@@ -7,9 +7,9 @@ use crate::Reported;
 
 /// An argument, if it was given and has the right type.
 ///
-/// Models leave arguments out and get their types wrong. An optional one of the wrong type is
-/// ignored, a required one is worth a sentence that says so; neither keeps the others from
-/// being read.
+/// Models leave arguments out and use wrong types. An optional argument of the wrong type is
+/// ignored, a required one is reported to the model; in both cases the other arguments are still
+/// read.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -33,11 +33,11 @@ pub struct Lenient<T>(pub Option<T>);
 // === impl Lenient ===
 
 impl<T> Lenient<T> {
-    /// The argument, or the words that tell the model that it is missing.
+    /// Returns the argument, or a message for the model that it is missing.
     ///
     /// # Errors
     ///
-    /// `complaint`, if it was not given.
+    /// Returns `complaint` if the argument was not given.
     pub fn or_report(self, complaint: &'static str) -> Result<T, Reported> {
         self.0.ok_or_else(|| Reported::new(complaint))
     }
@@ -49,7 +49,7 @@ impl<T> Default for Lenient<T> {
     }
 }
 
-/// Works with `serde_json` only, which can step over a value of another type.
+/// Works with `serde_json` only, because it skips values of other types as raw JSON.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_of_the_wrong_type_is_as_good_as_none() {
+    fn an_argument_of_the_wrong_type_counts_as_missing() {
         let cases = [
             (r"{}", (None, None, None)),
             (r#"{"text":null,"flag":null}"#, (None, None, None)),

@@ -11,7 +11,7 @@ use crate::{
     protocol::{error::mismatch, routing},
 };
 
-/// Checks that headers say what the arguments say, where both are to say it.
+/// Checks that headers match the arguments they repeat.
 pub(crate) fn check(
     schema: &Schema,
     call: &Call,
@@ -54,7 +54,7 @@ fn says(header: &[u8], argument: &Value) -> bool {
             let said = serde_json::from_slice::<Value>(header).unwrap_or_default();
             match said.as_i64().zip(number.as_i64()) {
                 Some((said, number)) => said == number,
-                // Numerically: `1.0` is 1.
+                // Compared as numbers: `1.0` is 1.
                 None => said.as_f64().is_some() && said.as_f64() == number.as_f64(),
             }
         }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_says_the_same_in_its_own_way() {
+    fn a_header_matches_its_argument_by_value() {
         for (header, argument, expected) in [
             ("a b", json!("a b"), true),
             ("A b", json!("a b"), false),

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use crate::{Schema, SetupError, Tool, ToolDescriptor, register::Register, tool::AnyTool};
 
-/// The tools of a server: one line each.
+/// The tools of a server.
 ///
 /// ```
 /// use ziggurat_mcp::{ReadResource, Resources, Tools};
@@ -28,7 +28,7 @@ struct Entry {
     tool: Arc<dyn AnyTool>,
 }
 
-/// What became of a look-up.
+/// Outcome of looking up a tool.
 pub(crate) enum Found {
     Tool(Arc<dyn AnyTool>),
     Disabled,
@@ -51,17 +51,17 @@ impl Tools {
         self
     }
 
-    /// Switches tools off, whether they have been added or not.
+    /// Disables tools by name, even tools that are added later.
     ///
-    /// They are not listed, and a call says that they are not available. It has no effect on
-    /// tools that are [always enabled](ToolDescriptor::with_always_enabled).
+    /// They are not listed, and a call returns an error that they are not available. It has no
+    /// effect on tools that are [always enabled](ToolDescriptor::with_always_enabled).
     pub fn with_disabled<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.disabled.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Sets whether tools give a structure that is their text once more (they do not by default;
-    /// see [`ToolDescriptor::with_output_on_demand`]).
+    /// Sets whether tools return a structure that repeats their text (off by default; see
+    /// [`ToolDescriptor::with_output_on_demand`]).
     pub fn with_structured_output(mut self, is_on: bool) -> Self {
         self.structured_output = is_on;
         self
@@ -81,29 +81,29 @@ impl Tools {
         tool.is_always_enabled || !self.disabled.contains(&*tool.name)
     }
 
-    /// What a tool takes, if there is one of that name.
+    /// Returns the arguments of a tool, if it exists.
     pub(crate) fn schema(&self, name: &str) -> Option<&Schema> {
         Some(&self.entries.find(name)?.descriptor.schema)
     }
 
-    /// What the structure of a tool's results looks like, if they are to have one.
+    /// Returns the schema of a tool's structured results, if they are enabled.
     pub(crate) fn output<'a>(&self, tool: &'a ToolDescriptor) -> Option<&'a Schema> {
         let output = tool.output.as_ref()?;
         (self.structured_output || !output.on_demand).then_some(&output.schema)
     }
 
-    /// Whether the results of a tool are to have a structure, where the revision has a place.
+    /// Returns whether the results of a tool should have a structure in revisions that support it.
     pub(crate) fn has_structure(&self, name: &str) -> bool {
         let entry = self.entries.find(name);
         entry.is_some_and(|entry| self.output(&entry.descriptor).is_some())
     }
 
-    /// The tools that are listed, by name.
+    /// Returns the tools that are listed, by name.
     pub(crate) fn advertised(&self) -> impl Iterator<Item = &ToolDescriptor> {
         self.listed(|tool| tool.is_advertised)
     }
 
-    /// The tools that are listed where a revision is negotiated, by name.
+    /// Returns the tools that are listed in negotiated revisions, by name.
     pub(crate) fn negotiated(&self) -> impl Iterator<Item = &ToolDescriptor> {
         self.listed(|tool| tool.is_negotiated)
     }
@@ -116,7 +116,7 @@ impl Tools {
         all.filter(move |tool| is_here(tool) && self.is_enabled(tool))
     }
 
-    /// Checks what some clients drop the whole list for.
+    /// Checks for errors that make some clients drop the whole list.
     pub(crate) fn check(&self) -> Result<(), SetupError> {
         for tool in self.entries.iter().map(|entry| &entry.descriptor) {
             let name = &tool.name;

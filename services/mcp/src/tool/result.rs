@@ -1,4 +1,4 @@
-//! What a tool has to say when it succeeds.
+//! The result of a tool that succeeds.
 
 use std::fmt;
 
@@ -7,21 +7,20 @@ use serde_json::Value;
 
 use crate::{Block, Reported, Structure, Text, body::Pieces};
 
-/// What a tool has to say when it succeeds: text, whole or as it comes, and for programs a
-/// structure.
+/// The result of a tool that succeeds: text, complete or streamed, and for programs a structure.
 #[must_use]
 pub struct ToolResult {
     pub(crate) content: Content,
     pub(crate) structure: Option<Structure>,
 }
 
-/// A part of a result that is sent as it comes.
+/// A part of a streamed result.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Piece {
     /// More of the text.
     Text(Text),
-    /// The structure; it comes last, behind all text.
+    /// The structure; it comes last, after all text.
     Structure(Structure),
 }
 
@@ -29,33 +28,34 @@ pub(crate) enum Content {
     Whole(Text),
     Streamed(Pieces),
     Blocks(Vec<Block>),
-    /// The members of the result, all of them.
+    /// All members of the result.
     Asked(Value),
 }
 
 // === impl ToolResult ===
 
 impl ToolResult {
-    /// A text that is there.
+    /// Makes a result from a complete text.
     pub fn text(text: impl Into<Text>) -> Self {
         Self::of(Content::Whole(text.into()))
     }
 
-    /// Parts of several kinds. Clients of revision 2024-11-05 to the letter are told to come
-    /// back with a newer one.
+    /// Makes a result from blocks of several kinds. Clients that negotiate no revision get an error
+    /// that they need a newer one.
     pub fn blocks(blocks: impl IntoIterator<Item = Block>) -> Self {
         Self::of(Content::Blocks(blocks.into_iter().collect()))
     }
 
-    /// A text that is sent as it comes, one frame per piece; some kilobytes make a good one.
+    /// Makes a result from a stream of text, one frame per piece; a piece should have some
+    /// kilobytes.
     ///
-    /// A stream that fails before its first text makes a result that is an error and says what
-    /// it [`Reported`], like [`ToolError::Reported`](crate::ToolError::Reported). One that
-    /// fails later has that appended to its text, behind a blank line, and the result is an error
-    /// all the same: `isError` is its last member. Either way the stream ends there, and the
-    /// client reads valid JSON.
+    /// A stream that fails before its first text makes a result that is an error with the text of
+    /// the [`Reported`], like [`ToolError::Reported`](crate::ToolError::Reported). One that fails
+    /// later has that appended to its text, after a blank line, and the result is an error as well:
+    /// `isError` is its last member. In both cases the stream ends there, and the client reads
+    /// valid JSON.
     ///
-    /// A result that is to have a [`Structure`] is a stream of [pieces](Piece).
+    /// A result with a [`Structure`] is a stream of [pieces](Piece).
     pub fn stream<P>(pieces: impl Stream<Item = Result<P, Reported>> + Send + 'static) -> Self
     where
         P: Into<Piece> + 'static,
@@ -63,7 +63,7 @@ impl ToolResult {
         Self::of(Content::Streamed(Box::pin(pieces.map_ok(Into::into))))
     }
 
-    /// Adds what a program reads, if it is wanted. A stream brings its own.
+    /// Adds the structure for programs, if there is one. A stream contains its own.
     pub fn with_structure(mut self, structure: Option<Structure>) -> Self {
         self.structure = structure;
         self

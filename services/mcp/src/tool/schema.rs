@@ -1,15 +1,15 @@
-//! What a tool takes and what it gives, as JSON Schema.
+//! The arguments and the results of a tool, as JSON Schema.
 
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
 
-/// The arguments of a tool, or its results, as every client understands them: an object and its
-/// properties.
+/// The arguments of a tool, or its results, in a form that every client understands: an object and
+/// its properties.
 ///
-/// Combinators and references are left out: one schema with them makes some clients drop the
-/// whole list of tools.
+/// Combinators and references are not supported, because they make some clients drop the whole list
+/// of tools.
 ///
 /// ```
 /// use ziggurat_mcp::{Property, Schema};
@@ -28,7 +28,7 @@ use serde_json::Value;
 pub struct Schema {
     properties: Vec<(&'static str, Property)>,
     required: Vec<&'static str>,
-    /// The schema as it is, whatever else is said.
+    /// The complete schema, which replaces all other members.
     raw: Option<Value>,
 }
 
@@ -69,7 +69,7 @@ enum Items {
     Objects(Schema),
 }
 
-/// What there is in a row of a table.
+/// The types of the values in a row.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Values {
     #[serde(rename = "type")]
@@ -84,7 +84,7 @@ impl Schema {
         Self::default()
     }
 
-    /// Takes a schema as it is, for a tool not every client needs to understand.
+    /// Takes a complete schema, for a tool that need not work with every client.
     pub fn raw(schema: Value) -> Self {
         Self {
             raw: Some(schema),
@@ -92,19 +92,19 @@ impl Schema {
         }
     }
 
-    /// The arguments that are repeated in headers, by the names of both.
+    /// Returns the arguments that are repeated in headers, with the names of both.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let properties = self.properties.iter();
         properties.filter_map(|(name, property)| Some((*name, property.header?)))
     }
 
-    /// Adds an argument that has to be given.
+    /// Adds a required argument.
     pub fn with_required(mut self, name: &'static str, property: Property) -> Self {
         self.required.push(name);
         self.with_optional(name, property)
     }
 
-    /// Adds an argument that may be left out.
+    /// Adds an optional argument.
     pub fn with_optional(mut self, name: &'static str, property: Property) -> Self {
         self.properties.push((name, property));
         self
@@ -127,7 +127,7 @@ impl Serialize for Schema {
         let mut schema = serializer.serialize_map(None)?;
         schema.serialize_entry("type", "object")?;
         schema.serialize_entry("properties", &Properties(&self.properties))?;
-        // Also where it is empty: some clients read the list without looking for it.
+        // Written even if it is empty, because some clients expect the list.
         schema.serialize_entry("required", &self.required)?;
         schema.end()
     }
@@ -141,7 +141,7 @@ impl Property {
         Self::of("string", description.into())
     }
 
-    /// Describes a whole number.
+    /// Describes an integer.
     pub fn integer(description: impl Into<Cow<'static, str>>) -> Self {
         Self::of("integer", description.into())
     }
@@ -151,7 +151,7 @@ impl Property {
         Self::of("number", description.into())
     }
 
-    /// Describes a yes or no.
+    /// Describes a boolean.
     pub fn boolean(description: impl Into<Cow<'static, str>>) -> Self {
         Self::of("boolean", description.into())
     }
@@ -166,12 +166,12 @@ impl Property {
         Self::list(description.into(), Items::Scalars { kind: "number" })
     }
 
-    /// Describes a list of objects, each as the schema says.
+    /// Describes a list of objects with this schema.
     pub fn objects(description: impl Into<Cow<'static, str>>, schema: Schema) -> Self {
         Self::list(description.into(), Items::Objects(schema))
     }
 
-    /// Describes a list of rows: lists of texts, numbers, truth values and nulls.
+    /// Describes a list of rows: lists of texts, numbers, booleans and nulls.
     pub fn rows(description: impl Into<Cow<'static, str>>) -> Self {
         let items = Values {
             kinds: ["string", "number", "boolean", "null"],
@@ -200,32 +200,32 @@ impl Property {
         }
     }
 
-    /// Says what is taken when the argument is left out.
+    /// Sets the default value.
     pub fn with_default(mut self, value: impl Into<Value>) -> Self {
         self.default = Some(value.into());
         self
     }
 
-    /// Says what the smallest number is.
+    /// Sets the smallest number.
     pub fn with_minimum(mut self, minimum: i64) -> Self {
         self.minimum = Some(minimum);
         self
     }
 
-    /// Says what the largest number is.
+    /// Sets the largest number.
     pub fn with_maximum(mut self, maximum: i64) -> Self {
         self.maximum = Some(maximum);
         self
     }
 
-    /// Says that clients of 2026-07-28 repeat the argument in the header `Mcp-Param-` of this
-    /// name, for proxies to read. Nothing secret has a place there.
+    /// Makes clients of revision 2026-07-28 repeat the argument in the header `Mcp-Param-` of this
+    /// name, for proxies to read. Not for secrets.
     pub fn with_header(mut self, name: &'static str) -> Self {
         self.header = Some(name);
         self
     }
 
-    /// Says which texts there are to choose from.
+    /// Sets the texts to choose from.
     pub fn with_choices(mut self, choices: &'static [&'static str]) -> Self {
         self.choices = choices;
         self
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_property_says_what_is_known_about_it_and_no_more() {
+    fn a_property_contains_only_the_members_that_are_set() {
         let cases = [
             (
                 Property::number("n").with_maximum(9),

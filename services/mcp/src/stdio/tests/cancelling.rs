@@ -17,7 +17,7 @@ async fn a_cancelled_call_is_dropped_and_not_answered() {
 }
 
 #[tokio::test]
-async fn only_the_id_that_is_meant_is_cancelled() {
+async fn only_the_call_of_the_same_id_is_cancelled() {
     let cases = [r#""1""#, "1.0", "2", "null", "{}"];
     for id in cases {
         let (served, ()) = converse(Stdio::new(), async |mut client| {
@@ -34,7 +34,7 @@ async fn only_the_id_that_is_meant_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_text_id_is_meant_however_it_is_spelled() {
+async fn a_text_id_is_matched_however_it_is_escaped() {
     let (served, ()) = converse(Stdio::new(), async |mut client| {
         client
             .send("{\"jsonrpc\":\"2.0\",\"id\":\"a/b\",\"method\":\"wait\"}\n")
@@ -94,7 +94,7 @@ async fn an_answer_that_waits_for_its_line_is_dropped_and_one_that_has_begun_is_
 }
 
 #[tokio::test]
-async fn a_cancelled_call_gives_its_place_back() {
+async fn a_cancelled_call_releases_its_permit() {
     let stdio = Stdio::new().with_limits(limits(1, 1));
     let (served, ()) = converse(stdio, async |mut client| {
         client.request(1).await;

@@ -66,7 +66,7 @@ async fn a_call_that_is_cut_off_is_answered_if_the_service_has_an_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_reads_nothing_does_not_hold_the_server() {
+async fn a_client_that_reads_nothing_does_not_delay_the_shutdown() {
     let start = Instant::now();
     let (served, _output) = converse(Stdio::new(), async |mut client| {
         client.request(1).await;

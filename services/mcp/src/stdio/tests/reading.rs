@@ -9,7 +9,7 @@ fn mcp() -> Mcp {
     Mcp::new(&about, Tools::new(), Resources::new(), Prompts::new()).expect("well-formed")
 }
 
-/// All that is written while the pieces are read.
+/// Returns all that is written while the pieces are read.
 fn transcript(stdio: Stdio, pieces: &[&[u8]]) -> String {
     let mut input = Builder::new();
     for piece in pieces {
@@ -28,7 +28,7 @@ fn sorted(transcript: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn calls_are_served_together_and_answered_as_they_finish() {
+async fn calls_run_concurrently_and_are_answered_as_they_finish() {
     let (served, ()) = converse(Stdio::new(), async |mut client| {
         client.request(1).await;
         client.request(2).await;
@@ -43,7 +43,7 @@ async fn calls_are_served_together_and_answered_as_they_finish() {
 }
 
 #[tokio::test]
-async fn no_more_calls_run_than_there_are_places() {
+async fn no_more_calls_run_than_there_are_permits() {
     let stdio = Stdio::new().with_limits(limits(2, 8));
     let (served, ()) = converse(stdio, async |mut client| {
         for id in 1..=4 {
@@ -67,7 +67,7 @@ async fn no_more_calls_run_than_there_are_places() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_written_yet_takes_a_place() {
+async fn an_answer_that_is_not_written_yet_holds_a_permit() {
     let stdio = Stdio::new().with_limits(limits(1, 8));
     let (served, ()) = converse(stdio, async |mut client| {
         client.request(1).await;
@@ -94,7 +94,7 @@ async fn reading_stops_while_too_much_is_waiting() {
         client.request(1).await;
         client.request(2).await;
         let first = client.visit(1).await;
-        // More than the pipe and the buffer behind it have room for.
+        // More than the pipe and the buffer after it can hold.
         let many = "\n".repeat(64 << 10);
         let sending = time::timeout(
             Duration::from_secs(1),
@@ -129,7 +129,7 @@ async fn answers_are_written_one_after_another() {
 }
 
 #[tokio::test]
-async fn every_call_carries_what_the_program_knows_of_its_caller() {
+async fn every_call_has_the_extensions_that_the_program_sets() {
     #[derive(Clone, Debug, PartialEq)]
     struct Identity(&'static str);
 
