@@ -1,4 +1,4 @@
-//! `authenticate_user`: a name and a password become a session.
+//! `authenticate_user`: exchanges a name and a password for a session token.
 
 #[cfg(test)]
 mod tests;
@@ -16,8 +16,8 @@ use ziggurat_mcp::{
 
 /// Logs a user in.
 ///
-/// It is what a caller without a token calls to get one, so it asks for none; it is for
-/// programs that ask a person for the password, and not in the list a model sees.
+/// A caller without a token calls it to get one, so it requires none. It is for programs that ask a
+/// user for the password, and not in the list that a model sees.
 #[derive(Clone, Debug, Default)]
 pub struct AuthenticateUser {
     accounts: Option<Accounts>,
@@ -43,15 +43,15 @@ struct Answer<'a> {
 // === impl AuthenticateUser ===
 
 impl AuthenticateUser {
-    /// Logs users of these accounts in.
+    /// Makes a tool that logs in users of these accounts.
     #[must_use]
     pub fn new(accounts: Accounts) -> Self {
         let accounts = Some(accounts);
         Self { accounts }
     }
 
-    /// Tells every caller that there are no users here: on standard input and output, and
-    /// where nobody has to sign in.
+    /// Makes a tool that returns an error to every caller: there are no users over standard input
+    /// and output, or if authentication is off.
     #[must_use]
     pub fn unconfigured() -> Self {
         Self::default()
@@ -136,7 +136,7 @@ fn refusal(error: LoginError) -> Failure {
 }
 
 fn later(failure: Failure, status: StatusCode, after: Duration) -> Failure {
-    // Rounded up: a client that comes back on the second is admitted.
+    // Rounded up, so that a client that retries after these seconds is admitted.
     let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
     failure
         .with_status(status)

@@ -1,4 +1,4 @@
-//! A server with one tool, in front of a database of its own.
+//! A server with one tool and a database for tests.
 
 use std::fmt::Debug;
 
@@ -29,7 +29,7 @@ impl Bench {
         Self { fixture, settings }
     }
 
-    /// The text of an answer, and whether it is an error.
+    /// Calls a tool. Returns the text of the answer, and whether it is an error.
     pub(super) async fn call<T: Tool>(
         &self,
         tool: impl FnOnce(Databases) -> T,
@@ -46,8 +46,7 @@ impl Bench {
     }
 }
 
-/// What a client reads of a call in a revision it has negotiated, its operator having asked for
-/// structure.
+/// Calls a tool in a negotiated revision, with structured output enabled. Returns the body.
 pub(super) async fn respond(
     tool: impl Tool,
     revision: Revision,
@@ -70,7 +69,7 @@ pub(super) async fn respond(
     Box::pin(response.expect("infallible").into_body())
 }
 
-/// The text and the structure of a result of 2025-11-25 that is no error.
+/// Calls a tool in revision 2025-11-25. Returns the text and the structure of a successful result.
 pub(super) async fn structured(tool: impl Tool, arguments: Value) -> (String, Value) {
     let body = respond(tool, Revision::V2025_11_25, arguments).await;
     let answer = body.collect().await.expect("whole").to_bytes();
@@ -81,7 +80,7 @@ pub(super) async fn structured(tool: impl Tool, arguments: Value) -> (String, Va
     (text.to_owned(), result["structuredContent"].clone())
 }
 
-/// The text of an answer, and whether it is an error.
+/// Calls a tool. Returns the text of the answer, and whether it is an error.
 pub(super) async fn call(tool: impl Tool, arguments: Value) -> (String, bool) {
     let name = tool.describe().name.clone();
     let tools = Tools::new().with(tool);

@@ -1,4 +1,4 @@
-//! How a tool gets to the database of its caller, and what it says when something is wrong there.
+//! Access of a tool to the database of its caller, and messages for errors there.
 
 use std::{
     fmt::{Display, Write as _},
@@ -15,7 +15,7 @@ use ziggurat_postgres::{
     pool::LeaseError,
 };
 
-/// The database the caller is using, once the server has started with it.
+/// Returns the database of the caller, once the server has connected to it.
 pub(super) async fn current(databases: &Databases, caller: &Caller) -> Result<Current, ToolError> {
     let current = databases
         .current(caller.extension::<Identity>())
@@ -24,23 +24,22 @@ pub(super) async fn current(databases: &Databases, caller: &Caller) -> Result<Cu
     Ok(current)
 }
 
-/// The tables of the database, as old as its operator allows.
+/// Returns the metadata of the database, as old as its operator allows.
 pub(super) async fn metadata(current: &Current) -> Result<Arc<Metadata>, ToolError> {
     let metadata = current.metadata().await;
     metadata.map_err(|error| unread(&error))
 }
 
-/// The tables of the database as they were a moment ago, for a tool that is about to say that
-/// one is not there.
+/// Returns metadata of the last seconds, for a tool that is about to report a table as missing.
 pub(super) async fn recent_metadata(current: &Current) -> Result<Arc<Metadata>, ToolError> {
-    /// Short beside how long somebody takes to create a table and ask again, long beside how
-    /// often a client can ask for one that does not exist.
+    /// Shorter than the time to create a table and retry, and long enough that requests for missing
+    /// tables cannot reload the metadata each time.
     const MOMENT: Duration = Duration::from_secs(3);
     let metadata = current.metadata_within(MOMENT).await;
     metadata.map_err(|error| unread(&error))
 }
 
-/// Says why there is no connection, and what to do about it.
+/// Describes a failed connection for the caller.
 pub(super) fn unavailable(cause: &LeaseError) -> Reported {
     no_client(&cause.told())
 }
@@ -51,7 +50,7 @@ fn no_client(cause: &impl Display) -> Reported {
     ))
 }
 
-/// What PostgreSQL says, with what it adds on lines of their own.
+/// Returns the message of PostgreSQL, with detail and hint on separate lines.
 pub(super) fn explained(report: &Report) -> String {
     let mut text = report.to_string();
     for (label, more) in [("DETAIL", &report.detail), ("HINT", &report.hint)] {
@@ -62,7 +61,7 @@ pub(super) fn explained(report: &Report) -> String {
     text
 }
 
-/// Says why the tables are not known.
+/// Describes a failure to read the metadata.
 fn unread(error: &MetadataError) -> ToolError {
     let MetadataError::Load(cause) = error else {
         return ToolError::NotReady;

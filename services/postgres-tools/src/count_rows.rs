@@ -1,4 +1,4 @@
-//! `count_rows`: how many rows a table has, or how many of them a condition holds for.
+//! `count_rows`: counts the rows of a table, or those that match a condition.
 
 #[cfg(test)]
 mod tests;
@@ -30,9 +30,9 @@ const UNCLOSED: &str = "query rejected: a comment, string or quoted name in 'whe
 
 /// Counts the rows of one table for its caller.
 ///
-/// It is for the total behind a page of `query_database`. The condition is the caller's SQL, and
-/// no more than a condition: it stands in parentheses of ours that it cannot close. The statement
-/// is read-only, whatever the database allows.
+/// Meant for the total of a paged `query_database` result. The condition is SQL of the caller and
+/// stands in parentheses that it cannot close, so it can only be a condition. The statement is
+/// always read-only.
 #[derive(Clone, Debug)]
 pub struct CountRows {
     databases: Databases,
@@ -47,7 +47,7 @@ struct Arguments {
     condition: Lenient<String>,
 }
 
-/// A count: what is counted, and the condition if there is one.
+/// A count of a table, with an optional condition.
 struct Count {
     schema: String,
     table: String,
@@ -55,7 +55,7 @@ struct Count {
     condition: Option<String>,
 }
 
-/// The answer for programs.
+/// The structured answer.
 #[derive(Serialize)]
 struct Counted<'a> {
     database: &'a str,
@@ -69,7 +69,7 @@ struct Counted<'a> {
 // === impl CountRows ===
 
 impl CountRows {
-    /// Counts in the database the caller is using.
+    /// Makes a tool that counts in the database of the caller.
     #[must_use]
     pub fn new(databases: Databases) -> Self {
         Self { databases }
@@ -106,7 +106,7 @@ impl Tool for CountRows {
             .run(&current)
             .await
             .map_err(|error| count.complaint(&error))?;
-        // A search path may put a function of somebody's before the one of PostgreSQL.
+        // A search path may put a user-defined count function before the one of PostgreSQL.
         let rows: u64 = rows.parse().map_err(|_| Reported::new(NO_NUMBER))?;
         let label = current.label();
         let text = format!(
@@ -140,7 +140,7 @@ impl Count {
         })
     }
 
-    /// The statement for people: the parentheses that hold the condition add nothing to it.
+    /// Returns the statement to show, without the parentheses around the condition.
     fn sql(&self) -> String {
         match &self.condition {
             Some(condition) => format!("{} WHERE {condition}", self.from),
@@ -151,7 +151,7 @@ impl Count {
     async fn run(&self, current: &Current) -> Result<String, QueryError> {
         let database = current.database();
         let statement = match &self.condition {
-            // On a line of its own, behind whatever comment the condition ends with.
+            // On a separate line, because the condition may end with a comment.
             Some(condition) => {
                 let before = format!("{} WHERE (", self.from);
                 Statement::around(database, &before, condition, "\n)")?
@@ -211,7 +211,7 @@ impl Counted<'_> {
     }
 }
 
-/// Refuses what is more than a condition.
+/// Refuses text that is more than a condition.
 fn check(condition: &str) -> Result<(), Reported> {
     let mut depth = 0_usize;
     for token in Lexer::new(condition) {

@@ -1,7 +1,7 @@
-//! Prompts and resources an operator has written into a file.
+//! Prompts and resources from a file of the operator.
 //!
-//! The file is YAML, read once when the server starts. What is wrong with it is the operator's to
-//! mend, so it is an error that says where.
+//! The file is YAML, read once when the server starts. An error in it names its position, so that
+//! the operator can fix it.
 //!
 //! ```
 //! use ziggurat_postgres::pool::Pools;
@@ -40,10 +40,10 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What a file can cost
+//! # Limits on a file
 //!
-//! It has up to 1 MiB. YAML lets a few lines stand for gigabytes by repeating one of them; a file
-//! that comes to more than 4 MiB when everything is written out is refused before it is read.
+//! A file has up to 1 MiB. YAML aliases can make a few lines expand to gigabytes, so a file that
+//! expands to more than 4 MiB is refused before it is read.
 
 mod data;
 mod file;
@@ -66,7 +66,7 @@ use ziggurat_mcp::{Prompts, Resources};
 
 use self::{prompt::CustomPrompt, resource::CustomResource};
 
-/// How large a file may be.
+/// Limit on the size of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The definitions of a file.
@@ -77,7 +77,7 @@ pub struct Definitions {
     resources: Vec<CustomResource>,
 }
 
-/// Why there are no definitions.
+/// The failure to read definitions.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DefinitionsError {
@@ -90,10 +90,10 @@ pub enum DefinitionsError {
     /// The file is too large.
     #[error("the file is larger than {MAX_BYTES} bytes")]
     TooLarge,
-    /// The file is not what it should be as YAML.
+    /// The file is not valid YAML or does not have the expected form.
     #[error("the file cannot be parsed")]
     Parse(#[source] Box<dyn Error + Send + Sync>),
-    /// A definition makes no sense.
+    /// A definition is invalid.
     #[error("validation failed: {0}")]
     Invalid(String),
 }
@@ -106,7 +106,8 @@ impl Definitions {
     /// It blocks, and is meant for the start of a program.
     ///
     /// # Errors
-    /// When the file cannot be read, is no YAML, or says something that makes no sense.
+    ///
+    /// Returns an error if the file cannot be read, is not YAML, or has an invalid definition.
     pub fn load(path: &Path) -> Result<Self, DefinitionsError> {
         let format = path.extension().unwrap_or_default();
         if !["yaml", "yml"]
@@ -131,7 +132,8 @@ impl Definitions {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// When it is too long, is no YAML, or says something that makes no sense.
+    ///
+    /// Returns an error if the text is too long, is not YAML, or has an invalid definition.
     pub fn read(yaml: &str) -> Result<Self, DefinitionsError> {
         if yaml.len() as u64 > MAX_BYTES {
             return Err(DefinitionsError::TooLarge);
@@ -143,14 +145,13 @@ impl Definitions {
         file.check().map_err(DefinitionsError::Invalid)
     }
 
-    /// Adds the prompts to a list. One that has the name of another there is an error when the
-    /// list is used.
+    /// Adds the prompts to a list. A duplicate name is an error when the list is used.
     pub fn add_prompts(&self, prompts: Prompts) -> Prompts {
         self.prompts.iter().cloned().fold(prompts, Prompts::with)
     }
 
-    /// Adds the resources to a list. Those that are SQL read the database their caller is using.
-    /// One that has the URI of another there is an error when the list is used.
+    /// Adds the resources to a list. SQL resources read the database of their caller. A duplicate
+    /// URI is an error when the list is used.
     pub fn add_resources(&self, resources: Resources, databases: &Databases) -> Resources {
         self.resources
             .iter()

@@ -1,4 +1,4 @@
-//! Two methods the protocol does not have: the list of databases, and the selection of one.
+//! Two methods that the protocol does not have: listing the databases and selecting one.
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ struct Selected<'a> {
 }
 
 /// Adds `svc/listDatabases` and `svc/selectDatabase`, with which chat clients let their users
-/// choose a database, and tells which callers may write.
+/// choose a database, and sets which callers may write.
 #[must_use]
 pub fn with_databases(mcp: Mcp, databases: &Databases) -> Mcp {
     let all = databases.clone();

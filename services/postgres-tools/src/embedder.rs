@@ -1,24 +1,23 @@
-//! Where the vectors of texts come from.
+//! The source of embedding vectors.
 
 use std::sync::Arc;
 
 use thiserror::Error;
 use ziggurat_llm as llm;
 
-/// Makes vectors of texts, if somebody does.
+/// Computes vectors of texts, if configured.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Embedder {
-    /// Nobody: the operator has not enabled it.
+    /// The operator has not enabled embeddings.
     Disabled,
-    /// Nobody: the operator has enabled a provider that cannot be used, for this reason. Callers
-    /// read it.
+    /// The operator has enabled a provider that cannot be used, for this reason. Callers read it.
     Unusable(Arc<str>),
-    /// A provider, or the server itself.
+    /// A provider, or the local embedder of the server.
     Ready(llm::Embedder),
 }
 
-/// Why there is no vector. The words are for the caller.
+/// The failure to get a vector. The messages are for the caller.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(super) enum EmbedError {
@@ -33,13 +32,13 @@ pub(super) enum EmbedError {
 // === impl Embedder ===
 
 impl Embedder {
-    /// Nobody, for a reason.
+    /// Makes an embedder that fails with this reason.
     #[must_use]
     pub fn unusable(reason: impl Into<Arc<str>>) -> Self {
         Self::Unusable(reason.into())
     }
 
-    /// What makes vectors.
+    /// Returns the embedder, if it can be used.
     pub(super) fn ready(&self) -> Result<&llm::Embedder, EmbedError> {
         match self {
             Self::Disabled => Err(EmbedError::Disabled),

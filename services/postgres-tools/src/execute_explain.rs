@@ -1,4 +1,4 @@
-//! `execute_explain`: how PostgreSQL runs a SELECT, and what could make it faster.
+//! `execute_explain`: shows the plan of a SELECT, and hints to make it faster.
 
 mod findings;
 mod plan;
@@ -31,14 +31,14 @@ const NOT_A_SELECT: &str = "Only SELECT queries are supported. EXPLAIN with ANAL
 const RULE: &str =
     "================================================================================";
 
-/// How many bytes of a plan one answer holds: that of a query over thousands of partitions is
-/// of use to nobody.
+/// Limit on the bytes of a plan in an answer: a plan over thousands of partitions is too long to be
+/// useful.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Explains a SELECT to its caller.
 ///
-/// With ANALYZE the query runs: in a read-only transaction, whatever the database allows, which
-/// is undone, and no longer than any other statement may.
+/// With ANALYZE the query runs in a read-only transaction, whatever the database allows. It is
+/// rolled back, and has the same timeout as other statements.
 #[derive(Clone, Debug)]
 pub struct ExecuteExplain {
     databases: Databases,
@@ -53,7 +53,7 @@ struct Arguments {
     format: Lenient<String>,
 }
 
-/// A query to be explained, and how.
+/// A query to explain, with its options.
 struct Question {
     query: String,
     analyze: bool,
@@ -64,7 +64,7 @@ struct Question {
 // === impl ExecuteExplain ===
 
 impl ExecuteExplain {
-    /// Explains queries to the database the caller is using.
+    /// Makes a tool that explains queries to the database of the caller.
     #[must_use]
     pub fn new(databases: Databases) -> Self {
         Self { databases }
@@ -139,7 +139,7 @@ impl Question {
         })
     }
 
-    /// What stands before the query.
+    /// Returns the command before the query.
     fn command(&self) -> String {
         let mut options = Vec::new();
         if self.analyze {
@@ -148,7 +148,7 @@ impl Question {
         if self.buffers {
             options.push("BUFFERS TRUE");
         } else if self.analyze {
-            // From PostgreSQL 18 on, ANALYZE counts them unless told not to.
+            // From PostgreSQL 18 on, ANALYZE includes BUFFERS by default.
             options.push("BUFFERS FALSE");
         }
         if self.is_json {
@@ -186,7 +186,7 @@ impl Question {
         Ok(plan)
     }
 
-    /// What there is to say about a plan that was run.
+    /// Returns the findings for a plan that was executed.
     fn findings(&self, plan: &str) -> Findings {
         if self.analyze && !self.is_json {
             Findings::of(plan)

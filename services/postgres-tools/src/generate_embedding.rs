@@ -1,4 +1,4 @@
-//! `generate_embedding`: the vector of a text.
+//! `generate_embedding`: computes the vector of a text.
 
 mod answer;
 #[cfg(test)]
@@ -13,12 +13,12 @@ use ziggurat_mcp::{
 
 use crate::{Embedder, embedder::EmbedError};
 
-const DISABLED: &str = "Embedding generation is not enabled. Whoever runs the server can enable \
-    it: set ZIGGURAT_EMBEDDING_ENABLED to true and ZIGGURAT_EMBEDDING_PROVIDER to voyage, openai, \
+const DISABLED: &str = "Embedding generation is not enabled. The operator can enable it: \
+    set ZIGGURAT_EMBEDDING_ENABLED to true and ZIGGURAT_EMBEDDING_PROVIDER to voyage, openai, \
     gemini or ollama, or the same in the section `embedding` of the configuration, and start the \
     server again.";
 
-/// Makes the vector of a text for its caller. It needs no database.
+/// Computes the vector of a text for its caller. It needs no database.
 #[derive(Clone, Debug)]
 pub struct GenerateEmbedding {
     embedder: Embedder,
@@ -33,7 +33,7 @@ struct Arguments {
 // === impl GenerateEmbedding ===
 
 impl GenerateEmbedding {
-    /// Has vectors made by this embedder.
+    /// Makes a tool that uses this embedder.
     #[must_use]
     pub fn new(embedder: Embedder) -> Self {
         Self { embedder }

@@ -1,4 +1,4 @@
-//! `get_schema_info`: what tables there are, and what they are made of.
+//! `get_schema_info`: describes tables and their columns.
 
 mod columns;
 mod no_match;
@@ -19,17 +19,17 @@ use crate::{client, table};
 
 use self::columns::Listing;
 
-/// How many bytes of lines one answer holds unless it is told otherwise.
+/// Default limit on the bytes of lines in an answer.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
 
-/// With more tables than these, a call that asks for nothing in particular gets a summary.
+/// With more tables, a call without filters gets a summary.
 const SUMMARY_ABOVE: usize = 10;
 
-/// Describes the tables of the database the caller is using.
+/// Describes the tables of the caller's database.
 ///
-/// What it says is as old as the database's `metadata_ttl` allows. An answer holds as many
-/// tables as [`with_max_bytes`](Self::with_max_bytes) allows, and says so when there are more.
-/// For programs there is a row in the structure of the result for each line of its text.
+/// The metadata is as old as the database's `metadata_ttl` allows. An answer holds as many tables
+/// as [`with_max_bytes`](Self::with_max_bytes) allows, and says so if there are more. The
+/// structured result has a row for each line of the text.
 #[derive(Clone, Debug)]
 pub struct GetSchemaInfo {
     databases: Databases,
@@ -46,7 +46,7 @@ struct Arguments {
     include_partitions: Lenient<bool>,
 }
 
-/// What the caller wants to see.
+/// The filters and options of a call.
 #[derive(Debug)]
 struct Wish {
     schema: Option<String>,
@@ -56,17 +56,17 @@ struct Wish {
     with_partitions: bool,
 }
 
-/// Who asks for what.
+/// A call with its output format.
 struct Request {
     wish: Wish,
-    /// Whether a program reads it as well.
+    /// Set if the caller wants a structured result.
     is_structured: bool,
 }
 
 // === impl GetSchemaInfo ===
 
 impl GetSchemaInfo {
-    /// Describes the tables of these databases.
+    /// Makes a tool that describes the tables of these databases.
     #[must_use]
     pub fn new(databases: Databases) -> Self {
         Self {
@@ -75,8 +75,8 @@ impl GetSchemaInfo {
         }
     }
 
-    /// Sets how many bytes of lines an answer may hold (4 MiB by default); it holds a table at
-    /// least.
+    /// Sets the limit on the bytes of lines in an answer (4 MiB by default); an answer holds at
+    /// least one table.
     #[must_use]
     pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.max_bytes = max_bytes;
@@ -165,8 +165,8 @@ impl Tool for GetSchemaInfo {
 }
 
 impl GetSchemaInfo {
-    /// Makes sure before it says that there is nothing: it may have come, or been allowed, only
-    /// now.
+    /// Answers with recent metadata before it reports that there is nothing: the table may be new,
+    /// or its schema newly allowed.
     async fn answer_again(
         &self,
         asked: &Request,
@@ -179,7 +179,7 @@ impl GetSchemaInfo {
         let wish = &asked.wish;
         let schema = wish.schema.as_deref();
         Err(match schema.filter(|schema| metadata.is_denied(schema)) {
-            // The words PostgreSQL has for it, which reading its catalogue does not bring forth.
+            // The message of PostgreSQL, which reading the catalogue does not produce.
             Some(schema) => Reported::new(format!(
                 "ERROR: permission denied for schema {schema} (SQLSTATE 42501)"
             )),
@@ -195,7 +195,7 @@ impl TryFrom<Arguments> for Wish {
     type Error = Reported;
 
     fn try_from(arguments: Arguments) -> Result<Self, Reported> {
-        // Models give empty names for none.
+        // Models send empty names for missing ones.
         let given = |name: Lenient<String>| name.0.filter(|name| !name.is_empty());
         let schema = given(arguments.schema_name);
         let table = given(arguments.table_name);
@@ -205,7 +205,7 @@ impl TryFrom<Arguments> for Wish {
             ));
         }
         Ok(Self {
-            // A single table is always shown whole.
+            // A single table is always shown with its columns.
             is_compact: arguments.compact.0 == Some(true) && table.is_none(),
             only_vectors: arguments.vector_tables_only.0 == Some(true),
             with_partitions: arguments.include_partitions.0 == Some(true),
@@ -216,14 +216,14 @@ impl TryFrom<Arguments> for Wish {
 }
 
 impl Wish {
-    /// Whether nothing in particular was asked for.
+    /// Returns whether the call has no filter.
     fn is_open(&self) -> bool {
         self.schema.is_none() && !self.only_vectors && !self.is_compact
     }
 
     fn tables<'a>(&self, metadata: &'a Metadata) -> Vec<Table<'a>> {
         let fits = |table: &Table<'_>| {
-            // Who names a partition has asked for it.
+            // A call that names a partition wants to see it.
             let is_shown = self.with_partitions || self.table.is_some() || !table.is_partition();
             is_shown && (table.has_vectors() || !self.only_vectors)
         };

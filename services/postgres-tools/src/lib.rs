@@ -1,8 +1,8 @@
-//! Tools, resources and prompts of the Model Context Protocol over PostgreSQL.
+//! Tools, resources and prompts of the Model Context Protocol for PostgreSQL.
 //!
-//! Each tool is one file. A program adds those that it offers to [`Tools`](ziggurat_mcp::Tools).
-//! The protocol itself is in [`ziggurat_mcp`]; connections and statements are in
-//! [`ziggurat_postgres`].
+//! Each tool is one file. A program adds the tools that it offers to
+//! [`Tools`](ziggurat_mcp::Tools). The protocol is in [`ziggurat_mcp`]; connections and statements
+//! are in [`ziggurat_postgres`].
 
 mod authenticate_user;
 #[cfg(test)]

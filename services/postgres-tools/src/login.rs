@@ -1,13 +1,12 @@
-//! Lets those without a token do one thing: get one.
+//! Lets clients without a token call the login tool only.
 //!
-//! The bearer layer is told that a token is optional on the path of the calls
-//! ([`with_optional`](ziggurat_layers::bearer::BearerLayer::with_optional)), and everybody
-//! who shows none ends up here. What they send is read and parsed, as it will be once more by
-//! the service behind; if it is the call of the login tool it is passed on, and otherwise it
-//! is refused as the bearer layer would have, whatever it is: another call, a notification,
-//! a batch, or no JSON at all.
+//! The bearer layer makes a token optional on the path of the calls
+//! ([`with_optional`](ziggurat_layers::bearer::BearerLayer::with_optional)), and passes on all
+//! requests without one. This layer reads and parses them, as the inner service will do again. A
+//! call of the login tool is passed on. All other requests are refused as the bearer layer would
+//! refuse them: other calls, notifications, batches, and bodies that are not JSON.
 //!
-//! A request with an [`Identity`] passes unread.
+//! A request with an [`Identity`] is passed on unread.
 
 #[cfg(test)]
 mod edge;
@@ -42,7 +41,8 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// The tool that may be called without a token.
 const LOGIN_TOOL: &str = "authenticate_user";
 
-/// A name and a password have room in much less. It is all a stranger can make us hold.
+/// Limit on the body of a login; a name and a password need much less. Unauthenticated clients can
+/// make the server hold no more than this.
 const MAX_BYTES: usize = 64 << 10;
 
 /// Refuses requests without a token unless they are a login.
@@ -64,7 +64,7 @@ pub struct Login<S, R = ErrorString> {
 }
 
 pin_project! {
-    /// The body of a request, of which all or nothing has been read.
+    /// The body of a request, completely read or unread.
     pub struct PeekedBody<B> {
         #[pin]
         kind: Kind<B>,
@@ -93,7 +93,7 @@ pin_project! {
     #[project = StateProj]
     enum State<S, B, F> {
         Refused,
-        // Boxed: rare, and this is as large as its largest state.
+        // Boxed: rare, and it would make every future larger.
         Unread { rejection: Box<Rejection> },
         Reading { #[pin] body: B, read: BytesMut, rest: Option<(Parts, S)> },
         Serving { #[pin] response: F },
@@ -103,7 +103,7 @@ pin_project! {
 // === impl LoginLayer ===
 
 impl LoginLayer {
-    /// Refuses everything without a token but a login.
+    /// Makes a layer that refuses all requests without a token except a login.
     pub fn new() -> Self {
         Self {
             is_required: true,
@@ -120,19 +120,20 @@ impl Default for LoginLayer {
 }
 
 impl<R> LoginLayer<R> {
-    /// Sets whether anybody needs a token; otherwise everything passes.
+    /// Sets whether a token is required; if not, all requests pass.
     pub fn with_required(mut self, is_required: bool) -> Self {
         self.is_required = is_required;
         self
     }
 
-    /// Says more in the `WWW-Authenticate` header than `Bearer`: what the bearer layer says.
+    /// Sets the challenge of the `WWW-Authenticate` header, `Bearer` by default: the same as that
+    /// of the bearer layer.
     pub fn with_challenge(mut self, challenge: &Challenge) -> Self {
         self.challenge = challenge.to_header();
         self
     }
 
-    /// Replaces the body of the refusal.
+    /// Replaces the renderer of the body of a refusal.
     pub fn with_render<T>(self, render: T) -> LoginLayer<T> {
         LoginLayer {
             is_required: self.is_required,
@@ -178,7 +179,7 @@ where
             let response = self.inner.call(request);
             State::Serving { response }
         } else if request.method() == Method::POST {
-            // The clone was never polled ready: keep it, use up the service that was.
+            // The clone was never polled ready: store it, and call the service that was.
             let clone = self.inner.clone();
             let inner = mem::replace(&mut self.inner, clone);
             let (head, body) = request.into_parts();
@@ -227,7 +228,7 @@ where
                         let response = inner.call(Request::from_parts(head, body));
                         State::Serving { response }
                     }
-                    // What was read, and what was not, goes before the answer does.
+                    // The state drops the body before the refusal is sent.
                     Ok(_) => State::Refused,
                     Err(rejection) => State::Unread { rejection },
                 },
@@ -240,13 +241,13 @@ where
 
 impl<S, B, F, R> fmt::Debug for ResponseFuture<S, B, F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What was read is left out: it may hold a password.
+        // The body is left out: it may contain a password.
         f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }
 
-/// Reads a whole body; nothing comes of one that is too large or breaks off. One that comes in
-/// too slowly is refused for that: it may have been a login.
+/// Reads a whole body; returns `None` if it is too large or incomplete. A body that arrives too
+/// slowly is refused as such: it may have been a login.
 fn collect<B>(
     mut body: Pin<&mut B>,
     read: &mut BytesMut,
@@ -264,7 +265,7 @@ where
             Some(Ok(frame)) => match frame.into_data() {
                 Ok(data) if data.len() > room => return Poll::Ready(Ok(None)),
                 Ok(data) => read.extend_from_slice(&data),
-                // Trailers say nothing about a message.
+                // Trailers are not part of a message.
                 Err(_) => {}
             },
             Some(Err(error)) => {
@@ -281,7 +282,7 @@ where
     }
 }
 
-/// Whether a message is the call of the login tool, to the rules of the service behind.
+/// Returns whether a message is a call of the login tool, parsed as the inner service parses it.
 fn is_login(message: &Bytes) -> bool {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -292,7 +293,7 @@ fn is_login(message: &Bytes) -> bool {
     let Incoming::Call(call) = mcp::dialect().read(Request::new(message.clone())) else {
         return false;
     };
-    // A notification is never acted upon, so there is nothing to let in.
+    // A notification is never executed, so it cannot be a login.
     !call.is_notification()
         && call.method() == "tools/call"
         && call

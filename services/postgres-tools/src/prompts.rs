@@ -1,6 +1,7 @@
-//! The prompts that come with the server.
+//! The built-in prompts.
 //!
-//! They name only tools that are listed, and speak to a model that has to pay for every call.
+//! They name only tools that are listed, and keep the number of calls small, because each call
+//! costs the model tokens.
 
 mod design_schema;
 mod diagnose_query_issue;
@@ -16,7 +17,7 @@ pub use self::{
     explore_database::ExploreDatabase, setup_semantic_search::SetupSemanticSearch,
 };
 
-/// All four of them.
+/// Returns the four built-in prompts.
 pub fn built_in() -> Prompts {
     Prompts::new()
         .with(DesignSchema)

@@ -1,4 +1,4 @@
-//! `query_database`: one statement, its rows as tab-separated text.
+//! `query_database`: runs one statement and returns its rows as tab-separated text.
 
 mod ad_hoc_connection;
 mod answer;
@@ -31,27 +31,26 @@ use self::{
 };
 use crate::{client, table::Table};
 
-/// How many bytes of rows one answer holds unless it is told otherwise.
+/// Default limit on the bytes of rows in an answer.
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
 
-/// Room for the large rows of all answers together, as a multiple of the bytes of one answer.
+/// Limit on the memory for large rows of all answers, as a multiple of the bytes of one answer.
 const LARGE_ANSWERS: usize = 8;
 
 /// Runs a statement for its caller.
 ///
-/// The statement runs in a read-only transaction unless the database allows writes, on a
-/// connection that belongs to the caller's token alone. An answer holds as many rows as the
-/// window and [`with_max_bytes`](Self::with_max_bytes) allow, and says how to ask for more.
-/// Where the operator allows more than 1,000 rows, more than that are not held but streamed.
+/// The statement runs in a read-only transaction unless the database allows writes, on a connection
+/// that only the caller's token uses. An answer holds as many rows as the window and
+/// [`with_max_bytes`](Self::with_max_bytes) allow, and says how to get more. If the operator allows
+/// more than 1,000 rows, larger answers are streamed instead of held in memory.
 ///
-/// For programs the rows may be in the structure of the result too, as many of them as fit into
-/// the same number of bytes. That of a statement without rows is an empty table whose row count
-/// says how many rows were changed.
+/// The structured result has the rows too, as many as fit into the same number of bytes. For a
+/// statement without rows it is an empty table whose row count is the number of changed rows.
 ///
-/// A text may say where to run it, with the URL of a database that is not configured, at a host
-/// and port of one that is. API tokens, OAuth clients and users that are kept to certain
-/// databases cannot, and [`with_connection_urls`](Self::with_connection_urls) turns it off for
-/// all or lets it name other hosts.
+/// A text may name its connection by the URL of a database that is not configured, at a host and
+/// port of a configured one. API tokens, OAuth clients and users that are restricted to certain
+/// databases cannot do this, and [`with_connection_urls`](Self::with_connection_urls) disables it
+/// for all callers or allows other hosts.
 #[derive(Clone, Debug)]
 pub struct QueryDatabase {
     databases: Databases,
@@ -68,7 +67,7 @@ struct Arguments {
     offset: Lenient<Number>,
 }
 
-/// The rows a caller asks for, and whether it reads them with a program as well.
+/// The rows that a call requests, and whether it wants a structured result as well.
 #[derive(Clone, Copy)]
 struct Wanted {
     limit: Option<u32>,
@@ -79,7 +78,7 @@ struct Wanted {
 // === impl QueryDatabase ===
 
 impl QueryDatabase {
-    /// Runs statements in the database the caller is using.
+    /// Makes a tool that runs statements in the database of the caller.
     #[must_use]
     pub fn new(databases: Databases) -> Self {
         Self {
@@ -90,9 +89,9 @@ impl QueryDatabase {
         }
     }
 
-    /// Sets how many bytes of rows an answer may hold (4 MiB by default); it holds a row at
-    /// least. An answer that is streamed is not held. Rows of more than 128 KiB, and what is made
-    /// of them, take eight times as much in all answers together; one that finds no room waits.
+    /// Sets the limit on the bytes of rows in an answer (4 MiB by default); an answer holds at
+    /// least one row. A streamed answer has no limit. Rows of more than 128 KiB may use eight times
+    /// this memory in all answers; an answer that exceeds it waits.
     #[must_use]
     pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.max_bytes = max_bytes;
@@ -100,23 +99,23 @@ impl QueryDatabase {
         self
     }
 
-    /// Sets which databases the URL in a text may name (by default those at a host and port of
-    /// one that is configured).
+    /// Sets which databases a URL in a text may name (by default those at a host and port of a
+    /// configured database).
     #[must_use]
     pub fn with_connection_urls(mut self, connection_urls: ConnectionUrls) -> Self {
         self.url_rules.urls = connection_urls;
         self
     }
 
-    /// Sets whether callers without an identity are on this machine (they are by default); others
-    /// may not bring URLs along.
+    /// Sets whether callers without an identity are on this machine (by default they are); remote
+    /// callers without an identity may not use URLs.
     #[must_use]
     pub fn with_local_callers(mut self, is_local: bool) -> Self {
         self.url_rules.is_local = is_local;
         self
     }
 
-    /// Counts wrong passwords of URLs together with those of logins.
+    /// Counts wrong passwords in URLs with the same limiter as failed logins.
     #[must_use]
     pub fn with_password_attempts(mut self, attempts: PasswordAttempts) -> Self {
         self.url_rules.attempts = attempts;
@@ -227,7 +226,7 @@ impl Tool for QueryDatabase {
         let elsewhere = Elsewhere::new(&self.databases, request.caller(), &self.url_rules);
         match Phrase::read(&query) {
             Phrase::Absent => self.here(&query, wanted, &request).await,
-            // Boxed: rare, and each is larger than the way of a query.
+            // Boxed: rare, and each future is larger than that of a query.
             Phrase::Default(url) => {
                 let set = Box::pin(elsewhere.set_default(url));
                 Ok(wanted.done(set.await?))
@@ -240,7 +239,7 @@ impl Tool for QueryDatabase {
 // === impl Wanted ===
 
 impl Wanted {
-    /// A limit out of its range is no limit the caller meant; a negative offset is none.
+    /// A limit out of range means the default; a negative offset means none.
     fn new(limit: Lenient<Number>, offset: Lenient<Number>) -> Self {
         let limit = limit.0.and_then(|limit| limit.as_u64());
         Self {
@@ -252,7 +251,7 @@ impl Wanted {
         }
     }
 
-    /// What is said where there are no rows.
+    /// Makes the result of a call without rows.
     fn done(self, said: impl Into<Text>) -> ToolResult {
         let structure = self.is_structured.then(|| Table::changed(0));
         ToolResult::text(said).with_structure(structure)

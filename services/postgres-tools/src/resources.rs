@@ -1,4 +1,4 @@
-//! The resources: one file each.
+//! The resources, one file each.
 
 mod system_info;
 mod tables;

@@ -1,4 +1,4 @@
-//! `search_knowledgebase`: what the documentation at hand says.
+//! `search_knowledgebase`: searches the documentation of the operator.
 
 mod answer;
 mod structured;
@@ -16,11 +16,11 @@ use ziggurat_mcp::{
     ToolResult,
 };
 
-/// How many passages one answer holds unless it is told otherwise, and at most.
+/// Default and maximum number of passages in an answer.
 const DEFAULT_TOP_N: i64 = 5;
 const MAX_TOP_N: i64 = 20;
 
-/// Searches the documentation at hand for its caller, if there is any.
+/// Searches the documentation of the operator for its caller, if there is any.
 #[derive(Clone, Debug)]
 pub struct SearchKnowledgebase<E = Embedder> {
     source: Source<E>,
@@ -28,7 +28,7 @@ pub struct SearchKnowledgebase<E = Embedder> {
 
 #[derive(Clone, Debug)]
 enum Source<E> {
-    /// There is nothing, in these words.
+    /// No documentation; the message says why.
     None(&'static str),
     Base {
         base: KnowledgeBase,
@@ -46,7 +46,7 @@ struct Arguments {
     list_products: Lenient<bool>,
 }
 
-/// Models give a name where a list of one is asked for.
+/// Accepts one name, because models send one instead of a list of one.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Names {
@@ -57,7 +57,7 @@ enum Names {
 // === impl SearchKnowledgebase ===
 
 impl<E: Embed> SearchKnowledgebase<E> {
-    /// Says that there is no documentation.
+    /// Makes a tool that reports that there is no documentation.
     #[must_use]
     pub fn unconfigured() -> Self {
         Self {
@@ -65,7 +65,7 @@ impl<E: Embed> SearchKnowledgebase<E> {
         }
     }
 
-    /// Says that the operator has enabled it, and not said where it is.
+    /// Makes a tool that reports that the search is enabled, but no file is named.
     #[must_use]
     pub fn unplaced() -> Self {
         Self {
@@ -75,7 +75,7 @@ impl<E: Embed> SearchKnowledgebase<E> {
         }
     }
 
-    /// Searches this documentation, with vectors this embedder makes of the questions.
+    /// Makes a tool that searches this documentation, with question vectors of this embedder.
     #[must_use]
     pub fn new(base: KnowledgeBase, embedder: E) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
         let top_n = usize::try_from(top_n.clamp(1, MAX_TOP_N)).unwrap_or(1);
 
         let failed = |error: Error| refusal("Knowledgebase search failed", &error);
-        // Before the vector: a provider may charge for that.
+        // Before the vector, because a provider may charge for it.
         let search = base.search(&filter).await.map_err(failed)?;
         let vector = embedder.vector(&query).await.map_err(|error| {
             Reported::new(format!("Failed to generate query embedding: {error}"))
@@ -148,7 +148,7 @@ impl<E: Embed + 'static> Tool for SearchKnowledgebase<E> {
     }
 }
 
-/// What is looked for; it takes a text with something in it.
+/// Returns the text to search for, which must not be blank.
 fn question(query: Lenient<String>) -> Result<String, Reported> {
     let query = query.or_report("Missing or invalid 'query' argument")?;
     if query.trim().is_empty() {
@@ -159,7 +159,7 @@ fn question(query: Lenient<String>) -> Result<String, Reported> {
     Ok(query)
 }
 
-/// Models give empty names for none.
+/// Returns the names that are not empty, because models send empty names for missing ones.
 fn names(given: Lenient<Names>) -> Vec<String> {
     let names = match given.0 {
         None => Vec::new(),
@@ -172,7 +172,7 @@ fn names(given: Lenient<Names>) -> Vec<String> {
         .collect()
 }
 
-/// Says why there is no answer. Causes within the server are for its log.
+/// Describes an error. Causes within the server are only logged.
 fn refusal(what: &'static str, error: &Error) -> Reported {
     if let Error::UnknownProject(_) = error {
         return Reported::new(format!(

@@ -1,8 +1,8 @@
-//! `similarity_search`: the passages of a table that come closest to a question.
+//! `similarity_search`: finds the passages of a table that are closest to a question.
 //!
 //! An index finds the rows whose vectors are close, their texts are cut into passages, and the
-//! words of the question rank those. So a row needs to be close in meaning, and its words decide
-//! what of it is shown first.
+//! words of the question rank those. So vectors choose the rows, and words choose which of their
+//! passages come first.
 
 mod advice;
 mod answer;
@@ -31,23 +31,23 @@ use self::{
     weights::{Part, Sample},
 };
 
-/// How many characters of a text are read at most.
+/// Limit on the characters of a text that are read.
 const MAX_CHARACTERS: u32 = 65_536;
 
-/// How many characters of all texts together are held at most.
+/// Limit on the characters of all texts that are held in memory.
 const MAX_CHARACTERS_HELD: u32 = 1 << 20;
 
-/// Searches a table that has vectors of its texts, for its caller.
+/// Searches a table with vectors of its texts, for its caller.
 ///
-/// It finds out by itself which columns hold vectors and which texts those are of. Of long texts
-/// it reads the beginning: 65,536 characters, or less if many rows are asked for.
+/// It detects which columns hold vectors and which texts they belong to. It reads only the
+/// beginning of long texts: 65,536 characters, or less if many rows are requested.
 #[derive(Clone, Debug)]
 pub struct SimilaritySearch {
     databases: Databases,
     embedder: Embedder,
 }
 
-/// The vector of a question, and who made it.
+/// The vector of a question, and its origin.
 struct Request {
     vector: Vec<f32>,
     is_local: bool,
@@ -56,7 +56,7 @@ struct Request {
 // === impl SimilaritySearch ===
 
 impl SimilaritySearch {
-    /// Searches the database the caller is using, with vectors made by this embedder.
+    /// Makes a tool that searches the database of the caller, with vectors of this embedder.
     #[must_use]
     pub fn new(databases: Databases, embedder: Embedder) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl SimilaritySearch {
         place: &TargetTable<'_>,
         is_structured: bool,
     ) -> Result<ToolResult, Reported> {
-        // PostgreSQL has a look at the texts while the vector is made.
+        // PostgreSQL samples the texts while the vector is computed.
         let (asked, sample) = join!(self.ask(&wanted.question), sample(current, place));
         let asked = asked.map_err(|error| advice::no_vector(&error, place))?;
         let parts = parts(place, asked.vector.len(), &sample?);
@@ -140,7 +140,7 @@ impl Tool for SimilaritySearch {
         let current = client::current(&self.databases, request.caller()).await?;
         let mut metadata = client::metadata(&current).await?;
         if TargetTable::find(&metadata, table).is_err() {
-            // What is missing may have come only now.
+            // The table may have been created just now.
             metadata = client::recent_metadata(&current).await?;
         }
         let place = TargetTable::find(&metadata, table)
@@ -151,7 +151,7 @@ impl Tool for SimilaritySearch {
     }
 }
 
-/// The texts of a few rows, if they decide anything.
+/// Returns the texts of a few rows, if the weights depend on them.
 async fn sample(current: &Current, place: &TargetTable<'_>) -> Result<Sample, Reported> {
     if place.pairs.len() < 2 {
         return Ok(Sample::new());
@@ -160,7 +160,7 @@ async fn sample(current: &Current, place: &TargetTable<'_>) -> Result<Sample, Re
     sample.map_err(|error| advice::failed(&error, place))
 }
 
-/// The vectors that can be compared with one of so many dimensions, and what they count.
+/// Returns the vectors with this number of dimensions, and their weights.
 fn parts<'a>(place: &TargetTable<'a>, dimensions: usize, sample: &Sample) -> Vec<Part<'a>> {
     let fits = |dims: u32| dims == 0 || usize::try_from(dims) == Ok(dimensions);
     if place.pairs.is_empty() {

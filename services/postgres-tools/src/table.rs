@@ -1,15 +1,15 @@
-//! Rows for programs.
+//! Rows of structured results.
 
 use ziggurat_mcp::{Property, Schema, Structure, Text};
 use ziggurat_postgres::{scalar::Scalar, tsv};
 
-/// Rows as the structure of a result, as many as fit.
+/// Rows of a structured result, as many as fit.
 ///
-/// They are written down as JSON when they come, so that a row is held once and not as a tree.
+/// They are written as JSON when they arrive, so that a row is held once and not also as a tree.
 #[derive(Debug)]
 pub(super) struct Table {
     json: Text,
-    /// Where the rows begin.
+    /// The position of the first row.
     start: usize,
     rows: u64,
     max_bytes: usize,
@@ -19,7 +19,7 @@ pub(super) struct Table {
 // === impl Table ===
 
 impl Table {
-    /// What a table looks like.
+    /// Returns the schema of a table.
     pub(super) fn schema() -> Schema {
         Schema::new()
             .with_required(
@@ -49,14 +49,14 @@ impl Table {
             )
     }
 
-    /// What is said of a statement that returns no rows.
+    /// Makes the structure for a statement that returns no rows.
     pub(super) fn changed(rows: u64) -> Structure {
         let mut table = Self::new([], 0);
         table.rows = rows;
         table.finish(false)
     }
 
-    /// Begins a table whose rows take so many bytes at most; it holds one at least.
+    /// Makes a table whose rows have this many bytes at most; it holds at least one row.
     pub(super) fn new<'a, C>(columns: C, max_bytes: usize) -> Self
     where
         C: IntoIterator<Item = &'a str>,
@@ -78,8 +78,7 @@ impl Table {
         }
     }
 
-    /// Adds rows that belong together, all of them or none: once some did not fit, nothing more
-    /// is added.
+    /// Adds a group of rows, all or none: once a group did not fit, later ones are skipped.
     pub(super) fn add<E>(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), E>,
@@ -114,7 +113,7 @@ impl Table {
         Ok(())
     }
 
-    /// Ends the table.
+    /// Returns the structure.
     pub(super) fn finish(mut self, has_more: bool) -> Structure {
         let (rows, is_truncated) = (self.rows, self.is_cut || has_more);
         let end = format!(r#"],"row_count":{rows},"truncated":{is_truncated}}}"#);
@@ -192,13 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_ends_where_the_next_rows_do_not_fit_but_holds_the_first() {
+    fn a_table_ends_before_rows_that_do_not_fit_but_holds_the_first() {
         let one = Scalar::Number("1");
         let rows = |max_bytes: usize| {
             let mut table = Table::new(["n"], max_bytes);
             add(&mut table, &[&[one], &[one]]);
             add(&mut table, &[&[one], &[Scalar::Text("too long")]]);
-            // Not even what is shorter: rows are not left out in the middle.
+            // Later rows are skipped even if they are shorter, so that no rows are missing in the
+            // middle.
             add(&mut table, &[&[one]]);
             let table = read(table.finish(false));
             let rows = table["rows"].as_array().expect("rows").len();

@@ -54,7 +54,7 @@ async fn call(tool: AuthenticateUser, arguments: Value) -> Response<Value> {
 }
 
 #[tokio::test]
-async fn who_knows_the_password_gets_a_token_that_is_good() {
+async fn a_correct_password_gets_a_valid_token() {
     let folder = folder();
     let accounts = accounts(&folder);
     let tool = AuthenticateUser::new(accounts.clone());
@@ -75,7 +75,7 @@ async fn who_knows_the_password_gets_a_token_that_is_good() {
 }
 
 #[tokio::test]
-async fn every_refusal_is_an_error_of_the_tool_with_its_own_words() {
+async fn every_refusal_is_an_error_of_the_tool_with_its_own_message() {
     let folder = folder();
     let accounts = accounts(&folder);
     let cases = [
@@ -117,7 +117,7 @@ async fn every_refusal_is_an_error_of_the_tool_with_its_own_words() {
 }
 
 #[tokio::test]
-async fn without_users_the_arguments_are_looked_at_first() {
+async fn without_users_the_arguments_are_checked_first() {
     let cases = [
         (json!({}), "username is required"),
         (
@@ -132,7 +132,7 @@ async fn without_users_the_arguments_are_looked_at_first() {
 }
 
 #[tokio::test]
-async fn who_has_failed_too_often_is_told_when_to_come_back() {
+async fn a_client_that_failed_too_often_learns_when_to_retry() {
     let folder = folder();
     let tool = AuthenticateUser::new(accounts(&folder));
     for _ in 0..10 {

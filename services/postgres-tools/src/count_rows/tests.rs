@@ -14,7 +14,7 @@ async fn count(bench: &Bench, arguments: Value) -> (String, bool) {
 }
 
 #[tokio::test]
-async fn the_count_stands_below_the_statement_it_comes_from() {
+async fn the_count_follows_its_statement() {
     let bench = Bench::with(SHOP).await;
     let cases = [
         (json!({"table": "item"}), r#"FROM "public"."item""#, 4),
@@ -56,7 +56,7 @@ async fn the_count_stands_below_the_statement_it_comes_from() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_below_the_statement() {
+async fn an_error_follows_its_statement() {
     let bench = Bench::with(SHOP).await;
     let cases = [
         (json!({}), "Missing or invalid 'table' parameter"),
@@ -95,9 +95,9 @@ async fn what_goes_wrong_is_told_below_the_statement() {
 }
 
 #[tokio::test]
-async fn a_condition_is_no_more_than_a_condition() {
+async fn text_that_is_more_than_a_condition_is_refused() {
     let mut bench = Bench::with(SHOP).await;
-    // Also where statements of the caller's own may write.
+    // Also if statements of the caller may write.
     bench.settings.allow_writes = true;
     let cases = [
         (
@@ -135,14 +135,14 @@ async fn a_condition_is_no_more_than_a_condition() {
 }
 
 #[tokio::test]
-async fn a_column_may_be_called_like_what_ends_a_transaction() {
+async fn a_column_may_have_the_name_of_a_transaction_command() {
     let bench = Bench::with("CREATE TABLE span (start int); INSERT INTO span VALUES (5)").await;
     let (text, _) = count(&bench, json!({"table": "span", "where": "start = 5"})).await;
     assert!(text.ends_with("\n\nCount: 1"), "{text}");
 }
 
 #[tokio::test]
-async fn a_count_function_of_somebodys_own_is_not_believed() {
+async fn a_user_defined_count_function_is_detected() {
     let bench = Bench::with(
         "CREATE SCHEMA own; CREATE TABLE item ();
         CREATE FUNCTION own.step(text) RETURNS text IMMUTABLE LANGUAGE sql AS $$SELECT 'many'$$;
@@ -161,14 +161,14 @@ async fn a_count_function_of_somebodys_own_is_not_believed() {
 }
 
 #[tokio::test]
-async fn it_is_not_listed() {
+async fn the_tool_is_not_listed() {
     let bench = Bench::with("SELECT").await;
     let databases = ziggurat_databases::Databases::new(bench.fixture.pools.clone(), []);
     assert!(!CountRows::new(databases).describe().is_advertised);
 }
 
 #[tokio::test]
-async fn a_program_reads_what_was_counted_and_how_much_it_is() {
+async fn the_structure_has_the_condition_and_the_count() {
     let bench = Bench::with(SHOP).await;
     for (arguments, expected) in [
         (

@@ -7,7 +7,7 @@ use serde::{
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
 
-/// A value as the file has it. A map keeps the order of its entries.
+/// A value in the file. A map keeps the order of its entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Data {
     Null,
@@ -22,7 +22,7 @@ pub(super) enum Data {
 
 struct AnyData;
 
-/// The name of an entry: whatever a scalar is written as.
+/// The name of an entry: the text of any scalar.
 struct Key(String);
 
 // === impl Data ===

@@ -1,4 +1,4 @@
-//! What a file says, and whether it makes sense.
+//! The content of a definitions file, and its validation.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,8 @@ use super::{
     resource::{CustomResource, Source},
 };
 
-/// A file as it is written. Everything may be missing: what must not be is told in our words.
+/// A file as written. All fields are optional, so that the checks can report missing ones with a
+/// clear message.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
@@ -73,7 +74,8 @@ struct RawResource {
 // === impl File ===
 
 impl File {
-    /// Turns it into definitions, or says what makes no sense and where.
+    /// Converts the file to definitions, or returns the position and description of the first
+    /// error.
     pub(super) fn check(self) -> Result<Definitions, String> {
         let mut names = HashSet::new();
         let mut prompts = Vec::new();
@@ -127,7 +129,7 @@ impl RawPrompt {
     }
 }
 
-/// Whether braces around it mean an argument. Other text in braces is text.
+/// Returns whether the text in braces is an argument; other text in braces stays text.
 fn is_name(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
@@ -216,7 +218,7 @@ impl RawResource {
         let (source, mime_type) = match kind.as_str() {
             "sql" => {
                 let sql = said(self.sql).ok_or("sql type requires 'sql' field")?;
-                // Rows are what they are, whatever the file calls them.
+                // Rows always have this media type, even if the file names another one.
                 (Source::Sql(sql), "text/tab-separated-values".to_owned())
             }
             "static" => {
@@ -233,7 +235,7 @@ impl RawResource {
     }
 }
 
-/// A text that says something.
+/// Returns the text, unless it is blank.
 fn said(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }

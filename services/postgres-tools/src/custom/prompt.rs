@@ -1,10 +1,10 @@
-//! A prompt of a file.
+//! Prompts from a definitions file.
 
 use ziggurat_mcp::{
     Message, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Role, Template,
 };
 
-/// Messages with places for arguments.
+/// Messages with placeholders for arguments.
 #[derive(Clone, Debug)]
 pub(super) struct CustomPrompt {
     pub(super) name: String,
@@ -13,7 +13,7 @@ pub(super) struct CustomPrompt {
     pub(super) messages: Vec<(Role, Content)>,
 }
 
-/// What a message says.
+/// Content of a message.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Text(Template),
@@ -63,7 +63,7 @@ impl Prompt for CustomPrompt {
 // === impl Content ===
 
 impl Content {
-    /// The templates in it.
+    /// Returns the templates of the content.
     pub(super) fn templates(&self) -> Vec<&Template> {
         match self {
             Self::Text(text) => vec![text],

@@ -1,4 +1,4 @@
-//! A resource of a file.
+//! Resources from a definitions file.
 
 use futures_util::TryStreamExt as _;
 use ziggurat_accounts::Identity;
@@ -8,20 +8,20 @@ use ziggurat_mcp::{
 };
 use ziggurat_postgres::{error::QueryError, statement::Statement};
 
-/// How many bytes of rows a resource holds: a file cannot know how many there will be.
+/// Limit on the bytes of rows in a resource, because the number of rows is not known in advance.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The code of what a resource says while its database is out of reach.
+/// Error code of a resource while its database is unreachable.
 const NOT_READY: &str = "DATABASE_NOT_READY";
 
-/// What a file says about a resource.
+/// Description and source of a resource.
 #[derive(Clone, Debug)]
 pub(super) struct CustomResource {
     pub(super) about: ResourceDescriptor,
     pub(super) source: Source,
 }
 
-/// Where the text of a resource comes from.
+/// Source of the text of a resource.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Sql(String),
@@ -35,7 +35,7 @@ struct Rows {
     databases: Databases,
 }
 
-/// A text that is always the same.
+/// A constant text.
 struct Fixed {
     about: ResourceDescriptor,
     json: String,
@@ -98,7 +98,7 @@ impl Resource for Rows {
     }
 }
 
-/// The statement is the operator's: what is wrong with it goes to the log too.
+/// Converts a query error. The statement is the operator's, so its errors are logged too.
 fn unreadable(error: QueryError) -> ReadError {
     let told = match &error {
         QueryError::Silent => "the database did not answer in time".to_owned(),

@@ -19,7 +19,7 @@ fn no_databases() -> Databases {
     Databases::new(Pools::new().0, [])
 }
 
-/// What a server with these definitions answers.
+/// Returns the answer of a server with these definitions.
 async fn ask(yaml: &str, databases: &Databases, method: &str, params: Value) -> Value {
     let definitions = Definitions::read(yaml).expect(yaml);
     let resources = definitions.add_resources(Resources::new(), databases);
@@ -73,7 +73,7 @@ async fn a_prompt_is_listed_with_its_arguments() {
 }
 
 #[tokio::test]
-async fn arguments_go_where_their_names_stand_and_are_not_read_again() {
+async fn arguments_replace_their_placeholders_and_are_not_expanded_again() {
     let arguments = json!({"table": "{{deep}}", "deep": ""});
     let params = json!({"name": "analyze-table", "arguments": arguments});
     let answer = ask(PROMPT, &no_databases(), "prompts/get", params).await;
@@ -106,7 +106,7 @@ async fn arguments_go_where_their_names_stand_and_are_not_read_again() {
 }
 
 #[tokio::test]
-async fn a_missing_argument_leaves_its_place() {
+async fn a_missing_argument_leaves_its_placeholder() {
     let params = json!({"name": "analyze-table"});
     let answer = ask(PROMPT, &no_databases(), "prompts/get", params).await;
     let message = &answer["result"]["messages"][0];
@@ -145,7 +145,7 @@ async fn static_data_is_json_and_needs_no_database() {
     }
 }
 
-/// A server in front of a database, with one resource that is SQL.
+/// A server with a database and one SQL resource.
 struct Bench {
     fixture: Fixture,
     settings: Settings,
@@ -177,7 +177,7 @@ impl Bench {
         self.ask(sql, "resources/read", params).await
     }
 
-    /// The text of the resource.
+    /// Returns the text of the resource.
     async fn text(&self, sql: &str) -> String {
         let answer = self.read(sql).await;
         let contents = &answer["result"]["contents"][0];
@@ -190,7 +190,7 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn every_line_of_a_resource_that_is_sql_has_an_end() {
+async fn every_line_of_an_sql_resource_ends_with_a_newline() {
     let bench = Bench::with("CREATE TABLE t (id int, name text)").await;
     let listed = bench.ask("SELECT 1", "resources/list", json!({})).await;
     assert_eq!(
@@ -211,7 +211,7 @@ async fn every_line_of_a_resource_that_is_sql_has_an_end() {
     for (sql, text) in cases {
         assert_eq!(bench.text(sql).await, text, "{sql}");
     }
-    // `read_resource` reads the same.
+    // `read_resource` returns the same.
     let arguments = json!({"uri": "c://rows"});
     let params = json!({"name": "read_resource", "arguments": arguments});
     let answer = bench.ask("SELECT 7 AS a", "tools/call", params).await;
@@ -233,7 +233,7 @@ async fn rows_are_limited_and_so_are_their_bytes() {
 }
 
 #[tokio::test]
-async fn a_resource_writes_nothing_where_writes_are_allowed() {
+async fn a_resource_writes_nothing_even_if_writes_are_allowed() {
     let mut bench = Bench::with("CREATE TABLE t (a int)").await;
     bench.settings.allow_writes = true;
     let answer = bench.read("INSERT INTO t VALUES (1) RETURNING a").await;
@@ -254,7 +254,7 @@ async fn a_resource_writes_nothing_where_writes_are_allowed() {
 }
 
 #[tokio::test]
-async fn a_resource_whose_database_is_out_of_reach_says_so() {
+async fn a_resource_whose_database_is_unreachable_says_so() {
     let yaml = "resources: [{uri: c://a, name: A, type: sql, sql: SELECT 1}]";
     let mut bench = Bench::with("SELECT").await;
     bench.settings.port = 1;
@@ -292,7 +292,7 @@ async fn a_resource_whose_database_is_out_of_reach_says_so() {
 }
 
 #[test]
-fn a_name_that_comes_with_the_server_is_taken() {
+fn a_name_that_exists_already_is_refused() {
     let setup = |yaml: &str| {
         let definitions = Definitions::read(yaml).expect(yaml);
         let resources = definitions.add_resources(Resources::new(), &no_databases());

@@ -1,4 +1,4 @@
-//! How much a file is once everything in it is written out.
+//! Size of a file once all aliases are expanded.
 
 use std::{cell::Cell, fmt};
 
@@ -7,20 +7,20 @@ use serde::{
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
 
-/// How much it may be: every value counts as some bytes, a text as its length besides.
+/// Limit on the size: every value counts as some bytes, a text also with its length.
 const MAX_BYTES: usize = 4 << 20;
 
 const VALUE_BYTES: usize = 16;
 
-/// Reads a file without keeping any of it, and gives up when it is too much.
+/// Reads a file without storing it, and stops with an error at the limit.
 ///
-/// An alias stands for a value as long as the file, and there is room for many aliases.
+/// An alias can expand to a value as long as the file, and a file can contain many aliases.
 pub(super) fn check(yaml: &str) -> Result<(), serde_yaml::Error> {
     let left = Cell::new(MAX_BYTES);
     Weight(&left).deserialize(serde_yaml::Deserializer::from_str(yaml))
 }
 
-/// What may still come.
+/// The bytes that are left.
 #[derive(Clone, Copy)]
 struct Weight<'a>(&'a Cell<usize>);
 

@@ -17,7 +17,7 @@ fn server() -> Mcp {
     mcp.expect("well-formed lists")
 }
 
-/// The outcome of a method, for a caller of that kind.
+/// Returns the outcome of a method for a caller with this identity.
 fn outcome(mcp: &Mcp, identity: Identity, method: &str, params: &str) -> String {
     let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
     let mut request = Request::new(Bytes::from(message));

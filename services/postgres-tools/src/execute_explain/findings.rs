@@ -1,4 +1,4 @@
-//! What a plan has to say to somebody who wants it faster.
+//! Findings in a plan that show how to make the query faster.
 
 use std::fmt::{self, Write as _};
 
@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::plan::{Blocks, Plan};
 
-/// From when on a step is slow.
+/// Time from which on a step is slow.
 const SLOW_MILLISECONDS: f64 = 1000.0;
 
-/// How many names a finding lists.
+/// Limit on the names in a finding.
 const MAX_NAMES: usize = 10;
 
-/// What was found, and what to do about it.
+/// The issues, and a recommendation for each.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Findings {
     issues: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Findings {
 // === impl Findings ===
 
 impl Findings {
-    /// Looks at the text of a plan that was run.
+    /// Analyses the text of a plan that was executed.
     pub(super) fn of(plan: &str) -> Self {
         let plan = Plan::read(plan);
         let mut findings = Self::default();
@@ -56,8 +56,8 @@ impl Findings {
         }
     }
 
-    /// A step holds the time of the steps below it: the one that adds a second of its own, or
-    /// many small ones, is the one to look at.
+    /// Reports steps that are slow without the slow steps below them, because the time of a step
+    /// includes those.
     fn look_at_time(&mut self, plan: &Plan<'_>) {
         let mut own: Vec<f64> = plan.nodes.iter().map(|node| node.milliseconds).collect();
         for node in &plan.nodes {
@@ -103,7 +103,7 @@ impl Findings {
         }
     }
 
-    /// The first node holds the blocks of all of them, unless workers counted for themselves.
+    /// The first node has the blocks of all nodes, unless workers counted separately.
     fn look_at_blocks(&mut self, plan: &Plan<'_>) {
         let all = plan.nodes.iter().map(|node| node.blocks);
         if let Some(Blocks { hit, read }) = all.max_by_key(|blocks| blocks.read)
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_without_fault_gives_no_findings() {
+    fn a_plan_without_issues_gives_no_findings() {
         let plan = "\
 Index Scan using tt_pkey on tt  (cost=0.29..8.30 rows=1 width=8) (actual time=0.006..999.9 rows=1 loops=1)
   Index Cond: (id = 7)
@@ -175,7 +175,7 @@ Execution Time: 1000.0 ms";
     }
 
     #[test]
-    fn each_table_is_named_once_and_not_if_it_was_never_read() {
+    fn each_table_is_named_once_and_only_if_it_was_read() {
         let plan = "\
 Append  (cost=0.00..9.00 rows=9 width=4) (actual time=0.0..0.1 rows=9 loops=1)
   ->  Seq Scan on big a  (cost=0.00..9.00 rows=9 width=4) (actual time=0.0..0.1 rows=9 loops=1)
@@ -197,7 +197,7 @@ Sort  (cost=1..2 rows=9 width=4) (actual time=3500.0..3600.0 rows=9 loops=1)
             issues(plan),
             ["Slow, a second or more: Index Scan using b on u (2.5 s)"]
         );
-        // Many that are not slow make one that is.
+        // Many steps that are not slow make a slow one.
         let plan = "\
 Append  (cost=1..2 rows=9 width=4) (actual time=0.1..1800.0 rows=9 loops=1)
   ->  Result  (cost=1..2 rows=9 width=4) (actual time=0.1..900.0 rows=9 loops=1)
@@ -206,7 +206,7 @@ Append  (cost=1..2 rows=9 width=4) (actual time=0.1..1800.0 rows=9 loops=1)
     }
 
     #[test]
-    fn what_did_not_fit_into_memory_or_the_cache_is_told() {
+    fn spills_to_disk_and_cache_misses_are_reported() {
         let plan = "\
 Hash Join  (cost=6949.00..15712.00 rows=200000 width=0) (actual time=42.958..120.204 rows=200000 loops=1)
   Hash Cond: (a.id = b.id)

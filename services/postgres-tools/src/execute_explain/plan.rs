@@ -1,7 +1,7 @@
-//! Reads the text of a plan, as PostgreSQL 14 to 18 write it with ANALYZE.
+//! Parses the text of a plan, as PostgreSQL 14 to 18 write it with ANALYZE.
 //!
-//! A plan is a line for each node and lines about it below. A node begins with an arrow, except
-//! the first, and its depth is where the arrow stands. What is not understood is passed over.
+//! A plan has a line for each node and lines about the node below it. A node begins with an arrow,
+//! except the first, and the position of the arrow is its depth. Unknown lines are skipped.
 
 #[cfg(test)]
 mod tests;
@@ -12,24 +12,24 @@ pub(super) struct Plan<'a> {
     pub(super) nodes: Vec<Node<'a>>,
 }
 
-/// One step of a plan, and what was measured while it ran.
+/// One step of a plan, with its measurements.
 #[derive(Debug, Default)]
 pub(super) struct Node<'a> {
-    /// What it is, as PostgreSQL calls it: `Seq Scan on big b`.
+    /// The label of PostgreSQL, such as `Seq Scan on big b`.
     pub(super) label: &'a str,
-    /// How long it ran, with all below it.
+    /// Time of the step and all steps below it.
     pub(super) milliseconds: f64,
     pub(super) was_executed: bool,
-    /// Into how many pieces a hash was cut; none if it is no hash.
+    /// Number of batches of a hash; 0 for other nodes.
     pub(super) batches: u64,
     pub(super) sorted_on_disk: bool,
-    /// Blocks that were found in PostgreSQL's cache, and blocks that were not.
+    /// Blocks found in the cache of PostgreSQL, and blocks read from disk.
     pub(super) blocks: Blocks,
     pub(super) parent: Option<usize>,
     indent: usize,
-    /// How many processes ran it at the same time.
+    /// Number of processes that ran the step in parallel.
     processes: f64,
-    /// How many processes run what is below it at the same time.
+    /// Number of processes that run the steps below it in parallel.
     gathers: f64,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Blocks {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Runs {
-    /// How long one took, on average.
+    /// Average time of one run.
     milliseconds: f64,
     count: f64,
 }
@@ -50,7 +50,7 @@ struct Runs {
 // === impl Plan ===
 
 impl<'a> Plan<'a> {
-    /// Reads all of a plan.
+    /// Parses a plan.
     pub(super) fn read(text: &'a str) -> Self {
         let mut plan = Self::default();
         for line in text.lines() {
@@ -66,7 +66,7 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// The tables that were read from end to end.
+    /// Returns the tables that were read by a sequential scan.
     pub(super) fn scanned(&self) -> impl Iterator<Item = &'a str> {
         let nodes = self.nodes.iter().filter(|node| node.was_executed);
         nodes.filter_map(|node| {
@@ -76,7 +76,8 @@ impl<'a> Plan<'a> {
     }
 
     fn enter(&mut self, indent: usize, line: &'a str) {
-        // What is not deeper is another branch, so the parent is the last that is less deep.
+        // A node that is not deeper starts another branch, so the parent is the last node that is
+        // less deep.
         let parent = self.nodes.iter().rposition(|node| node.indent < indent);
         let processes = parent.map_or(1.0, |parent| {
             let parent = &self.nodes[parent];
@@ -96,16 +97,16 @@ impl<'a> Plan<'a> {
         });
     }
 
-    /// Takes a line about the last node.
+    /// Parses a line about the last node.
     fn note(&mut self, line: &str) {
         let Some(node) = self.nodes.last_mut() else {
             return;
         };
         if let Some(workers) = line.strip_prefix("Workers Launched: ") {
-            // The process that gathers works too.
+            // The process that gathers counts too.
             node.gathers = number(workers).map_or(1.0, |workers: f64| workers + 1.0);
         } else if let Some(blocks) = line.strip_prefix("Buffers: ") {
-            // Worker lines repeat a part of it; the first is all.
+            // Worker lines repeat a part of it; the first line has the total.
             if node.blocks == Blocks::default() {
                 node.blocks = Blocks::read(blocks);
             }
@@ -120,7 +121,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// How the lines begin that may say how a hash or a sort went.
+/// Prefixes of lines with measurements of a hash or a sort.
 const MEASURES: &[&str] = &[
     "Batches: ",
     "Buckets: ",
@@ -131,7 +132,7 @@ const MEASURES: &[&str] = &[
     "Worker ",
 ];
 
-/// Whether it is the first line behind the nodes.
+/// Returns whether it is the first line after the nodes.
 fn is_end(line: &str) -> bool {
     ["Planning", "Execution Time", "JIT:", "Settings:"]
         .iter()
@@ -141,7 +142,7 @@ fn is_end(line: &str) -> bool {
 // === impl Blocks ===
 
 impl Blocks {
-    /// Reads `shared hit=3 read=5 dirtied=1, temp read=1`. Only what is shared can be cached.
+    /// Parses `shared hit=3 read=5 dirtied=1, temp read=1`. Only shared blocks can be cached.
     fn read(text: &str) -> Self {
         let shared = text
             .split(", ")
@@ -157,7 +158,7 @@ impl Blocks {
 // === impl Runs ===
 
 impl Runs {
-    /// Reads `(actual time=0.007..2.583 rows=10000 loops=1)`, of which `time` may be missing.
+    /// Parses `(actual time=0.007..2.583 rows=10000 loops=1)`, in which `time` may be missing.
     fn read(text: &str) -> Self {
         let read = || {
             let (_, times) = text.rsplit_once("(actual time=")?;
@@ -171,7 +172,7 @@ impl Runs {
     }
 }
 
-/// The table in `"a b".c d`, without its alias.
+/// Returns the table in `"a b".c d`, without its alias.
 fn name(text: &str) -> &str {
     let mut is_quoted = false;
     let end = text.find(|c: char| {
@@ -185,7 +186,7 @@ fn behind<'t>(text: &'t str, label: &str) -> Option<&'t str> {
     text.split_once(label).map(|(_, behind)| behind)
 }
 
-/// The number a text begins with.
+/// Parses the number at the start of a text.
 fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     text[..end.unwrap_or(text.len())].parse().ok()

@@ -1,12 +1,14 @@
-//! Whether a text only reads, as far as that can be seen.
+//! Detection of SELECT statements.
 
 use ziggurat_sql::{Lexer, Token};
 
-/// Whether a text is a SELECT, behind any comments and parentheses, or a WITH that leads to one.
+/// Returns whether a text is a SELECT, after any comments and parentheses, or a WITH that leads to
+/// one.
 ///
-/// `SELECT … INTO` makes a table and is none; neither is a WITH in which something writes. A
-/// locking clause passes: PostgreSQL shows its plan, and refuses to run it in a read-only
-/// transaction. So this is for the message: what it takes for a SELECT cannot change anything.
+/// `SELECT … INTO` creates a table and does not count; neither does a WITH that contains a write. A
+/// SELECT with a locking clause counts: PostgreSQL shows its plan, and refuses to run it in a
+/// read-only transaction. The check only improves the error message: the read-only transaction
+/// prevents changes.
 pub(super) fn is_select(text: &str) -> bool {
     let mut depth = 0_usize;
     let mut previous = "";
@@ -44,7 +46,7 @@ pub(super) fn is_select(text: &str) -> bool {
     start.is_some() && main.is_none_or(|word| is(word, &["SELECT"]))
 }
 
-/// How a text begins.
+/// The first word of a text.
 #[derive(Clone, Copy)]
 struct Start {
     is_with: bool,
@@ -52,10 +54,10 @@ struct Start {
     depth: usize,
 }
 
-/// Statements that write, of those a WITH may hold. Behind FOR they name a lock.
+/// Statements that write inside a WITH. After FOR they name a lock.
 const WRITES: &[&str] = &["INSERT", "UPDATE", "DELETE", "MERGE"];
 
-/// What a WITH that writes nothing may lead to.
+/// Statements that may follow a WITH that writes nothing.
 const MAIN: &[&str] = &["SELECT", "TABLE", "VALUES"];
 
 fn is(word: &str, any_of: &[&str]) -> bool {

@@ -1,11 +1,11 @@
-//! The answer once more, for programs.
+//! The structured answer.
 
 use serde::Serialize;
 use ziggurat_mcp::{Property, Schema, Structure};
 
 use super::findings::Findings;
 
-/// A plan, and what it has to say.
+/// A plan and its findings.
 #[derive(Serialize)]
 pub(super) struct Explained<'a> {
     pub(super) database: &'a str,

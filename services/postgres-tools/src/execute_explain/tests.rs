@@ -12,7 +12,7 @@ async fn explain(bench: &Bench, arguments: Value) -> (String, bool) {
     bench.call(ExecuteExplain::new, arguments).await
 }
 
-/// What stands between the rules.
+/// Returns the plan between the two rules.
 fn plan(text: &str) -> &str {
     let rule = format!("{RULE}\n");
     let (_, plan) = text.split_once(&rule).expect("a rule");
@@ -45,7 +45,7 @@ async fn a_plan_stands_between_two_rules_and_its_analysis_below() {
 }
 
 #[tokio::test]
-async fn the_options_are_those_that_were_asked_for() {
+async fn only_the_requested_options_are_used() {
     let bench = Bench::with(ITEMS).await;
     let ask = async |mut options: Value| {
         options["query"] = "SELECT * FROM item".into();
@@ -70,7 +70,7 @@ async fn the_options_are_those_that_were_asked_for() {
     assert!(document[0]["Plan"]["Shared Hit Blocks"].is_number());
     assert!(!analysed);
 
-    // What makes no sense is as good as left out.
+    // Invalid options count as missing.
     let (plan, analysed) = ask(json!({"analyze": "yes", "format": "xml"})).await;
     assert!(
         plan.starts_with("Seq Scan") && plan.contains("actual"),
@@ -80,7 +80,7 @@ async fn the_options_are_those_that_were_asked_for() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_in_words_a_model_can_act_upon() {
+async fn errors_have_messages_a_model_can_act_upon() {
     let bench = Bench::with(ITEMS).await;
     let missing = "Parameter 'query' is required and must be a non-empty string";
     let cases = [
@@ -116,7 +116,7 @@ async fn what_goes_wrong_is_told_in_words_a_model_can_act_upon() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_where_writes_are_allowed() {
+async fn nothing_is_written_even_if_writes_are_allowed() {
     let mut bench = Bench::with(ITEMS).await;
     bench.settings.allow_writes = true;
     bench
@@ -153,7 +153,7 @@ async fn nothing_is_written_where_writes_are_allowed() {
 }
 
 #[tokio::test]
-async fn comments_parentheses_and_with_are_no_obstacle() {
+async fn comments_parentheses_and_with_are_accepted() {
     let bench = Bench::with(ITEMS).await;
     let queries = [
         "-- how\n/* many */ SELECT count(*) FROM item -- ?",
@@ -168,14 +168,14 @@ async fn comments_parentheses_and_with_are_no_obstacle() {
             assert!(plan(&text).contains("Seq Scan on item"), "{text}");
         }
     }
-    // It shows the plan of a lock it would not take.
+    // PostgreSQL shows the plan, but would not take the lock.
     let arguments = json!({"query": "SELECT * FROM item FOR UPDATE", "analyze": false});
     let (text, _) = explain(&bench, arguments).await;
     assert!(plan(&text).starts_with("LockRows"), "{text}");
 }
 
 #[tokio::test]
-async fn a_query_that_is_explained_runs_no_longer_than_it_may() {
+async fn an_explained_query_obeys_the_statement_timeout() {
     let mut bench = Bench::with("SELECT").await;
     bench.settings.query_timeout = Duration::from_millis(50);
     let (text, failed) = explain(&bench, json!({"query": "SELECT pg_sleep(60)"})).await;
@@ -188,7 +188,7 @@ async fn a_query_that_is_explained_runs_no_longer_than_it_may() {
 }
 
 #[tokio::test]
-async fn a_plan_that_is_endless_is_cut() {
+async fn a_plan_that_is_too_long_is_cut() {
     let bench = Bench::with(ITEMS).await;
     let query = format!(
         "SELECT '{}' || id FROM item ORDER BY 1",
@@ -201,7 +201,7 @@ async fn a_plan_that_is_endless_is_cut() {
 }
 
 #[tokio::test]
-async fn a_program_reads_the_plan_and_what_it_has_to_say() {
+async fn the_structure_has_the_plan_and_the_findings() {
     let bench = Bench::with(ITEMS).await;
     let query = "SELECT * FROM item WHERE id = 7";
     for (arguments, issues) in [

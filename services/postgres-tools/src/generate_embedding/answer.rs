@@ -1,4 +1,4 @@
-//! What a caller reads of a vector.
+//! The answer with a vector.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,11 @@ use ziggurat_mcp::{Property, Schema, Structure};
 
 const RULE: &str = "==================================================";
 
-/// Said of vectors nobody would want to search by for long.
+/// Note on vectors of the local embedder, which are too weak for regular use.
 const LOCAL: &str = "made by the server itself from words and parts of words, for trying things \
     out; no model was asked, and it compares with no vector of another provider.";
 
-/// The answer for programs.
+/// The structured answer.
 #[derive(Serialize)]
 struct Embedded<'a> {
     provider: &'a str,
@@ -23,7 +23,7 @@ struct Embedded<'a> {
     embedding: &'a [f32],
 }
 
-/// What the answer for programs looks like.
+/// Returns the schema of the structured answer.
 pub(super) fn schema() -> Schema {
     let dimensions = Property::integer("How many numbers the vector has.").with_minimum(1);
     Schema::new()
@@ -34,7 +34,7 @@ pub(super) fn schema() -> Schema {
         .with_required("embedding", Property::numbers("The vector."))
 }
 
-/// The answer for programs.
+/// Makes the structured answer.
 pub(super) fn structure(embedder: &Embedder, vector: &[f32]) -> Structure {
     let answer = Embedded {
         provider: embedder.provider(),
@@ -46,7 +46,7 @@ pub(super) fn structure(embedder: &Embedder, vector: &[f32]) -> Structure {
     Structure::new(&answer).expect("texts and numbers are JSON")
 }
 
-/// Writes a vector down, with where it comes from and what it is of.
+/// Writes a vector, with its provider, its model and its text.
 pub(super) fn write(embedder: &Embedder, text: &str, vector: &[f32]) -> String {
     let (provider, model, dimensions) = (embedder.provider(), embedder.model(), vector.len());
     let letters = text.chars().count();
@@ -62,7 +62,7 @@ pub(super) fn write(embedder: &Embedder, text: &str, vector: &[f32]) -> String {
     );
     for (at, number) in vector.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
-        // Writing to a text does not fail, and the shortest form of a number is JSON.
+        // Writing to a string cannot fail, and the shortest form of a number is JSON.
         let _ = write!(answer, "{comma}\n  {number}");
     }
     answer.push_str("\n]");

@@ -28,7 +28,7 @@ fn by(fake: &Fake, whose: Api, provider: Provider) -> Embedder {
 }
 
 #[tokio::test]
-async fn a_text_that_is_none_is_told_apart_from_an_empty_one() {
+async fn a_missing_text_and_an_empty_text_are_different_errors() {
     let cases = [
         (json!({}), "Missing or invalid 'text' parameter"),
         (json!({"text": null}), "Missing or invalid 'text' parameter"),
@@ -52,7 +52,7 @@ async fn a_text_that_is_none_is_told_apart_from_an_empty_one() {
 }
 
 #[tokio::test]
-async fn what_is_not_enabled_is_told_apart_from_what_cannot_be_used() {
+async fn a_disabled_and_an_unusable_embedder_are_different_errors() {
     let text = refused(Embedder::Disabled, json!({"text": "fern"})).await;
     assert!(
         text.starts_with("Embedding generation is not enabled. "),
@@ -70,7 +70,7 @@ async fn what_is_not_enabled_is_told_apart_from_what_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn a_vector_is_written_down_with_where_it_comes_from() {
+async fn a_vector_is_shown_with_its_provider_and_model() {
     let fake = Fake::start();
     fake.set_vector("Ärger & ferns", &[0.5, -2e-5, 1.0]);
     let embedder = by(&fake, Api::Ollama, Provider::Ollama);
@@ -98,7 +98,7 @@ async fn a_vector_is_written_down_with_where_it_comes_from() {
 }
 
 #[tokio::test]
-async fn a_vector_the_server_made_itself_says_so() {
+async fn a_vector_of_the_local_embedder_has_a_note() {
     let embedder = Embedder::Ready(llm::Embedder::local());
     let (text, failed) = embed(embedder, json!({"text": "fern"})).await;
     assert!(!failed, "{text}");
@@ -108,7 +108,7 @@ async fn a_vector_the_server_made_itself_says_so() {
 }
 
 #[tokio::test]
-async fn a_program_reads_the_vector_as_numbers() {
+async fn the_structure_has_the_vector_as_numbers() {
     let fake = Fake::start();
     fake.set_vector("fern", &[0.1, -2e-5, 1.0]);
     let tool = GenerateEmbedding::new(by(&fake, Api::Ollama, Provider::Ollama));

@@ -1,4 +1,4 @@
-//! The lines of an answer: tab-separated, one for each column or one for each table.
+//! The lines of an answer: tab-separated, one for each column or for each table.
 
 use std::{fmt::Write as _, iter};
 
@@ -11,21 +11,21 @@ const TABLE_HEADER: &str = "schema\ttable\ttype\ttable_desc";
 const COLUMN_HEADER: &str = "column\tdata_type\tnullable\tcol_desc\tis_pk\tis_unique\tfk_ref\t\
      is_indexed\tidentity\tdefault\tis_vector\tvector_dims";
 
-/// Lines, as many as fit.
+/// Lines within the size limit.
 pub(super) struct Listing {
     lines: String,
     max_bytes: usize,
     with_columns: bool,
-    /// How many tables it holds.
+    /// Number of tables in it.
     tables: usize,
 }
 
-/// What stands above what is said of a table.
+/// Returns the header of the fields of a table.
 pub(super) fn table_header() -> impl Iterator<Item = &'static str> {
     TABLE_HEADER.split('\t')
 }
 
-/// What stands above what is said of a column.
+/// Returns the header of the fields of a column.
 pub(super) fn column_header() -> impl Iterator<Item = &'static str> {
     COLUMN_HEADER.split('\t')
 }
@@ -50,7 +50,7 @@ impl Listing {
         }
     }
 
-    /// Adds tables until one does not fit; the first one always does.
+    /// Adds tables until one does not fit; the first one is always added.
     pub(super) fn extend(&mut self, tables: &[Table<'_>]) {
         for &table in tables {
             let whole = self.lines.len();
@@ -63,13 +63,13 @@ impl Listing {
         }
     }
 
-    /// How many tables it holds.
+    /// Returns the number of tables in it.
     pub(super) fn tables(&self) -> usize {
         self.tables
     }
 
-    /// Writes the lines below their header, and above it how many tables of those there are
-    /// they describe, if that is not all.
+    /// Writes the header and the lines, after a note about the number of tables if some are
+    /// missing.
     pub(super) fn write(&self, out: &mut String, of: usize) {
         let shown = self.tables;
         if shown < of {
@@ -104,7 +104,7 @@ impl Listing {
             out.push('\n');
         }
         if table.columns().len() == 0 {
-            // There would be no sign of it otherwise.
+            // A table without columns would have no line otherwise.
             out.push_str(&about);
             let fields = column_header().count();
             out.extend(iter::repeat_n('\t', fields));

@@ -1,4 +1,4 @@
-//! What to say when no table is as the caller wishes.
+//! The error message if no table matches.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use ziggurat_postgres::metadata::Metadata;
 
 use super::Wish;
 
-/// Says that there is nothing, why that may be, and what to try next.
+/// Describes the empty result, its possible reasons and the next steps.
 pub(super) fn explain(wish: &Wish, label: &str, metadata: &Metadata) -> String {
     let mut text = String::from("\nNo tables found matching your criteria.\n\n");
     text.push_str(&found(wish));
@@ -21,7 +21,7 @@ pub(super) fn explain(wish: &Wish, label: &str, metadata: &Metadata) -> String {
     text
 }
 
-/// What was looked for, and where.
+/// Describes the filters.
 fn found(wish: &Wish) -> String {
     let which = if wish.only_vectors {
         " with vector columns"

@@ -1,7 +1,6 @@
-//! The lines of an answer once more, for programs.
+//! The structured answer.
 //!
-//! What there is nothing of (a comment, a default) is null; whether something is so is true or
-//! false.
+//! A missing value (a comment, a default) is null; flags are booleans.
 
 use std::{convert::Infallible, iter};
 
@@ -20,7 +19,7 @@ use super::{
 
 const SCHEMA_HEADER: [&str; 4] = ["schema", "table_count", "tables", "vector_tables"];
 
-/// A row for each column.
+/// Makes a row for each column.
 pub(super) fn columns(tables: &[Table<'_>], max_bytes: usize, has_more: bool) -> Structure {
     let mut rows = Rows::new(table_header().chain(column_header()), max_bytes);
     for &table in tables {
@@ -29,7 +28,7 @@ pub(super) fn columns(tables: &[Table<'_>], max_bytes: usize, has_more: bool) ->
     rows.finish(has_more)
 }
 
-/// A row for each table.
+/// Makes a row for each table.
 pub(super) fn tables(tables: &[Table<'_>], max_bytes: usize, has_more: bool) -> Structure {
     let mut rows = Rows::new(table_header(), max_bytes);
     for &table in tables {
@@ -38,7 +37,7 @@ pub(super) fn tables(tables: &[Table<'_>], max_bytes: usize, has_more: bool) -> 
     rows.finish(has_more)
 }
 
-/// A row for each schema, with the first tables of it.
+/// Makes a row for each schema, with its first tables.
 pub(super) fn schemas(tables: &[Table<'_>], max_bytes: usize, has_more: bool) -> Structure {
     let mut rows = Rows::new(SCHEMA_HEADER, max_bytes);
     let schemas = summary::schemas(tables);

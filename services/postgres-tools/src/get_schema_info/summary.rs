@@ -1,19 +1,19 @@
-//! What there is in a database of many tables, a paragraph for each schema.
+//! The summary of a database with many tables, a paragraph for each schema.
 
 use std::fmt::Write as _;
 
 use ziggurat_postgres::{metadata::Table, tsv};
 
-/// How many names stand for all of them.
+/// Number of names shown as examples.
 const EXAMPLES: usize = 5;
 
-/// How many schemas are described.
+/// Limit on the schemas that are described.
 pub(super) const MAX_SCHEMAS: usize = 100;
 
-/// How many schemas are offered to look at next.
+/// Limit on the schemas that are offered as next steps.
 const MAX_STEPS: usize = 20;
 
-/// Sums up tables that are in order.
+/// Writes the summary of sorted tables.
 pub(super) fn write(out: &mut String, tables: &[Table<'_>]) {
     let schemas = schemas(tables);
     out.push_str("Database Schema Summary:\n========================\n\n");
@@ -34,13 +34,13 @@ pub(super) fn write(out: &mut String, tables: &[Table<'_>]) {
     write_steps(out, &schemas);
 }
 
-/// The tables of each schema.
+/// Groups sorted tables by schema.
 pub(super) fn schemas<'a, 'b>(tables: &'b [Table<'a>]) -> Vec<&'b [Table<'a>]> {
     let of_one = |one: &Table<'_>, two: &Table<'_>| one.schema() == two.schema();
     tables.chunk_by(of_one).collect()
 }
 
-/// The names of the first tables, or of the first with vectors; empty if there is none.
+/// Returns the names of the first tables, or of the first with vectors; empty if there is none.
 pub(super) fn names(tables: &[Table<'_>], only_vectors: bool) -> String {
     let mut out = String::new();
     let tables = tables.iter().copied();
@@ -108,7 +108,7 @@ fn write_steps(out: &mut String, schemas: &[&[Table<'_>]]) {
     out.push_str("</next_steps>");
 }
 
-/// How many there are beyond those that are shown.
+/// Returns the number of items that are not shown, if any.
 fn more(count: usize, shown: usize) -> Option<usize> {
     count.checked_sub(shown).filter(|&more| more > 0)
 }

@@ -18,7 +18,7 @@ use ziggurat_runtime::logs::captured::CapturedLog;
 use super::GetSchemaInfo;
 use crate::bench;
 
-/// A server with the one tool, in front of a database of its own.
+/// A server with this tool and a database for tests.
 struct Bench {
     fixture: Fixture,
     databases: Databases,
@@ -42,7 +42,7 @@ impl Bench {
         }
     }
 
-    /// What the server answers.
+    /// Returns the answer of the server.
     async fn answer(&self, arguments: Value) -> Value {
         let tool = GetSchemaInfo::new(self.databases.clone()).with_max_bytes(self.max_bytes);
         let about = ServerInfo::new("test", "0");
@@ -57,13 +57,13 @@ impl Bench {
         serde_json::from_slice(&body.expect("whole").to_bytes()).expect("JSON")
     }
 
-    /// The text and the structure of an answer.
+    /// Returns the text and the structure of an answer.
     async fn both(&self, arguments: Value) -> (String, Value) {
         let tool = GetSchemaInfo::new(self.databases.clone()).with_max_bytes(self.max_bytes);
         bench::structured(tool, arguments).await
     }
 
-    /// The text of the answer, and whether it is an error.
+    /// Returns the text of the answer, and whether it is an error.
     async fn call(&self, arguments: Value) -> (String, bool) {
         let answer = self.answer(arguments).await;
         let result = &answer["result"];
@@ -72,7 +72,7 @@ impl Bench {
         (text.to_owned(), result["isError"] == true)
     }
 
-    /// The text of an answer that is none of an error.
+    /// Returns the text of a successful answer.
     async fn text(&self, arguments: Value) -> String {
         let (text, failed) = self.call(arguments).await;
         assert!(!failed, "{text}");
@@ -89,7 +89,7 @@ const SHOP: &str = "CREATE TABLE item (
     CREATE SCHEMA other; CREATE VIEW other.cheap AS SELECT 1 AS one;
     CREATE TABLE bare ();";
 
-/// As many tables as it says, in schema `public`.
+/// Returns statements that create this many tables in schema `public`.
 fn many(count: usize) -> String {
     let statements = (0..count).map(|n| format!("CREATE TABLE t{n:02} (id int);"));
     statements.collect::<Vec<_>>().concat()
@@ -121,7 +121,7 @@ async fn a_small_database_is_described_column_by_column() {
 #[tokio::test]
 async fn each_filter_narrows_what_is_shown() {
     let bench = Bench::with(SHOP).await;
-    // What is asked for, and the tables of the answer, in order.
+    // The arguments, and the tables of the answer, in order.
     let cases: [(Value, &[&str]); 9] = [
         (json!({"schema_name": "other"}), &["other.cheap"]),
         (
@@ -147,7 +147,7 @@ async fn each_filter_narrows_what_is_shown() {
             json!({"compact": true, "vector_tables_only": true}),
             &["public.item"],
         ),
-        // Arguments of the wrong type are none, and so are empty names.
+        // Arguments of the wrong type and empty names count as missing.
         (
             json!({"schema_name": "other", "table_name": "", "compact": "yes"}),
             &["other.cheap"],
@@ -294,7 +294,7 @@ async fn nothing_found_is_an_error_that_says_what_to_try() {
 }
 
 #[tokio::test]
-async fn a_table_that_came_only_now_is_found_before_it_is_said_not_to_exist() {
+async fn a_table_that_was_just_created_is_found() {
     let mut bench = Bench::with(SHOP).await;
     bench.text(json!({})).await;
     bench.fixture.given("CREATE TABLE late (id int)").await;
@@ -358,7 +358,7 @@ async fn an_answer_that_is_too_long_ends_between_tables_and_says_so() {
 }
 
 #[tokio::test]
-async fn why_there_is_no_connection_is_logged_and_told_only_where_causes_are_shown() {
+async fn the_cause_of_a_failed_connection_is_logged_and_shown_only_if_enabled() {
     let cause = "FATAL: password authentication failed for user \"nobody_of_that_name\" \
                  (SQLSTATE 28P01)";
     let log = CapturedLog::default();
@@ -393,7 +393,7 @@ async fn why_there_is_no_connection_is_logged_and_told_only_where_causes_are_sho
 }
 
 #[tokio::test]
-async fn what_postgresql_says_while_it_is_read_is_passed_on() {
+async fn an_error_of_postgresql_while_reading_is_passed_on() {
     let bench = Bench::described("SELECT", |settings| {
         settings.query_timeout = Duration::from_millis(50);
     })
@@ -425,7 +425,7 @@ async fn while_a_database_is_being_prepared_a_call_is_an_error_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_program_reads_a_row_for_each_line() {
+async fn the_structure_has_a_row_for_each_line() {
     let bench = Bench::with(SHOP).await;
     let (text, table) = bench.both(json!({})).await;
     assert_eq!(bench.text(json!({})).await, text);
@@ -437,7 +437,7 @@ async fn a_program_reads_a_row_for_each_line() {
         (&table["row_count"], &table["truncated"]),
         (&json!(9), &json!(false))
     );
-    // Without the name of the table and what it is.
+    // Without the name and the kind of the table.
     let values = |at: usize| rows[at].as_array().expect("values")[3..].to_vec();
     let item = json!("things\tfor\nsale");
     let key = json!([
@@ -480,7 +480,7 @@ async fn a_program_reads_a_row_for_each_line() {
 }
 
 #[tokio::test]
-async fn a_program_reads_a_row_for_each_table_if_that_is_enough() {
+async fn the_structure_of_a_compact_answer_has_a_row_for_each_table() {
     let bench = Bench::with(SHOP).await;
     let (_, table) = bench
         .both(json!({"compact": true, "schema_name": "other"}))
@@ -497,7 +497,7 @@ async fn a_program_reads_a_row_for_each_table_if_that_is_enough() {
 }
 
 #[tokio::test]
-async fn a_program_reads_no_more_than_fits_and_that_there_is_more() {
+async fn the_structure_has_only_the_rows_that_fit_and_is_marked_as_truncated() {
     let mut bench = Bench::with(&many(5)).await;
     bench.max_bytes = 100;
     let (text, table) = bench.both(json!({})).await;
@@ -509,7 +509,7 @@ async fn a_program_reads_no_more_than_fits_and_that_there_is_more() {
 }
 
 #[tokio::test]
-async fn of_many_tables_a_program_reads_a_row_for_each_schema() {
+async fn the_structure_of_many_tables_has_a_row_for_each_schema() {
     let vectors = "CREATE SCHEMA two; CREATE TABLE two.one (v vector(2));";
     let bench = Bench::with(&[&many(11), vectors].concat()).await;
     let (text, table) = bench.both(json!({})).await;

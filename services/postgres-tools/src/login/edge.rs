@@ -1,4 +1,4 @@
-//! The layers of the edge in front of one another, over a socket.
+//! The HTTP layers of the server in combination, over a socket.
 
 use std::{convert::Infallible, future::pending};
 
@@ -29,7 +29,7 @@ const TOKEN: &str = "Bearer open-sesame";
 const MISSING: &str = r#"{"error":"Missing Authorization header"}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Serves the whole edge in front of a service that answers with the name of the method.
+/// Serves all layers around a service that answers with the name of the method.
 async fn start(tasks: &mut JoinSet<()>) -> TcpStream {
     let token = TokenHash::of("open-sesame");
     let holder = Holder::Program { database: None };
@@ -113,7 +113,7 @@ async fn check(method: &str, path: &str, cases: &[(&Headers, &str, u16, &str)]) 
 }
 
 #[tokio::test]
-async fn calls_are_answered_to_those_with_a_token() {
+async fn calls_with_a_token_are_answered() {
     let token = &[("authorization", TOKEN)][..];
     let unusual = &[
         ("authorization", TOKEN),
@@ -152,7 +152,7 @@ async fn without_a_token_only_a_login_is_answered() {
 }
 
 #[tokio::test]
-async fn strange_pages_and_hosts_are_refused_before_the_token_is_looked_at() {
+async fn foreign_origins_and_hosts_are_refused_before_the_token_is_checked() {
     let page = &[("origin", "https://evil.example"), ("authorization", "x")][..];
     let host = &[("host", "evil.example"), ("authorization", "x")][..];
     let no_page = r#"{"error":"Pages of this origin may not use this server"}"#;
@@ -166,20 +166,20 @@ async fn strange_pages_and_hosts_are_refused_before_the_token_is_looked_at() {
 #[tokio::test]
 async fn paths_and_methods_have_their_answers() {
     let token = &[("authorization", TOKEN)][..];
-    let nobody = &[][..];
+    let anonymous = &[][..];
     let health = r#"{"status":"ok","server":"edge","version":"1"}"#;
     let no_method = r#"{"error":"Method not allowed"}"#;
     let no_path = r#"{"error":"Not found"}"#;
-    check("GET", "/health", &[(nobody, "", 200, health)]).await;
-    check("HEAD", "/health", &[(nobody, "", 200, "")]).await;
+    check("GET", "/health", &[(anonymous, "", 200, health)]).await;
+    check("HEAD", "/health", &[(anonymous, "", 200, "")]).await;
     for method in ["GET", "DELETE", "PUT", "PATCH"] {
-        let cases = [(nobody, "", 405, no_method), (token, "", 405, no_method)];
+        let cases = [(anonymous, "", 405, no_method), (token, "", 405, no_method)];
         check(method, "/mcp/v1", &cases).await;
     }
-    let cases = [(nobody, "", 401, MISSING), (token, "", 404, no_path)];
+    let cases = [(anonymous, "", 401, MISSING), (token, "", 404, no_path)];
     check("GET", "/nowhere", &cases).await;
     let unknown = "/.well-known/oauth-protected-resource/mcp";
-    check("GET", unknown, &[(nobody, "", 404, no_path)]).await;
+    check("GET", unknown, &[(anonymous, "", 404, no_path)]).await;
 }
 
 #[tokio::test]

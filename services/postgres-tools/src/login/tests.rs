@@ -14,7 +14,7 @@ use super::*;
 const LOGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"authenticate_user","arguments":{}}}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Sends a request through the gate to a service that answers with the name of the method.
+/// Sends a request through the layer to a service that answers with the name of the method.
 async fn send<B>(layer: LoginLayer, request: Request<B>) -> (u16, String)
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
@@ -126,7 +126,7 @@ async fn a_login_in_pieces_passes_too() {
 }
 
 #[tokio::test]
-async fn who_has_shown_a_token_passes_whatever_is_sent() {
+async fn a_request_with_a_token_passes_unread() {
     let long = format!("{PING}{}", " ".repeat(MAX_BYTES));
     for (message, expected) in [
         (PING, r#""result":"ping""#),
@@ -142,7 +142,7 @@ async fn who_has_shown_a_token_passes_whatever_is_sent() {
 }
 
 #[tokio::test]
-async fn where_nobody_needs_a_token_everything_passes() {
+async fn if_no_token_is_required_all_requests_pass() {
     let layer = LoginLayer::new().with_required(false);
     let (status, body) = send(layer, post(PING)).await;
     assert_eq!(status, 200);
@@ -150,7 +150,7 @@ async fn where_nobody_needs_a_token_everything_passes() {
 }
 
 #[tokio::test]
-async fn a_refusal_may_say_where_tokens_come_from() {
+async fn a_refusal_has_the_configured_challenge() {
     let challenge = Challenge::new().with_scope("mcp").expect("a scope");
     let layer = LoginLayer::new().with_challenge(&challenge);
     let unread = service_fn(|_: Request<PeekedBody<Full<Bytes>>>| async {

@@ -1,4 +1,4 @@
-//! `design-schema`: from requirements to tables.
+//! `design-schema`: designs tables from requirements.
 
 use ziggurat_mcp::{Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Template};
 
@@ -55,7 +55,7 @@ Do not execute the DDL: show it to me first.
 
 const MINIMAL: &str = "\
 Keep it strictly minimal: only the tables and columns the requirements name or cannot do without. \
-No audit columns, no soft deletion, no tags, settings or history that nobody asked for. When in \
+No audit columns, no soft deletion, no tags, settings or history that they do not name. When in \
 doubt, leave it out and list it at the end.";
 
 const COMPREHENSIVE: &str = "\
@@ -64,7 +64,7 @@ or later, such as created and updated times, history where changes matter, roles
 and room for growth. Keep what the requirements name apart from what you add, so that I can drop \
 the latter.";
 
-/// What a use case asks of the design.
+/// The requirements of a use case for the design.
 struct UseCase {
     name: &'static str,
     normalisation: &'static str,
@@ -103,7 +103,7 @@ const USE_CASES: [UseCase; 4] = [
     },
 ];
 
-/// Walks through the design of a schema.
+/// Guides a model through the design of a schema.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DesignSchema;
 
@@ -162,7 +162,7 @@ impl Prompt for DesignSchema {
 // === impl UseCase ===
 
 impl UseCase {
-    /// The use case of this name; whatever is not among them is a general one.
+    /// Returns the use case of this name; an unknown name gets the general one.
     fn named(name: &str) -> &'static Self {
         let [.., general] = &USE_CASES;
         let is_meant = |case: &&Self| case.name.eq_ignore_ascii_case(name.trim());

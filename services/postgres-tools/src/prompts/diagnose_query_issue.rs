@@ -1,4 +1,4 @@
-//! `diagnose-query-issue`: from a complaint to its cause.
+//! `diagnose-query-issue`: finds the cause of a problem with a query.
 
 use ziggurat_mcp::{Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Template};
 
@@ -40,7 +40,7 @@ change in the database if the query is not at fault. Run the corrected query if 
 If the cause is still open, say what you have ruled out and what you would need to know.
 ";
 
-/// Walks through the diagnosis of a query that does not do what it should.
+/// Guides a model through the diagnosis of a query that fails or returns unexpected rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiagnoseQueryIssue;
 

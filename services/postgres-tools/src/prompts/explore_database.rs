@@ -1,4 +1,4 @@
-//! `explore-database`: what is in there, at the price of one schema call.
+//! `explore-database`: describes a database with one call for its schema.
 
 use ziggurat_mcp::{Prompt, PromptArguments, PromptDescriptor, Rendered};
 

@@ -1,4 +1,4 @@
-//! `setup-semantic-search`: from a question to the passages that answer it.
+//! `setup-semantic-search`: finds the passages that answer a question.
 
 use ziggurat_mcp::{Prompt, PromptArgument, PromptArguments, PromptDescriptor, Rendered, Template};
 
@@ -31,7 +31,7 @@ If a call reports that no embedding provider is configured, stop and tell me: th
 of the server, and no other tool makes up for it.
 ";
 
-/// Walks through a search by meaning.
+/// Guides a model through a semantic search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SetupSemanticSearch;
 

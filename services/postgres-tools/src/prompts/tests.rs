@@ -44,7 +44,7 @@ fn two_prompts_of_one_name_are_refused() {
 }
 
 #[test]
-fn prompts_are_listed_by_name_with_what_is_known_about_their_arguments() {
+fn prompts_are_listed_by_name_with_their_arguments() {
     let list = concat!(
         r#""result":{"prompts":["#,
         r#"{"name":"design-schema","description":"Designs a PostgreSQL schema from requirements: entities, types, constraints, indexes and complete DDL.","arguments":["#,
@@ -139,7 +139,7 @@ fn the_design_prompt_follows_the_use_case_and_the_scope() {
 }
 
 #[test]
-fn every_use_case_fills_every_place_of_the_design_prompt() {
+fn every_use_case_fills_every_placeholder_of_the_design_prompt() {
     let mcp = server();
     for use_case in ["oltp", "olap", "hybrid", "general"] {
         for full_featured in ["true", "false"] {
@@ -157,7 +157,7 @@ fn every_use_case_fills_every_place_of_the_design_prompt() {
 }
 
 #[test]
-fn an_unknown_prompt_is_told_which_ones_there_are() {
+fn the_error_for_an_unknown_prompt_lists_the_prompts() {
     assert_eq!(
         ask(&server(), "prompts/get", r#"{"name":"sing"}"#),
         r#""error":{"code":-32603,"message":"Prompt execution error","data":"prompt \"sing\" not found. Available prompts: [design-schema diagnose-query-issue explore-database setup-semantic-search]"}"#

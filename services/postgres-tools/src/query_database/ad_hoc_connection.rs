@@ -1,9 +1,9 @@
-//! Databases that are not configured: a caller brings a URL along.
+//! Connections to databases that are not configured, by a URL of the caller.
 //!
-//! What the caller did not bring it does not get: no password of the server's, no password file,
-//! no environment, and no write. Where the URL may lead to, [`ConnectionUrls`] says. A connection
-//! that fails is described in one sentence, whatever the cause, so that no ports can be scanned,
-//! and a wrong password counts like a failed login.
+//! The caller gets only what its URL contains: no password of the server, no password file, no
+//! environment variables, and no write access. [`ConnectionUrls`] limits the hosts. A failed
+//! connection is described in one sentence for all causes, so that callers cannot scan ports, and a
+//! wrong password counts like a failed login.
 
 pub(super) use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -21,21 +21,21 @@ use ziggurat_postgres::{
 
 use super::url_hosts::ConnectionUrls;
 
-/// What is said where an operator wants none of it.
+/// Message if the operator has disabled connection URLs.
 const SWITCHED_OFF: &str =
     "Connection URLs in queries are switched off on this server; use a configured database.";
 
 const NOT_LOCAL: &str = "connection URLs in queries are for users who have signed in, and without \
                          authentication for clients on the same machine";
 
-/// The sentence for every connection that fails.
+/// Message for every failed connection.
 const NO_CONNECTION: &str = "no connection could be made; check the host, port, user, password \
                              and database of the URL";
 
-/// How long a server nobody here knows may take for one call, its statement included.
+/// Timeout of one call to an unknown server, statement included.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The way to databases that are not configured.
+/// Connects to databases that are not configured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elsewhere<'a> {
     databases: &'a Databases,
@@ -48,7 +48,7 @@ pub(super) struct Elsewhere<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct UrlRules {
     pub(super) urls: ConnectionUrls,
-    /// True if callers that need not sign in are on this machine.
+    /// True if callers without authentication are on this machine.
     pub(super) is_local: bool,
     pub(super) attempts: PasswordAttempts,
 }
@@ -77,7 +77,7 @@ impl<'a> Elsewhere<'a> {
         }
     }
 
-    /// Makes a database the default of the session, if it answers.
+    /// Makes a database the default of the session, if it can be reached.
     pub(super) async fn set_default(&self, url: &str) -> Result<String, Reported> {
         let (shown, database) = self.described(url)?;
         let set = async {
@@ -113,7 +113,7 @@ impl<'a> Elsewhere<'a> {
         connected.map_err(|why| Reported::new(format!("Failed to connect to {shown}: {why}")))
     }
 
-    /// Connects, says so in the log, and counts a password that was wrong.
+    /// Connects, logs the result, and counts a wrong password.
     async fn open(&self, database: &Arc<Database>) -> Result<Visit, String> {
         let attempt = self.admit().await?;
         let settings = database.settings();
@@ -148,7 +148,7 @@ impl<'a> Elsewhere<'a> {
         Err(NO_CONNECTION.to_owned())
     }
 
-    /// Without an address nothing is counted, as at a login.
+    /// Admits a password attempt. Without a client address attempts are not counted, as at a login.
     async fn admit(&self) -> Result<Option<PasswordAttempt>, String> {
         let Some(client) = self.client else {
             return Ok(None);
@@ -157,7 +157,7 @@ impl<'a> Elsewhere<'a> {
         admitted.map(Some).map_err(|error| error.to_string())
     }
 
-    /// How a URL is shown, and its database if the caller may use one.
+    /// Returns the URL as shown to the caller, and its database if the caller may use it.
     fn described(&self, url: &str) -> Result<(String, Result<Arc<Database>, String>), Reported> {
         if self.rules.urls == ConnectionUrls::Off {
             return Err(Reported::new(SWITCHED_OFF));
@@ -165,7 +165,7 @@ impl<'a> Elsewhere<'a> {
         let described = Database::from_url(url, &self.base());
         let shown = match &described {
             Ok(database) => database.name().to_owned(),
-            // Where its password is cannot be told.
+            // The URL is invalid, so the position of its password is unknown.
             Err(_) => "postgres://***".to_owned(),
         };
         let database = self.allowed().and_then(|()| {
@@ -191,8 +191,8 @@ impl<'a> Elsewhere<'a> {
         allowed.map_err(|confined| confined.to_string())
     }
 
-    /// The limits and times of the first database of the configuration, but nothing so large
-    /// that it would be streamed: what is not configured is used for one call at a time.
+    /// Returns the limits and timeouts of the first configured database, but without streaming:
+    /// such a connection is used for one call at a time.
     fn base(&self) -> Settings {
         let visible = self.databases.visible(self.identity);
         let base = visible.first().map(|first| first.database().settings());

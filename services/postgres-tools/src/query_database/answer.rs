@@ -1,8 +1,8 @@
 //! The text of an answer.
 //!
-//! The number of rows stands above them, so a small answer is held until the last row is in. From
-//! [`STREAM_FROM`] on it goes out as it comes: where PostgreSQL has counted the rows, with their
-//! number above them, else with their number below.
+//! The number of rows stands above them, so a small answer is held until the last row is read. From
+//! [`STREAM_FROM`] on it is streamed: the number of rows comes first if PostgreSQL has counted
+//! them, else last.
 
 use std::{fmt::Write as _, mem, sync::Arc};
 
@@ -22,17 +22,17 @@ use crate::{client, table::Table};
 /// The size of a piece of a large answer.
 const PIECE: usize = 32 << 10;
 
-/// The size up to which a row is read, however little an answer may hold.
+/// A row up to this size is read even if the limit of the answer is smaller.
 const SMALLEST_ROW: usize = 1 << 10;
 
-/// The size from which on an answer goes out before its last row is in.
+/// An answer from this size on is sent before its last row is read.
 const STREAM_FROM: usize = 64 << 10;
 
-/// What was asked, and where.
+/// The statement, its database and the limits of the answer.
 pub(super) struct Request {
     /// The first line: the database, or the connection.
     place: String,
-    /// What stands above a complaint about the text.
+    /// The lines above an error about the statement.
     above: String,
     sql: Arc<str>,
     window: Window,
@@ -41,23 +41,23 @@ pub(super) struct Request {
     is_structured: bool,
 }
 
-/// The rows for programs, if they are wanted.
-// Boxed: mostly they are not.
+/// The rows of the structured result, if requested.
+// Boxed: most calls do not request it.
 type Beside = Option<Box<Table>>;
 
-/// An answer on its way.
+/// An answer that is being read.
 struct Flow {
     asked: Request,
     rows: Rows,
-    /// What has not been sent yet.
+    /// The text that is not sent yet.
     piece: Text,
     /// Bytes of text of rows that have been sent.
     sent: usize,
     /// Number of rows so far.
     count: u64,
-    /// What is sent behind all of it.
+    /// Sent after the text.
     beside: Beside,
-    /// The room of a large row whose text has not been sent yet.
+    /// The memory reservation of a large row whose text is not sent yet.
     room: Option<Arc<Room>>,
     end: End,
 }
@@ -65,11 +65,11 @@ struct Flow {
 /// End of the rows of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// Nothing so far.
+    /// Not reached yet.
     Open,
-    /// PostgreSQL has counted them, and so many is what there will be.
+    /// PostgreSQL has counted the rows, and all of them will be read.
     Counted { has_more: bool },
-    /// There are no more, or no more that are wanted.
+    /// No more rows exist or are requested.
     Done { has_more: bool },
     /// The next row does not fit.
     Cut,
@@ -80,7 +80,7 @@ enum End {
 // === impl Request ===
 
 impl Request {
-    /// A statement in the database the caller is using.
+    /// Makes a request for the database of the caller.
     pub(super) fn here(label: &str, statement: &Statement, max_bytes: usize) -> Self {
         Self {
             place: format!("Database: {label}"),
@@ -93,7 +93,7 @@ impl Request {
         }
     }
 
-    /// A statement for which the caller brought a URL, shown as `shown`.
+    /// Makes a request for a URL of the caller, shown as `shown`.
     pub(super) fn elsewhere(shown: &str, statement: &Statement, max_bytes: usize) -> Self {
         let place = format!("Using connection: {shown}");
         Self {
@@ -103,7 +103,7 @@ impl Request {
         }
     }
 
-    /// Sets whether the rows are wanted for programs too.
+    /// Sets whether the structured result has rows too.
     pub(super) fn with_structure(mut self, is_structured: bool) -> Self {
         self.is_structured = is_structured;
         self
@@ -136,7 +136,7 @@ impl Request {
         })
     }
 
-    /// A table for the rows, if one is wanted.
+    /// Makes a table for the structured result, if requested.
     fn beside(&self, rows: &Rows) -> Beside {
         let columns = rows.columns().iter().map(Column::name);
         let table = || Box::new(Table::new(columns, self.max_bytes));
@@ -147,8 +147,7 @@ impl Request {
         format!("{}\n\nSQL Query:\n{}\n\n", self.place, self.sql)
     }
 
-    /// What the heading has no words for, in a paragraph before it: its own are fixed, and what
-    /// follows is rows.
+    /// Writes notes before the heading, because the heading has a fixed form and rows follow it.
     fn write_notes(&self, text: &mut String, end: End) {
         let max_bytes = self.max_bytes;
         match end {
@@ -178,7 +177,7 @@ impl Request {
         }
     }
 
-    /// What a model is told, so that it can do better.
+    /// Describes a query error, so that the model can correct its statement.
     fn complaint(&self, error: &QueryError) -> Reported {
         let Self { above, sql, .. } = self;
         match error {
@@ -197,7 +196,7 @@ impl Request {
 // === impl End ===
 
 impl End {
-    /// Tells whether there are more rows than those of the answer.
+    /// Returns whether there are more rows than those of the answer.
     fn has_more(self) -> bool {
         match self {
             Self::Open => false,
@@ -226,7 +225,7 @@ impl Flow {
         }
     }
 
-    /// Reads rows until there is so much text of them, or no more.
+    /// Reads rows until the piece has this many bytes or the rows end.
     async fn fill(&mut self, bytes: usize) -> Result<(), QueryError> {
         while self.piece.len() < bytes {
             let Some(row) = self.rows.try_next().await? else {
@@ -257,7 +256,7 @@ impl Flow {
         Ok(())
     }
 
-    /// The answer, of which all is there.
+    /// Returns the complete answer.
     fn whole(self, is_setting: bool) -> (Text, Option<Structure>) {
         let mut text = self.asked.opening();
         if let Some(summary) = self.rows.summary()
@@ -285,7 +284,7 @@ impl Flow {
         (text, structure)
     }
 
-    /// The answer as it comes.
+    /// Streams the answer.
     fn stream(mut self) -> impl Stream<Item = Result<Piece, Reported>> + Send + 'static {
         let mut opening = self.asked.opening();
         match self.rows.extent() {
@@ -316,10 +315,10 @@ impl Flow {
         stream::iter(first).chain(rest)
     }
 
-    /// Fills a piece, and says what is left. What was in it when a row fails is not sent: what
-    /// is sent then is why.
+    /// Reads the next piece, and returns the rest of the answer. If a row fails, the piece is
+    /// dropped and the error is sent instead.
     async fn next(mut self) -> Result<(Text, (Option<Self>, Option<Structure>)), Reported> {
-        // What was made of it has been taken.
+        // The text of the large row has been sent.
         self.room = None;
         let is_counted = matches!(self.end, End::Counted { .. });
         let filled = self.fill(PIECE).await;
@@ -345,7 +344,7 @@ impl Flow {
     }
 }
 
-/// An answer of which all is there, with the room that it takes until it is sent.
+/// Streams a complete answer, and keeps its memory reservation until it is sent.
 fn held(
     text: Text,
     structure: Option<Structure>,
@@ -358,7 +357,7 @@ fn held(
     })
 }
 
-/// What a model is told when its text was not the reason, or not shown.
+/// Describes a query error that the statement did not cause, or whose statement is not shown.
 pub(super) fn complaint(error: &QueryError) -> Reported {
     Reported::new(match error {
         QueryError::Empty => "Query is empty".to_owned(),
@@ -383,7 +382,7 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
     })
 }
 
-/// A row on a line of its own, behind what there is. Rows without columns leave no lines.
+/// Writes a row on a new line. Rows without columns write no lines.
 fn write_line(tsv: &mut impl Line, row: &Row) -> Result<(), QueryError> {
     if row.columns().is_empty() {
         return Ok(());

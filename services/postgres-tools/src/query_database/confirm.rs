@@ -1,4 +1,4 @@
-//! Asking the user before a statement changes anything.
+//! Confirmation by the user before a statement writes.
 
 use std::error::Error;
 
@@ -14,18 +14,18 @@ const KEY: &str = "confirm";
 
 const DECLINED: &str = "The user did not confirm the statement, and it was not run.";
 
-/// How much of a statement a user is shown, in bytes.
+/// Limit on the bytes of a statement that are shown to the user.
 const LONGEST: usize = 2000;
 
 const UNKNOWN: &str = "It is not known whether this confirmation was used before, and the \
     statement was not run. Try again later.";
 
-/// Asks the client's user, if the statement may write and there is a way to ask; nothing where
-/// the statement may run.
+/// Asks the client's user to confirm a statement that may write, if the client supports it. Returns
+/// `None` if the statement may run.
 ///
-/// A client that cannot be asked is taken at its word, as every client of older revisions is.
-/// The answer is good for one run of this statement in this database and for nothing else:
-/// whoever sends it twice, because the first response was lost or on purpose, is asked again.
+/// A client that cannot ask its user runs the statement without confirmation, like every client of
+/// older revisions. An answer is valid for one run of this statement in this database: a client
+/// that sends it a second time is asked again.
 pub(super) async fn question(
     current: &Current,
     query: &str,
@@ -48,7 +48,7 @@ pub(super) async fn question(
             Some(true) if spend(request).await? => return Ok(None),
             Some(true) => was_confirmed = true,
             Some(false) => return Err(Reported::new(DECLINED).into()),
-            // No answer: it is asked for again.
+            // Without an answer the question is repeated.
             None => {}
         }
     }
@@ -90,7 +90,7 @@ fn form(label: &str, query: &str, was_confirmed: bool) -> Question {
     Question::form(message, schema)
 }
 
-/// Whether a text looks like one that changes nothing. A function it calls may all the same.
+/// Returns whether a text looks read-only. A function that it calls may still write.
 fn only_reads(query: &str) -> bool {
     let sketch = StatementShape::new(query);
     let shows = sketch
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_does_not_plainly_read_may_write() {
+    fn a_statement_that_is_not_clearly_read_only_may_write() {
         for (query, expected) in [
             ("SELECT 1", true),
             ("  (select 1);", true),

@@ -1,39 +1,39 @@
-//! Connection phrases: a URL in a text that says where to run it.
+//! Connection phrases: a URL in a text that names the connection for it.
 //!
-//! They are looked for among the words of the text only. What stands in a string, a comment or
-//! a quoted name is the author's, and so is a URL that no phrase introduces.
+//! Only the words of the text are searched. Strings, comments and quoted names are never phrases,
+//! and neither is a URL without an introducing word.
 
 use ziggurat_sql::{Lexer, Token};
 
-/// What a text says about its connection.
+/// The connection phrase of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phrase<'a> {
-    /// Nothing.
+    /// The text has no phrase.
     Absent,
-    /// This URL is to be the default of the session. None of the text is SQL.
+    /// Makes this URL the default of the session. The text has no SQL.
     Default(&'a str),
-    /// This URL is for one call, and here is the rest of the text.
+    /// Uses this URL for one call; the rest of the text is the statement.
     Once { url: &'a str, rest: String },
 }
 
-/// A URL, and what stands right before it.
+/// A URL and the word before it.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     url: &'a str,
     start: usize,
-    /// Where the word before it begins, if only white space is between.
+    /// The position of the word before it, if only white space is between.
     introduction: Option<(usize, &'a str)>,
-    /// Whether that word is the first of the text.
+    /// Set if that word is the first of the text.
     is_first: bool,
 }
 
-/// Two words that make a URL the default.
+/// Pairs of words that make a URL the default.
 const DEFAULTS: [(&str, &str); 3] = [("set", "default"), ("use", "database"), ("switch", "to")];
 
-/// Words that introduce a URL for one call, anywhere.
+/// Words that introduce a URL for one call at any position.
 const ANYWHERE: [&str; 5] = ["at", "from", "on", "for", "in"];
 
-/// Words that introduce one at the beginning of the text.
+/// Words that introduce a URL at the start of the text.
 const FIRST: [&str; 2] = ["database", "db"];
 
 // === impl Phrase ===
@@ -77,7 +77,7 @@ impl<'a> Phrase<'a> {
 // === impl Found ===
 
 impl<'a> Found<'a> {
-    /// Takes the phrase out of the text, if one of these words introduces the URL.
+    /// Removes the phrase from the text, if one of these words introduces the URL.
     fn cut(&self, text: &str, words: &[&str]) -> Option<Phrase<'a>> {
         let (start, word) = self.introduction?;
         if !words.iter().any(|known| word.eq_ignore_ascii_case(known)) {
@@ -88,12 +88,12 @@ impl<'a> Found<'a> {
         let between = if before.is_empty() {
             ""
         } else if text[before.len()..start].contains(['\n', '\r']) {
-            // It may be what ends a comment.
+            // The line break may end a comment.
             "\n"
         } else if after.starts_with(|c: char| c.is_whitespace() || c == ';') {
             ""
         } else {
-            // What stood on both sides must not become one word.
+            // The words on both sides must not become one word.
             " "
         };
         Some(Phrase::Once {
@@ -107,9 +107,9 @@ impl<'a> Found<'a> {
 struct Words<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
-    /// How many tokens there were.
+    /// Number of tokens so far.
     tokens: usize,
-    /// The last token, if it was a word: where it begins.
+    /// The last token, if it was a word, with its position.
     last: Option<(usize, &'a str)>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Words<'a> {
         }))
     }
 
-    /// Whether a word stands by itself, with only white space between it and the URL.
+    /// Returns whether a word is separate, with only white space between it and the URL.
     fn introduces(&self, at: usize, word: &str, url: usize) -> bool {
         let between = &self.text[at + word.len()..url];
         let before = self.text[..at].chars().next_back();
@@ -163,7 +163,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// The URL a text begins with, up to white space or a quote. A `;` at its end is SQL's.
+/// Returns the URL at the start of a text, up to white space or a quote. A `;` at its end belongs
+/// to the SQL.
 fn url<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     if !["postgres", "postgresql"].contains(&word) {
         return None;
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_makes_a_phrase_only_behind_its_words() {
+    fn a_url_is_a_phrase_only_after_an_introducing_word() {
         const URL: &str = "postgres://me:it--s/*odd$$@host:5432/db?sslmode=require";
         let url = once;
         let cases = [
@@ -206,7 +207,7 @@ mod tests {
             ("set default URL", Phrase::Default(URL)),
             ("please Use  Database: URL;", Phrase::Default(URL)),
             ("URL is what to switch to", Phrase::Default(URL)),
-            // Two phrases: the default wins, else the first.
+            // With two phrases the default takes precedence, else the first.
             ("switch to x in URL", Phrase::Default(URL)),
             (
                 "SELECT 1 in URL at postgresql://b",
@@ -221,7 +222,7 @@ mod tests {
             ("SELECT 1 at mysql://host/db", Phrase::Absent),
             ("ALTER TABLE t ALTER c SET DEFAULT 1", Phrase::Absent),
             ("SELECT postgres at postgresql", Phrase::Absent),
-            // Somebody else's words.
+            // Strings, comments and quoted names.
             ("SELECT ' at URL'", Phrase::Absent),
             ("SELECT 'set default URL'", Phrase::Absent),
             ("SELECT $$ at URL $$, E'\\' at URL'", Phrase::Absent),
@@ -230,7 +231,7 @@ mod tests {
             ("SELECT 1 AS \" at URL\"", Phrase::Absent),
             ("SELECT 'no end at URL", Phrase::Absent),
             ("set default 'URL'", Phrase::Absent),
-            // Words of a literal, a URL outside of it.
+            // Words in a string, the URL outside of it.
             (
                 "SELECT 'set default' at URL",
                 url(URL, "SELECT 'set default' "),
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_ends_a_url_and_begins_what_it_is() {
+    fn a_quote_ends_a_url_and_starts_a_string() {
         let text = "SELECT 1 at postgres://host/db' at postgres://other/db'";
         let rest = "SELECT 1 ' at postgres://other/db'";
         assert_eq!(Phrase::read(text), once("postgres://host/db", rest));
@@ -260,13 +261,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_without_a_url_is_left_alone(text: String) {
+        fn a_text_without_a_url_has_no_phrase(text: String) {
             prop_assume!(!text.contains("postgres://") && !text.contains("postgresql://"));
             prop_assert_eq!(Phrase::read(&text), Phrase::Absent);
         }
 
         #[test]
-        fn a_phrase_takes_no_more_than_itself(pieces in prop::collection::vec(fragment(), 0..12)) {
+        fn a_phrase_removes_only_its_word_and_its_url(pieces in prop::collection::vec(fragment(), 0..12)) {
             let text = pieces.concat();
             if let Phrase::Once { url, rest } = Phrase::read(&text) {
                 let is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
@@ -278,7 +279,7 @@ mod tests {
         }
 
         #[test]
-        fn what_stands_in_a_string_is_no_phrase(inside in "[^']{0,20}") {
+        fn a_string_or_comment_contains_no_phrase(inside in "[^']{0,20}") {
             for word in ["at", "set default", "db"] {
                 let text = format!("SELECT ' {word} postgres://u@h/d {inside}'");
                 prop_assert_eq!(Phrase::read(&text), Phrase::Absent);

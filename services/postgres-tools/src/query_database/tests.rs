@@ -19,10 +19,10 @@ use ziggurat_postgres::{database::Settings, fixture::Fixture};
 
 use super::{ConnectionUrls, QueryDatabase};
 
-/// A server with the one tool, in front of a database of its own.
+/// A server with this tool and a database for tests.
 struct Bench {
     fixture: Fixture,
-    /// Kept from call to call, and with them what a session has chosen.
+    /// Kept between calls, with the selections of their sessions.
     databases: Databases,
     max_bytes: usize,
     connection_urls: ConnectionUrls,
@@ -65,12 +65,12 @@ impl Bench {
             .with_password_attempts(self.attempts.clone())
     }
 
-    /// The body of an answer.
+    /// Returns the body of an answer.
     async fn body(&self, arguments: Value) -> Answer<ResultBody> {
         self.answer_of(&self.tool(), arguments).await
     }
 
-    /// The same, of a tool that is used several times.
+    /// Returns the body of an answer of a tool that is used several times.
     async fn body_of(&self, tool: &QueryDatabase, arguments: Value) -> RpcBody<ResultBody> {
         let answer = self.answer_of(tool, arguments).await;
         answer.into_body().expect("a request")
@@ -93,7 +93,7 @@ impl Bench {
         answer
     }
 
-    /// The text of the answer, and whether it is an error.
+    /// Returns the text of the answer, and whether it is an error.
     async fn call(&self, arguments: Value) -> (String, bool) {
         let body = self.body(arguments).await.into_body().expect("a request");
         let answer = body.collect().await.expect("whole").to_bytes();
@@ -140,7 +140,7 @@ async fn the_heading_says_which_rows_these_are_and_how_to_get_more() {
             json!({"limit": 1, "offset": 1}),
             "Results (rows 2-2, more available - use offset=2 for next page):",
         ),
-        // Out of range, or no number of rows at all: the default.
+        // Out of range or not an integer: the default.
         (json!({"limit": 0}), "Results (3 rows):"),
         (json!({"limit": 1001}), "Results (3 rows):"),
         (json!({"limit": 1.5, "offset": -3}), "Results (3 rows):"),
@@ -180,7 +180,7 @@ async fn an_answer_holds_no_more_bytes_than_it_may_but_always_a_row() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_in_words_a_model_can_act_upon() {
+async fn errors_have_messages_a_model_can_act_upon() {
     let bench = Bench::with(PEOPLE).await;
     let cases = [
         (json!({}), "Missing or invalid 'query' parameter"),
@@ -211,7 +211,7 @@ async fn what_goes_wrong_is_told_in_words_a_model_can_act_upon() {
 }
 
 #[tokio::test]
-async fn a_command_is_reported_by_its_tag_where_writes_are_allowed() {
+async fn a_command_is_reported_by_its_tag_if_writes_are_allowed() {
     let bench = Bench::with(PEOPLE).await;
     bench.describe(|settings| settings.allow_writes = true);
     let cases = [
@@ -238,7 +238,7 @@ async fn a_command_is_reported_by_its_tag_where_writes_are_allowed() {
 }
 
 #[tokio::test]
-async fn a_statement_that_pages_itself_is_told_that_an_offset_is_of_no_use() {
+async fn a_statement_with_its_own_limit_or_offset_gets_a_note() {
     let bench = Bench::with("SELECT").await;
     let series = "SELECT i FROM generate_series(1, 2000) i";
     for (rest, is_told) in [(" LIMIT 1500", true), (" OFFSET 10", true), ("", false)] {
@@ -253,7 +253,7 @@ async fn a_statement_that_pages_itself_is_told_that_an_offset_is_of_no_use() {
     let (text, _) = bench.query("SELECT 1 LIMIT 1").await;
     assert!(!text.contains("Note"), "{text}");
 
-    // What an operator allows, a statement with a LIMIT of its own may have.
+    // A statement with its own LIMIT gets up to the limit of the operator.
     let rows = |text: &str| {
         text.lines()
             .filter(|line| line.parse::<u32>().is_ok())
@@ -267,7 +267,7 @@ async fn a_statement_that_pages_itself_is_told_that_an_offset_is_of_no_use() {
 }
 
 #[tokio::test]
-async fn several_statements_run_where_writes_are_allowed() {
+async fn several_statements_run_if_writes_are_allowed() {
     let bench = Bench::with(PEOPLE).await;
     bench.describe(|settings| settings.allow_writes = true);
     let several = "DELETE FROM people; INSERT INTO people VALUES (7, 'Cy'); SELECT * FROM people;";
@@ -290,7 +290,7 @@ async fn several_statements_run_where_writes_are_allowed() {
 }
 
 #[tokio::test]
-async fn a_definition_is_known_to_whoever_asks_next() {
+async fn a_new_table_is_in_the_metadata_of_the_next_call() {
     let bench = Bench::with(PEOPLE).await;
     bench.describe(|settings| settings.allow_writes = true);
     let current = bench.databases.current(None).expect("one");
@@ -302,7 +302,7 @@ async fn a_definition_is_known_to_whoever_asks_next() {
 }
 
 #[tokio::test]
-async fn a_host_is_told_whether_anything_can_be_written() {
+async fn the_annotations_depend_on_write_access() {
     let bench = Bench::with("SELECT").await;
     let annotations = |bench: &Bench| bench.tool().describe().annotations();
     assert_eq!(annotations(&bench), Annotations::reading());

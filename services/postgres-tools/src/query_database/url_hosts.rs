@@ -9,14 +9,14 @@ use ziggurat_postgres::database::Host;
 /// The databases that a URL in the text of a query may name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionUrls {
-    /// None.
+    /// No databases.
     Off,
-    /// Those at a host and port at which a database is configured.
+    /// Databases at a host and port of a configured database.
     #[default]
     Configured,
-    /// Those at these hosts.
+    /// Databases at these hosts.
     Listed(Vec<UrlHost>),
-    /// Any.
+    /// All databases.
     Any,
 }
 
@@ -27,7 +27,7 @@ pub struct UrlHost {
     port: Option<u16>,
 }
 
-/// A text that names no host.
+/// A text that is not a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be a host or host:port (an IPv6 address goes in brackets)")]
 pub struct InvalidUrlHost;
@@ -35,7 +35,7 @@ pub struct InvalidUrlHost;
 // === impl ConnectionUrls ===
 
 impl ConnectionUrls {
-    /// The first of the hosts that a URL may not name.
+    /// Returns the first host that a URL may not name.
     pub(super) fn refused<'a>(
         &self,
         hosts: &'a [Host],
@@ -63,7 +63,7 @@ impl UrlHost {
         }
     }
 
-    /// Compares names as they are written: looking them up would tell a caller which exist.
+    /// Compares names as written: resolving them would tell a caller which ones exist.
     fn is(&self, host: &Host) -> bool {
         let name = |name: &str| name.trim_end_matches('.').to_ascii_lowercase();
         name(&self.name) == name(&host.name) && self.port.is_none_or(|port| port == host.port)

@@ -1,4 +1,4 @@
-//! `pg://system_info`: which PostgreSQL the caller is talking to.
+//! `pg://system_info`: describes the PostgreSQL server of the caller.
 
 #[cfg(test)]
 mod tests;
@@ -11,16 +11,16 @@ use ziggurat_postgres::server::Server;
 
 const NOT_READY: &str = "DATABASE_NOT_READY";
 
-/// What a text does not say.
+/// Value of a part that is missing in the version text.
 const UNKNOWN: &str = "Unknown";
 
-/// Describes the PostgreSQL behind the database the caller is using.
+/// Describes the PostgreSQL server of the caller's database.
 #[derive(Clone, Debug)]
 pub struct SystemInfo {
     databases: Databases,
 }
 
-/// The document, its members in the order in which they are shown.
+/// The document, with its members in the order shown.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     version: &'a str,
@@ -41,7 +41,7 @@ struct Document<'a> {
     allow_writes: bool,
 }
 
-/// The parts of what `version()` says.
+/// The parts of the result of `version()`.
 #[derive(Debug, PartialEq, Eq)]
 struct Build<'a> {
     architecture: &'a str,
@@ -53,7 +53,7 @@ struct Build<'a> {
 // === impl SystemInfo ===
 
 impl SystemInfo {
-    /// Describes what is behind these databases.
+    /// Makes a resource that describes the servers of these databases.
     #[must_use]
     pub fn new(databases: Databases) -> Self {
         Self { databases }
@@ -92,7 +92,7 @@ fn document(server: &Server, current: &Current) -> String {
     let version = &server.description;
     let build = Build::of(version);
     let settings = current.database().settings();
-    // As configured, not as the server sees itself; of several hosts the one that is preferred.
+    // As configured, not as reported by the server; of several hosts the preferred one.
     let hosts = settings.all_hosts();
     let document = Document {
         version,
@@ -118,7 +118,7 @@ fn document(server: &Server, current: &Current) -> String {
 // === impl Build ===
 
 impl<'a> Build<'a> {
-    /// Reads `PostgreSQL 16.4 on x86_64-pc-linux-gnu, compiled by gcc (GCC) 12.2.0, 64-bit`.
+    /// Parses `PostgreSQL 16.4 on x86_64-pc-linux-gnu, compiled by gcc (GCC) 12.2.0, 64-bit`.
     fn of(version: &'a str) -> Self {
         let after = |word| {
             let (_, rest) = version.split_once(word)?;

@@ -1,4 +1,4 @@
-//! `pg://{database}/{schema}/{table}`: the tables of the databases a caller may use, one by one.
+//! `pg://{database}/{schema}/{table}`: describes the tables of the databases a caller may use.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ const SCHEMA: &str = "schema";
 const TABLE: &str = "table";
 const COLUMN: &str = "column";
 
-/// How many names are proposed at most; a client is shown the first hundred.
+/// Limit on completions; clients show the first hundred.
 const MAX_NAMES: usize = 1000;
 
 /// Describes a table, or one of its columns.
@@ -59,7 +59,7 @@ struct DescribedColumn<'a> {
 // === impl TableInfo ===
 
 impl TableInfo {
-    /// Describes whole tables.
+    /// Makes a template for whole tables.
     #[must_use]
     pub fn tables(databases: Databases) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl TableInfo {
         }
     }
 
-    /// Describes one column of a table.
+    /// Makes a template for one column of a table.
     #[must_use]
     pub fn columns(databases: Databases) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl TableInfo {
         }
     }
 
-    /// The tables of a database the caller may use, if there is one of that name.
+    /// Returns the metadata of a database, if it exists and the caller may use it.
     async fn metadata(
         &self,
         places: &Places,

@@ -5,14 +5,14 @@ use std::fmt::{self, Write as _};
 use ziggurat_knowledge::{Filter, Passage, Product};
 use ziggurat_mcp::Text;
 
-/// The products there are, with how much there is about each.
+/// Writes the products, with the number of chunks of each.
 pub(super) fn products(products: &[Product]) -> Text {
     let mut text = Text::new();
     write_products(&mut text, products).expect("a text takes all that is written");
     text
 }
 
-/// The passages that were found.
+/// Writes the passages.
 pub(super) fn passages(query: &str, filter: &Filter, found: &[Passage]) -> Text {
     let mut text = Text::new();
     let written = if found.is_empty() {
@@ -80,7 +80,7 @@ fn write_passages(text: &mut Text, query: &str, filter: &Filter, found: &[Passag
     write!(text, "{thick}\nTotal: {count} results")
 }
 
-/// What was asked for by name, if anything was.
+/// Describes the filters, if there are any.
 fn filters(filter: &Filter, labels: [&str; 2]) -> String {
     let parts: Vec<_> = labels
         .into_iter()

@@ -1,10 +1,10 @@
-//! Answers once more, for programs.
+//! The structured answer.
 
 use serde::Serialize;
 use ziggurat_knowledge::{Passage, Product};
 use ziggurat_mcp::{Property, Schema, Structure};
 
-/// One of the two there can be.
+/// Contains either products or passages.
 #[derive(Default, Serialize)]
 struct Found<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub(super) fn schema() -> Schema {
         )
 }
 
-/// The products there are.
+/// Makes the structure for products.
 pub(super) fn products(products: &[Product]) -> Structure {
     let products = products.iter().map(|product| Listed {
         name: &product.name,
@@ -75,7 +75,7 @@ pub(super) fn products(products: &[Product]) -> Structure {
     })
 }
 
-/// The passages that were found.
+/// Makes the structure for passages.
 pub(super) fn passages(found: &[Passage]) -> Structure {
     fn some(text: Option<&String>) -> Option<&str> {
         text.map(String::as_str).filter(|text| !text.is_empty())

@@ -10,7 +10,7 @@ use ziggurat_mcp::Tool as _;
 use super::SearchKnowledgebase;
 use crate::bench;
 
-/// Answers every question with the same vector, or with none.
+/// An embedder that returns the same vector for every question, or none.
 #[derive(Clone)]
 struct Parrot(Option<Vec<f32>>);
 
@@ -69,7 +69,7 @@ async fn complaint(library: &Library, arguments: Value) -> String {
 }
 
 #[tokio::test]
-async fn whatever_is_asked_the_answer_is_that_there_is_nothing() {
+async fn without_documentation_every_call_reports_that() {
     for arguments in [
         json!({}),
         json!({"query": "window functions"}),
@@ -88,7 +88,7 @@ async fn whatever_is_asked_the_answer_is_that_there_is_nothing() {
 }
 
 #[test]
-fn it_is_not_listed() {
+fn the_tool_is_not_listed() {
     let descriptor = SearchKnowledgebase::<Parrot>::unconfigured().describe();
     assert!(!descriptor.is_advertised);
 }
@@ -126,7 +126,7 @@ async fn an_answer_is_laid_out_as_documented() {
 }
 
 #[tokio::test]
-async fn a_filter_is_named_as_far_as_there_is_one() {
+async fn an_answer_names_the_filters_of_the_call() {
     let library = Library::with(&CHUNKS).await;
     for (arguments, line) in [
         (json!({}), None),
@@ -142,7 +142,7 @@ async fn a_filter_is_named_as_far_as_there_is_one() {
             json!({"project_names": ["Other", "PostgreSQL"]}),
             Some("Filter - Projects: Other, PostgreSQL"),
         ),
-        // A model that has not read the schema well.
+        // One name instead of a list, as models send it.
         (
             json!({"project_names": "Other"}),
             Some("Filter - Projects: Other"),
@@ -161,7 +161,7 @@ async fn a_filter_is_named_as_far_as_there_is_one() {
 }
 
 #[tokio::test]
-async fn there_are_as_many_results_as_asked_for_within_limits() {
+async fn the_number_of_results_is_as_requested_within_limits() {
     let chunk = Chunk::new(("Big", "1"), "text", &[1.0, 0.0]);
     let library = Library::with(&[chunk; 25]).await;
     for (top_n, count) in [
@@ -180,7 +180,7 @@ async fn there_are_as_many_results_as_asked_for_within_limits() {
 }
 
 #[tokio::test]
-async fn nothing_found_is_said_with_the_filter() {
+async fn an_empty_answer_names_the_filter() {
     let library = Library::with(&CHUNKS).await;
     let arguments = json!({
         "query": "the \"new\"",
@@ -199,7 +199,7 @@ async fn nothing_found_is_said_with_the_filter() {
 }
 
 #[tokio::test]
-async fn products_are_listed_whatever_else_is_asked() {
+async fn products_are_listed_whatever_the_other_arguments_are() {
     let library = Library::with(&CHUNKS).await;
     let expected = format!(
         "Available Products in Knowledgebase\n\
@@ -219,7 +219,7 @@ async fn products_are_listed_whatever_else_is_asked() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_unknown_is_said() {
+async fn missing_and_unknown_arguments_are_reported() {
     let library = Library::with(&CHUNKS).await;
     for (arguments, expected) in [
         (json!({}), "Missing or invalid 'query' argument"),
@@ -247,7 +247,7 @@ async fn what_is_missing_or_unknown_is_said() {
 }
 
 #[tokio::test]
-async fn a_missing_file_is_said_each_in_its_words_and_without_its_path() {
+async fn a_missing_file_is_reported_without_its_path() {
     let library = Library::empty();
     let searching = complaint(&library, json!({"query": "x"})).await;
     let missing = "the knowledge base file is missing";
@@ -257,7 +257,7 @@ async fn a_missing_file_is_said_each_in_its_words_and_without_its_path() {
 }
 
 #[tokio::test]
-async fn a_vector_that_does_not_fit_is_reported_and_one_that_is_not_there_too() {
+async fn a_vector_of_the_wrong_length_and_a_missing_vector_are_reported() {
     let library = Library::with(&CHUNKS).await;
     let query = json!({"query": "x"});
     let base = library.base(Provider::OpenAi);
@@ -282,14 +282,14 @@ async fn a_vector_that_does_not_fit_is_reported_and_one_that_is_not_there_too() 
         "Failed to generate query embedding: the parrot is asleep"
     );
 
-    // Nobody is paid for a vector there is nothing to compare with.
+    // Without passages to compare, no vector is requested, because it may cost money.
     fs::remove_file(library.path()).expect("removed");
     let (text, _) = ask(library.base(Provider::OpenAi), None, query).await;
     assert!(text.contains("missing"), "{text}");
 }
 
 #[tokio::test]
-async fn a_program_reads_passages_or_products() {
+async fn the_structure_has_passages_or_products() {
     let library = Library::with(&CHUNKS).await;
     let ask = async |arguments: Value| {
         let base = library.base(Provider::OpenAi);

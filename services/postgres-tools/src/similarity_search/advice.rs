@@ -1,4 +1,4 @@
-//! What a caller is told when a search comes to nothing: why, and what to try next.
+//! Error messages for failed searches, with the reason and the next steps.
 
 use std::fmt::Write as _;
 
@@ -11,13 +11,13 @@ use ziggurat_postgres::{
 use super::target_table::{self, Problem, TargetTable};
 use crate::{client, embedder::EmbedError};
 
-/// How many names a list in an answer holds.
+/// Limit on the names in a list.
 const SHOWN: usize = 10;
 
 const LIST_TABLES: &str =
     "get_schema_info(vector_tables_only=true) shows the tables that can be searched.";
 
-/// Says why there is nowhere to look.
+/// Describes the problem with the target table.
 pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -> Reported {
     match problem {
         Problem::Unnamed => compose(
@@ -63,7 +63,7 @@ pub(super) fn explain(problem: &Problem<'_>, label: &str, metadata: &Metadata) -
     }
 }
 
-/// Says that a table could be searched, were there a vector of the question.
+/// Describes a missing question vector for a table that could be searched otherwise.
 pub(super) fn no_vector(error: &EmbedError, place: &TargetTable<'_>) -> Reported {
     compose(
         &format!("Failed to generate query embedding: {error}"),
@@ -75,7 +75,7 @@ pub(super) fn no_vector(error: &EmbedError, place: &TargetTable<'_>) -> Reported
             names(&place.texts),
         )],
         &[
-            "Whoever runs the server has to configure an embedding provider, the one the vectors \
+            "The operator has to configure an embedding provider, the one the vectors \
              of the table were made with.",
             "Until then, query_database can search the texts by their words, with ILIKE or \
              to_tsvector.",
@@ -83,7 +83,7 @@ pub(super) fn no_vector(error: &EmbedError, place: &TargetTable<'_>) -> Reported
     )
 }
 
-/// Says that the vector of the question is comparable with none of the table.
+/// Describes a question vector whose length matches no vector column of the table.
 pub(super) fn misfit(dimensions: usize, place: &TargetTable<'_>) -> Reported {
     compose(
         &format!(
@@ -96,14 +96,14 @@ pub(super) fn misfit(dimensions: usize, place: &TargetTable<'_>) -> Reported {
             "Vectors can be compared only if one model has made them.",
         ],
         &[
-            "Whoever runs the server has to configure the embedding provider and model the \
+            "The operator has to configure the embedding provider and model the \
              vectors of the table were made with, or have the vectors made again.",
             "generate_embedding shows the model that is configured.",
         ],
     )
 }
 
-/// Says why PostgreSQL has no answer.
+/// Describes a query error.
 pub(super) fn failed(error: &QueryError, place: &TargetTable<'_>) -> Reported {
     let problem = match error {
         QueryError::Lease(error) => return client::unavailable(error),
@@ -125,7 +125,7 @@ pub(super) fn failed(error: &QueryError, place: &TargetTable<'_>) -> Reported {
     )
 }
 
-/// Which tables there are to choose from.
+/// Lists the tables to choose from.
 fn candidates(metadata: &Metadata, label: &str) -> String {
     let tables: Vec<_> = target_table::searchable(metadata)
         .map(target_table::full_name)

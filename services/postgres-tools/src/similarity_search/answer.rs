@@ -1,4 +1,4 @@
-//! What was found, in words.
+//! The text of the answer.
 
 use std::fmt::Write as _;
 
@@ -11,29 +11,29 @@ use super::{
     weights::Part,
 };
 
-/// How many characters of a passage a summary shows.
+/// Limit on the characters of a passage in a summary.
 const SNIPPET: usize = 100;
 
-/// How many characters of a question are repeated.
+/// Limit on the characters of a question that is repeated.
 const LONGEST_QUESTION: usize = 500;
 
 const WIDTH: usize = 80;
 
-/// A search and what it found.
+/// A search and its context.
 pub(super) struct Answer<'a> {
-    /// What the database is called.
+    /// The name of the database.
     pub(super) label: &'a str,
     pub(super) place: &'a TargetTable<'a>,
     pub(super) wanted: &'a Wanted,
     pub(super) parts: &'a [Part<'a>],
-    /// Whether the vector of the question was made without a model.
+    /// Set if the vector of the question was made by the local embedder.
     pub(super) is_local: bool,
 }
 
 // === impl Answer ===
 
 impl Answer<'_> {
-    /// The rows, by what names them.
+    /// Writes the rows by their ids.
     pub(super) fn rows(&self, rows: &[Neighbour]) -> String {
         let mut text = self.opening(" (IDs Only)");
         line(
@@ -60,7 +60,7 @@ impl Answer<'_> {
         text
     }
 
-    /// The passages, or a line of each.
+    /// Writes the passages, or a line for each.
     pub(super) fn passages(&self, passages: &[Passage]) -> String {
         match self.wanted.format {
             Format::Summary => self.summary(passages),
@@ -68,7 +68,7 @@ impl Answer<'_> {
         }
     }
 
-    /// As much of a passage as is wanted.
+    /// Returns the passage, or its beginning for a summary.
     pub(super) fn shown(&self, passage: &Passage) -> String {
         match self.wanted.format {
             Format::Summary => snippet(&passage.text),
@@ -76,7 +76,7 @@ impl Answer<'_> {
         }
     }
 
-    /// That no row has a vector to compare with.
+    /// Writes that no row has a vector to compare with.
     pub(super) fn nothing(&self) -> String {
         format!(
             "{}No results found for query: \"{}\"\n\nTable '{}' has no row with a vector in {}.",
@@ -87,7 +87,7 @@ impl Answer<'_> {
         )
     }
 
-    /// That rows were found, and no passage of them can be shown.
+    /// Writes that rows were found, but none of their passages fits.
     pub(super) fn nothing_fits(&self, rows: usize) -> String {
         format!(
             "{}Search completed successfully, but no chunks fit within the token budget.\n\n\
@@ -244,7 +244,7 @@ fn metric(metric: Metric) -> &'static str {
     }
 }
 
-/// The beginning of a passage on one line.
+/// Returns the beginning of a passage on one line.
 fn snippet(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().take(SNIPPET).collect();
     shortened(&words.join(" "), SNIPPET)

@@ -1,4 +1,4 @@
-//! What a caller asks for, brought within bounds.
+//! The arguments of a search, within their limits.
 
 use serde::Deserialize;
 use serde_json::Number;
@@ -11,13 +11,13 @@ const DEFAULT_CHUNK_SIZE_TOKENS: u32 = 100;
 const DEFAULT_LAMBDA: f64 = 0.6;
 const DEFAULT_MAX_OUTPUT_TOKENS: u32 = 1000;
 
-/// How many rows passages are taken from at most. Their texts are held while they are ranked.
+/// Limit on the rows that passages are taken from. Their texts are held while they are ranked.
 const MAX_TOP_N: u32 = 100;
 
-/// How long a passage may be at most, in tokens.
+/// Limit on the length of a passage, in tokens.
 const MAX_CHUNK_SIZE_TOKENS: u32 = 10_000;
 
-/// How long an answer may be at most, in tokens: some hundred kilobytes.
+/// Limit on the length of an answer, in tokens: some hundred kilobytes.
 const MAX_OUTPUT_TOKENS: u32 = 100_000;
 
 #[derive(Default, Deserialize)]
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
     pub(super) question: String,
-    /// If one is named.
+    /// `None` if the call names no table.
     pub(super) table: Option<String>,
     pub(super) rows: u32,
     pub(super) chunk_tokens: u32,
@@ -47,7 +47,7 @@ pub(super) struct Wanted {
     pub(super) format: Format,
 }
 
-/// How much of what is found is shown.
+/// Output format of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Full,
@@ -58,8 +58,7 @@ pub(super) enum Format {
 // === impl Wanted ===
 
 impl Wanted {
-    /// Takes the arguments. A question is needed; anything else that makes no sense is left to
-    /// its default.
+    /// Reads the arguments. A question is required; other invalid values become defaults.
     pub(super) fn read(arguments: Arguments) -> Result<Self, Reported> {
         let question = arguments.query_text.0.filter(|text| !text.is_empty());
         let question = Lenient(question).or_report("Missing or invalid 'query_text' argument")?;
@@ -69,7 +68,7 @@ impl Wanted {
         let metric = arguments.distance_metric.0.unwrap_or_default();
         Ok(Self {
             question,
-            // Models give empty names for none.
+            // Models send empty names for missing ones.
             table: arguments.table_name.0.filter(|name| !name.is_empty()),
             rows: within(&arguments.top_n, MAX_TOP_N, DEFAULT_TOP_N),
             chunk_tokens: within(
@@ -100,8 +99,8 @@ impl Wanted {
         Chunker::new(self.chunk_tokens.try_into().unwrap_or(usize::MAX))
     }
 
-    /// How many passages may be shown before they are picked for what they add: twice as many
-    /// as fit, and ten at least.
+    /// Returns the number of passages to choose from for variety: twice as many as fit, and at
+    /// least ten.
     pub(super) fn picks(&self) -> usize {
         let fitting = self.output_tokens / self.chunk_tokens;
         fitting
@@ -112,7 +111,8 @@ impl Wanted {
     }
 }
 
-/// A number that is too small is none the caller meant; one that is too large is the largest.
+/// Returns a number within its limit; a number below 1 becomes the default, one that is too large
+/// the maximum.
 fn within(given: &Lenient<Number>, most: u32, default: u32) -> u32 {
     let number = given.0.as_ref().and_then(Number::as_u64);
     match number.filter(|&number| number > 0) {
@@ -122,7 +122,7 @@ fn within(given: &Lenient<Number>, most: u32, default: u32) -> u32 {
 }
 
 pub(super) fn schema() -> Schema {
-    let query_text = Property::string("What to look for, in the words of whoever asks.");
+    let query_text = Property::string("What to look for, in the words of the user.");
     let table_name = Property::string(
         "The table to search, as table or schema.table; in the schema public unless it says \
          otherwise. It can be left out where only one table has vectors.",
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_left_to_its_default() {
+    fn invalid_values_become_defaults() {
         let default = wanted(&json!({}));
         assert_eq!((default.rows, default.chunk_tokens), (10, 100));
         assert_eq!((default.lambda, default.output_tokens), (0.6, 1000));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_the_largest() {
+    fn values_that_are_too_large_become_the_maximum() {
         let most = json!({"top_n": 1000, "chunk_size_tokens": u64::MAX,
             "max_output_tokens": 5_000_000, "lambda": 7});
         let most = wanted(&most);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_goes_by_two_names() {
+    fn a_metric_has_two_names() {
         for (name, expected) in [
             ("l2", Metric::Euclidean),
             ("Euclidean", Metric::Euclidean),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_as_many_as_fit_are_picked_and_ten_at_least() {
+    fn twice_as_many_as_fit_are_picked_and_at_least_ten() {
         for (output, chunk, picks) in [
             (1000, 100, 20),
             (1000, 300, 10),

@@ -1,8 +1,8 @@
-//! Which texts the vectors of a table were made of, going by the names of its columns.
+//! Pairs of vector and text columns, matched by their names.
 
 use ziggurat_postgres::metadata::{Column, Table};
 
-/// What the name of a vector column has behind that of its text; the first that fits counts.
+/// Suffixes of vector columns after the name of their text; the first match counts.
 const SUFFIXES: [&str; 7] = [
     "_embedding",
     "_embeddings",
@@ -13,14 +13,14 @@ const SUFFIXES: [&str; 7] = [
     "vector",
 ];
 
-/// A vector column, and the text it was made of.
+/// A vector column and its text column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
     pub(super) vector: Column<'a>,
     pub(super) text: Column<'a>,
 }
 
-/// The vectors that say by their names what they are of, in their order.
+/// Returns the vector columns that a text column matches by name, in their order.
 pub(super) fn pairs<'a>(table: Table<'a>, vectors: &[Column<'a>]) -> Vec<Pair<'a>> {
     let pair = |vector: &Column<'a>| {
         let stem = stem(vector.name())?;
@@ -34,7 +34,7 @@ pub(super) fn pairs<'a>(table: Table<'a>, vectors: &[Column<'a>]) -> Vec<Pair<'a
     vectors.iter().filter_map(pair).collect()
 }
 
-/// The texts of the pairs, each once; all texts of the table if there are no pairs.
+/// Returns the texts of the pairs, each once; all texts of the table if there are no pairs.
 pub(super) fn texts<'a>(table: Table<'a>, pairs: &[Pair<'a>]) -> Vec<Column<'a>> {
     if pairs.is_empty() {
         return table.columns().filter(is_text).collect();
@@ -47,7 +47,7 @@ pub(super) fn texts<'a>(table: Table<'a>, pairs: &[Pair<'a>]) -> Vec<Column<'a>>
     }
     found
 }
-/// The name of a vector column without what says that it holds vectors.
+/// Returns the name of a vector column without the suffix for vectors.
 fn stem(name: &str) -> Option<&str> {
     let stem = SUFFIXES.iter().find_map(|suffix| {
         let at = name.len().checked_sub(suffix.len())?;
@@ -57,12 +57,12 @@ fn stem(name: &str) -> Option<&str> {
     Some(stem.strip_suffix('_').unwrap_or(stem))
 }
 
-/// Whether it is of a type that holds prose. A domain is not looked into.
+/// Returns whether a column has a text type. Domains are not resolved.
 fn is_text(column: &Column<'_>) -> bool {
     let data_type = column.data_type();
     let base = data_type.split('(').next().unwrap_or_default();
     let is_list = data_type.ends_with("[]");
-    // An extension that is not on the search path has its schema in front.
+    // A type of an extension outside of the search path has its schema as a prefix.
     let name = base.rsplit('.').next().unwrap_or_default();
     !is_list && matches!(name, "text" | "character varying" | "character" | "citext")
 }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_suffix_that_fits_comes_off_and_one_underscore_with_it() {
+    fn the_first_matching_suffix_and_one_underscore_are_removed() {
         let cases = [
             ("content_embedding", Some("content")),
             ("content_embeddings", Some("content")),

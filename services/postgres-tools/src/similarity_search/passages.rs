@@ -1,4 +1,4 @@
-//! Passages of the rows that were found: the best first, without repetition, as many as fit.
+//! Passages of the rows: the best first, without repetition, as many as fit.
 
 use ziggurat_search::{
     bm25::{Bm25, Question},
@@ -10,19 +10,19 @@ use ziggurat_vector_search::Neighbour;
 
 use super::arguments::Wanted;
 
-/// How many passages are ranked at most, so that very short ones do not add up.
+/// Limit on the passages that are ranked, because many short ones take long.
 const MAX_PASSAGES: usize = 4096;
 
-/// How many passages are compared with each other at most, the best ones.
+/// Limit on the passages that are compared with each other, the best ones.
 const MAX_COMPARED: usize = 512;
 
-/// How alike neighbours in one text are: they share words by construction.
+/// Similarity of neighbours in one text, which overlap by construction.
 const NEIGHBOURS: f64 = 0.9;
 
-/// How alike passages of one text are.
+/// Similarity of other passages of one text.
 const SAME_TEXT: f64 = 0.6;
 
-/// How alike passages of one row are.
+/// Similarity of passages of different texts of one row.
 const SAME_ROW: f64 = 0.5;
 
 /// A piece of a text.
@@ -30,16 +30,16 @@ const SAME_ROW: f64 = 0.5;
 pub(super) struct Passage {
     /// The rank of its row, from zero.
     pub(super) row: usize,
-    /// Which of the texts of the row.
+    /// The index of its text in the row, from zero.
     pub(super) column: usize,
-    /// Which of the passages of the text, from zero.
+    /// The index of the passage in the text, from zero.
     pub(super) index: usize,
     pub(super) text: String,
     pub(super) score: f64,
     pub(super) tokens: usize,
 }
 
-/// Cuts the texts of rows into passages and takes what is wanted of them.
+/// Cuts the texts of rows into passages and returns the requested ones.
 pub(super) fn take(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
     let mut passages = ranked(rows, wanted);
     if passages.len() > wanted.picks() {
@@ -51,8 +51,7 @@ pub(super) fn take(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
     passages
 }
 
-/// All passages, by the words they share with the question; where that says nothing, by the rank
-/// of their rows.
+/// Ranks all passages by the words they share with the question; ties keep the rank of their rows.
 fn ranked(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
     let mut passages = cut(rows, wanted);
     let question = Question::new(tokens::words(&wanted.question));
@@ -64,7 +63,7 @@ fn ranked(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
     for (passage, score) in passages.iter_mut().zip(scores) {
         passage.score = score;
     }
-    // They are in the order that decides ties, and sorting leaves that alone.
+    // The sort is stable, so ties keep their order.
     passages.sort_by(|one, two| two.score.total_cmp(&one.score));
     passages
 }
@@ -90,7 +89,7 @@ fn cut(rows: &[Neighbour], wanted: &Wanted) -> Vec<Passage> {
     passages
 }
 
-/// Picks those that add something to the ones before.
+/// Picks passages that differ from those before.
 fn different(mut passages: Vec<Passage>, wanted: &Wanted) -> Vec<Passage> {
     passages.truncate(MAX_COMPARED);
     let best = passages.first().map_or(0.0, |passage| passage.score);

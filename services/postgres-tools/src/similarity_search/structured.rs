@@ -1,4 +1,4 @@
-//! What was found once more, for programs.
+//! The structured answer.
 
 use serde::Serialize;
 use ziggurat_mcp::{Property, Schema, Structure};
@@ -6,7 +6,7 @@ use ziggurat_vector_search::Neighbour;
 
 use super::{answer::Answer, passages::Passage};
 
-/// Passages, or what names the rows.
+/// Passages, or the ids of rows.
 #[derive(Serialize)]
 struct Found<'a> {
     database: &'a str,
@@ -80,18 +80,18 @@ pub(super) fn schema() -> Schema {
         )
 }
 
-/// The rows, by what names them.
+/// Makes the structure for the ids of rows.
 pub(super) fn rows(answer: &Answer<'_>, rows: &[Neighbour]) -> Structure {
     let rows = (1..).zip(rows).map(|(rank, row)| Near {
         rank,
         id: row.id.as_deref(),
-        // JSON has no word for what is no number.
+        // JSON cannot represent NaN and infinity.
         distance: row.distance.filter(|distance| distance.is_finite()),
     });
     write(answer, Some(rows.collect()), None)
 }
 
-/// The passages, or the beginning of each.
+/// Makes the structure for passages, or for the beginning of each.
 pub(super) fn passages(answer: &Answer<'_>, passages: &[Passage]) -> Structure {
     let passages = passages.iter().map(|passage| Shown {
         column: answer.place.texts[passage.column].name(),

@@ -1,4 +1,4 @@
-//! Where a search looks: which table, and which of its columns.
+//! The table and the columns that a search uses.
 
 use ziggurat_postgres::metadata::{Column, Metadata, Table};
 
@@ -7,23 +7,23 @@ use super::columns::{self, Pair};
 /// A table that can be searched.
 pub(super) struct TargetTable<'a> {
     pub(super) table: Table<'a>,
-    /// Its vectors; there is one.
+    /// Its vector columns, at least one.
     pub(super) vectors: Vec<Column<'a>>,
-    /// The vectors of which is known what they were made of; there may be none.
+    /// The vector columns with a known text; may be empty.
     pub(super) pairs: Vec<Pair<'a>>,
-    /// The texts they were made of; there is one.
+    /// The text columns to show, at least one.
     pub(super) texts: Vec<Column<'a>>,
 }
 
-/// Why there is nowhere to look.
+/// The reason why no table can be searched.
 pub(super) enum Problem<'a> {
-    /// No table is named, and not exactly one could be meant.
+    /// The call names no table, and the database does not have exactly one with vectors.
     Unnamed,
     /// There is no such table.
     NoTable { name: &'a str },
-    /// It has nothing to compare a question with.
+    /// The table has no vectors.
     NoVectors { name: &'a str },
-    /// It has vectors, and nothing to show.
+    /// The table has vectors and no texts.
     NoTexts {
         name: String,
         vectors: Vec<Column<'a>>,
@@ -33,7 +33,7 @@ pub(super) enum Problem<'a> {
 // === impl TargetTable ===
 
 impl<'a> TargetTable<'a> {
-    /// Finds the table of that name; without one, the only table that has vectors.
+    /// Finds the table of this name; without a name, the only table that has vectors.
     pub(super) fn find(metadata: &'a Metadata, name: Option<&'a str>) -> Result<Self, Problem<'a>> {
         let table = match name {
             Some(name) => named(metadata, name).ok_or(Problem::NoTable { name })?,
@@ -60,7 +60,7 @@ impl<'a> TargetTable<'a> {
         })
     }
 
-    /// The column that names a row: a primary key of one column, else what is called `id`.
+    /// Returns the column that identifies a row: a primary key of one column, else one named `id`.
     pub(super) fn id(&self) -> Option<Column<'a>> {
         let mut keys = self
             .table
@@ -73,7 +73,7 @@ impl<'a> TargetTable<'a> {
         })
     }
 
-    /// The shortest name by which a caller can mean the table.
+    /// Returns the shortest name that identifies the table.
     pub(super) fn name(&self) -> String {
         match self.table.schema() {
             "public" => self.table.name().to_owned(),
@@ -82,16 +82,16 @@ impl<'a> TargetTable<'a> {
     }
 }
 
-/// `schema.table`, or a table in `public`; a name may have dots in it as well.
+/// Finds `schema.table`, or a table in `public`; a name may contain dots as well.
 fn named<'a>(metadata: &'a Metadata, name: &str) -> Option<Table<'a>> {
     let of_schema = |(schema, table)| metadata.table(schema, table);
     let in_schema = name.split_once('.').and_then(of_schema);
     in_schema.or_else(|| metadata.table("public", name))
 }
 
-/// The table a caller means who names none.
+/// Returns the only table that can be searched, if there is exactly one.
 fn only(metadata: &Metadata) -> Option<Table<'_>> {
-    // There may be another one among those that are not known.
+    // The metadata is incomplete, so there may be another one.
     if metadata.is_cut() {
         return None;
     }
@@ -99,14 +99,14 @@ fn only(metadata: &Metadata) -> Option<Table<'_>> {
     searchable.next().filter(|_| searchable.next().is_none())
 }
 
-/// The tables that have vectors.
+/// Returns the tables that have vectors.
 pub(super) fn searchable(metadata: &Metadata) -> impl Iterator<Item = Table<'_>> {
     metadata
         .tables()
         .filter(|table| table.has_vectors() && !table.is_partition())
 }
 
-/// The name by which a caller can mean it.
+/// Returns the name of the table with its schema.
 pub(super) fn full_name(table: Table<'_>) -> String {
     format!("{}.{}", table.schema(), table.name())
 }

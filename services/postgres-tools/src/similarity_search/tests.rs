@@ -17,7 +17,7 @@ const LIBRARY: &str = r#"CREATE EXTENSION IF NOT EXISTS vector;
     CREATE SCHEMA "my docs"; CREATE TABLE "my docs".page (body text, body_emb vector);
     CREATE TABLE "dotted.name" (body text, body_emb vector);"#;
 
-/// A search without anybody who makes vectors.
+/// Searches without an embedder; returns the error message.
 async fn search(bench: &Bench, arguments: Value) -> String {
     let tool = |databases| SimilaritySearch::new(databases, Embedder::Disabled);
     let (text, failed) = bench.call(tool, arguments).await;
@@ -25,7 +25,7 @@ async fn search(bench: &Bench, arguments: Value) -> String {
     text
 }
 
-/// A search with vectors made here, and whether it failed.
+/// Searches with vectors of the local embedder. Returns the text, and whether it is an error.
 async fn ask(bench: &Bench, arguments: Value) -> (String, bool) {
     let tool = |databases| {
         let embedder = Embedder::Ready(llm::Embedder::local());
@@ -34,7 +34,7 @@ async fn ask(bench: &Bench, arguments: Value) -> (String, bool) {
     bench.call(tool, arguments).await
 }
 
-/// What is found for ferns in a table.
+/// Searches a table for ferns; returns the text of the answer.
 async fn found(bench: &Bench, table: &str, more: Value) -> String {
     let mut arguments = json!({"query_text": "ferns in the shade", "table_name": table});
     for (name, value) in more.as_object().expect("an object") {
@@ -45,14 +45,14 @@ async fn found(bench: &Bench, table: &str, more: Value) -> String {
     text
 }
 
-/// The vector of a text the way PostgreSQL reads it.
+/// Returns the vector of a text as an SQL literal.
 async fn vector(text: &str) -> String {
     let embedding = llm::Embedder::local().embed(text).await.expect("a vector");
     let numbers: Vec<_> = embedding.vector.iter().map(f32::to_string).collect();
     format!("'[{}]'", numbers.join(","))
 }
 
-/// Three pages about a garden, with vectors of their titles and their bodies.
+/// Makes a table of three pages about a garden, with vectors of their titles and their bodies.
 async fn garden() -> Bench {
     let mut sql = String::from(
         "CREATE EXTENSION IF NOT EXISTS vector;
@@ -79,14 +79,14 @@ async fn garden() -> Bench {
     Bench::with(&sql).await
 }
 
-/// The line of an answer that says what would be searched.
+/// Returns the line of an answer that names the table.
 fn place(text: &str) -> &str {
     let line = text.lines().find(|line| line.starts_with("- Table "));
     line.unwrap_or_else(|| panic!("a table in {text}"))
 }
 
 #[tokio::test]
-async fn a_question_that_is_none_is_told_apart_from_an_empty_one() {
+async fn a_missing_question_and_an_empty_question_are_different_errors() {
     let bench = Bench::with("SELECT").await;
     let cases = [
         (json!({}), "Missing or invalid 'query_text' argument"),
@@ -227,7 +227,7 @@ async fn the_only_table_with_vectors_need_not_be_named() {
 }
 
 #[tokio::test]
-async fn a_table_in_a_schema_the_role_may_not_use_is_not_called_missing_without_saying_so() {
+async fn the_error_for_a_missing_table_names_schemas_the_role_may_not_use() {
     let mut bench = Bench::with("CREATE SCHEMA closed; CREATE TABLE closed.page (id int)").await;
     let role = format!("searcher_of_{}", bench.fixture.settings.database);
     let create = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD 'readers'");
@@ -248,7 +248,7 @@ async fn a_table_in_a_schema_the_role_may_not_use_is_not_called_missing_without_
 }
 
 #[tokio::test]
-async fn a_table_that_came_only_now_is_found_before_it_is_said_not_to_exist() {
+async fn a_table_that_was_just_created_is_found() {
     let mut bench = Bench::with("CREATE EXTENSION IF NOT EXISTS vector").await;
     let database = bench.fixture.describe(|_| {});
     let databases = Databases::new(bench.fixture.pools.clone(), [Configured::new(database)]);
@@ -270,7 +270,7 @@ async fn a_table_that_came_only_now_is_found_before_it_is_said_not_to_exist() {
 }
 
 #[test]
-fn all_is_optional_but_the_question() {
+fn only_the_question_is_required() {
     let schema = serde_json::to_value(schema()).expect("JSON");
     assert_eq!(schema["required"], json!(["query_text"]));
     let defaults = [
@@ -289,7 +289,7 @@ fn all_is_optional_but_the_question() {
 }
 
 #[tokio::test]
-async fn passages_are_shown_with_where_they_come_from() {
+async fn passages_are_shown_with_their_source() {
     let bench = garden().await;
     let text = found(&bench, "page", json!({})).await;
     let double = "=".repeat(80);
@@ -315,7 +315,7 @@ async fn passages_are_shown_with_where_they_come_from() {
 }
 
 #[tokio::test]
-async fn titles_weigh_less_than_what_is_below_them() {
+async fn titles_weigh_less_than_content() {
     let mut bench = garden().await;
     let long = "UPDATE page SET body = body || repeat(' and more of it', 20)";
     bench.fixture.given(long).await;
@@ -372,7 +372,7 @@ async fn rows_are_named_by_their_key() {
 }
 
 #[tokio::test]
-async fn no_rows_and_no_room_are_answers_and_not_errors() {
+async fn no_rows_and_no_space_for_passages_are_answers_and_not_errors() {
     let mut bench = garden().await;
     let text = found(
         &bench,
@@ -380,7 +380,7 @@ async fn no_rows_and_no_room_are_answers_and_not_errors() {
         json!({"max_output_tokens": 1, "chunk_size_tokens": 50}),
     )
     .await;
-    // Titles are of one token; what is best is not.
+    // Titles have one token; the best passage has more.
     let first = "\n\nSearch completed successfully, but no chunks fit within the token budget.\n";
     assert!(text.contains(first), "{text}");
 
@@ -391,7 +391,7 @@ async fn no_rows_and_no_room_are_answers_and_not_errors() {
 }
 
 #[tokio::test]
-async fn vectors_of_another_length_are_told_apart_before_they_are_compared() {
+async fn vectors_of_another_length_are_refused() {
     let mut bench = Bench::with(LIBRARY).await;
     let arguments = json!({"query_text": "ferns", "table_name": "book"});
     let (text, failed) = ask(&bench, arguments).await;
@@ -401,7 +401,7 @@ async fn vectors_of_another_length_are_told_apart_before_they_are_compared() {
     assert!(text.starts_with(first), "{text}");
     assert!(text.contains("content_embedding (vector(3))"), "{text}");
 
-    // A column that does not say how many it has is found out by PostgreSQL.
+    // PostgreSQL detects the mismatch for a column without a declared length.
     bench
         .fixture
         .given("INSERT INTO \"my docs\".page VALUES ('ferns', '[1,2,3]')")
@@ -415,7 +415,7 @@ async fn vectors_of_another_length_are_told_apart_before_they_are_compared() {
 }
 
 #[tokio::test]
-async fn only_the_vectors_that_can_be_compared_are() {
+async fn only_vectors_of_the_same_length_are_compared() {
     let mut bench = garden().await;
     let other = "ALTER TABLE page ALTER title_embedding TYPE vector(3) USING NULL";
     bench.fixture.given(other).await;
@@ -428,7 +428,7 @@ async fn only_the_vectors_that_can_be_compared_are() {
 }
 
 #[tokio::test]
-async fn a_table_whose_vectors_are_of_no_text_in_particular_shows_all_its_texts() {
+async fn a_table_whose_vectors_match_no_text_shows_all_its_texts() {
     let mut bench = garden().await;
     let all = "ALTER TABLE page DROP title_embedding;
         ALTER TABLE page RENAME body_embedding TO embedding";
@@ -447,7 +447,7 @@ async fn a_table_whose_vectors_are_of_no_text_in_particular_shows_all_its_texts(
 }
 
 #[tokio::test]
-async fn what_postgresql_says_is_in_the_answer() {
+async fn the_error_of_postgresql_is_in_the_answer() {
     let mut bench = garden().await;
     let broken = "CREATE VIEW broken AS SELECT 1/(1 - length('a')) AS id, body, body_embedding
         FROM page";
@@ -460,7 +460,7 @@ async fn what_postgresql_says_is_in_the_answer() {
 }
 
 #[tokio::test]
-async fn a_program_reads_passages_or_rows() {
+async fn the_structure_has_passages_or_rows() {
     let bench = garden().await;
     let ask = async |mut arguments: Value| {
         arguments["query_text"] = "ferns in the shade".into();

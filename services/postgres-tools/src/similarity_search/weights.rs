@@ -1,6 +1,6 @@
-//! What the vectors of a table count, going by the texts they were made of.
+//! Weights of the vectors of a table, by the texts they belong to.
 //!
-//! A title counts less than what stands below it: it is short, and much comes close to it.
+//! A title has less weight than content: it is short, so many questions are close to it.
 
 use ziggurat_postgres::metadata::Column;
 use ziggurat_vector_search::Weighted;
@@ -26,42 +26,42 @@ const CONTENT_NAMES: [&str; 8] = [
 
 const TITLE_REMARKS: [&str; 3] = ["title", "heading", "name"];
 
-/// How much of a sample is looked at, in bytes.
+/// Limit on the bytes of a sample that are used.
 const LONGEST_SAMPLE: usize = 1000;
 
-/// A sample shorter than this is of titles, in bytes.
+/// A sample shorter than this, in bytes, is titles.
 const SHORT: usize = 100;
 
-/// A sample longer than this is of content, in bytes.
+/// A sample longer than this, in bytes, is content.
 const LONG: usize = 500;
 
-/// The texts of a few rows, in the order of the columns of a place.
+/// The texts of a few rows, in the order of the text columns.
 pub(super) type Sample = Vec<Vec<Option<String>>>;
 
-/// A vector column, and what it counts.
+/// A vector column with its weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'a> {
     pub(super) vector: Column<'a>,
-    /// Shown for it: its text, or itself if it is of no text in particular.
+    /// The column shown for it: its text, or the vector itself if its text is unknown.
     pub(super) shown: Column<'a>,
     pub(super) role: Role,
-    /// Those of all parts add up to one.
+    /// The weights of all parts add up to one.
     pub(super) weight: f64,
 }
 
-/// What a text is.
+/// The role of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Title,
     Content,
-    /// Nothing says what it is.
+    /// Unknown kind of text.
     Text,
-    /// It is not known which text the vector is of.
+    /// The vector's text is unknown.
     Vector,
 }
 
-/// Weighs pairs by their texts: by the name of the column, then by what its owner says about it,
-/// then by what is in it, each of which knows better than the one before.
+/// Weighs pairs by their texts: by the sampled content, else by the comment on the column, else by
+/// the name of the column.
 pub(super) fn of_pairs<'a>(
     pairs: &[Pair<'a>],
     texts: &[Column<'a>],
@@ -90,7 +90,7 @@ pub(super) fn of_pairs<'a>(
     shared(parts.collect())
 }
 
-/// Weighs vectors of which nobody knows what texts they are of: each the same.
+/// Weighs vectors with unknown texts equally.
 pub(super) fn of_vectors<'a>(vectors: &[Column<'a>]) -> Vec<Part<'a>> {
     let parts = vectors.iter().map(|&vector| Part {
         vector,
@@ -127,7 +127,7 @@ fn by_remark(comment: &str) -> Option<Role> {
     is_title.then_some(Role::Title)
 }
 
-/// Nothing says nothing.
+/// Returns the role for a sampled length; without a sample, `None`.
 fn by_content(length: usize) -> Option<Role> {
     match length {
         1..SHORT => Some(Role::Title),
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_says_what_a_text_is_title_first() {
+    fn a_column_name_determines_the_role_title_first() {
         for (name, expected) in [
             ("title", Some(Role::Title)),
             ("FullName", Some(Role::Title)),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remark_says_that_it_is_a_title() {
+    fn a_comment_can_mark_a_title() {
         assert_eq!(by_remark("The heading of a page"), Some(Role::Title));
         assert_eq!(by_remark("What it says"), None);
         assert_eq!(by_remark(""), None);

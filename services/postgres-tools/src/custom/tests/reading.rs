@@ -1,10 +1,10 @@
-//! What a file may say, and what is said about one that is wrong.
+//! Reading of definitions files, and the errors of invalid ones.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// An error and all that is behind it.
+/// Returns the error with its source.
 fn problem(result: Result<Definitions, DefinitionsError>) -> String {
     let error = result.expect_err("a problem");
     match error.source() {
@@ -14,7 +14,7 @@ fn problem(result: Result<Definitions, DefinitionsError>) -> String {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_with_its_place() {
+fn an_invalid_definition_is_reported_with_its_position() {
     for &(yaml, expected) in SENSELESS {
         let found = problem(Definitions::read(yaml));
         assert_eq!(found, format!("validation failed: {expected}"), "{yaml}");
@@ -113,7 +113,7 @@ const SENSELESS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_nobody_would_read_is_an_error() {
+fn unknown_fields_and_invalid_yaml_are_errors() {
     let cases = [
         ("prompt: []", "unknown field `prompt`"),
         ("tools: []", "unknown field `tools`"),
@@ -138,7 +138,7 @@ fn what_nobody_would_read_is_an_error() {
 }
 
 #[test]
-fn a_file_that_says_nothing_defines_nothing() {
+fn an_empty_file_defines_nothing() {
     for yaml in ["", "# later\n", "---\n", "{}", "prompts:\nresources:\n"] {
         let definitions = Definitions::read(yaml).expect(yaml);
         assert!(definitions.prompts.is_empty() && definitions.resources.is_empty());
@@ -146,7 +146,7 @@ fn a_file_that_says_nothing_defines_nothing() {
 }
 
 #[test]
-fn a_few_lines_cannot_stand_for_gigabytes() {
+fn aliases_cannot_expand_to_gigabytes() {
     let mut bomb = String::from("resources:\n- data:\n  - &a0 [lol, lol, lol, lol, lol, lol]\n");
     for level in 1..12 {
         let alias = format!("*a{}, ", level - 1).repeat(9);
@@ -167,7 +167,7 @@ fn a_few_lines_cannot_stand_for_gigabytes() {
 }
 
 #[test]
-fn only_yaml_of_a_sensible_size_is_loaded() {
+fn only_yaml_of_limited_size_is_loaded() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
@@ -198,7 +198,7 @@ fn only_yaml_of_a_sensible_size_is_loaded() {
 
 proptest! {
     #[test]
-    fn any_text_is_a_file_or_an_error(text in "[a-z:{}\\[\\]&*!|>'\"#, \n-]{0,80}") {
+    fn any_text_is_read_or_refused(text in "[a-z:{}\\[\\]&*!|>'\"#, \n-]{0,80}") {
         let _ = Definitions::read(&text);
         let _ = Definitions::read(&format!("prompts: {text}"));
         let _ = Definitions::read(&format!("resources: [{{data: {text}}}]"));

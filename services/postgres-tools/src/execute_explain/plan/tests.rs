@@ -6,7 +6,7 @@ fn nodes(text: &str) -> Vec<Node<'_>> {
     Plan::read(text).nodes
 }
 
-/// PostgreSQL 15.
+/// A parallel plan of PostgreSQL 15.
 const PARALLEL: &str = "\
 Gather Merge  (cost=16157.41..18103.21 rows=166666 width=37) (actual time=112.634..178.487 rows=200000 loops=1)
   Workers Planned: 2
@@ -24,7 +24,7 @@ Gather Merge  (cost=16157.41..18103.21 rows=166666 width=37) (actual time=112.63
 Planning Time: 0.054 ms
 Execution Time: 185.032 ms";
 
-/// PostgreSQL 18.
+/// A plan with init plans of PostgreSQL 18.
 const INIT_PLANS: &str = "\
 Result  (cost=386.40..386.42 rows=1 width=12) (actual time=26.153..26.771 rows=1.00 loops=1)
   One-Time Filter: ((InitPlan 3).col1 > 1)
@@ -44,7 +44,7 @@ Planning Time: 0.174 ms
 Execution Time: 26.809 ms";
 
 #[test]
-fn processes_side_by_side_take_the_time_of_one() {
+fn parallel_processes_take_the_time_of_one() {
     let nodes = nodes(PARALLEL);
     let times: Vec<f64> = nodes.iter().map(|node| node.milliseconds).collect();
     assert_eq!(times, [178.487, 104.901, 13.094]);
@@ -53,7 +53,7 @@ fn processes_side_by_side_take_the_time_of_one() {
 }
 
 #[test]
-fn a_sort_of_a_worker_counts_and_the_text_of_a_filter_does_not() {
+fn a_sort_of_a_worker_counts_and_the_text_of_a_filter_is_ignored() {
     let nodes = nodes(PARALLEL);
     let on_disk: Vec<bool> = nodes.iter().map(|node| node.sorted_on_disk).collect();
     assert_eq!(on_disk, [false, true, false]);
@@ -76,7 +76,7 @@ fn branches_end_where_the_next_begins_and_the_plan_where_planning_does() {
             ("CTE Scan on x", Some(0)),
         ]
     );
-    // One after the other, without workers.
+    // In sequence, without workers.
     assert!((nodes[3].milliseconds - 10.0).abs() < 1e-9);
     assert!(nodes.iter().all(|node| node.blocks.read == 0));
 }
@@ -157,7 +157,7 @@ fn a_table_is_named_without_its_alias() {
 
 proptest! {
     #[test]
-    fn no_plan_is_too_strange(text in "( {0,9}(->  )?[a-z\"é(=.0-9 ]{0,9}(  \\(cost=|\\(actual time=|loops=|Batches: |Buffers: shared )?[0-9.]{0,4}\n){0,9}") {
+    fn any_text_is_parsed_without_a_panic(text in "( {0,9}(->  )?[a-z\"é(=.0-9 ]{0,9}(  \\(cost=|\\(actual time=|loops=|Batches: |Buffers: shared )?[0-9.]{0,4}\n){0,9}") {
         let plan = Plan::read(&text);
         prop_assert!(plan.scanned().count() <= plan.nodes.len());
         prop_assert!(plan.nodes.iter().all(|node| node.milliseconds.is_finite()));

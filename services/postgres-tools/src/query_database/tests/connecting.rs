@@ -1,4 +1,4 @@
-//! Connection phrases, against the real server.
+//! Connection phrases, with a real PostgreSQL server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::bench;
 
 impl Bench {
-    /// The URL of the database, and how it is shown.
+    /// Returns the URL of the database, and the form that callers see.
     fn url(&self) -> (String, String) {
         let Settings {
             host,
@@ -55,7 +55,7 @@ fn user(databases: &[&str]) -> Identity {
 async fn a_url_for_one_call_is_used_for_that_call_alone() {
     let mut bench = Bench::with(PEOPLE).await;
     let (url, shown) = bench.url();
-    // Reachable by the URL only.
+    // Makes the database reachable by the URL only.
     bench.describe(|settings| settings.port = 1);
     let (text, failed) = bench
         .query(&format!("SELECT name FROM people at {url} WHERE id = 1;"))
@@ -125,7 +125,7 @@ async fn a_url_can_be_made_the_default_of_a_session() {
         "{text}"
     );
 
-    // It is of this session, and gone with a selection.
+    // The default belongs to this session, and a selection removes it.
     bench.identity = Some(user(&[]));
     let (text, _) = bench.query("SELECT 1").await;
     assert!(
@@ -146,7 +146,7 @@ async fn a_url_can_be_made_the_default_of_a_session() {
 }
 
 #[tokio::test]
-async fn what_is_brought_along_is_never_written_to() {
+async fn a_database_given_by_url_is_read_only() {
     let bench = Bench::with(PEOPLE).await;
     bench.describe(|settings| settings.allow_writes = true);
     let (url, _) = bench.url();
@@ -183,7 +183,7 @@ async fn a_url_that_does_not_work_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_url_that_cannot_be_read_is_not_shown() {
+async fn a_url_that_cannot_be_parsed_is_not_shown() {
     let bench = Bench::with(PEOPLE).await;
     for (query, opening) in [
         (
@@ -205,7 +205,7 @@ async fn a_url_that_cannot_be_read_is_not_shown() {
 }
 
 #[tokio::test]
-async fn who_is_kept_to_databases_stays_there() {
+async fn callers_that_are_restricted_to_databases_cannot_use_urls() {
     let mut bench = Bench::with(PEOPLE).await;
     let (url, shown) = bench.url();
     let program = |database: Option<&str>| {
@@ -239,7 +239,7 @@ async fn who_is_kept_to_databases_stays_there() {
         assert!(failed);
     }
 
-    // A default that was brought along ends with the freedom to do so.
+    // A default set by URL ends when the user is restricted to databases.
     bench.identity = Some(user(&[]));
     let (text, _) = bench.query(&format!("set default {url}")).await;
     assert!(text.starts_with("Successfully set "), "{text}");
@@ -252,7 +252,7 @@ async fn who_is_kept_to_databases_stays_there() {
 }
 
 #[tokio::test]
-async fn the_feature_can_be_switched_off() {
+async fn connection_urls_can_be_disabled() {
     let mut bench = Bench::with(PEOPLE).await;
     bench.connection_urls = ConnectionUrls::Off;
     let (url, _) = bench.url();
@@ -267,7 +267,7 @@ async fn the_feature_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn a_url_leads_to_the_hosts_of_configured_databases_or_to_those_that_are_listed() {
+async fn a_url_may_name_hosts_of_configured_databases_or_listed_hosts() {
     let mut bench = Bench::with(PEOPLE).await;
     let (url, shown) = bench.url();
     let Settings { host, port, .. } = bench.fixture.settings.clone();
@@ -296,7 +296,7 @@ async fn a_url_leads_to_the_hosts_of_configured_databases_or_to_those_that_are_l
             assert_eq!(text, refused, "{urls:?}");
         }
     }
-    // One host of several is enough to refuse it.
+    // One refused host refuses the whole URL.
     bench.connection_urls = listed(&host);
     let two = url.replace(&format!("@{host}"), &format!("@{host},db.example"));
     let (text, failed) = bench.query(&format!("SELECT 1 at {two}")).await;
@@ -307,7 +307,7 @@ async fn a_url_leads_to_the_hosts_of_configured_databases_or_to_those_that_are_l
 }
 
 #[tokio::test]
-async fn without_authentication_urls_are_for_this_machine() {
+async fn without_authentication_only_local_callers_may_use_urls() {
     let mut bench = Bench::with(PEOPLE).await;
     let (url, shown) = bench.url();
     bench.is_local = false;
@@ -377,7 +377,7 @@ async fn wrong_passwords_count_like_failed_logins() {
     for n in 0..10 {
         let (text, _) = bench.query(&guess(n)).await;
         assert!(text.ends_with(NO_CONNECTION), "{text}");
-        // A password that is right forgives none of those before it.
+        // A correct password does not reset the count of wrong ones.
         if n < 9 {
             let (text, failed) = bench.query(&format!("SELECT 1 at {url}")).await;
             assert!(!failed, "{text}");
@@ -400,7 +400,7 @@ async fn wrong_passwords_count_like_failed_logins() {
 }
 
 #[tokio::test]
-async fn a_url_in_a_literal_is_nothing_but_text() {
+async fn a_url_in_a_literal_is_only_text() {
     let bench = Bench::with(PEOPLE).await;
     let (text, failed) = bench
         .query("SELECT ' set default at postgres://u:p@h/d' AS a -- at postgres://u@h/d")
@@ -414,7 +414,7 @@ async fn a_url_in_a_literal_is_nothing_but_text() {
 }
 
 #[tokio::test]
-async fn a_table_comes_from_elsewhere_too_and_is_empty_where_nothing_was_run() {
+async fn the_structure_has_rows_of_a_url_and_is_empty_without_a_statement() {
     let bench = Bench::with(PEOPLE).await;
     let (url, _) = bench.url();
     for (query, columns, rows) in [

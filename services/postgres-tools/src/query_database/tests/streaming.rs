@@ -1,4 +1,4 @@
-//! Answers that are larger than anybody wants to hold.
+//! Answers that are too large to hold in memory.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ async fn a_large_answer_is_sent_in_pieces_and_reads_like_any_other() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_before_the_first_row_is_told_as_always() {
+async fn an_error_before_the_first_row_is_reported_as_usual() {
     let bench = Bench::with("SELECT").await;
     bench.describe(|settings| settings.row_limit = 150_000);
     let cases = [
@@ -97,7 +97,7 @@ async fn a_connection_that_breaks_half_way_ends_the_answer_with_an_error() {
     assert!(last.starts_with("Error iterating rows: "), "{last}");
 }
 
-/// Waits until so many connections do what a condition says.
+/// Waits until the number of rows that the query counts is `count`.
 async fn until(watch: &mut PgConnection, count: i64, sql: &'static str) {
     let see = async {
         loop {
@@ -117,7 +117,7 @@ async fn until(watch: &mut PgConnection, count: i64, sql: &'static str) {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_leaves_no_statement_behind() {
+async fn the_statement_of_a_client_that_disconnects_is_cancelled() {
     let bench = Bench::with("SELECT").await;
     bench.describe(|settings| settings.row_limit = 200_000);
     let query = "SELECT repeat('x', 1000) FROM generate_series(1, 200000)";
@@ -137,11 +137,11 @@ async fn a_client_that_leaves_leaves_no_statement_behind() {
 }
 
 #[tokio::test]
-async fn an_answer_leaves_while_its_query_still_runs_whether_or_not_it_has_a_limit() {
+async fn an_answer_is_sent_while_its_query_runs_with_or_without_a_limit() {
     const WAITING: Duration = Duration::from_secs(30);
 
     let bench = Bench::with("SELECT").await;
-    // The rows behind the twentieth never come.
+    // The rows after the twentieth never arrive.
     let endless = "SELECT n, repeat('x', 20000), CASE WHEN n > 20 THEN pg_sleep(3600) END
         FROM generate_series(1, 100) n";
     for query in [endless.to_owned(), format!("{endless} LIMIT 100")] {
@@ -158,12 +158,12 @@ async fn an_answer_leaves_while_its_query_still_runs_whether_or_not_it_has_a_lim
 }
 
 #[tokio::test]
-async fn large_rows_wait_for_those_that_have_not_been_sent() {
+async fn large_rows_wait_until_earlier_ones_are_sent() {
     let mut bench = Bench::with("SELECT").await;
     bench.max_bytes = 1 << 20;
     let tool = bench.tool();
     let large = json!({"query": "SELECT repeat('x', 1000000) AS a"});
-    // One of them, and what is made of it, takes most of the room.
+    // One large row takes most of the memory for large rows.
     let first = bench.body_of(&tool, large.clone()).await;
     let mut second = Box::pin(async {
         let body = bench.body_of(&tool, large).await;

@@ -1,4 +1,4 @@
-//! The rows once more, for programs.
+//! The structured answer.
 
 use ziggurat_mcp::protocol::Revision;
 
@@ -7,7 +7,7 @@ use crate::bench;
 use super::*;
 
 impl Bench {
-    /// The text and the structure of an answer.
+    /// Returns the text and the structure of an answer.
     async fn both(&self, arguments: Value) -> (String, Value) {
         bench::structured(self.tool(), arguments).await
     }
@@ -18,7 +18,7 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn rows_are_values_beside_the_text_that_is_always_there() {
+async fn the_structure_has_typed_values_and_the_text_is_still_sent() {
     let bench = Bench::with(PEOPLE).await;
     let query = "SELECT id, name, id > 1 AS id, id / 2.0 AS half FROM people ORDER BY 1";
     let arguments = json!({"query": query});
@@ -50,7 +50,7 @@ async fn rows_are_values_beside_the_text_that_is_always_there() {
 }
 
 #[tokio::test]
-async fn digits_survive_as_far_as_json_carries_them() {
+async fn numbers_keep_all_digits_that_json_can_represent() {
     let bench = Bench::with("SELECT").await;
     let query = "SELECT 9007199254740991, 9007199254740992, 1e400, 'NaN'::float8, 0.1::float4";
     let arguments = json!({"query": query});
@@ -64,7 +64,7 @@ async fn digits_survive_as_far_as_json_carries_them() {
 }
 
 #[tokio::test]
-async fn a_table_says_whether_it_is_all_there_is() {
+async fn a_table_is_marked_as_truncated_if_rows_are_missing() {
     let mut bench = Bench::with("SELECT").await;
     let query = "SELECT repeat('x', 100) AS x FROM generate_series(1, 5)";
     let counted = |table: &Value| {
@@ -78,14 +78,14 @@ async fn a_table_says_whether_it_is_all_there_is() {
     }
     let (_, table) = bench.both(json!({"query": query, "offset": 3})).await;
     assert_eq!(counted(&table), (2, false));
-    // As many bytes as the text may have, and a row in any case.
+    // The same byte limit as the text, and at least one row.
     for (max_bytes, rows) in [(250, 2), (10, 1)] {
         bench.max_bytes = max_bytes;
         let (text, table) = bench.both(json!({"query": query})).await;
         assert!(text.contains(&format!("({rows} rows shown")), "{text}");
         assert_eq!(counted(&table), (rows, true));
     }
-    // JSON takes more room than the text does.
+    // JSON needs more space than the text.
     bench.max_bytes = 100;
     let query = "SELECT NULL AS a, NULL AS b FROM generate_series(1, 30)";
     let (text, table) = bench.both(json!({"query": query})).await;
@@ -94,7 +94,7 @@ async fn a_table_says_whether_it_is_all_there_is() {
 }
 
 #[tokio::test]
-async fn of_a_large_answer_the_table_holds_what_fits() {
+async fn the_table_of_a_large_answer_holds_the_rows_that_fit() {
     let mut bench = Bench::with("SELECT").await;
     bench.describe(|settings| settings.row_limit = 150_000);
     bench.max_bytes = 1000;
@@ -123,7 +123,7 @@ async fn of_a_large_answer_the_table_holds_what_fits() {
 }
 
 #[tokio::test]
-async fn where_there_are_no_rows_it_is_said_how_many_were_changed() {
+async fn a_statement_without_rows_reports_the_number_of_changed_rows() {
     let bench = Bench::with(PEOPLE).await;
     bench.describe(|settings| settings.allow_writes = true);
     for (query, changed) in [
@@ -175,7 +175,7 @@ async fn an_error_has_no_table_even_if_it_comes_late() {
 }
 
 #[tokio::test]
-async fn only_revisions_with_a_place_for_it_have_a_table() {
+async fn only_revisions_that_support_structured_results_have_a_table() {
     let bench = Bench::with("SELECT").await;
     for revision in Revision::ALL.into_iter().filter(|it| !it.is_modern()) {
         for row_limit in [100, 2000] {

@@ -28,7 +28,7 @@ fn unavailable(outcome: Result<String, ReadError>) -> Value {
 }
 
 #[tokio::test]
-async fn the_document_is_what_postgresql_says_and_what_was_configured() {
+async fn the_document_has_the_server_version_and_the_configuration() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |settings| settings.allow_writes = true);
     let text = read(&databases).await.expect("a document");
@@ -71,7 +71,7 @@ async fn the_document_is_what_postgresql_says_and_what_was_configured() {
 }
 
 #[test]
-fn a_version_is_taken_apart_and_what_it_does_not_say_is_unknown() {
+fn a_version_is_parsed_and_missing_parts_are_unknown() {
     let cases = [
         (
             "PostgreSQL 16.4 on x86_64-pc-linux-gnu, compiled by gcc (GCC) 12.2.0, 64-bit",
@@ -110,7 +110,7 @@ fn a_version_is_taken_apart_and_what_it_does_not_say_is_unknown() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reached_is_a_document_that_says_to_try_again() {
+async fn an_unreachable_database_is_a_document_that_says_to_try_again() {
     let fixture = Fixture::new().await;
     let databases = databases(&fixture, |settings| {
         settings.user = "nobody_at_all".into();

@@ -20,7 +20,7 @@ fn places(places: &[(&str, &str)]) -> Places {
 }
 
 #[tokio::test]
-async fn a_table_is_described_and_one_column_of_it_if_that_is_asked_for() {
+async fn a_table_is_described_or_one_column_of_it() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&mut fixture).await;
     let ware = [
@@ -56,11 +56,11 @@ async fn a_table_is_described_and_one_column_of_it_if_that_is_asked_for() {
     assert_eq!(read(TableInfo::tables(databases), &elsewhere).await, None);
 }
 
-/// A place, what is written there and elsewhere, and what is proposed.
+/// A placeholder, the values so far, and the completions.
 type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], Value);
 
 #[tokio::test]
-async fn names_are_proposed_that_begin_with_what_is_written() {
+async fn completions_begin_with_the_text_so_far() {
     let mut fixture = Fixture::new().await;
     let template = TableInfo::columns(databases(&mut fixture).await);
     let cases: [Case<'_>; 8] = [

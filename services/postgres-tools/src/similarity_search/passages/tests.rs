@@ -27,7 +27,7 @@ fn places(passages: &[Passage]) -> Vec<(usize, usize, usize)> {
 }
 
 #[test]
-fn words_decide_and_the_rank_of_the_row_where_they_say_nothing() {
+fn shared_words_decide_and_the_rank_of_the_row_breaks_ties() {
     let rows = rows(&[
         &["about moss", "the shade of trees"],
         &["about ferns", "ferns want shade"],
@@ -56,7 +56,7 @@ fn passages_are_taken_until_the_next_does_not_fit() {
 }
 
 #[test]
-fn a_text_that_repeats_another_gives_way_once_there_are_many() {
+fn a_text_that_repeats_another_ranks_lower_if_there_are_many() {
     let same = "ferns like the shade of old trees near water";
     let mut texts: Vec<Vec<&str>> = vec![vec![same]; 10];
     texts.push(vec!["cut ferns back in spring"]);
@@ -66,17 +66,17 @@ fn a_text_that_repeats_another_gives_way_once_there_are_many() {
     let taken = take(&rows, &wanted("shade for ferns", &few));
     assert_eq!(taken.len(), 10);
     assert_eq!(places(&taken)[..2], [(0, 0, 0), (10, 0, 0)]);
-    // Scores are the passages' own.
+    // Each passage keeps its own score.
     assert!(taken[1].score < taken[2].score);
 
-    // Only what fits best counts.
+    // With `lambda` 1 only relevance counts.
     let only = json!({"max_output_tokens": 100, "lambda": 1});
     let taken = take(&rows, &wanted("shade for ferns", &only));
     assert_eq!(places(&taken)[..2], [(0, 0, 0), (1, 0, 0)]);
 }
 
 #[test]
-fn very_short_passages_of_long_texts_do_not_add_up() {
+fn the_number_of_very_short_passages_is_limited() {
     let long = "word ".repeat(60_000);
     let rows = rows(&[&[&*long, "fern"], &["fern fern"]]);
     let wanted = wanted(
@@ -101,7 +101,7 @@ fn rows_without_texts_have_no_passages() {
 
 proptest! {
     #[test]
-    fn what_is_taken_fits_and_is_the_same_every_time(
+    fn the_passages_fit_and_are_the_same_every_time(
         question in "[a-e]{1,2}( [a-e]{1,2}){0,3}",
         texts in prop::collection::vec(prop::collection::vec("[a-e ]{0,60}", 1..3), 0..12),
         chunk in 0_u32..12,
