@@ -196,7 +196,7 @@ impl Tool for QueryDatabase {
             "Runs a SQL statement in PostgreSQL and returns its rows as tab-separated text: a line \
              of column names, then a line for each row, NULL as an empty field. Statements run in \
              a read-only transaction. Results are cut at the limit; when there are more rows the \
-             answer says which offset comes next. Elicitation for the columns you need, aggregate in SQL \
+             answer says which offset comes next. Ask for the columns you need, aggregate in SQL \
              rather than fetching rows to add up, and look at the schema first if a name is not \
              known.",
             Schema::new()

@@ -153,13 +153,13 @@ impl Request {
         match end {
             End::Cut => writeln!(
                 text,
-                "Note: the rows were cut at {max_bytes} bytes. Elicitation for fewer or shorter columns \
+                "Note: the rows were cut at {max_bytes} bytes. Ask for fewer or shorter columns \
                  to see more of them at once."
             ),
             End::Oversized { bytes } => writeln!(
                 text,
                 "Note: the result ends before a row of {bytes} bytes, more than the {max_bytes} \
-                 that an answer may have. Elicitation for fewer or shorter columns, for example \
+                 that an answer may have. Ask for fewer or shorter columns, for example \
                  left(column, 1000)."
             ),
             End::Open | End::Counted { .. } | End::Done { .. } => Ok(()),
@@ -372,7 +372,7 @@ pub(super) fn complaint(error: &QueryError) -> Reported {
             "Error iterating rows: the database did not answer in time".to_owned()
         }
         QueryError::NoRoom => "Error iterating rows: other answers with large rows take all the \
-                               memory there is for them. Elicitation for fewer or shorter columns, or try \
+                               memory there is for them. Ask for fewer or shorter columns, or try \
                                again later."
             .to_owned(),
         QueryError::Lease(error) => return client::unavailable(error),

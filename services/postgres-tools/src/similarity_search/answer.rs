@@ -56,7 +56,7 @@ impl Answer<'_> {
         }
         line(&mut text, format_args!("\n{}", "=".repeat(WIDTH)));
         line(&mut text, format_args!("Total: {} results", rows.len()));
-        text.push_str("Elicitation again with output_format=\"full\" to read what the rows say.");
+        text.push_str("Ask again with output_format=\"full\" to read what the rows say.");
         text
     }
 
@@ -204,7 +204,7 @@ impl Answer<'_> {
             &mut text,
             format_args!("Total: {} results shown in summary mode", passages.len()),
         );
-        text.push_str("Elicitation again with output_format=\"full\" to read the whole passages.");
+        text.push_str("Ask again with output_format=\"full\" to read the whole passages.");
         text
     }
 
