@@ -4,7 +4,8 @@
 //! the catalogue of PostgreSQL. A [`Search`] finds rows:
 //!
 //! ```no_run
-//! use ziggurat_postgres::{error::QueryError, pool::Pool, retrieval_queries::{SearchTable, Search, Shape}};
+//! use ziggurat_postgres::{error::QueryError, pool::Pool};
+//! use ziggurat_vector_search::retrieval_queries::{Search, SearchTable, Shape};
 //!
 //! # async fn example(pool: Pool, question: &[f32]) -> Result<(), QueryError> {
 //! let place = SearchTable::new("shop.manual", "body", "embedding").with_id("id");
