@@ -1,7 +1,7 @@
-//! How well documents answer a question, by the words they share with it (BM25).
+//! Ranks documents by the words they share with a question (BM25).
 //!
-//! Only the words of the question are counted, so a document costs one pass over its text and as
-//! many numbers as the question has words.
+//! Only the words of the question are counted: a document costs one pass over its text, and one
+//! number per word of the question.
 //!
 //! ```
 //! use ziggurat_search::{bm25::{Bm25, Collection, Question}, tokens};
@@ -21,58 +21,57 @@
 
 use std::collections::HashMap;
 
-/// The parameters of the formula.
+/// Parameters of the formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bm25 {
-    /// How fast a word that comes again stops to count.
+    /// Saturation: the lower, the less a repeated word counts.
     pub k1: f64,
-    /// How much long documents are held back.
+    /// Strength of the length normalization: the higher, the lower the score of long documents.
     pub b: f64,
 }
 
-/// The words of a question, each once: to repeat a word changes nothing.
+/// The distinct words of a question: repeating a word changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     places: HashMap<Box<str>, usize>,
 }
 
-/// How often a document has the words of a question.
+/// Number of times that each word of a question occurs in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// The words it has, by their places in the question: a long question costs nothing where a
-    /// document is short.
+    /// The words that occur, by their index in the question: sparse, so a long question costs
+    /// nothing for a short document.
     counts: Box<[(usize, u32)]>,
     length: u32,
 }
 
-/// What the words of a question are worth in a collection of documents.
+/// Statistics of a collection of documents, for the words of a question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Collection {
-    /// How many documents there are.
+    /// Number of documents.
     pub documents: f64,
-    /// How many tokens they have on average.
+    /// Average number of tokens of a document.
     pub average_length: f64,
-    /// How many documents have each of the words, in the order of
-    /// [`Question::words`].
+    /// Number of documents that contain each word, in the order of [`Question::words`].
     pub frequencies: Vec<f64>,
 }
 
 // === impl Bm25 ===
 
 impl Bm25 {
-    /// For passages that are ranked among each other.
+    /// Parameters for passages that are ranked against each other.
     pub const PASSAGES: Self = Self { k1: 1.5, b: 0.75 };
 
-    /// For documents that are looked up.
+    /// Parameters for documents that are looked up.
     pub const DOCUMENTS: Self = Self { k1: 1.2, b: 0.75 };
 
-    /// Scores documents among each other; what shares no word with the question has zero.
+    /// Scores documents against each other; one that shares no word with the question gets zero.
     #[must_use]
     pub fn scores(&self, documents: &[Tally]) -> Vec<f64> {
         self.scores_within(&Collection::of(documents), documents)
     }
 
-    /// Scores some documents of a collection that is known by its statistics.
+    /// Scores some documents of a collection, with the statistics of the whole collection.
     #[must_use]
     pub fn scores_within(&self, collection: &Collection, documents: &[Tally]) -> Vec<f64> {
         let weights: Vec<f64> = collection
@@ -98,7 +97,7 @@ impl Bm25 {
             let count = f64::from(count);
             weight * count * (self.k1 + 1.0) / (count + hold)
         });
-        // A sum of nothing is -0.0, which is written with its sign.
+        // The sum of no parts is -0.0, which would be printed with its sign.
         parts.fold(0.0, |sum, part| sum + part)
     }
 }
@@ -106,7 +105,7 @@ impl Bm25 {
 // === impl Question ===
 
 impl Question {
-    /// Takes the tokens of a question.
+    /// Creates a question from its tokens.
     pub fn new<T: AsRef<str>>(tokens: impl IntoIterator<Item = T>) -> Self {
         let mut places = HashMap::new();
         for token in tokens {
@@ -116,13 +115,13 @@ impl Question {
         Self { places }
     }
 
-    /// Whether it has no words: then nothing answers it.
+    /// Returns whether it has no words; then no document matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The words, in the order they first came.
+    /// Returns the words, in the order of their first occurrence.
     #[must_use]
     pub fn words(&self) -> Vec<&str> {
         let mut words: Vec<_> = self.places.iter().collect();
@@ -150,13 +149,13 @@ impl Question {
 // === impl Tally ===
 
 impl Tally {
-    /// How many tokens the document has.
+    /// Number of tokens of the document.
     #[must_use]
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// Whether it has any of the words.
+    /// Returns whether it has any of the words.
     #[must_use]
     pub fn is_hit(&self) -> bool {
         !self.counts.is_empty()
@@ -166,7 +165,7 @@ impl Tally {
 // === impl Collection ===
 
 impl Collection {
-    /// The statistics of documents that are all there are.
+    /// Computes the statistics of a collection that consists of exactly these documents.
     #[must_use]
     pub fn of(documents: &[Tally]) -> Self {
         let last = documents
@@ -189,8 +188,8 @@ impl Collection {
         }
     }
 
-    /// What a word counts that so many documents have. Statistics may be older than the
-    /// documents, so a word can be in more of them than there are; it is worth nothing then.
+    /// Weight of a word that occurs in this many documents. Statistics may be older than the
+    /// documents, so the frequency can exceed the number of documents; the weight is zero then.
     fn weight(&self, frequency: f64) -> f64 {
         let without = (self.documents - frequency).max(0.0);
         ((without + 0.5) / (frequency + 0.5)).ln_1p()

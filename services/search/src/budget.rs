@@ -1,7 +1,7 @@
-//! What fits: estimates of how many tokens texts are, and what of them is taken.
+//! Token budgets: estimates the tokens of texts, and takes the texts that fit.
 //!
-//! No tokenizer of a model is asked; the two rules of thumb here are those of the two
-//! specifications. [`of_words`] is for passages, [`of_bytes`] for whole documents.
+//! No tokenizer of a model is used: the two estimates follow the two specifications. [`of_words`]
+//! is for passages, [`of_bytes`] for whole documents.
 //!
 //! ```
 //! use ziggurat_search::budget;
@@ -12,24 +12,24 @@
 
 use std::borrow::Cow;
 
-/// With so many tokens left or fewer, a document that does not fit is left out and not cut.
+/// With this many tokens left or fewer, a document that does not fit is left out and not cut.
 const WORTH_CUTTING: usize = 100;
 
-/// Tokens of a passage: three quarters of its words, and one at least.
+/// Estimates the tokens of a passage: three quarters of its words, at least one.
 #[must_use]
 pub fn of_words(text: &str) -> usize {
     let words = text.split_whitespace().count();
-    // Rounded down, without a product that could be too large.
+    // Rounds down without a product, which could overflow.
     (words - words.div_ceil(4)).max(1)
 }
 
-/// Tokens of a document: a quarter of its bytes.
+/// Estimates the tokens of a document: a quarter of its bytes.
 #[must_use]
 pub fn of_bytes(text: &str) -> usize {
     text.len() / 4
 }
 
-/// How many of these costs fit from the first on; the first that does not ends it.
+/// Counts the leading costs that fit into the budget; the first that does not fit ends the count.
 pub fn fitting(costs: impl IntoIterator<Item = usize>, budget: usize) -> usize {
     let mut left = budget;
     costs
@@ -44,9 +44,9 @@ pub fn fitting(costs: impl IntoIterator<Item = usize>, budget: usize) -> usize {
         .count()
 }
 
-/// The documents that fit from the first on. Of the first that does not, what can be kept if
-/// that is worth the while: up to the end of a sentence, with `...` behind it. What comes after
-/// that one is left out, however short it is.
+/// Returns the leading documents that fit. The first that does not fit is cut at the end of a
+/// sentence and marked with `...`, if enough of the budget is left; all later documents are left
+/// out, even short ones.
 pub fn fill<'a>(documents: impl IntoIterator<Item = &'a str>, budget: usize) -> Vec<Cow<'a, str>> {
     let mut left = budget;
     let mut taken = Vec::new();
@@ -65,7 +65,7 @@ pub fn fill<'a>(documents: impl IntoIterator<Item = &'a str>, budget: usize) -> 
     taken
 }
 
-/// So many bytes of a text, or less: up to the last sentence that ends there.
+/// Returns at most this many bytes of a text, up to the last end of a sentence within them.
 fn beginning(text: &str, bytes: usize) -> &str {
     let piece = &text[..text.floor_char_boundary(bytes)];
     piece.rfind(". ").map_or(piece, |stop| &piece[..=stop])
@@ -98,7 +98,7 @@ mod tests {
         let taken = fill([&*first, &second[..2000], "short"], 200);
         assert_eq!(taken.len(), 2);
         assert_eq!(taken[0], first);
-        // 101 tokens are left: 404 bytes, of which the last sentence ends behind byte 395.
+        // 101 tokens are left, which are 404 bytes; the last sentence in them ends at byte 395.
         assert_eq!(taken[1], format!("{}...", &second[..395]));
 
         let first = "x".repeat(400);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_piece_without_the_end_of_a_sentence_is_kept_whole() {
         let document = format!("{}.{}", "é".repeat(300), "ü".repeat(300));
-        // Byte 808 is the middle of a letter.
+        // Byte 808 is in the middle of a character.
         let taken = fill([&*document], 202);
         assert_eq!(
             taken,
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_is_within_the_budget_but_for_the_dots(
+        fn the_result_is_within_the_budget_except_for_the_dots(
             documents in prop::collection::vec("[a-z. é]{0,900}", 0..4),
             budget in 0_usize..600,
         ) {

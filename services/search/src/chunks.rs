@@ -1,8 +1,7 @@
-//! Passages of a text.
+//! Cuts texts into passages.
 //!
-//! A passage has as many words as its tokens allow, by the rule of thumb that a word is a token
-//! and a third, and begins a little before the last one ends, so that no sentence is lost at a
-//! seam.
+//! The length of a passage in words follows from its tokens by the estimate that a word is 4/3
+//! tokens. Neighbours overlap, so that a sentence at the boundary is not lost.
 //!
 //! ```
 //! use ziggurat_search::chunks::Chunker;
@@ -14,12 +13,12 @@
 
 use std::borrow::Cow;
 
-/// How many words two neighbours share: 25 tokens.
+/// Number of words that two neighbours share: 25 tokens.
 const OVERLAP_WORDS: usize = 33;
 
 const OVERLAP_TOKENS: usize = 25;
 
-/// Cuts texts into passages of a certain length.
+/// Cuts texts into passages of a fixed length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunker {
     most: usize,
@@ -29,7 +28,7 @@ pub struct Chunker {
 // === impl Chunker ===
 
 impl Chunker {
-    /// Makes passages of so many tokens; of one word at least.
+    /// Makes passages of this many tokens, but of at least one word.
     #[must_use]
     pub fn new(tokens: usize) -> Self {
         let most = (tokens.saturating_mul(4) / 3).max(1);
@@ -41,13 +40,13 @@ impl Chunker {
         Self { most, overlap }
     }
 
-    /// How many words a passage has at most.
+    /// Maximum number of words in a passage.
     #[must_use]
     pub fn max_words(self) -> usize {
         self.most
     }
 
-    /// How many tokens two neighbours share.
+    /// Number of tokens that two neighbours share.
     #[must_use]
     pub fn overlap_tokens(self) -> usize {
         if self.overlap == OVERLAP_WORDS {
@@ -57,8 +56,8 @@ impl Chunker {
         }
     }
 
-    /// The passages of a text in their order; none if it is blank. What fits into one is left as
-    /// it is, what does not has single spaces between its words.
+    /// Returns the passages of a text in order; none if it is blank. A text that fits into one
+    /// passage is unchanged; a longer one gets single spaces between its words.
     pub fn chunks(self, text: &str) -> impl Iterator<Item = Cow<'_, str>> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let step = self.most - self.overlap;
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_as_it_is() {
+    fn a_text_that_fits_is_unchanged() {
         let text = "  one\n\n two\tthree ";
         let chunks: Vec<_> = Chunker::new(100).chunks(text).collect();
         assert_eq!(chunks, [text]);

@@ -1,7 +1,7 @@
-//! One order out of two: reciprocal rank fusion.
+//! Merges two rankings into one: reciprocal rank fusion.
 //!
-//! An entry gets from each arm its weight divided by 60 and the rank it has there, so the scores
-//! of the arms need not be comparable.
+//! An entry gets, from each arm, the weight of the arm divided by 60 plus its rank there, so the
+//! scores of the arms need not be comparable.
 //!
 //! ```
 //! use ziggurat_search::fusion::fuse;
@@ -17,28 +17,27 @@ use std::{
     hash::Hash,
 };
 
-/// Added to every rank, so that the first ranks differ little.
+/// Constant added to every rank, so that the first ranks differ little.
 const DAMPING: f64 = 60.0;
 
-/// An entry, and where it came from.
+/// An entry and its ranks in the arms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fused<K> {
-    /// What it is known by in both arms.
+    /// Key of the entry in both arms.
     pub key: K,
-    /// The sum over the arms.
+    /// Sum over the arms.
     pub score: f64,
-    /// Its rank in the vector arm, from one, if it counts there.
+    /// Rank in the vector arm, from one, if the arm has weight and contains the entry.
     pub vector_rank: Option<usize>,
-    /// Its rank in the keyword arm, from one, if it counts there.
+    /// Rank in the keyword arm, from one, if the arm has weight and contains the entry.
     pub keyword_rank: Option<usize>,
 }
 
-/// Merges the orders of two arms, the best first.
+/// Merges the rankings of two arms, best first.
 ///
-/// The keyword arm weighs what the vector arm leaves of one; an arm that weighs nothing adds
-/// nothing, not even its entries. An entry that comes twice in an arm counts where it comes
-/// first. Ties go to the better vector rank, then to the better keyword rank, then to the
-/// smaller key.
+/// The weight of the keyword arm is one minus that of the vector arm; an arm of weight zero adds
+/// nothing, not even its entries. For an entry that occurs twice in an arm, the first counts. Ties
+/// go to the better vector rank, then to the better keyword rank, then to the smaller key.
 pub fn fuse<K: Clone + Eq + Hash + Ord>(
     vector: impl IntoIterator<Item = K>,
     keyword: impl IntoIterator<Item = K>,
@@ -69,9 +68,9 @@ pub fn fuse<K: Clone + Eq + Hash + Ord>(
     fused
 }
 
-/// Merges the orders of several tables, each with the number of its table; an entry of the same
-/// table and key stays where it comes first. Ties go as in [`fuse`], to the earlier table before
-/// the smaller key.
+/// Merges the rankings of several tables, each with the number of its table. Of entries with the
+/// same table and key, the first is kept. Ties are broken as in [`fuse`], but by the earlier table
+/// before the smaller key.
 pub fn merge<K: Clone + Eq + Hash + Ord>(
     tables: impl IntoIterator<Item = Vec<Fused<K>>>,
 ) -> Vec<(usize, Fused<K>)> {
@@ -90,7 +89,7 @@ pub fn merge<K: Clone + Eq + Hash + Ord>(
     all
 }
 
-/// The entry of a key, made when it is first met.
+/// Returns the entry of a key; creates it on the first use.
 fn entry<'a, K: Clone + Eq + Hash>(
     fused: &'a mut Vec<Fused<K>>,
     places: &mut HashMap<K, usize>,
@@ -116,7 +115,7 @@ fn damped(rank: usize) -> f64 {
 // === impl Fused ===
 
 impl<K> Fused<K> {
-    /// Which of two comes first, their keys aside.
+    /// Compares two entries without their keys.
     fn place(&self, other: &Self) -> Ordering {
         let rank = |rank: Option<usize>| rank.unwrap_or(usize::MAX);
         other
@@ -160,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_that_weighs_nothing_adds_nothing() {
+    fn an_arm_of_weight_zero_adds_nothing() {
         let keys = |weight| -> Vec<_> { scores(weight).into_iter().map(|(key, _)| key).collect() };
         assert_eq!(keys(0.0), ['C', 'D']);
         assert_eq!(keys(1.0), ['A', 'B', 'C']);
     }
 
     #[test]
-    fn what_comes_twice_in_an_arm_counts_where_it_comes_first() {
+    fn of_an_entry_that_is_twice_in_an_arm_the_first_counts() {
         let twice = fuse(["a", "b", "a"], [], 0.5);
         assert_eq!(twice, fuse(["a", "b"], [], 0.5));
     }

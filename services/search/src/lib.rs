@@ -1,9 +1,9 @@
-//! Ranking that knows no transport and no database: tools and pipelines share it.
+//! Ranking without transport or database, shared by tools and pipelines.
 //!
-//! A search has candidates from an index, and gets from them to what is shown in these steps:
-//! [`chunks`] cuts texts into passages, [`tokens`] takes their words, [`bm25`] scores passages by
-//! the words of the question, [`fusion`] merges that order with another one, [`mmr`] leaves out
-//! what repeats itself, and [`budget`] takes what fits.
+//! The steps from the candidates of an index to the results: [`chunks`] cuts texts into passages,
+//! [`tokens`] extracts their words, [`bm25`] scores passages by the words of the question,
+//! [`fusion`] merges that ranking with another, [`mmr`] removes near-duplicates, and [`budget`]
+//! takes what fits.
 //!
 //! ```
 //! use ziggurat_search::{bm25::{Bm25, Question}, tokens};
@@ -18,8 +18,8 @@
 //! assert!(scores[0] > scores[1]);
 //! ```
 //!
-//! Nothing here fails, whatever the texts are, and the same input has the same order every time.
-//! What it costs is for the caller to bound: all of it is linear in the texts but for [`mmr`].
+//! No function fails for any text, and equal inputs give equal orders. The caller has to limit the
+//! cost: all steps are linear in the size of the texts, except [`mmr`].
 
 pub mod bm25;
 pub mod budget;

@@ -1,4 +1,4 @@
-//! What answers a question without repeating itself: maximal marginal relevance.
+//! Selects relevant entries that do not repeat each other: maximal marginal relevance.
 //!
 //! ```
 //! use ziggurat_search::mmr;
@@ -13,19 +13,18 @@ use std::{
     hash::{Hash as _, Hasher as _},
 };
 
-/// The words of a text as a set, to tell how alike texts are.
+/// The words of a text as a set, for comparing texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordSet {
     /// Hashes in order: comparing two sets is one pass over both.
     hashes: Box<[u64]>,
 }
 
-/// Picks up to `most` entries, each time the one with the highest
-/// `lambda * relevance + (1 - lambda) * (1 - similarity)`, where the similarity is that to the
-/// picked entry it is most like. Returns their places in the order they were picked; ties go to
-/// the earlier place.
+/// Picks up to `most` entries, each time the one with the highest `lambda * relevance + (1 -
+/// lambda) * (1 - similarity)`, where the similarity is the highest to any picked entry. Returns
+/// their indexes in the order of picking; ties go to the lower index.
 ///
-/// It costs as many comparisons as there are entries times picks.
+/// Takes as many comparisons as entries times picks.
 pub fn select(
     relevance: &[f64],
     most: usize,
@@ -45,7 +44,7 @@ pub fn select(
                 best = at;
             }
         }
-        // In order, so that ties go to the earlier place the next time too.
+        // `remove` keeps the order, so that the next ties go to the lower index, too.
         let (place, _) = left.remove(best);
         for (other, nearest) in &mut left {
             *nearest = nearest.max(similarity(place, *other));
@@ -58,12 +57,13 @@ pub fn select(
 // === impl WordSet ===
 
 impl WordSet {
-    /// Takes the tokens of a text.
+    /// Creates the set from the tokens of a text.
     pub fn new<T: AsRef<str>>(tokens: impl IntoIterator<Item = T>) -> Self {
         let mut hashes: Vec<u64> = tokens
             .into_iter()
             .map(|token| {
-                // Two words with one hash would count as one, for which it takes billions of them.
+                // Two words with the same hash would count as one, which is unlikely below billions
+                // of words.
                 let mut hasher = DefaultHasher::new();
                 token.as_ref().hash(&mut hasher);
                 hasher.finish()
@@ -76,8 +76,8 @@ impl WordSet {
         }
     }
 
-    /// How much of the words of both they share, from zero to one (Jaccard); zero if neither has
-    /// any.
+    /// Ratio of shared words to all words of both, from zero to one (Jaccard); zero if both are
+    /// empty.
     #[must_use]
     pub fn likeness(&self, other: &Self) -> f64 {
         let (mut one, mut two) = (&*self.hashes, &*other.hashes);
@@ -118,9 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_the_picked_entry_it_is_most_like() {
-        // The third is like the second and not at all like the first; were the least similarity
-        // the one that counts, it would come before the fourth.
+    fn the_highest_similarity_to_a_picked_entry_counts() {
+        // The third is like the second and unlike the first. If the lowest similarity counted, it
+        // would come before the fourth.
         let alike = |one: usize, two: usize| match (one.min(two), one.max(two)) {
             (1, 2) => 0.9,
             (0 | 1, 3) => 0.5,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn likeness_is_what_is_shared_of_all() {
+    fn likeness_is_the_shared_part_of_all_words() {
         let set = |text: &str| WordSet::new(text.split_whitespace());
         let cases = [
             ("a b c", "b c d", 0.5),

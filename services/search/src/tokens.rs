@@ -1,8 +1,8 @@
-//! The words of a text, for comparing texts by them.
+//! Splits texts into words, for comparing texts.
 //!
-//! There are two ways to take a text apart, because two specifications say so: [`words`] for
-//! passages that are ranked among each other, [`terms`] for documents that are looked up. Both
-//! split wherever a character is neither a letter nor a digit, and make letters small.
+//! There are two rules, for two specifications: [`words`] for passages that are ranked against each
+//! other, [`terms`] for documents that are looked up. Both split at every character that is neither
+//! a letter nor a digit, and convert to lower case.
 //!
 //! ```
 //! use ziggurat_search::tokens::{terms, words};
@@ -11,12 +11,12 @@
 //! assert!(terms("The 3 best pans").eq(["best", "pans"]));
 //! ```
 //!
-//! There is no stemming. Text without spaces between words, such as Chinese, is one token for
-//! each run of letters.
+//! There is no stemming. Text without spaces between words, such as Chinese, gives one token per
+//! run of letters.
 
 use std::borrow::Cow;
 
-/// Words every text is full of, in order.
+/// Words that nearly every text contains, sorted.
 const STOP_WORDS: [&str; 70] = [
     "a", "all", "an", "and", "are", "as", "at", "be", "both", "but", "by", "can", "each", "every",
     "few", "for", "from", "had", "has", "have", "he", "her", "him", "how", "i", "in", "is", "it",
@@ -26,24 +26,24 @@ const STOP_WORDS: [&str; 70] = [
     "why", "will", "with", "you", "your",
 ];
 
-/// The longest word PostgreSQL has in an index, in bytes. A longer one is data, such as a key or an
-/// encoded picture, and costs a search as much as a book.
+/// Maximum length of a word in an index of PostgreSQL, in bytes. A longer one is data, such as a
+/// key or an encoded picture, and would make a search as expensive as a book does.
 pub const LONGEST_WORD: usize = 2046;
 
-/// In bytes. Most words are longer, and need not be looked for.
+/// In bytes. Most words are longer and need no lookup.
 const LONGEST_STOP_WORD: usize = 6;
 
-/// The words of a passage: all but single letters.
+/// Returns the words of a passage, without single letters.
 pub fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     runs(text).filter(|run| !is_letter(run))
 }
 
-/// The words of a document that say something: all but stop words and what is a single byte.
+/// Returns the words of a document, without stop words and single bytes.
 pub fn terms(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     runs(text).filter(|run| run.len() > 1 && !is_stop_word(run))
 }
 
-/// Runs of letters and digits, in small letters.
+/// Splits into runs of letters and digits, in lower case.
 fn runs(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|run| !run.is_empty())
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tokens_are_small_letters_and_digits_and_longer_than_nothing(text: String) {
+        fn tokens_are_lower_case_letters_and_digits_and_not_empty(text: String) {
             for token in words(&text).chain(terms(&text)) {
                 prop_assert!(!token.is_empty());
                 prop_assert_eq!(token.to_lowercase(), &*token);
