@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-/// Reads from the head of a request if its body is JSON. Parameters do not matter.
+/// Returns whether the headers of a request announce a JSON body. Parameters do not matter.
 #[must_use]
 pub fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {

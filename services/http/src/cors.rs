@@ -1,4 +1,4 @@
-//! Lets pages of other origins use an API that has nothing to do with cookies.
+//! Lets pages of other origins use an API that does not use cookies.
 
 use std::{
     fmt,
@@ -15,23 +15,23 @@ use tower_service::Service;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
 const HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, Accept");
-/// A day.
+/// One day.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
 const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
 const ANYBODY: HeaderValue = HeaderValue::from_static("*");
 
-/// Whose pages may use a server.
+/// The origins whose pages may use a server.
 #[derive(Clone, Debug)]
 pub struct AllowedOrigins {
     listed: Arc<[HeaderValue]>,
     anybody: bool,
 }
 
-/// Answers every `OPTIONS` request, and tells browsers that the pages of some origins may read
-/// what the server says.
+/// Answers every `OPTIONS` request, and tells browsers that the pages of some origins may read the
+/// responses.
 ///
-/// Nobody is refused: what a page may read is for the browser to enforce, and other clients send
-/// no `Origin`. Whoever has to keep pages out wants [`OriginLayer`](super::OriginLayer).
+/// No request is rejected: the browser enforces what a page may read, and other clients send no
+/// `Origin`. To reject pages, use [`OriginLayer`](super::OriginLayer).
 ///
 /// ```
 /// use bytes::Bytes;
@@ -83,24 +83,24 @@ pin_project! {
     }
 }
 
-/// What the browser is told about the origin of a request.
+/// CORS decision about the origin of a request.
 #[derive(Debug)]
 enum Verdict {
-    /// It may read the response; so may all others, or this one only.
+    /// It may read the response: all origins may, or this one is listed.
     Allowed(HeaderValue),
-    /// It may not. Another one might, so caches have to tell them apart.
+    /// It may not. Caches must keep the response apart, because another origin may.
     Other,
-    /// Nothing: there is none, or it makes no difference.
+    /// There is no origin, or it makes no difference: no header is needed.
     Silence,
 }
 
 // === impl AllowedOrigins ===
 
 impl AllowedOrigins {
-    /// Allows exactly these, in the spelling of browsers, or everybody if `*` is among them.
-    /// Without any, nobody.
+    /// Allows exactly these origins, as browsers spell them, or all if `*` is among them; none if
+    /// the list is empty.
     ///
-    /// What no header can hold is no origin of a browser, and does nothing.
+    /// A text that no header can hold is never the origin of a browser and is ignored.
     pub fn new(origins: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let values = origins
             .into_iter()
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_origin_is_allowed_if_it_is_listed_exactly_or_everybody_is() {
+    async fn an_origin_is_allowed_if_it_is_listed_exactly_or_all_are() {
         let cases: [(&[&str], _, _, &[&str]); 9] = [
             (&[LISTED], Some(LISTED), Some(LISTED), &["Accept", "Origin"]),
             (&["*"], Some(LISTED), Some("*"), &["Accept"]),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_question_of_a_browser_is_answered_with_nothing_but_headers() {
+    async fn every_options_request_is_answered_with_headers_only() {
         for (origin, is_allowed) in [(Some(LISTED), true), (Some("null"), false), (None, false)] {
             let response = response(&[LISTED], Method::OPTIONS, origin).await;
             assert_eq!(response.status(), StatusCode::NO_CONTENT, "{origin:?}");

@@ -1,4 +1,4 @@
-//! Answers the requests that a server has no more time for when it stops.
+//! Answers the requests that are still in flight when the grace period of a shutdown ends.
 
 use std::{
     fmt,
@@ -15,8 +15,8 @@ use ziggurat_runtime::cut_off::{AtCutOff, CutOff};
 
 /// Answers 503 for requests that are still in flight at the [`CutOff`].
 ///
-/// A service that answers them itself, in the form of its protocol, goes first. A response that
-/// has begun is left to the service.
+/// A service that answers them itself, in the format of its protocol, takes precedence. A response
+/// that has begun is not changed.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct CutOffLayer<R = ErrorString> {
@@ -115,7 +115,7 @@ where
         if this.cut_off.poll(cx).is_pending() {
             return Poll::Pending;
         }
-        // What the request held goes before the answer does.
+        // Drops what the request holds before the response is returned.
         this.response.set(None);
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let rejection = Rejection::new(status, "shutting_down", "The server is shutting down");

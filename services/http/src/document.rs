@@ -1,4 +1,4 @@
-//! A document that is the same for everybody: the description of the API, the page about it.
+//! A static document, such as the description of the API or its page.
 
 use std::{
     convert::Infallible,
@@ -15,9 +15,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use sha2::{Digest as _, Sha256};
 use tower_service::Service;
 
-/// Sends a document, or says that the client still has it.
+/// Sends a document, or 304 if the client has it already.
 ///
-/// Clones are cheap: a server makes one of every service for every request.
+/// Clones are cheap: a server clones all services for each request.
 pub struct Document<B> {
     sheet: Arc<Sheet>,
     kind: PhantomData<fn() -> B>,
@@ -32,7 +32,7 @@ struct Sheet {
 // === impl Document ===
 
 impl<B> Document<B> {
-    /// Takes what is sent, and what it is.
+    /// Creates a document from its content type and its bytes.
     #[must_use]
     pub fn new(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
@@ -50,22 +50,22 @@ impl<B> Document<B> {
         }
     }
 
-    /// Takes a page of HTML that needs nothing but its own style, its one script, and this
-    /// server; a browser holds it to that.
+    /// Creates an HTML page that needs only its inline style, its inline script and this server;
+    /// the content security policy forbids anything else.
     #[must_use]
     pub fn page(html: &'static str) -> Self {
         Self::new("text/html; charset=utf-8", html)
             .with_header(header::CONTENT_SECURITY_POLICY, policy(html))
     }
 
-    /// Sends another header with it.
+    /// Adds a header to the response.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         Arc::make_mut(&mut self.sheet).headers.insert(name, value);
         self
     }
 
-    /// Whether the client has it already (RFC 9110, section 13.1.2).
+    /// Returns whether the client has it already (RFC 9110, section 13.1.2).
     fn is_known(&self, headers: &HeaderMap) -> bool {
         let ours = &self.sheet.headers[header::ETAG];
         let values = headers.get_all(header::IF_NONE_MATCH).iter();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_client_has_is_not_sent_again() {
+    async fn a_document_that_the_client_has_is_not_sent_again() {
         let first = answer(Method::GET, None).await;
         assert_eq!(
             (first.status().as_u16(), &**first.body()),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_is_held_to_its_own_script() {
+    async fn the_policy_of_a_page_allows_only_its_own_script() {
         let page = Document::<Bytes>::page("<p>x</p><script>alert(1)</script><p>y</p>");
         let response = page.oneshot(Request::new(())).await.expect("infallible");
         let policy = response.headers()["content-security-policy"].to_str();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_says_the_same_without_the_body() {
+    async fn a_head_request_gets_the_same_headers_and_no_body() {
         let (get, head) = (
             answer(Method::GET, None).await,
             answer(Method::HEAD, None).await,

@@ -1,4 +1,4 @@
-//! The body of a response of one service or of another.
+//! The response body of one of two services.
 
 use std::{
     error::Error,
@@ -10,14 +10,14 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-// Boxed: only for a body that breaks off.
+// Boxed: it is needed only for a body that breaks off.
 type BoxError = Box<dyn Error + Send + Sync>;
 
 pin_project! {
-    /// The body of a response of one service or of another.
+    /// The response body of one of two services.
     ///
-    /// It makes one type of two, so that services with different bodies may stand in the same
-    /// [`Routes`](super::Routes). What a layer renders by itself becomes the first kind.
+    /// It makes one type of two, so that services with different bodies fit into the same
+    /// [`Routes`](super::Routes). Bodies that a layer renders become the first kind.
     #[derive(Debug)]
     pub struct EitherBody<A, B> {
         #[pin]
@@ -37,13 +37,13 @@ pin_project! {
 // === impl EitherBody ===
 
 impl<A, B> EitherBody<A, B> {
-    /// Takes the body of the one.
+    /// Wraps a body of the first kind.
     pub fn first(body: A) -> Self {
         let kind = Kind::First { body };
         Self { kind }
     }
 
-    /// Takes the body of the other.
+    /// Wraps a body of the second kind.
     pub fn second(body: B) -> Self {
         let kind = Kind::Second { body };
         Self { kind }

@@ -1,4 +1,4 @@
-//! The headers that keep browsers from being clever with a response.
+//! Security headers on every response.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// A year, without the names below, which may be somebody else's.
+/// One year, without subdomains, which may belong to another operator.
 const TRANSPORT: (HeaderName, HeaderValue) = (
     header::STRICT_TRANSPORT_SECURITY,
     HeaderValue::from_static("max-age=31536000"),
@@ -29,8 +29,8 @@ const ALWAYS: [(HeaderName, HeaderValue); 3] = [
     ),
 ];
 
-/// Puts on every response what keeps browsers from guessing its type, framing it and telling
-/// others of its address. What a response says itself stays.
+/// Adds headers to every response that keep browsers from guessing its type, framing it and sending
+/// its address as the referrer. Headers that the response sets itself stay.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct HeadersLayer {
@@ -56,12 +56,12 @@ pin_project! {
 // === impl HeadersLayer ===
 
 impl HeadersLayer {
-    /// Adds the headers that hold for every server.
+    /// Adds the headers that are the same for every server.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says whether the server speaks TLS: then browsers are to use nothing else.
+    /// Sets whether the server uses TLS; then browsers are told to use only HTTPS.
     pub fn with_tls(mut self, is_encrypted: bool) -> Self {
         self.is_encrypted = is_encrypted;
         self
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_response_says_itself_stays() {
+    async fn headers_that_a_response_sets_itself_stay() {
         let headers = headers(HeadersLayer::new(), Some("SAMEORIGIN")).await;
         assert_eq!(headers["x-frame-options"], "SAMEORIGIN");
     }

@@ -1,4 +1,4 @@
-//! `/health`: the server is there, and which one it is.
+//! `/health`: reports that the process runs, with its name and version.
 
 use std::{
     convert::Infallible,
@@ -13,8 +13,8 @@ use http::{HeaderValue, Method, Request, Response, header};
 use serde_json::json;
 use tower_service::Service;
 
-/// Says that the server is there, and which one it is. It asks nobody else, no database
-/// above all: what it tells is about this process.
+/// Reports that the process runs, with its name and version. It makes no calls, in particular to no
+/// database: the answer is about this process only.
 pub struct Health<B> {
     body: Bytes,
     kind: PhantomData<fn() -> B>,
@@ -23,15 +23,14 @@ pub struct Health<B> {
 // === impl Health ===
 
 impl<B> Health<B> {
-    /// Takes what the server calls itself: the same as in
-    /// `ServerInfo` of the MCP server.
+    /// Takes the name and version of the server: the same as in `ServerInfo` of the MCP server.
     #[must_use]
     pub fn new(server: &str, version: &str) -> Self {
-        // Written by hand for the order of its members, which a map would sort.
+        // Written by hand, because a map would sort the members.
         let (server, version) = (json!(server), json!(version));
         let body = format!(r#"{{"status":"ok","server":{server},"version":{version}}}"#);
         let body = Bytes::from(body);
-        // The first clone of bytes made from a `String` allocates: done here, once.
+        // The first clone of bytes made from a `String` allocates, so it is made here, once.
         drop(body.clone());
         let kind = PhantomData;
         Self { body, kind }
@@ -63,7 +62,8 @@ impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Health<B> {
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
-        // RFC 9110, section 9.3.2: the head of a GET, its length included, and nothing more.
+        // RFC 9110, section 9.3.2: a HEAD gets the headers of the GET, with its length, and no
+        // body.
         let body = match *request.method() {
             Method::HEAD => Bytes::new(),
             _ => self.body.clone(),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_says_the_same_without_the_body() {
+    async fn a_head_request_gets_the_same_headers_and_no_body() {
         let (get, head) = (answer(Method::GET).await, answer(Method::HEAD).await);
         assert_eq!(get.headers(), head.headers());
         assert_eq!(

@@ -1,7 +1,8 @@
-//! Refuses requests that were meant for another host.
+//! Rejects requests that were meant for another host.
 //!
-//! A web page can have a name of its own resolve to the address of this machine, and so make
-//! a browser talk to a server that only listens there. The `Host` gives it away.
+//! A web page can make its own host name resolve to the address of this machine, so that a browser
+//! sends requests to a server that listens only there (DNS rebinding). The `Host` header reveals
+//! it.
 
 use std::{
     fmt,
@@ -21,23 +22,23 @@ use tower_service::Service;
 use tracing::{debug, warn};
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 
-/// What programs on this machine call it.
+/// Names of this machine in the URLs of local programs.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// The hosts a server answers for.
+/// The hosts that a server answers for.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Hosts(Option<Arc<[Named]>>);
 
-/// A host name is not one.
+/// Error for a text that is not a host name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a host, with or without a port")]
 pub struct InvalidHost(String);
 
-/// Refuses requests that were meant for another host.
+/// Rejects requests that were meant for another host.
 ///
-/// The first refusal is logged as a warning, because a server behind a proxy that forwards a
-/// host it does not know refuses everything; later ones are logged at `debug`.
+/// The first rejection is logged as a warning, because a server behind a proxy that forwards an
+/// unlisted host rejects every request; later ones are logged at `debug`.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct HostLayer<R = ErrorString> {
@@ -63,7 +64,7 @@ pin_project! {
     }
 }
 
-/// A host that is answered for, at one port or at any.
+/// A host that the server answers for, at one port or at any port.
 #[derive(Clone, Debug)]
 struct Named {
     name: String,
@@ -73,14 +74,14 @@ struct Named {
 // === impl Hosts ===
 
 impl Hosts {
-    /// The hosts of a server that listens at `address`: `allowed`, and where it is a loopback
-    /// address the names of the machine itself. Without either, all of them.
+    /// Returns the hosts of a server that listens at `address`: `allowed`, and for a loopback
+    /// address the names of this machine. If both are empty, all hosts.
     ///
-    /// A host without a port is meant at every port.
+    /// A host without a port is allowed at every port.
     ///
     /// # Errors
     ///
-    /// If an allowed host is none.
+    /// Fails if an allowed host is not a host name.
     pub fn of(
         address: IpAddr,
         allowed: impl IntoIterator<Item: AsRef<str>>,
@@ -96,24 +97,24 @@ impl Hosts {
         Ok(Self((!hosts.is_empty()).then(|| hosts.into())))
     }
 
-    /// Adds a host to those that are answered for; without effect where all of them are.
+    /// Adds a host to the allowed ones; without effect if all are allowed.
     ///
     /// # Errors
     ///
-    /// If it is no host.
+    /// Fails if it is not a host name.
     pub fn and(self, host: &str) -> Result<Self, InvalidHost> {
         let Some(hosts) = self.0 else { return Ok(self) };
         let host = Named::new(host).ok_or_else(|| InvalidHost(host.to_owned()))?;
         Ok(Self(Some(hosts.iter().cloned().chain([host]).collect())))
     }
 
-    /// True if only some hosts are answered for, so that the `Host` of a request that passed is
-    /// a name of this server.
+    /// Returns whether only some hosts are allowed, so that the `Host` of an admitted request is a
+    /// name of this server.
     pub(super) fn are_limited(&self) -> bool {
         self.0.is_some()
     }
 
-    /// True if all that the request says about its host is allowed.
+    /// Returns whether all host names of the request are allowed.
     fn contain<B>(&self, request: &Request<B>) -> bool {
         let Some(hosts) = &self.0 else { return true };
         let is_known = |host: &str| {
@@ -121,7 +122,7 @@ impl Hosts {
         };
         let authority = request.uri().authority();
         let mut headers = request.headers().get_all(header::HOST).iter().peekable();
-        // HTTP/2 has no need of the header, HTTP/1.1 none of the authority.
+        // HTTP/2 may omit the header, HTTP/1.1 the authority.
         (authority.is_some() || headers.peek().is_some())
             && authority.is_none_or(|authority| is_known(authority.as_str()))
             && headers.all(|host| host.to_str().is_ok_and(is_known))
@@ -135,7 +136,7 @@ impl Named {
         let authority: Authority = text.parse().ok()?;
         let (name, port) = split(text)?;
         let name = name.to_owned();
-        // What else an authority may hold is no host.
+        // An authority may have other parts, such as a user name; those are not a host.
         (authority.host() == name).then_some(Self { name, port })
     }
 
@@ -159,7 +160,7 @@ impl HostLayer {
 }
 
 impl<R> HostLayer<R> {
-    /// Replaces the body of the refusal.
+    /// Replaces the body of the rejection.
     pub fn with_render<T>(self, render: T) -> HostLayer<T> {
         HostLayer {
             hosts: self.hosts,
@@ -169,8 +170,7 @@ impl<R> HostLayer<R> {
         }
     }
 
-    /// Lets requests for these paths pass whatever their host: probes call a server by its
-    /// address.
+    /// Admits requests for these paths with any host, because probes call a server by its address.
     pub fn with_exempt(self, exempt: &'static [&'static str]) -> Self {
         Self { exempt, ..self }
     }
@@ -260,9 +260,9 @@ impl<F, R> fmt::Debug for ResponseFuture<F, R> {
     }
 }
 
-/// Takes a host and its port apart; what is not one finds no other that is equal.
+/// Splits into host and port. An invalid host may pass here, but it equals no allowed one.
 fn split(text: &str) -> Option<(&str, Option<u16>)> {
-    // Colons inside brackets are an address.
+    // Colons inside brackets belong to an IPv6 address.
     if text.ends_with(']') || !text.contains(':') {
         return (!text.is_empty()).then_some((text, None));
     }
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn elsewhere_hosts_are_checked_only_if_some_are_allowed() {
+    async fn on_other_addresses_hosts_are_checked_only_if_some_are_allowed() {
         let open = of("0.0.0.0", &[]);
         assert_eq!(status(&open, "/", &["anything"]).await, 200);
         assert_eq!(status(&open, "/", &[]).await, 200);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_more_host_counts_only_where_hosts_are_checked() {
+    async fn an_added_host_counts_only_if_hosts_are_checked() {
         let host = "accounts.example";
         let local = of("127.0.0.1", &[]).and(host).expect("a host");
         assert_eq!(status(&local, "/", &["accounts.example:443"]).await, 200);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn probes_may_call_the_server_what_they_like() {
+    async fn probes_may_use_any_host() {
         let layer = HostLayer::new(of("127.0.0.1", &[])).with_exempt(&["/health"]);
         let service = layer.layer(service_fn(|_: Request<()>| async {
             Ok::<_, Infallible>(Response::new(Bytes::new()))
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused_at_once() {
+    fn a_text_that_is_no_host_is_refused_at_once() {
         let address = IpAddr::from([127, 0, 0, 1]);
         for text in ["", "a b", "http://a", "a/b", "a:b", "user@a"] {
             let refused = Hosts::of(address, [text]).expect_err(text);

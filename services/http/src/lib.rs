@@ -1,8 +1,8 @@
-//! What stands between a network with browsers in it and the services: who may ask from
-//! where, which headers every response has, and which service a path leads to.
+//! HTTP building blocks of all servers: accept loop, TLS, limits, checks of `Host` and `Origin`,
+//! response headers, and routes.
 //!
-//! Each part is a layer or a service of its own, generic over what it wraps; none of them
-//! boxes anything.
+//! Each part is a separate layer or service, generic over the service it wraps; none of them boxes
+//! futures.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -34,10 +34,9 @@
 //!
 //! # Order
 //!
-//! From the outside: [`HeadersLayer`], because every response gets them, [`CutOffLayer`],
-//! because everything behind it may take its time, [`HostLayer`] and
-//! [`OriginLayer`], because a preflight carries no token, then authentication, then
-//! [`Routes`].
+//! From the outside: [`HeadersLayer`], because every response gets the headers, [`CutOffLayer`],
+//! because everything inside it may take long, [`HostLayer`] and [`OriginLayer`], because a
+//! preflight carries no token, then authentication, then [`Routes`].
 
 mod content_type;
 mod cors;

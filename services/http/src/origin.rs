@@ -1,8 +1,8 @@
-//! Refuses requests of web pages that have no business here, and tells browsers about those
-//! that have (the CORS protocol of the Fetch standard).
+//! Rejects requests of web pages whose origin is not allowed, and implements CORS for the others
+//! (Fetch standard).
 //!
-//! A request without an `Origin` comes from no web page and passes. Tokens are sent by
-//! scripts and not by the browser, so nothing here speaks of credentials.
+//! A request without an `Origin` does not come from a web page and passes. Tokens are sent by
+//! scripts and not by the browser, so credentials are never allowed.
 
 mod allowed;
 #[cfg(test)]
@@ -25,19 +25,19 @@ pub use self::allowed::{InvalidOrigin, Origins};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 
-/// The headers clients of ours send, whatever else they do.
+/// Headers that every client of these APIs may send.
 const HEADERS: &str = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID";
 
-/// The beginning of headers whose names depend on what is called.
+/// Prefix of headers whose names depend on the called tool.
 const PARAMETER: &str = "mcp-param-";
 
-/// How long a browser need not ask again, in seconds.
+/// Time for which a browser may cache the answer, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 const EXPOSED: HeaderValue = HeaderValue::from_static("WWW-Authenticate");
 const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
 
-/// Refuses requests of web pages that have no business here.
+/// Rejects requests of web pages whose origin is not allowed.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct OriginLayer<R = ErrorString> {
@@ -75,16 +75,16 @@ pin_project! {
 /// Decision about a request.
 enum Verdict {
     Refuse,
-    /// A browser asks for a page of this origin.
+    /// A preflight for a page of this origin.
     Preflight(HeaderValue),
-    /// It is served, for a page of this origin if there is one to be told about.
+    /// The request passes; CORS headers are added if there is an origin.
     Pass(Option<HeaderValue>),
 }
 
 // === impl OriginLayer ===
 
 impl OriginLayer {
-    /// Lets only pages of these origins in.
+    /// Admits only pages of these origins.
     pub fn new(origins: Origins) -> Self {
         Self {
             origins,
@@ -95,7 +95,7 @@ impl OriginLayer {
 }
 
 impl<R> OriginLayer<R> {
-    /// Replaces the body of the refusal.
+    /// Replaces the body of the rejection.
     pub fn with_render<T>(self, render: T) -> OriginLayer<T> {
         OriginLayer {
             origins: self.origins,
@@ -104,8 +104,8 @@ impl<R> OriginLayer<R> {
         }
     }
 
-    /// Leaves the CORS protocol to another layer, or out: preflights are passed on like other
-    /// requests, and responses stay as they are.
+    /// Disables CORS, for example because another layer does it: preflights are passed on like
+    /// other requests, and responses are unchanged.
     pub fn without_cors(self) -> Self {
         Self {
             is_silent: true,
@@ -204,7 +204,7 @@ where
             }
         };
         if !*this.is_silent {
-            // On those without one too: a cache must not take the one for the other.
+            // Set without an origin, too: caches must keep the two responses apart.
             response.headers_mut().append(header::VARY, ORIGIN);
         }
         Poll::Ready(Ok(response))
@@ -242,7 +242,8 @@ fn preflight(request: &HeaderMap, origin: HeaderValue) -> HeaderMap {
     ])
 }
 
-/// Those that are always allowed, and of those that were asked for the parameters.
+/// Returns the headers that are always allowed, and those of the requested ones that are
+/// parameters.
 fn allowed_headers(request: &HeaderMap) -> HeaderValue {
     let mut allowed = String::from(HEADERS);
     let asked = request.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS);
@@ -258,7 +259,7 @@ fn allowed_headers(request: &HeaderMap) -> HeaderValue {
     HeaderValue::try_from(allowed).expect("tokens and commas")
 }
 
-/// RFC 9110, section 5.6.2.
+/// Checks for a token (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))

@@ -1,4 +1,4 @@
-//! What a request brings along.
+//! The body of a request.
 
 use std::marker::PhantomData;
 
@@ -16,20 +16,20 @@ use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 
 use super::Refusal;
 
-/// The body of a request, whole.
+/// The complete body of a request.
 ///
-/// One that breaks off is refused in the format of the endpoint, with status 400, and one that
-/// comes in too slowly with 408. One that is too large is refused further out, where it is
-/// counted.
+/// A body that breaks off is rejected in the format of the endpoint, with status 400, and one that
+/// arrives too slowly with 408. The outer layer that counts the bytes rejects a body that is too
+/// large.
 #[derive(Clone, Debug)]
 pub struct Payload<R = ErrorString> {
     bytes: Bytes,
     render: PhantomData<fn() -> R>,
 }
 
-/// A body is not what the endpoint reads: no JSON, no object, or not with these members.
+/// The body is not what the endpoint expects: not JSON, not an object, or not with these members.
 ///
-/// It says no more than that to the client, unless the endpoint adds the
+/// The message for the client says only this, unless the endpoint adds the
 /// [detail](std::fmt::Display).
 #[derive(Debug, Error)]
 #[error(transparent)]
@@ -38,10 +38,10 @@ pub struct Malformed(#[from] serde_json::Error);
 // === impl Payload ===
 
 impl<R> Payload<R> {
-    /// Reads it as a JSON object. Members that `T` does not know are passed over.
+    /// Parses it as a JSON object. Members that `T` does not have are ignored.
     ///
     /// # Errors
-    /// If it is not one, or its members have other types.
+    /// Fails if it is not an object, or its members have other types.
     pub fn object<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Malformed> {
         let text = str::from_utf8(&self.bytes)
             .map_err(|_| serde_json::Error::custom("the text is not UTF-8"))?;
@@ -69,7 +69,7 @@ where
     type Rejection = Refusal<R>;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Refusal<R>> {
-        // The limit is that of the layer further out.
+        // The outer layer enforces the limit.
         match to_bytes(request.into_body(), usize::MAX).await {
             Ok(bytes) => Ok(bytes.into()),
             Err(error) => Err(Rejection::unreadable_body(&error).into()),
@@ -77,7 +77,7 @@ where
     }
 }
 
-/// Reads a JSON object. A list would do for a struct too, its items taken for members.
+/// Parses a JSON object. Serde alone would accept an array for a struct, too.
 pub fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Malformed> {
     let begins = text.trim_start_matches([' ', '\t', '\n', '\r']);
     if !begins.starts_with('{') {

@@ -1,4 +1,4 @@
-//! How an endpoint says no.
+//! Error responses of an endpoint.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -12,13 +12,13 @@ use ziggurat_layers::{
     sanitize::ErrorDetail,
 };
 
-/// A request that is turned down, in the format of its endpoint: `{"error": …}` unless `R` is
-/// another [`Render`].
+/// A request that is rejected, in the format of its endpoint: `{"error": …}` unless `R` is another
+/// [`Render`].
 ///
-/// Its message was written for the client and leaves as it is, in a server fault too. What
-/// really happened is for the log and goes [with it](Self::with_detail).
+/// The message is meant for the client and is sent unchanged, for a server fault, too. The cause is
+/// for the log and is added with [`with_detail`](Self::with_detail).
 pub struct Refusal<R = ErrorString> {
-    // Boxed: a `Result` with it is as large as its other side.
+    // Boxed, because it determines the size of every `Result` that holds it.
     parts: Box<(Rejection, Option<ErrorDetail>)>,
     render: PhantomData<fn() -> R>,
 }
@@ -26,7 +26,7 @@ pub struct Refusal<R = ErrorString> {
 // === impl Refusal ===
 
 impl<R> Refusal<R> {
-    /// Turns a request down. `code` is the reason for programs, in snake case.
+    /// Rejects a request. `code` is the reason for programs, in snake case.
     #[must_use]
     pub fn new(
         status: StatusCode,
@@ -36,7 +36,7 @@ impl<R> Refusal<R> {
         Rejection::new(status, code, message).into()
     }
 
-    /// 400: the request is no good.
+    /// 400: the request is invalid.
     #[must_use]
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
@@ -48,8 +48,7 @@ impl<R> Refusal<R> {
         Self::new(StatusCode::NOT_FOUND, "not_found", "Not found")
     }
 
-    /// 405: there is something, but not with this method. The methods there are are added by
-    /// the router.
+    /// 405: the path exists, but not with this method. The router adds the allowed methods.
     #[must_use]
     pub fn no_such_method() -> Self {
         Self::new(
@@ -59,14 +58,13 @@ impl<R> Refusal<R> {
         )
     }
 
-    /// 500: it is not the client's fault. The message is for the client, the detail for the
-    /// log.
+    /// 500: it is not the client's fault. The message is for the client, the detail for the log.
     #[must_use]
     pub fn fault(message: impl Into<Cow<'static, str>>, detail: ErrorDetail) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message).with_detail(detail)
     }
 
-    /// Adds what the log should say.
+    /// Adds a detail for the log.
     #[must_use]
     pub fn with_detail(mut self, detail: ErrorDetail) -> Self {
         self.parts.1 = Some(detail);

@@ -1,8 +1,8 @@
-//! Which service a path leads to.
+//! Routes a path to a service.
 //!
-//! Routes are few, so they are tried one after another; their futures are kept by value,
-//! whichever one it is. The table is shared: a server that clones its stack for every request,
-//! as hyper's does, clones of all the services only the one that is asked.
+//! There are few routes, so they are tried one after another; their futures are stored by value,
+//! without a box. The table is shared: a server that clones its stack for every request, as hyper's
+//! does, clones only the service that is called.
 
 #[cfg(test)]
 mod tests;
@@ -22,12 +22,12 @@ use tower::{ServiceExt as _, util::Oneshot};
 use tower_service::Service;
 use ziggurat_layers::reject::{ErrorString, Rejection, Render};
 
-/// Leads requests to services by their path, and refuses those with another path (404) or
-/// another method (405).
+/// Routes requests to services by their path, and rejects those with another path (404) or another
+/// method (405).
 ///
-/// The services have one type of response between them and cannot fail: what goes wrong in
-/// them is a response by the time it gets here. The routes are always ready; the service a
-/// request leads to is made ready for it, so one that holds back work holds back nobody else's.
+/// All services have the same response type and cannot fail: their errors are responses already.
+/// The routes are always ready; only the service for a request is polled for readiness, so a busy
+/// service delays no request of the others.
 #[derive(Debug)]
 #[must_use]
 pub struct Routes<T, R = ErrorString> {
@@ -35,7 +35,7 @@ pub struct Routes<T, R = ErrorString> {
     render: R,
 }
 
-/// A service with its place, and the routes that were there before it.
+/// A service with its path, and the routes that were added before it.
 #[derive(Debug)]
 pub struct Route<S, T> {
     place: Place,
@@ -43,28 +43,28 @@ pub struct Route<S, T> {
     rest: Arc<T>,
 }
 
-/// The end of a table, where no route leads.
+/// The end of a table: no route matches.
 pub struct Nowhere<B>(PhantomData<fn() -> B>);
 
 /// A list of routes: [`Nowhere`], or a [`Route`] in front of others.
 pub trait Table<ReqBody> {
     /// The body of the responses.
     type Body;
-    /// Response future of the service that was found.
+    /// Response future of the matching service.
     type Future: Future<Output = Result<Response<Self::Body>, Infallible>>;
 
-    /// Calls the service the request leads to, or says why there is none.
+    /// Calls the service for the request, or returns why there is none.
     ///
     /// # Errors
     ///
-    /// If the path leads nowhere, or not with this method.
+    /// Fails if no route has the path, or none with this method.
     fn route(&self, request: Request<ReqBody>) -> Result<Self::Future, NoRoute>;
 }
 
-/// A request leads nowhere, or not with its method.
+/// No route for the path of a request, or none with its method.
 #[derive(Clone, Debug)]
 pub struct NoRoute {
-    /// The methods there are, if there is something.
+    /// The allowed methods, if the path exists.
     allow: Option<HeaderValue>,
 }
 
@@ -86,7 +86,7 @@ pin_project! {
 }
 
 pin_project! {
-    /// Response future of the service a [`Table`] has found.
+    /// Response future of the service that a [`Table`] has found.
     pub struct Found<F, G> {
         #[pin]
         place: Where<F, G>,
@@ -116,7 +116,7 @@ enum Place {
 // === impl Routes ===
 
 impl<B> Routes<Nowhere<B>> {
-    /// Leads nowhere yet.
+    /// Creates a table without routes.
     pub fn new() -> Self {
         Self {
             table: Arc::new(Nowhere(PhantomData)),
@@ -132,9 +132,9 @@ impl<B> Default for Routes<Nowhere<B>> {
 }
 
 impl<T, R> Routes<T, R> {
-    /// Leads requests with exactly this path and one of these methods to `service`.
+    /// Routes requests with exactly this path and one of these methods to `service`.
     ///
-    /// Of two routes for one path the later counts.
+    /// Of two routes for one path, the later one is used.
     pub fn at<S>(
         self,
         path: &'static str,
@@ -144,15 +144,15 @@ impl<T, R> Routes<T, R> {
         self.with(Place::at(path, methods.into_iter().collect()), service)
     }
 
-    /// Leads requests with a path that begins with `root`, `/api/` for example, to `service`,
-    /// which sees the whole path and all methods.
+    /// Routes requests whose path begins with `root`, `/api/` for example, to `service`, which gets
+    /// the whole path and all methods.
     ///
-    /// Routes to paths below that are added later.
+    /// A route that is added later takes precedence over it.
     pub fn under<S>(self, root: &'static str, service: S) -> Routes<Route<S, T>, R> {
         self.with(Place::Under { root }, service)
     }
 
-    /// Replaces the body of the refusals.
+    /// Replaces the body of the rejections.
     pub fn with_render<U>(self, render: U) -> Routes<T, U> {
         Routes {
             table: self.table,
@@ -172,7 +172,7 @@ impl<T, R> Routes<T, R> {
     }
 }
 
-// Not derived: the services need not be cloned, nor be such that they could.
+// Not derived, because the services do not have to be `Clone`.
 impl<T, R: Clone> Clone for Routes<T, R> {
     fn clone(&self) -> Self {
         Self {

@@ -1,31 +1,30 @@
 //! Accepts connections and serves a tower service on them: one loop for all servers.
 //!
-//! HTTP/1.1 and HTTP/2 are told apart by their first bytes, behind [TLS](Server::with_tls)
-//! too. Every request carries a [`ClientIp`] that names the peer of its connection.
+//! HTTP/1.1 and HTTP/2 are distinguished by their first bytes, with [TLS](Server::with_tls), too.
+//! Every request has a [`ClientIp`] with the peer of its connection.
 //!
-//! # What clients can hold
+//! # Limits for clients
 //!
-//! It is bounded by [`Limits`]: connections, the time for a handshake, for the head of a
-//! request and for its body, to take some of a response, to say nothing between two requests,
-//! and for a connection to end. None of them counts the time a service takes over its answer.
+//! [`Limits`] bounds the connections, the time for a handshake, for the head of a request and for
+//! its body, for reading some of a response, the idle time between two requests, and the time for
+//! closing a connection. None of them includes the time that a service needs for its response.
 //!
-//! A new connection is let in even when as many are open as there may be: the one that has
-//! kept the server waiting longest goes. It is one between two requests, in the middle of
-//! one, or one that takes nothing of its response, never one that is worked for. So
-//! connections that were opened only to be there keep no client out. The same happens when the
-//! system has no more open files for us.
+//! A new connection is accepted even if the maximum is reached: the one that has kept the server
+//! waiting longest is closed. It is idle, in the middle of sending a request, or not reading its
+//! response, but never one whose request is being served. So connections that only occupy a place
+//! keep no client out. The same happens when the process or the system has no more open files.
 //!
-//! On HTTP/2 the number of streams is a setting of ours. Against streams that are reset as
-//! soon as they are opened, and other floods of frames, the limits of the protocol library
-//! hold: it ends a connection with 20 streams that were reset before anybody looked at them,
-//! or with 1,024 it had to reset itself, and takes heads of up to 16 KiB.
+//! The number of HTTP/2 streams is a setting of this server. For streams that are reset as soon as
+//! they are opened, and other floods of frames, the limits of the protocol library hold: it ends a
+//! connection with 20 streams that were reset before they were handled, or with 1,024 that it had
+//! to reset itself, and accepts heads of up to 16 KiB.
 //!
 //! # How connections end
 //!
-//! A connection that ends while its client is still sending is closed in stages (RFC 9112
-//! section 9.6), so that the client can read why it was refused. For the same reason a stream
-//! of HTTP/2 ends after the rest of its request was read, if that is not too long. One that has
-//! been idle is told so where the protocol has words for it.
+//! A connection that ends while its client is still sending is closed in stages (RFC 9112, section
+//! 9.6), so that the client can read the reason. For the same reason an HTTP/2 stream ends after
+//! the rest of its request was read, if that does not take too long. A client whose connection was
+//! idle is notified if the protocol has a message for it.
 
 mod body;
 mod connection;
@@ -81,14 +80,14 @@ pub use self::{
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What a client gets that speaks HTTP where TLS is spoken.
+/// Response to a client that uses plain HTTP on a TLS port.
 const SPEAK_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     content-type: application/json\r\n\
     content-length: 44\r\n\
     connection: close\r\n\r\n\
     {\"error\":\"This port speaks HTTPS, not HTTP\"}";
 
-/// What clients may take of the server.
+/// Limits on what clients may use.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
@@ -98,21 +97,21 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// Time for the head of a request, and for the first one to begin.
     pub header_timeout: Duration,
-    /// Time for the body of a request to come in, from when it is first waited for. Each 8 KiB
-    /// that have come in add a second, so that long uploads take as long as they need.
+    /// Time for the body of a request to arrive, from the first time the service waits for it. Each
+    /// 8 KiB that have arrived add a second, so that long uploads get enough time.
     pub body_timeout: Duration,
     /// Time between two requests on a connection.
     pub idle_timeout: Duration,
-    /// Time a client may take nothing of what is sent to it.
+    /// Time for which a client may read nothing of what is sent to it.
     pub write_timeout: Duration,
     /// Streams open at once on one HTTP/2 connection.
     pub max_streams: u32,
-    /// Time for the requests in flight when the server shuts down; then they have half a second
-    /// to end in an error.
+    /// Time for the requests in flight when the server shuts down; after it they have half a second
+    /// to end with an error.
     pub shutdown_grace: Duration,
-    /// Time to read on after a refusal, so that the client gets to read it.
+    /// Time to continue reading after a rejection, so that the client can read the response.
     pub linger: Duration,
-    /// Bytes to read on after a refusal.
+    /// Bytes to continue reading after a rejection.
     pub linger_bytes: u64,
 }
 
@@ -147,11 +146,11 @@ impl Default for Limits {
 // === impl Server ===
 
 impl Server {
-    /// Prepares a server.
+    /// Creates a server with these limits.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let mut http = auto::Builder::new(TokioExecutor::new());
-        // Its clock does not tell the head of a request from the time before it; ours does.
+        // hyper's timeout would include the idle time before the head of a request; ours does not.
         http.http1().header_read_timeout(None);
         http.http2()
             .timer(TokioTimer::new())
@@ -165,15 +164,14 @@ impl Server {
         }
     }
 
-    /// Speaks TLS on every connection. A certificate that is renewed is taken while the server
-    /// runs.
+    /// Uses TLS on every connection. A renewed certificate is loaded while the server runs.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Tells the service when the time for the requests in flight is over, so that it can still
+    /// Notifies the service when the time for the requests in flight is over, so that it can still
     /// answer them.
     #[must_use]
     pub fn with_cut_off(mut self, cut_off: CutOff) -> Self {
@@ -181,11 +179,11 @@ impl Server {
         self
     }
 
-    /// Serves `service` on one listener or several until `shutdown` resolves, then lets the
-    /// requests in flight finish for as long as the limits say.
+    /// Serves `service` on the listeners until `shutdown` resolves, then waits for the requests in
+    /// flight for at most [`Limits::shutdown_grace`].
     ///
     /// # Errors
-    /// Fails when a listener itself does. Trouble on one connection ends that connection.
+    /// Fails if a listener fails. An error on one connection ends that connection only.
     pub async fn serve<S, B>(
         self,
         listeners: impl Into<Listeners>,
@@ -278,7 +276,7 @@ impl Server {
         }
     }
 
-    /// Shakes hands, if that is the custom here.
+    /// Does the TLS handshake, if the server uses TLS.
     async fn open(&self, stream: TcpStream, activity: &Arc<Activity>) -> Option<Stream> {
         let Some(tls) = &self.tls else {
             return Some(Stream::Plain(stream));
@@ -302,7 +300,8 @@ impl Server {
     }
 }
 
-/// Too many open files, here or in the whole system: it passes when connections end.
+/// Returns whether the process or the system has too many open files, which ends when connections
+/// end.
 fn is_exhaustion(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;

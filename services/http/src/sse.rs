@@ -1,9 +1,9 @@
 //! Server-sent events as the body of a response.
 //!
-//! An [`EventStream`] frames what a stream makes, one event after another, and nothing else:
-//! there is no task and no channel behind it. It asks for the next event when the connection has
-//! room for one, so a slow client slows down whoever makes the events; and a client that goes
-//! away drops the stream, and with it whatever the stream was waiting for.
+//! An [`EventStream`] only frames the items of a stream, one event after another: there is no task
+//! and no channel. It polls for the next event when the connection can take one, so a slow client
+//! slows down the source of the events; if the client disconnects, the stream is dropped, with
+//! everything it holds.
 //!
 //! ```
 //! use futures_util::stream;
@@ -39,10 +39,10 @@ use pin_project_lite::pin_project;
 use serde::Serialize;
 use tokio::time::{Sleep, sleep};
 
-/// What is sent when there is nothing to say, so that nobody in between hangs up.
+/// Comment that is sent during a silence, so that no proxy closes the connection.
 pub const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
-/// Keeps proxies that know it from collecting events before they pass them on.
+/// Tells proxies such as nginx not to buffer events.
 pub const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// One event, framed.
@@ -50,14 +50,14 @@ pub const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffe
 pub struct Event(Bytes);
 
 pin_project! {
-    /// The body of a response that sends events as a stream makes them.
+    /// The body of a response that sends events as a stream produces them.
     ///
-    /// It ends when the stream does, and cannot fail.
+    /// It ends when the stream ends, and cannot fail.
     pub struct EventStream<S> {
-        // Dropped at its end, and with it what it holds.
+        // Dropped at its end, together with what it holds.
         #[pin]
         events: Option<S>,
-        // Runs only while the stream has nothing to say.
+        // Runs only while the stream has no event.
         #[pin]
         silence: Option<Sleep>,
         keep_alive: Option<Duration>,
@@ -67,13 +67,13 @@ pin_project! {
 // === impl Event ===
 
 impl Event {
-    /// An event whose data is this value, as compact JSON on one line.
+    /// Creates an event whose data is this value, as compact JSON on one line.
     ///
     /// # Errors
-    /// If there is no JSON for it, as for a map whose keys are no strings.
+    /// Fails if the value has no JSON form, such as a map whose keys are not strings.
     pub fn json(value: &impl Serialize) -> serde_json::Result<Self> {
         let mut frame = b"data: ".to_vec();
-        // Compact JSON holds no line feed: those in strings are escaped.
+        // Compact JSON contains no line feed: those in strings are escaped.
         serde_json::to_writer(&mut frame, value)?;
         frame.extend_from_slice(b"\n\n");
         Ok(Self(frame.into()))
@@ -92,14 +92,14 @@ impl<S> EventStream<S> {
         }
     }
 
-    /// Sends a comment, which clients pass over, after each so long a silence.
+    /// Sends a comment, which clients ignore, after each silence of this length.
     #[must_use]
     pub fn with_keep_alive(mut self, silence: Option<Duration>) -> Self {
         self.keep_alive = silence;
         self
     }
 
-    /// The response with this body, as a client of this version of HTTP wants it.
+    /// Returns the response with this body, with the headers for this version of HTTP.
     pub fn into_response(self, version: Version) -> Response<Self> {
         let mut response = Response::new(self);
         let headers = response.headers_mut();
@@ -110,7 +110,7 @@ impl<S> EventStream<S> {
         ] {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        // HTTP/2 and later know no connection header (RFC 9113, section 8.2.2).
+        // HTTP/2 and later have no connection header (RFC 9113, section 8.2.2).
         if version == Version::HTTP_11 {
             let keep_alive = HeaderValue::from_static("keep-alive");
             headers.insert(header::CONNECTION, keep_alive);
@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_framed_is_read_back(texts in prop::collection::vec(any::<String>(), 0..8)) {
+        fn every_framed_event_is_read_back(texts in prop::collection::vec(any::<String>(), 0..8)) {
             let frames = texts.iter().map(|text| event(text).0);
             let stream = frames.collect::<Vec<_>>().concat();
             let (mut decoder, mut input) = (EventDecoder::new(), &stream[..]);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_made_before_it_is_wanted() {
+    async fn no_event_is_produced_before_it_is_polled() {
         let (made, mut seen) = mpsc::unbounded_channel();
         let events = stream::iter(0..3).map(move |number| {
             made.send(number).expect("somebody counts");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_stream_holds_goes_with_its_end() {
+    async fn the_values_of_a_stream_are_dropped_at_its_end() {
         let held = Arc::new(());
         let kept = Arc::clone(&held);
         let events = stream::iter(["a"].map(event)).map(move |event| {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_broken_by_a_comment_as_often_as_it_lasts() {
+    async fn a_comment_is_sent_after_each_silence() {
         let (sender, receiver) = mpsc::unbounded_channel();
         let events = stream::unfold(receiver, |mut receiver| async move {
             Some((receiver.recv().await?, receiver))
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_comments_silence_is_silence() {
+    async fn without_keep_alive_nothing_is_sent_during_a_silence() {
         let mut body = Box::pin(EventStream::new(stream::pending::<Event>()));
         let hour = Duration::from_hours(1);
         let waited = tokio::time::timeout(hour, next(&mut body)).await;
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn only_http_1_1_is_told_to_keep_the_connection() {
+    fn only_http_1_1_gets_a_connection_header() {
         for (version, connection) in [
             (Version::HTTP_10, None),
             (Version::HTTP_11, Some("keep-alive")),

@@ -1,4 +1,4 @@
-//! Which origins are allowed.
+//! The allowed origins.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr},
@@ -19,7 +19,7 @@ pub struct Origins {
     own: Option<Own>,
 }
 
-/// An origin in a list is none.
+/// Error for a text in a list that is not an origin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an origin such as `https://example.com` or `http://localhost:3000`")]
 pub struct InvalidOrigin(String);
@@ -31,17 +31,17 @@ enum Allowed {
     Exactly(Arc<[HeaderValue]>),
 }
 
-/// Pages of the server itself.
+/// Rule for the pages of the server itself.
 #[derive(Clone, Copy, Debug)]
 enum Own {
-    /// By any name: names were checked before.
+    /// Recognised by any name, because the host was checked before.
     Named,
-    /// By its address only: a page that had its own name resolve to this server would seem to
-    /// be one of the server's.
+    /// Recognised by an IP address only: a page whose name was made to resolve to this server would
+    /// look like a page of the server.
     Addressed,
 }
 
-/// An origin that is kept (RFC 6454, section 4).
+/// A listed origin (RFC 6454, section 4).
 #[derive(Debug)]
 struct Listed {
     scheme: String,
@@ -49,7 +49,7 @@ struct Listed {
     port: Option<u16>,
 }
 
-/// An origin as it was written.
+/// The parts of an origin, as written.
 #[derive(Clone, Copy, Debug)]
 struct Parts<'a> {
     scheme: &'a str,
@@ -60,17 +60,17 @@ struct Parts<'a> {
 // === impl Origins ===
 
 impl Origins {
-    /// Pages of this machine: `localhost`, `127.0.0.1` and `[::1]`, with every scheme and at
+    /// Allows pages of this machine: `localhost`, `127.0.0.1` and `[::1]`, with every scheme and at
     /// every port.
     pub fn loopback() -> Self {
         Self::new(Allowed::Loopback)
     }
 
-    /// Exactly these origins; pages of this machine are no exception.
+    /// Allows exactly these origins; pages of this machine are no exception.
     ///
     /// # Errors
     ///
-    /// If one is not made of a scheme, a host and perhaps a port.
+    /// Fails if one does not consist of a scheme, a host and an optional port.
     pub fn listed(origins: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, InvalidOrigin> {
         let listed = origins.into_iter().map(|text| {
             let text = text.as_ref();
@@ -85,16 +85,16 @@ impl Origins {
         Ok(Self::new(Allowed::Listed(listed?)))
     }
 
-    /// Exactly these origins, each in the spelling of browsers; what no header can hold is none.
+    /// Allows exactly these origins, each as browsers spell it; a text that no header can hold is
+    /// ignored.
     pub fn exactly(origins: impl IntoIterator<Item: AsRef<str>>) -> Self {
         let origins = origins.into_iter();
         let values = origins.filter_map(|origin| HeaderValue::from_str(origin.as_ref()).ok());
         Self::new(Allowed::Exactly(values.collect()))
     }
 
-    /// Allows pages of the server itself too. `hosts` are those it answers for; where it answers
-    /// for all of them, its own pages are known by an IP address only, since a name can be
-    /// rebound.
+    /// Allows pages of the server itself, too. `hosts` are those that it answers for; if it answers
+    /// for all, its own pages are recognised by an IP address only, since a name can be rebound.
     pub fn with_own(self, hosts: &Hosts) -> Self {
         let own = Some(if hosts.are_limited() {
             Own::Named
@@ -108,7 +108,7 @@ impl Origins {
         Self { allowed, own: None }
     }
 
-    /// True if pages of `origin`, where the request comes from, may use the server.
+    /// Returns whether pages of `origin` may use the server; the request comes from there.
     pub(super) fn admit<B>(&self, origin: &HeaderValue, request: &Request<B>) -> bool {
         if let Allowed::Exactly(listed) = &self.allowed
             && listed.contains(origin)
@@ -148,7 +148,7 @@ impl Origins {
 // === impl Parts ===
 
 impl<'a> Parts<'a> {
-    /// Reads an origin: nothing before the scheme, nothing behind the port.
+    /// Parses an origin: nothing before the scheme, nothing after the port.
     fn of(text: &'a str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let end = match rest.strip_prefix('[') {
@@ -164,9 +164,9 @@ impl<'a> Parts<'a> {
         (is_scheme(scheme) && is_host(host)).then_some(Self { scheme, host, port })
     }
 
-    /// True if a request to this host, with or without a port, goes to where the page is from.
+    /// Returns whether a request to this host, with or without a port, goes to the origin itself.
     fn is_at(self, host: &str) -> bool {
-        // The scheme matters for the port only: behind a proxy the server cannot know it.
+        // The scheme only determines the default port: behind a proxy the server cannot know it.
         let there = format!("{}://{host}", self.scheme);
         Parts::of(&there)
             .is_some_and(|own| own.host.eq_ignore_ascii_case(self.host) && own.port == self.port)
@@ -188,7 +188,7 @@ fn default_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// RFC 3986, section 3.1.
+/// Checks for a scheme (RFC 3986, section 3.1).
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text
@@ -196,12 +196,12 @@ fn is_scheme(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-/// An IPv4 address, or an IPv6 address in brackets.
+/// Checks for an IPv4 address, or an IPv6 address in brackets.
 fn is_address(host: &str) -> bool {
     host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok()
 }
 
-/// A name, an IPv4 address or an IPv6 address in brackets.
+/// Checks for a name, an IPv4 address or an IPv6 address in brackets.
 fn is_host(text: &str) -> bool {
     match text
         .strip_prefix('[')

@@ -77,7 +77,7 @@ async fn a_list_replaces_the_default() {
 }
 
 #[test]
-fn what_is_no_origin_is_refused_at_once() {
+fn a_text_that_is_no_origin_is_refused_at_once() {
     for text in [
         "*",
         "null",
@@ -150,7 +150,7 @@ async fn a_preflight_of_an_allowed_page_is_answered_before_anything_else() {
     assert_eq!(headers["access-control-allow-origin"], MINE);
     let methods = "GET, HEAD, POST, PUT, PATCH, DELETE";
     assert_eq!(headers["access-control-allow-methods"], methods);
-    // A line with a letter that is not ASCII is passed over whole.
+    // A header line with a character outside of ASCII is ignored as a whole.
     let allowed = format!("{HEADERS}, MCP-PARAM-a");
     assert_eq!(headers["access-control-allow-headers"], allowed);
 
@@ -173,13 +173,13 @@ async fn a_preflight_of_another_page_is_refused() {
 }
 
 #[tokio::test]
-async fn options_that_are_no_preflight_are_the_services_affair() {
+async fn options_that_are_no_preflight_go_to_the_service() {
     let request = Request::options("/").header("origin", MINE);
     let response = answer(&Origins::loopback(), request).await;
     assert_eq!(response.body(), "served");
 }
 
-/// The status of a request that calls the server `host` for a page of `origin`.
+/// Returns the status of a request to the host `host` from a page of `origin`.
 async fn status_at(origins: &Origins, host: &str, origin: &str) -> u16 {
     let request = Request::get("/").header("host", host);
     let request = request.header("origin", origin);
@@ -187,7 +187,7 @@ async fn status_at(origins: &Origins, host: &str, origin: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn pages_of_the_server_itself_pass_where_its_names_are_known() {
+async fn pages_of_the_server_itself_pass_if_its_hosts_are_known() {
     let local = "127.0.0.1".parse().expect("an address");
     let hosts = Hosts::of(local, ["rag.example"]).expect("hosts");
     let origins = Origins::exactly(["null"]).with_own(&hosts);
@@ -209,7 +209,7 @@ async fn pages_of_the_server_itself_pass_where_its_names_are_known() {
 }
 
 #[tokio::test]
-async fn where_any_host_will_do_only_an_address_tells_that_a_page_is_its_own() {
+async fn if_any_host_is_allowed_own_pages_are_recognised_by_address_only() {
     let any = "0.0.0.0".parse().expect("an address");
     let hosts = Hosts::of(any, [""; 0]).expect("hosts");
     let origins = Origins::loopback().with_own(&hosts);
@@ -226,7 +226,7 @@ async fn where_any_host_will_do_only_an_address_tells_that_a_page_is_its_own() {
 }
 
 #[tokio::test]
-async fn without_cors_a_guard_only_refuses() {
+async fn without_cors_the_layer_only_rejects() {
     let layer = OriginLayer::new(Origins::loopback()).without_cors();
     let service = layer.layer(service_fn(|_: Request<()>| async {
         Ok::<_, Infallible>(Response::new(Bytes::from_static(b"served")))

@@ -23,7 +23,7 @@ fn routes()
         *response.status_mut() = StatusCode::IM_A_TEAPOT;
         Ok(response)
     });
-    // A service with another body, as a framework of handlers would be.
+    // A service with another body, as a web framework would be.
     let tea = teapot.map_response(|response: Response<_>| response.map(EitherBody::second));
     Routes::new()
         .under("/api/", echo("rest"))
@@ -95,7 +95,7 @@ async fn another_path_is_not_found() {
 }
 
 #[tokio::test]
-async fn another_method_is_told_which_ones_there_are() {
+async fn another_method_is_refused_with_the_allowed_methods() {
     let cases = [
         (
             "/mcp/v1",

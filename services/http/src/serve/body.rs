@@ -1,4 +1,4 @@
-//! The body of a request and that of a response, each watched.
+//! Bodies of requests and responses, with time limits.
 
 use std::{
     io,
@@ -23,37 +23,35 @@ use super::{
     unread::Unread,
 };
 
-/// Bytes in a second that a body gains more time with: an upload that comes in faster never
-/// runs out of it.
+/// Bytes per second for which a body gets more time: a faster upload never times out.
 const SLOWEST: u64 = 8 << 10;
 
-/// The body of a request, as it comes in.
+/// The body of a request, as it arrives.
 ///
-/// One that comes in too slowly breaks off with an error. It has
+/// A body that arrives too slowly breaks off with an error. It has
 /// [`Limits::body_timeout`](super::Limits::body_timeout), and a second more for every 8 KiB that
-/// have come in. The time begins when the service first waits for the body, so the work of the
+/// have arrived. The time begins when the service first waits for the body, so the work of the
 /// service before that does not count.
 #[derive(Debug)]
 pub struct RequestBody {
-    // None: passed on when it was dropped.
+    // `None` after it was passed on in `drop`.
     inner: Option<Incoming>,
     activity: Arc<Activity>,
     timeout: Duration,
     received: u64,
     begun: Option<Instant>,
-    // Boxed: only for a body that has to be waited for.
+    // Boxed, because only a body that has to be waited for needs it.
     deadline: Option<Pin<Box<Sleep>>>,
     is_awaited: bool,
-    /// Takes what the service did not read.
+    /// Receives the part that the service did not read.
     unread: Option<oneshot::Sender<Incoming>>,
 }
 
-/// Why the body of a request ended before its end.
+/// Error that ended the body of a request early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
-    /// It came in more slowly than the server waits. The source is of the kind
-    /// [`TimedOut`](io::ErrorKind::TimedOut).
+    /// It arrived too slowly. The source is of the kind [`TimedOut`](io::ErrorKind::TimedOut).
     #[error("the body of the request did not come in in time")]
     TooSlow(#[source] io::Error),
     /// The connection or the framing broke.
@@ -62,9 +60,9 @@ pub enum BodyError {
 }
 
 pin_project! {
-    /// The body of a response; as long as it is there, so is its request.
+    /// The body of a response; the request counts as in flight for as long as it exists.
     pub(super) struct ResponseBody<B> {
-        // Dropped at its end, for it may hold the body of the request.
+        // Dropped at its end, because it may hold the body of the request.
         #[pin]
         inner: Option<B>,
         is_withheld: bool,
@@ -89,7 +87,7 @@ impl RequestBody {
         }
     }
 
-    /// Passes what the service leaves unread on, instead of dropping it.
+    /// Passes the unread part on when this is dropped.
     pub(super) fn pass_on(&mut self) -> oneshot::Receiver<Incoming> {
         let (sender, receiver) = oneshot::channel();
         self.unread = Some(sender);
@@ -107,7 +105,7 @@ impl RequestBody {
         }
     }
 
-    /// Ready when the body has taken longer than it may.
+    /// Returns ready when the body has taken too long.
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let begun = *self.begun.get_or_insert_with(Instant::now);
         let earned = Duration::from_millis(self.received.saturating_mul(1000) / SLOWEST);
@@ -164,7 +162,7 @@ impl Drop for RequestBody {
         if let Some(inner) = self.inner.take().filter(|inner| !inner.is_end_stream())
             && let Some(unread) = self.unread.take()
         {
-            // The response may be gone; then the client is not waiting for it either.
+            // If the response is gone, the client does not wait for it either.
             unread.send(inner).ok();
         }
     }
@@ -173,7 +171,7 @@ impl Drop for RequestBody {
 // === impl ResponseBody ===
 
 impl<B> ResponseBody<B> {
-    /// A body that is withheld is not sent.
+    /// Wraps the body of a response; a withheld body is not sent.
     pub(super) fn new(inner: B, is_withheld: bool, unread: Unread, request: InFlight) -> Self {
         Self {
             inner: Some(inner),

@@ -1,4 +1,4 @@
-//! One connection: from its first bytes to its last.
+//! Drives one connection from its first bytes to its last.
 
 use std::{
     cell::RefCell,
@@ -26,10 +26,10 @@ use super::{
     unread::Unread,
 };
 
-/// Tells the service who is calling, and the connection what goes on.
+/// Sets the client IP of requests, and reports requests and responses to [`Activity`].
 ///
-/// A connection has one of it for all of its requests. Cloning a tower for each of them would
-/// count up and down whatever its layers share, on memory that all processors count on.
+/// A connection shares one for all of its requests. Cloning a tower stack per request would change
+/// the reference counts that its layers share, which all processors contend for.
 #[derive(Debug)]
 pub(super) struct Watched<S> {
     inner: RefCell<S>,
@@ -49,7 +49,7 @@ pin_project! {
     }
 }
 
-/// Drives a connection until it ends, it has to, or its client is not to be borne any longer.
+/// Drives a connection until it ends, is asked to leave, or its client has timed out.
 pub(super) async fn drive<C>(
     connection: C,
     activity: &Activity,
@@ -109,7 +109,7 @@ where
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_flight = self.activity.begin();
-        // hyper leaves the body of the answer to a HEAD out on HTTP/1 only.
+        // hyper omits the body of the response to a HEAD on HTTP/1 only.
         let is_http2 = request.version() == Version::HTTP_2;
         let is_withheld = is_http2 && request.method() == Method::HEAD;
         let mut request = request.map(|body| {
@@ -126,7 +126,7 @@ where
         let mut inner = self.inner.borrow_mut();
         let response = match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(())) => Either::Left(inner.call(request)),
-            // A clone can wait, and fail, for itself.
+            // A clone can wait for readiness, and fail, by itself.
             _ => Either::Right(inner.clone().oneshot(request)),
         };
         ResponseFuture {

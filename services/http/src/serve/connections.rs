@@ -1,4 +1,4 @@
-//! The connections that are open, and who goes when there are too many.
+//! The open connections, and which of them is closed when there are too many.
 
 use std::{
     collections::HashMap,
@@ -21,10 +21,10 @@ use super::{
     idle::{Activity, Room},
 };
 
-/// How long to wait for the system to have room again, and between two words about it.
+/// Maximum time to wait for a connection to end, and minimum time between two warnings about it.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Pause before looking again for a connection that may go: those that are new get some time first.
+/// Pause before the next look for a connection that may be closed: new ones get some time first.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// The connections that are open.
@@ -50,12 +50,12 @@ impl Crowd {
         }
     }
 
-    /// What the next connection is to be watched with.
+    /// Creates the activity of the next connection.
     pub(super) fn activity(&self, limits: &Limits) -> Arc<Activity> {
         Arc::new(Activity::new(Arc::clone(&self.room), limits))
     }
 
-    /// Starts a connection. There is [room](Self::make_room) for it.
+    /// Starts a connection. Call [`make_room`](Self::make_room) before.
     pub(super) fn join(
         &mut self,
         activity: Arc<Activity>,
@@ -69,9 +69,9 @@ impl Crowd {
         self.members.len()
     }
 
-    /// Forgets connections as they end; never ready.
+    /// Removes connections as they end; never ready.
     ///
-    /// Joined all along, so the set holds no more than what is open.
+    /// Polled all the time, so that the set holds only open connections.
     pub(super) fn poll_forget(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Poll::Ready(Some(ended)) = self.tasks.poll_join_next_with_id(cx) {
             self.forget(ended);
@@ -81,9 +81,9 @@ impl Crowd {
 
     /// Waits until one more connection may join.
     ///
-    /// If there are as many as there may be, the one whose client has been waited for longest
-    /// has to go. Connections at work stay, and new ones until their client has had time to send
-    /// its request: if all are, the next connection waits.
+    /// At the maximum, the one whose client has kept the server waiting longest is closed.
+    /// Connections at work stay, and new ones until their client has had time to send its request:
+    /// if there are no others, the next connection waits.
     pub(super) async fn make_room(&mut self) {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
             self.forget(ended);
@@ -103,10 +103,10 @@ impl Crowd {
         self.room.is_wanted(false);
     }
 
-    /// Makes room where the system has none: the one whose client has been waited for longest
-    /// has to go.
+    /// Makes room when the system has no more open files: the connection whose client has kept the
+    /// server waiting longest is closed.
     ///
-    /// If all are at work, or it is somebody else who has the room, this only takes a moment.
+    /// If all are at work, or other processes hold the open files, it returns after a pause.
     pub(super) async fn thin_out(&mut self, cause: &io::Error) {
         if self.warned_at.is_none_or(|at| at.elapsed() >= PAUSE) {
             self.warned_at = Some(Instant::now());
@@ -136,12 +136,12 @@ impl Crowd {
         }
     }
 
-    /// Ends the connections that are left.
+    /// Ends the remaining connections.
     pub(super) async fn shutdown(mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// One at a time, and in linear time: it happens only when a connection has come in.
+    /// Asks one connection at a time. Linear search is enough: it runs only per new connection.
     fn ask_somebody_to_leave(&self) {
         let members = self.members.values();
         if members.clone().any(|member| member.was_asked_to_leave()) {
@@ -164,7 +164,7 @@ mod tests {
     use super::{super::idle::FIRST_WORDS, *};
 
     #[tokio::test(start_paused = true)]
-    async fn where_the_system_has_no_room_one_that_waits_goes_and_one_at_work_stays() {
+    async fn without_open_files_an_idle_connection_is_closed_and_one_at_work_stays() {
         const EMFILE: i32 = 24;
         let cause = io::Error::from_raw_os_error(EMFILE);
         let limits = Limits::default();
@@ -203,7 +203,7 @@ mod tests {
         let request = async {
             time::sleep(FIRST_WORDS / 2).await;
             let at_work = quick.begin();
-            // Longer than it takes until one of the two has to go.
+            // Longer than it takes until one of the two is closed.
             time::sleep(FIRST_WORDS).await;
             drop(at_work);
         };

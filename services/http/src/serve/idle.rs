@@ -1,4 +1,4 @@
-//! What goes on on one connection, and how long to bear with it.
+//! State of one connection, and its timeouts.
 
 use std::{
     sync::{
@@ -16,24 +16,24 @@ use tokio::{
 
 use super::Limits;
 
-/// Farther away than any connection lasts.
+/// Longer than any connection lasts.
 pub(super) const FAR: Duration = Duration::from_hours(24 * 365);
 
-/// No look at a clock more often than this, whatever the limits are.
+/// Minimum time between two checks of the clock, for any limits.
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 
-/// The time in which a client that has just connected is expected to send its request. Until it
-/// is over, the connection is not closed to make room for another.
+/// Time for a new client to send its request. Until it is over, the connection is not closed to make
+/// room for another.
 pub(super) const FIRST_WORDS: Duration = Duration::from_millis(250);
 
-/// What goes on on one connection.
+/// State of one connection.
 ///
-/// A connection waits for its client as long as there is no whole request to work on, or
-/// nothing more of a response can be sent. Only such a connection runs out of patience, and
-/// only such a one has to go when others want in.
+/// A connection waits for its client while there is no complete request to serve, or while the
+/// client does not read its response. Only a waiting connection times out, and only a waiting
+/// connection is closed to make room for another.
 #[derive(Debug)]
 pub(super) struct Activity {
-    // Taken by the tasks of one connection only, and for a few instructions.
+    // Locked only by the tasks of one connection, for a few instructions.
     state: Mutex<State>,
     leave: Notify,
     room: Arc<Room>,
@@ -41,23 +41,23 @@ pub(super) struct Activity {
     idle_timeout: Duration,
 }
 
-/// Where the accept loop waits for a connection that may go.
+/// Signals the accept loop that a connection may be closed.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     is_wanted: AtomicBool,
     freed: Notify,
 }
 
-/// Why there is no more patience with a client.
+/// Reason why a client timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeoutReason {
-    /// It has begun a request and does not get on with it.
+    /// It has begun a request and does not continue.
     Slow,
-    /// It has not asked for anything in a long time.
+    /// It has sent no request for a long time.
     Idle,
 }
 
-/// A request that has not been answered in full; counted until it is dropped.
+/// A request without a complete response; counted until it is dropped.
 #[derive(Debug)]
 pub(super) struct InFlight(Arc<Activity>);
 
@@ -65,15 +65,15 @@ pub(super) struct InFlight(Arc<Activity>);
 struct State {
     /// Requests between their head and the end of their response.
     in_flight: u32,
-    /// Those of them that wait for more of their body.
+    /// The number of them that wait for more of their body.
     uploading: u32,
-    /// Whether the client takes nothing of what is sent to it.
+    /// True while the client does not read its response.
     is_stalled: bool,
-    /// When the client last got on, as far as it is waited for.
+    /// Start of the current wait for the client.
     since: Instant,
-    /// When the head of a request began to come in, if one has.
+    /// Time when the head of a request began to arrive, if one has.
     head_since: Option<Instant>,
-    /// True once a request has come in.
+    /// True after the first request.
     has_begun: bool,
     was_asked_to_leave: bool,
 }
@@ -86,7 +86,7 @@ enum Timeouts {
 // === impl Activity ===
 
 impl Activity {
-    /// A connection that has just begun; the head of its first request is due.
+    /// Creates the state of a new connection; it waits for the head of its first request.
     pub(super) fn new(room: Arc<Room>, limits: &Limits) -> Self {
         let now = Instant::now();
         Self {
@@ -106,20 +106,21 @@ impl Activity {
         }
     }
 
-    /// The client may begin to speak HTTP: what came before does not count.
+    /// Notes that the client may begin with HTTP: the time before, such as a handshake, does not
+    /// count.
     pub(super) fn is_open(&self) {
         self.state().head_since = Some(Instant::now());
     }
 
-    /// The client speaks HTTP/2. Frames come at all times there, and a head in several of
-    /// them is the affair of the protocol.
+    /// Notes that the client uses HTTP/2. Frames arrive at any time, and the protocol library
+    /// handles a head in several frames.
     pub(super) fn speaks_http2(&self) {
         let mut state = self.state();
         state.head_since = None;
         state.since = Instant::now();
     }
 
-    /// Bytes have come in on HTTP/1: outside of a request they begin one.
+    /// Notes that bytes have arrived on HTTP/1: outside of a request they begin one.
     pub(super) fn heard(&self) {
         let mut state = self.state();
         if state.in_flight == 0 && state.head_since.is_none() {
@@ -127,7 +128,7 @@ impl Activity {
         }
     }
 
-    /// The head of a request is complete.
+    /// Notes that the head of a request is complete.
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
         let mut state = self.state();
         state.in_flight += 1;
@@ -137,25 +138,25 @@ impl Activity {
         InFlight(Arc::clone(self))
     }
 
-    /// The body of a request does not come in.
+    /// Notes that the server waits for the body of a request.
     pub(super) fn awaits_body(&self) {
         self.change(|state| state.uploading += 1);
     }
 
-    /// More of the body has come in, or nobody wants it any more.
+    /// Notes that more of the body has arrived, or is no longer needed.
     pub(super) fn has_body(&self) {
         self.change(|state| state.uploading -= 1);
     }
 
-    /// The client does not take what is sent to it, or takes it again.
+    /// Notes whether the client has stopped reading what is sent to it.
     pub(super) fn stalls(&self, is_stalled: bool) {
         self.change(|state| state.is_stalled = is_stalled);
     }
 
-    /// Waits until there is no more patience with the client.
+    /// Waits until the client has timed out.
     ///
-    /// Nothing wakes this up when a request begins or ends. It looks again after the
-    /// shortest time in which patience could run out, which costs less.
+    /// Not woken when a request begins or ends: checking again after the shortest timeout costs
+    /// less.
     pub(super) async fn worn_out(&self) -> TimeoutReason {
         loop {
             match self.patience(Instant::now()) {
@@ -165,17 +166,17 @@ impl Activity {
         }
     }
 
-    /// The client was told that the connection ends, and gets as much patience once more.
+    /// Restarts the idle time, because the client was notified that the connection ends.
     pub(super) fn was_told(&self) {
         self.state().since = Instant::now();
     }
 
-    /// Waits until the connection has to go, so that another gets in.
+    /// Waits until the connection has to be closed to make room for another.
     pub(super) async fn has_to_leave(&self) {
         loop {
             self.leave.notified().await;
-            // A request may have come in that has not been read yet: the runtime looks for what
-            // has come in before it continues a task that yields.
+            // A request may have arrived that has not been read yet: the runtime polls for input
+            // before it continues a task that yields.
             for _ in 0..2 {
                 task::yield_now().await;
             }
@@ -183,15 +184,15 @@ impl Activity {
             if state.waits_for_client() {
                 return;
             }
-            // A request came in the meantime. Another connection may do.
+            // A request arrived in the meantime, so another connection is closed instead.
             state.was_asked_to_leave = false;
             drop(state);
             self.room.freed.notify_one();
         }
     }
 
-    /// Since when the client is waited for, if the connection may be closed to make room and was
-    /// not asked to leave.
+    /// Returns since when the client is waited for, if the connection may be closed to make room
+    /// and was not asked to leave.
     pub(super) fn waits_since(&self) -> Option<Instant> {
         let state = self.state();
         let is_new = !state.has_begun && state.since.elapsed() < FIRST_WORDS;
@@ -215,7 +216,7 @@ impl Activity {
             .min(self.idle_timeout)
             .clamp(SHORTEST_NAP, FAR);
         if state.in_flight > 0 || state.is_stalled {
-            // The body of a request and the writing of a response have limits of their own.
+            // The body of a request and the writing of a response have their own timeouts.
             return Timeouts::Until(now + nap);
         }
         let (begun, patience, why) = match state.head_since {
@@ -250,12 +251,12 @@ impl Activity {
 // === impl Room ===
 
 impl Room {
-    /// Has connections say when they begin to wait for their client; or no longer.
+    /// Sets whether connections report when they begin to wait for their client.
     pub(super) fn is_wanted(&self, wanted: bool) {
         self.is_wanted.store(wanted, Ordering::SeqCst);
     }
 
-    /// Waits until some connection may have begun to wait for its client.
+    /// Waits until a connection may have begun to wait for its client.
     pub(super) async fn freed(&self) {
         self.freed.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Where connections come from.
+//! The listening sockets of a server.
 
 use std::{
     io,
@@ -10,12 +10,12 @@ use std::{
 use futures_util::future::poll_fn;
 use tokio::net::{TcpListener, TcpStream};
 
-/// The sockets a server listens on; they are asked in turns, so that a crowd at one does not
-/// keep those at another waiting.
+/// The sockets that a server listens on; they are polled in turn, so that many connections at one
+/// do not delay those at another.
 #[derive(Debug)]
 pub struct Listeners {
     sockets: Vec<TcpListener>,
-    /// Whose turn it is.
+    /// Index of the next socket to poll.
     next: AtomicUsize,
 }
 
@@ -27,7 +27,7 @@ impl From<TcpListener> for Listeners {
     }
 }
 
-/// A server without any waits until it is told to stop.
+/// A server without sockets waits until it is stopped.
 impl From<Vec<TcpListener>> for Listeners {
     fn from(sockets: Vec<TcpListener>) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Listeners {
         loop {
             match poll_fn(|cx| self.poll_accept(cx)).await {
                 Ok((stream, peer)) => {
-                    // Answers are written whole; waiting for more only delays them.
+                    // Responses are written whole, so Nagle's algorithm would only delay them.
                     stream.set_nodelay(true).ok();
                     return Ok((stream, peer));
                 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_to_one_socket_does_not_wait_for_those_at_another() {
+    async fn connections_at_one_socket_do_not_wait_for_those_at_another() {
         let (busy, quiet) = (socket().await, socket().await);
         let at = [&busy, &quiet].map(|socket| socket.local_addr().expect("bound"));
         let listeners = Listeners::from(vec![busy, quiet]);

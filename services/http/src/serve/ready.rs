@@ -1,8 +1,8 @@
-//! `/ready`: tells a balancer if the server can serve requests.
+//! `/ready`: tells a load balancer whether the server can serve requests.
 //!
-//! The parts of a server that know it note what they find in a [`Readiness`], which writes each
-//! change to the log. [`Ready`] answers with a count: the names of databases and pipelines, and
-//! what is wrong with them, are in the log only, because anyone may ask.
+//! The parts of a server report their state to a [`Readiness`], which logs each change. [`Ready`]
+//! answers with a count: the names of databases and pipelines, and their errors, are only in the
+//! log, because the endpoint needs no authentication.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -44,32 +44,32 @@ use tower_service::Service;
 use tracing::warn;
 use ziggurat_layers::sanitize::Public;
 
-/// Time between two looks at something that was reached.
+/// Time between two checks of something that was reached.
 const USUAL: Duration = Duration::from_secs(10);
 
-/// Time between two looks while something cannot be reached.
+/// Time between two checks while something is unreachable.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Knows which parts of a server can serve requests. Clones share it.
+/// Knows which parts of a server can serve requests. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct Readiness {
     kind: &'static str,
     state: Arc<Mutex<State>>,
 }
 
-/// Answers for `/ready`.
+/// Answers `/ready`.
 pub struct Ready<B> {
     readiness: Readiness,
     body: PhantomData<fn() -> B>,
 }
 
-/// The answer of `/ready`; `Display` writes it as JSON.
+/// The response of `/ready`; `Display` writes it as JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
     /// The state of the server as a whole.
     pub status: Status,
-    /// The number of parts that cannot serve, or have not been looked at yet.
+    /// The number of parts that cannot serve, or have not been checked yet.
     pub unavailable: usize,
 }
 
@@ -78,11 +78,11 @@ pub struct Report {
 pub enum Status {
     /// At least one part can serve.
     Ready,
-    /// Nothing is known to serve, and not everything has been looked at yet.
+    /// No part is known to serve, and some have not been checked yet.
     Starting,
-    /// The server was told to stop.
+    /// The server is shutting down.
     Stopping,
-    /// The database that replicas share cannot be reached.
+    /// The database that replicas share is unreachable.
     StateUnreachable,
     /// No part can serve.
     Unavailable,
@@ -91,7 +91,7 @@ pub enum Status {
 #[derive(Debug, Default)]
 struct State {
     is_stopping: bool,
-    /// The database that replicas share, if there is one.
+    /// State of the database that replicas share, if there is one.
     shared: Option<Found>,
     parts: Vec<(String, Found)>,
 }
@@ -106,7 +106,7 @@ enum Found {
 // === impl Readiness ===
 
 impl Readiness {
-    /// Starts without parts. `kind` is the word for one in the log, such as `database`.
+    /// Starts without parts. `kind` is the word for a part in the log, such as `database`.
     #[must_use]
     pub fn new(kind: &'static str) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Readiness {
         }
     }
 
-    /// Replaces the parts of the server. What is known of those that stay is kept.
+    /// Replaces the parts of the server. The state of those that stay is kept.
     pub fn set_parts(&self, names: impl IntoIterator<Item: Into<String>>) {
         let mut state = self.state();
         let known = std::mem::take(&mut state.parts);
@@ -129,8 +129,8 @@ impl Readiness {
             .collect();
     }
 
-    /// Notes if a part can serve, and logs it when that is news. A part that is not one of the
-    /// server's any more is passed over.
+    /// Records whether a part can serve, and logs a change. A part that the server no longer has is
+    /// ignored.
     pub fn note(&self, name: &str, found: Result<(), &(dyn Error + 'static)>) {
         let Some(before) = self.replace(name, Found::new(&found)) else {
             return;
@@ -147,7 +147,7 @@ impl Readiness {
         }
     }
 
-    /// Notes if the database that replicas share can be reached, and logs it when that is news.
+    /// Records whether the database that replicas share can be reached, and logs a change.
     pub fn note_shared(&self, found: Result<(), &(dyn Error + 'static)>) {
         let before = self.state().shared.replace(Found::new(&found));
         match found {
@@ -161,7 +161,7 @@ impl Readiness {
         }
     }
 
-    /// Looks at the database that replicas share again and again, and notes what `check` finds.
+    /// Checks the database that replicas share periodically, and records the results of `check`.
     pub async fn watch_shared<F, E>(self, check: impl Fn() -> F)
     where
         F: Future<Output = Result<(), E>>,
@@ -178,23 +178,23 @@ impl Readiness {
         }
     }
 
-    /// Notes that the server was told to stop.
+    /// Records that the server is shutting down.
     pub fn stop(&self) {
         self.state().is_stopping = true;
     }
 
-    /// The answer of `/ready` at this moment.
+    /// Returns the current response of `/ready`.
     #[must_use]
     pub fn report(&self) -> Report {
         self.state().report()
     }
 
-    /// Waits until it is time for the next look at the parts.
+    /// Waits until the next check of the parts.
     pub async fn pause(&self) {
         time::sleep(pause(self.report().unavailable == 0)).await;
     }
 
-    /// Puts what was found in the place of what was known, if there is such a part.
+    /// Replaces the known state of a part, if there is such a part.
     fn replace(&self, name: &str, found: Found) -> Option<Found> {
         let mut state = self.state();
         let part = state.parts.iter_mut().find(|(part, _)| part == name);
@@ -202,7 +202,7 @@ impl Readiness {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while holding it.
+        // No code panics while holding it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -275,7 +275,7 @@ impl<B> Ready<B> {
     /// The path, for routes and exemptions.
     pub const PATH: &'static str = "/ready";
 
-    /// Answers with what is known here.
+    /// Answers with the state of this readiness.
     #[must_use]
     pub fn new(readiness: Readiness) -> Self {
         let body = PhantomData;
@@ -309,14 +309,15 @@ impl<B: From<Bytes>, ReqBody> Service<Request<ReqBody>> for Ready<B> {
         let text = report.to_string();
         let length = text.len();
         let body = match *request.method() {
-            // RFC 9110, section 9.3.2: the head of a GET, its length included, and nothing more.
+            // RFC 9110, section 9.3.2: a HEAD gets the headers of the GET, with its length, and no
+            // body.
             Method::HEAD => Bytes::new(),
             _ => text.into(),
         };
         let mut response = Response::new(B::from(body));
         if report.status != Status::Ready {
             *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            // It holds nothing to hide, so it leaves as it is.
+            // It has no secrets, so the sanitizer leaves it unchanged.
             response.extensions_mut().insert(Public);
         }
         let headers = response.headers_mut();
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_part_outlives_another_list() {
+    fn the_state_of_a_part_that_stays_is_kept_with_a_new_list() {
         let readiness = Readiness::new("database");
         readiness.set_parts(["a", "b"]);
         readiness.note("b", Ok(()));
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_shared_database_is_looked_at_until_it_is_there() {
+    async fn the_shared_database_is_checked_until_it_is_reachable() {
         let readiness = Readiness::new("database");
         let looks = AtomicU32::new(0);
         let check = || {

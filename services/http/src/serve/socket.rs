@@ -1,4 +1,4 @@
-//! A connection that tells what it hears and does not slam the door at its end.
+//! A socket that reports its reads to [`Activity`] and closes in stages.
 
 use std::{
     io,
@@ -15,31 +15,31 @@ use tokio::{
 
 use super::{Limits, idle::Activity};
 
-/// What an HTTP/2 client says first (RFC 9113, section 3.4).
+/// First bytes of an HTTP/2 client (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes read and dropped at a time while a connection lingers.
 const DRAIN_BUFFER: usize = 4096;
 
-/// How long a client that is still sending may pause. One that has nothing to say, and does
-/// not close either, need not be waited for.
+/// Maximum pause of a client that is still sending. One that sends nothing and does not close
+/// either is not waited for.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Guards the end of a connection and its writes, and tells [`Activity`] of its reads.
+/// Reports the reads of a connection to [`Activity`], limits its writes, and closes it in stages.
 ///
-/// At the end a close while unread bytes wait makes the system send a reset, and the client
-/// may lose the response that told it why. Before, a client that takes nothing of its response
-/// would keep it waiting.
+/// Closing while unread bytes wait makes the system send a reset, and the client may lose the
+/// response with the reason. A client that reads nothing of its response would keep a write
+/// waiting.
 #[derive(Debug)]
 pub(super) struct Socket<T> {
     inner: T,
     activity: Arc<Activity>,
     phase: Phase,
-    /// When to give up on a client that takes nothing; only while it does not.
-    // Boxed: one per pause of a client, not per write.
+    /// Deadline for a client that reads nothing; set only while it does not.
+    // Boxed: one allocation per pause of a client, not per write.
     stall: Option<Pin<Box<Sleep>>>,
-    /// When the closing has to be over.
-    // Boxed: one per connection, and hyper wants to move its socket.
+    /// Deadline for the closing.
+    // Boxed: one per connection, and hyper has to move its socket.
     farewell: Option<Pin<Box<Sleep>>>,
     write_timeout: Duration,
     linger: Duration,
@@ -48,17 +48,17 @@ pub(super) struct Socket<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// So many bytes have come in, all of them as in the preface.
+    /// This many bytes have arrived, all of them equal to the preface.
     Opening {
         matched: usize,
     },
     Http1,
     Http2,
-    /// The writing side is being shut down, until then at the latest.
+    /// The writing side is being shut down, with a deadline.
     Closing {
         until: Instant,
     },
-    /// So many bytes may still be read and dropped, until then.
+    /// This many bytes may still be read and dropped, with a deadline.
     Lingering {
         bytes: u64,
         until: Instant,
@@ -83,7 +83,7 @@ impl<T> Socket<T> {
 }
 
 impl<T> Socket<T> {
-    /// Lets a write wait, but not for ever: what waits for it holds memory, and perhaps a
+    /// Limits the time that a write waits, because a waiting response holds memory, and perhaps a
     /// statement in a database.
     fn progress<W>(
         &mut self,
@@ -104,7 +104,7 @@ impl<T> Socket<T> {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// What came in says something about the protocol, or of a request.
+    /// Detects the protocol from the bytes that arrived, or the begin of a request.
     fn heard(&mut self, bytes: &[u8]) {
         match self.phase {
             Phase::Opening { matched } => {
@@ -125,7 +125,7 @@ impl<T> Socket<T> {
         }
     }
 
-    /// Ready when the closing has taken as long as it may.
+    /// Returns ready when the closing has taken too long.
     fn has_to_part(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let farewell = self.farewell.as_mut();
         farewell.map_or(Poll::Ready(()), |farewell| farewell.as_mut().poll(cx))
@@ -133,7 +133,7 @@ impl<T> Socket<T> {
 }
 
 impl Phase {
-    /// The phase after `bytes` more, when so many have been those of the preface.
+    /// Returns the phase after `bytes` more, when `matched` bytes equal the preface.
     fn opened(matched: usize, bytes: &[u8]) -> Self {
         let rest = &PREFACE[matched..];
         if bytes.starts_with(rest) {
@@ -178,8 +178,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
         this.progress(cx, written)
     }
 
-    /// Shuts the writing side down, then reads on until the client closes, pauses, or has had
-    /// enough time or bytes.
+    /// Shuts the writing side down, then continues to read until the client closes or pauses, or
+    /// the limit of time or bytes is reached.
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         loop {
@@ -191,7 +191,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
                 }
                 Phase::Closing { until } => {
                     if Pin::new(&mut this.inner).poll_shutdown(cx)?.is_pending() {
-                        // A client that reads nothing is waited for no longer than the others.
+                        // A client that reads nothing gets no more time than the others.
                         ready!(this.has_to_part(cx));
                         return Poll::Ready(Ok(()));
                     }
@@ -208,7 +208,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<T> {
                     let read = ready!(Pin::new(&mut this.inner).poll_read(cx, &mut buffer));
                     let dropped = buffer.filled().len() as u64;
                     if read.is_err() || dropped == 0 {
-                        // The client closed too, or is gone: nothing left to be polite to.
+                        // The client closed, too, or is gone: nothing more to wait for.
                         return Poll::Ready(Ok(()));
                     }
                     let bytes = bytes.saturating_sub(dropped);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_never_says_which_protocol_it_speaks_is_not_borne() {
+    async fn a_client_that_never_shows_its_protocol_is_cut_off() {
         for beginning in [&b""[..], b"P", b"PRI * HTTP/2.0\r\n", b"GET / HTTP/1.1\r\n"] {
             let begun = Instant::now();
             let (socket, mut client) = guarded(&limits());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_preface_is_known_in_pieces_and_with_more_behind_it() {
+    async fn the_preface_is_recognised_in_pieces_and_with_more_bytes_after_it() {
         for piece in [1, 5, 23, 24, 30] {
             let (socket, mut client) = guarded(&limits());
             let mut socket = Box::pin(socket);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_is_given_up_but_a_slow_one_is_not() {
+    async fn a_client_that_reads_nothing_is_cut_off_but_a_slow_one_is_not() {
         let (server, mut client) = duplex(10);
         let mut socket = Box::pin(Socket::new(server, activity(&limits()), &limits()));
         let slowly = async {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_close_gives_up_on_a_client_that_goes_on_and_on() {
+    async fn a_close_gives_up_on_a_client_that_never_stops_sending() {
         let (socket, mut client) = guarded(&limits());
         let mut socket = Box::pin(socket);
         let begun = Instant::now();

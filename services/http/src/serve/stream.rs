@@ -1,4 +1,4 @@
-//! A connection, encrypted or not.
+//! A connection with or without TLS.
 
 use std::{
     io,
@@ -12,11 +12,11 @@ use tokio::{
 };
 use tokio_rustls::server::TlsStream;
 
-/// A connection, encrypted or not.
+/// A connection with or without TLS.
 #[derive(Debug)]
 pub(super) enum Stream {
     Plain(TcpStream),
-    // Boxed: one per connection, and a hundred times as large as the other.
+    // Boxed: one per connection, and a hundred times as large as the other variant.
     Tls(Box<TlsStream<TcpStream>>),
 }
 

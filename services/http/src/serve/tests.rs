@@ -18,7 +18,7 @@ use super::{
 };
 use crate::CutOffLayer;
 
-/// A test that waits longer than this has failed.
+/// Timeout after which a test has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Longer than any test.
@@ -33,7 +33,7 @@ pub(super) struct Running {
     tasks: JoinSet<()>,
 }
 
-/// Limits none of which is reached by accident.
+/// Limits that no test reaches by accident.
 pub(super) fn limits() -> Limits {
     Limits {
         handshake_timeout: LONG,
@@ -44,12 +44,12 @@ pub(super) fn limits() -> Limits {
     }
 }
 
-/// Serves the length of the body that was sent, or what was wrong with it.
+/// Starts a server that answers with the length of the request body, or with its error.
 pub(super) async fn start(server: Server) -> Running {
     start_with(server, || std::future::ready(())).await
 }
 
-/// The same, after some work.
+/// Starts the same server; it does some work first.
 async fn start_with<F>(
     server: Server,
     work: impl Fn() -> F + Clone + Send + Sync + 'static,
@@ -71,7 +71,7 @@ where
     start_service(server, service).await
 }
 
-/// Serves a service of the test.
+/// Starts a server with the service of the test.
 pub(super) async fn start_service<S, B>(server: Server, service: S) -> Running
 where
     S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
@@ -145,10 +145,10 @@ fn activity(limits: &Limits) -> Arc<Activity> {
     Arc::new(Activity::new(Arc::default(), limits))
 }
 
-// === patience ===
+// === timeouts ===
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_gets_more_patience_than_one_that_has_begun_a_request() {
+async fn an_idle_connection_gets_more_time_than_one_that_has_begun_a_request() {
     let limits = Limits::default();
     let activity = activity(&limits);
     drop(activity.begin());
@@ -165,7 +165,7 @@ async fn an_idle_connection_gets_more_patience_than_one_that_has_begun_a_request
 }
 
 #[tokio::test(start_paused = true)]
-async fn patience_does_not_run_out_while_the_server_works() {
+async fn a_connection_does_not_time_out_while_the_server_works() {
     let limits = Limits::default();
     let activity = activity(&limits);
     let request = activity.begin();
@@ -178,7 +178,7 @@ async fn patience_does_not_run_out_while_the_server_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn patience_that_was_begun_early_sees_what_happens_later() {
+async fn a_timeout_that_was_started_early_sees_later_events() {
     let limits = Limits::default();
     let activity = activity(&limits);
     let begun = Instant::now();
@@ -200,7 +200,7 @@ async fn patience_that_was_begun_early_sees_what_happens_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_waits_for_its_client_unless_the_server_owes_something() {
+async fn a_connection_waits_for_its_client_unless_a_response_is_due() {
     let activity = activity(&limits());
     let waits = || activity.waits_since().is_some();
     assert!(!waits(), "it is new");
@@ -241,7 +241,7 @@ async fn a_connection_without_a_request_is_closed_after_the_idle_timeout() {
 }
 
 #[tokio::test]
-async fn a_second_request_that_is_dribbled_is_cut_off_like_the_first() {
+async fn a_second_request_that_arrives_slowly_is_cut_off_like_the_first() {
     let limits = Limits {
         header_timeout: Duration::from_millis(200),
         ..limits()
@@ -254,7 +254,7 @@ async fn a_second_request_that_is_dribbled_is_cut_off_like_the_first() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_in_breaks_off_and_the_service_says_so() {
+async fn a_body_that_does_not_arrive_breaks_off_and_the_service_reports_it() {
     let limits = Limits {
         body_timeout: Duration::from_millis(200),
         ..limits()
@@ -283,7 +283,7 @@ async fn a_long_piece_of_work_is_not_cut_by_the_time_for_the_request() {
 }
 
 #[tokio::test]
-async fn connections_that_say_nothing_make_room_for_others() {
+async fn connections_that_send_nothing_make_room_for_others() {
     let limits = Limits {
         max_connections: 16,
         ..limits()
@@ -310,7 +310,7 @@ async fn connections_that_say_nothing_make_room_for_others() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_worked_for_stays_and_the_next_one_waits() {
+async fn a_connection_at_work_stays_and_the_next_one_waits() {
     let limits = Limits {
         max_connections: 1,
         ..limits()
@@ -333,7 +333,7 @@ async fn a_connection_that_is_worked_for_stays_and_the_next_one_waits() {
     early.expect_err("the second one waits");
     go_on.add_permits(1);
     answer(&mut first).await;
-    // The first one is idle from here on, and goes.
+    // The first one is idle from here on, and is closed.
     arrival(&begun).await;
     go_on.add_permits(1);
     answer(&mut second).await;
@@ -376,7 +376,7 @@ async fn a_long_upload_outlasts_the_time_for_a_body() {
         ..limits()
     };
     let server = start(Server::new(limits)).await;
-    // They earn it eight seconds.
+    // They extend the time by eight seconds.
     let upload = vec![b'x'; 64 << 10];
     let head = "POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 65537\r\n\r\n";
     let mut stream = server.say(&[head.as_bytes(), &upload].concat()).await;
@@ -387,7 +387,7 @@ async fn a_long_upload_outlasts_the_time_for_a_body() {
 }
 
 #[tokio::test]
-async fn what_is_cut_off_after_the_grace_period_is_told_so() {
+async fn a_request_that_is_cut_off_after_the_grace_period_gets_a_response() {
     let begun = Arc::new(Semaphore::new(0));
     let begins = Arc::clone(&begun);
     let stuck = service_fn(move |_: Request<RequestBody>| {

@@ -38,10 +38,10 @@ use self::files::{Files, Stamps};
 /// The type of a TLS record that begins a handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// The certificate of a server and its key. A [`Server`](super::Server) reads them again when
-/// their files change.
+/// The certificate of a server and its key. A [`Server`](super::Server) reads them again when their
+/// files change.
 ///
-/// Clones are one and the same. TLS 1.2 and 1.3 are spoken, HTTP/2 and HTTP/1.1 are offered in
+/// Clones share the certificate. TLS 1.2 and 1.3 are supported; HTTP/2 and HTTP/1.1 are offered in
 /// this order. Sessions are resumed from a small store in memory; there is no early data.
 #[derive(Clone)]
 #[must_use]
@@ -50,11 +50,11 @@ pub struct Tls(Arc<Shared>);
 struct Shared {
     config: ArcSwap<ServerConfig>,
     files: Files,
-    /// The files as they were before they were first read.
+    /// State of the files before they were first read.
     first: Stamps,
 }
 
-/// Why a server cannot prove who it is.
+/// Error in the certificate of a server, its key or their files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -63,15 +63,15 @@ pub enum TlsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file has damaged PEM in it.
+    /// A file contains invalid PEM.
     #[error("{} is not well-formed PEM: {damage}", path.display())]
     NotPem {
         /// The file.
         path: PathBuf,
-        /// The part that is damaged. The words of the library would show its bytes.
+        /// The part that is invalid. The message of the library would show its bytes.
         damage: &'static str,
     },
     /// A file that should hold certificates holds none.
@@ -94,21 +94,21 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// The private key is protected by a passphrase, which nobody is there to type.
+    /// The private key is protected by a passphrase, which a server cannot ask for.
     #[error("the private key in {} is encrypted; it has to be stored decrypted", path.display())]
     EncryptedKey {
         /// The file.
         path: PathBuf,
     },
-    /// The private key is of a kind that is not supported, or damaged.
+    /// The private key is of an unsupported kind, or invalid.
     #[error("the private key in {} cannot be used", path.display())]
     UnusableKey {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the library.
         source: rustls::Error,
     },
-    /// The private key is that of another certificate.
+    /// The private key belongs to another certificate.
     #[error(
         "the private key in {} does not belong to the first certificate in {}",
         key.display(),
@@ -120,34 +120,34 @@ pub enum TlsError {
         /// The certificate file.
         certificate: PathBuf,
     },
-    /// The certificate is damaged.
+    /// The certificate is invalid.
     #[error("the first certificate in {} cannot be used", path.display())]
     UnusableCertificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the library.
         source: rustls::Error,
     },
 }
 
-/// Why a connection did not become an encrypted one.
+/// Reason why a connection could not be encrypted.
 #[derive(Debug)]
 pub(super) enum Unsafe {
-    /// The client speaks HTTP without TLS.
+    /// The client uses HTTP without TLS.
     Http(TcpStream),
-    /// The handshake failed; the client knows.
+    /// The handshake failed; the client was notified.
     Handshake(io::Error),
 }
 
 // === impl Tls ===
 
 impl Tls {
-    /// Reads PEM files: the certificate of the server, which others may follow, its private
-    /// key, and the certificates that lead to a well-known one, each issued by the next.
+    /// Reads PEM files: the certificate of the server, which others may follow, its private key,
+    /// and the certificates of the chain to a well-known one, each issued by the next.
     ///
     /// # Errors
     ///
-    /// Names the file and what is wrong with it.
+    /// Fails with the name of the file and its error.
     pub fn from_files(
         certificate: &Path,
         key: &Path,
@@ -158,7 +158,7 @@ impl Tls {
             key: key.to_owned(),
             chain: chain.map(Path::to_owned),
         };
-        // First, so that what changes while they are read is seen.
+        // Taken first, so that a change during the read is noticed.
         let first = files.stamps();
         let config = ArcSwap::from_pointee(files.load()?);
         Ok(Self(Arc::new(Shared {
@@ -168,19 +168,18 @@ impl Tls {
         })))
     }
 
-    /// Reads the files again, for the connections from now on; those that are open stay as they
-    /// are. May block.
+    /// Reads the files again, for new connections; open ones keep their certificate. May block.
     ///
     /// # Errors
     ///
-    /// Names the file and what is wrong with it; then nothing has changed.
+    /// Fails with the name of the file and its error; then nothing has changed.
     pub fn renew(&self) -> Result<(), TlsError> {
         let config = self.0.files.load()?;
         self.0.config.store(Arc::new(config));
         Ok(())
     }
 
-    /// Shakes hands with a client.
+    /// Does the handshake with a client.
     pub(super) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Unsafe> {
         let mut first = [0];
         let peeked = stream.peek(&mut first).await.map_err(Unsafe::Handshake)?;
@@ -209,7 +208,7 @@ impl Files {
         let mut certificates = read_certificates(certificate)?;
         if let Some(chain) = chain {
             for issuer in read_certificates(chain)? {
-                // A chain file often holds the certificate of the server once more.
+                // A chain file often contains the certificate of the server, too.
                 if !certificates.contains(&issuer) {
                     certificates.push(issuer);
                 }
@@ -217,7 +216,7 @@ impl Files {
         }
         let private = read_key(key)?;
         let provider = aws_lc_rs::default_provider();
-        // Told apart here, for the configuration has one error for both.
+        // Checked here, because the configuration has one error for both cases.
         let is_usable = provider.key_provider.load_private_key(private.clone_key());
         is_usable.map_err(|source| TlsError::UnusableKey {
             path: key.to_owned(),
@@ -289,7 +288,7 @@ fn damage(error: &pem::Error) -> &'static str {
     }
 }
 
-/// RFC 7468, section 11, and the older form of RFC 1421.
+/// Detects an encrypted key (RFC 7468, section 11, and the older form of RFC 1421).
 fn is_encrypted(text: &[u8]) -> bool {
     let marks = [
         &b"-----BEGIN ENCRYPTED PRIVATE KEY-----"[..],

@@ -1,8 +1,8 @@
-//! The part of a request that its service did not read.
+//! The part of a request that the service did not read.
 //!
-//! HTTP/2 resets a stream whose response ends before its request does. Some clients take that
-//! for a failure and lose the response (RFC 9113, section 8.1), so the rest of a request is read
-//! and dropped first, within bounds. On HTTP/1 the connection does the same when it closes.
+//! HTTP/2 resets a stream whose response ends before its request does. Some clients treat that as a
+//! failure and lose the response (RFC 9113, section 8.1), so the rest of a request is read and
+//! dropped first, within limits. On HTTP/1 the connection does the same when it closes.
 
 #[cfg(test)]
 mod tests;
@@ -27,18 +27,18 @@ use super::{
     socket::LONGEST_PAUSE,
 };
 
-/// The part of a request that its service did not read.
+/// The part of a request that the service did not read.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// None is waited for.
+    /// Nothing is waited for.
     Nothing,
-    /// It is known when the body of the request is dropped.
+    /// Not known until the body of the request is dropped.
     Unknown(Expected),
-    // Boxed: few requests have any.
+    // Boxed, because few requests have an unread part.
     Draining(Box<Draining>),
 }
 
-/// The place where the rest of a request arrives, and the limits for reading it.
+/// Receiver of the rest of a request, and the limits for reading it.
 #[derive(Debug)]
 pub(super) struct Expected {
     rest: oneshot::Receiver<Incoming>,
@@ -46,7 +46,7 @@ pub(super) struct Expected {
     limits: Arc<Limits>,
 }
 
-/// Reads and drops.
+/// Reads the rest of a request and drops it.
 #[derive(Debug)]
 pub(super) struct Draining {
     rest: Incoming,
@@ -60,7 +60,7 @@ pub(super) struct Draining {
 // === impl Unread ===
 
 impl Unread {
-    /// Expects the rest of a request there.
+    /// Expects the rest of a request from this receiver.
     pub(super) fn of(
         rest: oneshot::Receiver<Incoming>,
         activity: &Arc<Activity>,
@@ -73,7 +73,7 @@ impl Unread {
         })
     }
 
-    /// Says whether nothing is left, or nothing is known to be.
+    /// Returns whether no unread part is left or known.
     pub(super) fn is_drained(&self) -> bool {
         match self {
             Self::Nothing => true,
@@ -82,7 +82,7 @@ impl Unread {
         }
     }
 
-    /// Reads the rest, until it ends, pauses, or has taken enough time or bytes. A request
+    /// Reads the rest, until it ends or pauses, or the limit of time or bytes is reached. A request
     /// whose body is still held is not waited for.
     pub(super) fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Self::Unknown(expected) = self {
@@ -106,7 +106,7 @@ impl Draining {
         let Expected {
             activity, limits, ..
         } = expected;
-        // It is the client that is waited for, and it goes when others want in.
+        // The connection waits for the client now, so it may be closed to make room for others.
         activity.awaits_body();
         let now = Instant::now();
         let until = now + limits.linger.min(FAR);

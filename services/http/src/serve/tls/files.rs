@@ -1,4 +1,4 @@
-//! The files of a certificate, and reading them again when they change.
+//! The files of a certificate, read again when they change.
 
 use std::{
     collections::BTreeMap, convert::Infallible, error::Error, path::PathBuf, time::Duration,
@@ -10,7 +10,7 @@ use ziggurat_runtime::watch::{Folders, Stamp, settled};
 
 use super::Tls;
 
-/// Some file systems do not report changes: so often the files are looked at in any case.
+/// Interval of checking the files, because some file systems do not report changes.
 const LOOK: Duration = Duration::from_mins(1);
 
 /// The files of a certificate.
@@ -21,7 +21,7 @@ pub(super) struct Files {
     pub(super) chain: Option<PathBuf>,
 }
 
-/// The files as they were seen.
+/// State of the files when they were last read.
 pub(super) type Stamps = BTreeMap<PathBuf, Option<Stamp>>;
 
 // === impl Files ===
@@ -39,17 +39,17 @@ impl Files {
 // === impl Tls ===
 
 impl Tls {
-    /// Reads the files again whenever they have changed. Never ends.
+    /// Reads the files again whenever they change. Never ends.
     pub(in crate::serve) async fn follow(self) -> Infallible {
         let files = &self.0.files;
         let mut seen = self.0.first.clone();
         let mut folders = Folders::new("certificates");
         folders.follow(seen.keys());
-        // What has changed since the files were first read is news as well.
+        // A change since the files were first read counts, too.
         folders.nudge();
         loop {
             time::timeout(LOOK, folders.changed()).await.ok();
-            // A certificate and its key are written one after the other.
+            // The two files are written one after the other, so this waits until both are stable.
             if files.stamps() == seen {
                 continue;
             }

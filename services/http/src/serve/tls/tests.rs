@@ -23,7 +23,7 @@ use crate::serve::{
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A root, an authority it has certified, and a server certified by that one, as files.
+/// A root, an intermediate authority, and a server certificate that it has signed, as files.
 struct Papers {
     folder: TempDir,
     root: CertificateDer<'static>,
@@ -156,7 +156,7 @@ async fn the_certificates_are_sent_leaf_first_and_each_once() {
 }
 
 #[test]
-fn what_is_wrong_with_a_certificate_file_is_said_with_its_name() {
+fn an_error_in_a_certificate_file_names_the_file() {
     let papers = Papers::draw_up();
     papers.write("empty", "");
     papers.write("damaged", &pem("CERTIFICATE", "!!"));
@@ -197,7 +197,7 @@ fn what_is_wrong_with_a_certificate_file_is_said_with_its_name() {
 }
 
 #[test]
-fn what_is_wrong_with_a_key_file_is_said_with_its_name() {
+fn an_error_in_a_key_file_names_the_file() {
     let papers = Papers::draw_up();
     let other = KeyPair::generate().expect("a key");
     papers.write("other", &other.serialize_pem());
@@ -244,7 +244,7 @@ fn pem(label: &str, inside: &str) -> String {
 // === the handshake ===
 
 #[tokio::test]
-async fn http_1_and_http_2_are_agreed_upon_in_the_handshake() {
+async fn http_1_and_http_2_are_negotiated_in_the_handshake() {
     let papers = Papers::draw_up();
     let server = serve(&papers, limits()).await;
     let mut tasks = JoinSet::new();
@@ -273,7 +273,7 @@ async fn http_1_and_http_2_are_agreed_upon_in_the_handshake() {
 }
 
 #[tokio::test]
-async fn tls_1_2_is_spoken_with_those_who_know_no_better() {
+async fn tls_1_2_is_used_with_clients_that_support_nothing_newer() {
     let papers = Papers::draw_up();
     let server = serve(&papers, limits()).await;
     for version in [&TLS12, &TLS13] {
@@ -286,7 +286,7 @@ async fn tls_1_2_is_spoken_with_those_who_know_no_better() {
 }
 
 #[tokio::test]
-async fn handshakes_that_do_not_get_on_stall_nobody() {
+async fn handshakes_that_stall_delay_no_other_connection() {
     let papers = Papers::draw_up();
     let server = serve(&papers, limits()).await;
     let mut slow = Vec::new();
@@ -314,7 +314,7 @@ async fn a_handshake_that_takes_too_long_is_cut_off() {
 }
 
 #[tokio::test]
-async fn handshakes_that_do_not_get_on_make_room_for_others() {
+async fn handshakes_that_stall_make_room_for_others() {
     let papers = Papers::draw_up();
     let limits = Limits {
         max_connections: 4,
@@ -331,7 +331,7 @@ async fn handshakes_that_do_not_get_on_make_room_for_others() {
 }
 
 #[tokio::test]
-async fn http_without_tls_is_told_so_even_in_the_middle_of_an_upload() {
+async fn http_without_tls_gets_an_error_even_in_the_middle_of_an_upload() {
     let papers = Papers::draw_up();
     let server = serve(&papers, limits()).await;
     let upload = [
@@ -351,7 +351,7 @@ async fn http_without_tls_is_told_so_even_in_the_middle_of_an_upload() {
 }
 
 #[tokio::test]
-async fn what_is_neither_tls_nor_http_ends_quickly() {
+async fn a_connection_with_neither_tls_nor_http_ends_quickly() {
     let papers = Papers::draw_up();
     let server = serve(&papers, limits()).await;
     let mut stream = server.connect().await;
@@ -388,7 +388,7 @@ async fn the_limits_hold_behind_tls_too() {
         stream.write_all(sent.as_bytes()).await.expect("heard");
         let mut text = Vec::new();
         let read = timeout(PATIENCE, stream.read_to_end(&mut text)).await;
-        // Cut off, the stream ends without a word of TLS; closed, it ends with one.
+        // If cut off, the stream ends without a TLS message; if closed, with one.
         let read = read.expect("the server closes");
         assert_eq!(read.is_err(), case == "head", "{case}: {read:?}");
         let text = String::from_utf8(text).expect("text");
@@ -410,7 +410,7 @@ async fn a_refused_upload_behind_tls_does_not_lose_its_answer() {
 }
 
 #[tokio::test]
-async fn papers_that_are_renewed_are_shown_without_a_restart_and_bad_ones_are_not() {
+async fn renewed_certificates_are_used_without_a_restart_and_bad_ones_are_not() {
     let papers = Papers::draw_up();
     let tls = papers.tls();
     let server = start(Server::new(limits()).with_tls(tls.clone())).await;

@@ -17,7 +17,7 @@ use crate::serve::{
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-// Types of frames, and the flags of one (RFC 9113, section 6).
+// Types of frames, and one flag (RFC 9113, section 6).
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
@@ -26,10 +26,10 @@ const PING: u8 = 6;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// A client that writes its frames by hand, so that it sees what libraries hide.
+/// A client that writes its frames itself, because libraries hide them.
 struct Client(TcpStream);
 
-/// A frame of the stream the client has opened.
+/// A frame of the stream that the client has opened.
 #[derive(Debug, PartialEq, Eq)]
 struct Frame {
     kind: u8,
@@ -38,7 +38,7 @@ struct Frame {
 }
 
 impl Client {
-    /// Begins a POST; `length` is what it says of its body.
+    /// Begins a POST; `length` is its content length.
     async fn posting(server: &Running, length: Option<&str>) -> Self {
         let mut client = Self(server.connect().await);
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -71,7 +71,7 @@ impl Client {
         (kind, flags, stream, payload)
     }
 
-    /// The next frame of the stream, other than those about windows.
+    /// Returns the next frame of the stream, without window updates.
     async fn next(&mut self) -> Frame {
         let reading = async {
             loop {
@@ -89,7 +89,7 @@ impl Client {
         timeout(PATIENCE, reading).await.expect("in time")
     }
 
-    /// The frames of the stream that come before the answer to a ping.
+    /// Returns the frames of the stream that arrive before the response to a ping.
     async fn rest(&mut self) -> Vec<u8> {
         self.send(PING, 0, 0, &[7; 8]).await;
         let reading = async {
@@ -105,7 +105,7 @@ impl Client {
         timeout(PATIENCE, reading).await.expect("in time")
     }
 
-    /// Reads the refusal up to the end of its text, which is not the end of the stream.
+    /// Reads the rejection up to the end of its text, which is not the end of the stream.
     async fn refused(&mut self) {
         let head = self.next().await;
         assert_eq!((head.kind, head.is_last), (HEADERS, false));
@@ -115,7 +115,7 @@ impl Client {
     }
 }
 
-/// A server that reads no body.
+/// Starts a server that reads no body.
 async fn refusing(limits: Limits) -> Running {
     let service = service_fn(|_: Request<RequestBody>| {
         let refusal = Response::new(Full::<Bytes>::from("no"));
@@ -157,7 +157,7 @@ async fn a_refusal_does_not_wait_long_for_a_request_that_pauses_or_is_large() {
         let case = format!("{length:?}, {sent}");
         assert_eq!((end.kind, end.is_last), (DATA, true), "{case}");
         let reset = client.next().await;
-        // NO_ERROR: the response is good, and the rest is not wanted.
+        // NO_ERROR: the response is valid, and the rest of the request is not needed.
         assert_eq!(
             (reset.kind, &*reset.payload),
             (RST_STREAM, &[0; 4][..]),
