@@ -1,4 +1,4 @@
-//! The file, what is kept of it in memory, and when to look again.
+//! The file of a knowledge base, its cached contents, and the detection of changes.
 
 mod snapshot;
 
@@ -18,14 +18,14 @@ use tracing::warn;
 pub(super) use self::snapshot::{Places, Snapshot, Vectors};
 use super::{Error, Filter, Product, Provider, Search};
 
-/// How many bytes of vectors are kept in memory unless it is told otherwise.
+/// Default for the maximum number of bytes of vectors in memory.
 const DEFAULT_MAX_BYTES: usize = 256 << 20;
 
-/// How much longer a file that is being written to is searched as it was than it took to read.
+/// Multiple of the time for reading a file: for this long, the old contents are searched while the
+/// file is being written to.
 const PATIENCE: u32 = 20;
 
-/// Searches one file, and notices when it changes or is replaced. Clones share what is known of
-/// it.
+/// Searches one file, and notices when it changes or is replaced. Clones share the cached contents.
 #[derive(Clone)]
 pub struct KnowledgeBase {
     shared: Arc<Shared>,
@@ -37,13 +37,13 @@ struct Shared {
     path: PathBuf,
     provider: Provider,
     latest: ArcSwapOption<Loaded>,
-    /// One reads it at a time, and the others wait for that.
+    /// One task reads the file at a time; the others wait for it.
     loading: Semaphore,
-    /// Searches that keep a processor busy.
+    /// Limits the searches that keep a processor busy.
     searching: Arc<Semaphore>,
 }
 
-/// What the file holds, and when that was so.
+/// The contents of the file, and the state in which they were read.
 struct Loaded {
     snapshot: Arc<Snapshot>,
     state: State,
@@ -51,9 +51,10 @@ struct Loaded {
     took: Duration,
 }
 
-/// Tells one state of a file from another.
+/// Identifies one state of a file.
 ///
-/// The file must not be opened for that: closing it would drop the locks SQLite holds on it.
+/// Made from the metadata, without opening the file: closing it would drop the locks that SQLite
+/// holds on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     place: (u64, u64),
@@ -65,8 +66,7 @@ struct State {
 // === impl KnowledgeBase ===
 
 impl KnowledgeBase {
-    /// Searches this file with vectors of this provider. The file is opened when it is first
-    /// needed.
+    /// Searches this file with vectors of this provider. The file is opened on first use.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, provider: Provider) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, Into::into);
@@ -83,33 +83,32 @@ impl KnowledgeBase {
         }
     }
 
-    /// Says which model makes the vectors: a file that was built with another is not searched,
-    /// if it says so.
+    /// Sets the model that makes the vectors: a file that names another model is not searched.
     #[must_use]
     pub fn with_model(mut self, model: &str) -> Self {
         self.model = Some(model.into());
         self
     }
 
-    /// Sets how many bytes of vectors may be kept in memory (256 MiB by default). A file with
-    /// more is read through for each question, which takes longer.
+    /// Sets how many bytes of vectors may be kept in memory (256 MiB by default). If a file has
+    /// more, each question reads the whole file, which takes longer.
     #[must_use]
     pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.max_bytes = max_bytes;
         self
     }
 
-    /// Reads the file now, so that the first search does not have to, and says how many chunks
-    /// there are.
+    /// Reads the file now, so that the first search does not have to, and returns the number of
+    /// chunks.
     ///
     /// # Errors
-    /// Fails if it cannot be searched.
+    /// Fails if the file cannot be searched.
     pub async fn warm(&self) -> Result<u64, Error> {
         let snapshot = self.snapshot().await?;
         Ok(snapshot.products.iter().map(|product| product.chunks).sum())
     }
 
-    /// The products there are, by name and version.
+    /// Returns the products in the file, by name and version.
     ///
     /// # Errors
     /// Fails if the file cannot be read.
@@ -120,8 +119,8 @@ impl KnowledgeBase {
     /// Prepares a search among some products.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, if there is no such product, and if what there is was
-    /// made by another provider or model.
+    /// Fails if the file cannot be read, if there is no such product, and if the vectors were made
+    /// by another provider or model.
     pub async fn search(&self, filter: &Filter) -> Result<Search, Error> {
         let snapshot = self.snapshot().await?;
         let selected = filter.select(&snapshot.products)?;
@@ -143,14 +142,14 @@ impl KnowledgeBase {
         }
     }
 
-    /// What the file holds now, or a moment ago.
+    /// Returns the contents of the file, which may be a moment old.
     async fn snapshot(&self) -> Result<Arc<Snapshot>, Error> {
         let shared = &*self.shared;
         if let Some(snapshot) = shared.known(State::of(&shared.path).await?) {
             return Ok(snapshot);
         }
         let _turn = shared.loading.acquire().await.expect("it is never closed");
-        // Somebody else may have read it meanwhile.
+        // Another task may have read it in the meantime.
         let state = State::of(&shared.path).await?;
         if let Some(snapshot) = shared.known(state) {
             return Ok(snapshot);
@@ -186,11 +185,11 @@ impl fmt::Debug for KnowledgeBase {
 // === impl Shared ===
 
 impl Shared {
-    /// What is known, if it is still so, or was when reading it again would not have paid.
+    /// Returns the cached contents, if they are current, or too recent for reading the file again.
     fn known(&self, now: State) -> Option<Arc<Snapshot>> {
         let latest = self.latest.load();
         let latest = latest.as_ref()?;
-        // A build writes every few moments for as long as it takes.
+        // A build writes at short intervals while it runs.
         let is_recent = latest.state.place == now.place
             && latest.took > Duration::from_millis(50)
             && latest.since.elapsed() < latest.took * PATIENCE;

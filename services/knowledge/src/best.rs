@@ -1,16 +1,16 @@
-//! The best few of many.
+//! Selection of the best chunks.
 
 use std::cmp::Ordering;
 
-/// Keeps the best of what it is shown, and never more than it has room for.
+/// Keeps the best of the chunks that it is shown, up to a fixed number.
 #[derive(Clone, Debug)]
 pub(super) struct Best {
     room: usize,
-    /// The best first.
+    /// Best first.
     kept: Vec<Scored>,
 }
 
-/// A chunk, and how good it is.
+/// A chunk and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scored {
     pub(super) score: f64,
@@ -27,9 +27,9 @@ impl Best {
         }
     }
 
-    /// Shows it one more. Of two that are as good, the one with the lower id is better.
+    /// Offers one more chunk. Of two with the same score, the one with the lower id is better.
     pub(super) fn show(&mut self, new: Scored) {
-        // Few are good enough, and there is room for few: an ordered list beats a heap.
+        // The list is short and rarely changes, so keeping it sorted is faster than a heap.
         if self.kept.len() == self.room {
             match self.kept.last() {
                 Some(last) if new.order(last) == Ordering::Less => self.kept.pop(),
@@ -42,13 +42,13 @@ impl Best {
         self.kept.insert(at, new);
     }
 
-    /// What something has to score to be among the best; nothing while there is room.
+    /// Returns the score that a chunk needs to be among the best; `None` while there is room.
     pub(super) fn bar(&self) -> Option<f64> {
         let is_full = self.kept.len() == self.room;
         self.kept.last().filter(|_| is_full).map(|last| last.score)
     }
 
-    /// The best, in order.
+    /// Returns the best, in order.
     pub(super) fn into_vec(self) -> Vec<Scored> {
         self.kept
     }
@@ -57,7 +57,7 @@ impl Best {
 // === impl Scored ===
 
 impl Scored {
-    /// The better comes first.
+    /// Compares two chunks; the better comes first.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         other
             .score
@@ -83,7 +83,7 @@ mod tests {
                 .enumerate()
                 .map(|(at, score)| Scored {
                     score: f64::from(*score),
-                    // Not in order, and each once.
+                    // Not sorted, and each id once.
                     id: i64::try_from(at * 7 % 61).expect("small"),
                 })
                 .collect();

@@ -1,4 +1,4 @@
-//! Files made from folders of documents.
+//! Builds files from folders of documents.
 
 mod error;
 mod folders;
@@ -27,20 +27,20 @@ use super::{
     vector::{self, MAX_DIMENSIONS},
 };
 
-/// A document larger than this is data somebody named so.
+/// Maximum size of a document; a larger file is data with the extension of a document.
 const MAX_FILE: u64 = 16 << 20;
 
-/// Vectors that are made at the same time.
+/// Number of vectors that are made concurrently.
 const AT_ONCE: usize = 4;
 
-/// Builds a knowledge base, or brings one up to date.
+/// Builds a knowledge base, or updates one.
 ///
-/// After a build the file holds of one product in one version what is in the folders, and
-/// nothing else. A document is known by its checksum: what has not changed is not read again,
-/// and no vector is made twice. Each document is written as a whole or not at all, so that a
-/// build can be interrupted at any time and run again.
+/// After a build, the file holds exactly the contents of the folders for one product in one
+/// version. A document is identified by its checksum: an unchanged one is not read again, and no
+/// vector is made twice. Each document is written in one transaction, so that a build can be
+/// interrupted at any time and run again.
 ///
-/// It reads files on the thread it runs on: it is for programs that do nothing else meanwhile.
+/// Files are read on the current thread, which blocks it: use it in programs without other tasks.
 #[derive(Debug)]
 pub struct Builder<'a, E> {
     embedder: &'a E,
@@ -50,16 +50,16 @@ pub struct Builder<'a, E> {
     version: String,
 }
 
-/// Something that happened during a build.
+/// Progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// There are so many documents to go through.
+    /// The number of documents to process is known.
     Begun {
-        /// How many.
+        /// The number.
         documents: usize,
     },
-    /// A document was already there.
+    /// A document was in the file already.
     Kept {
         /// Its name.
         name: &'a str,
@@ -69,47 +69,47 @@ pub enum Event<'a> {
         /// The name of the document.
         name: &'a str,
     },
-    /// A document is in the file now.
+    /// A document was written to the file.
     Written {
         /// Its name.
         name: &'a str,
-        /// How many chunks it has.
+        /// Number of its chunks.
         chunks: usize,
     },
-    /// A document, or a folder, could not be read.
+    /// A document or a folder could not be read.
     Skipped {
         /// Its name.
         name: &'a str,
-        /// Why.
+        /// The reason.
         reason: &'a str,
     },
-    /// A symbolic link is not followed. What the file held under its name goes.
+    /// A symbolic link was not followed. Content under its name is removed from the file.
     LeftOut {
         /// Its name.
         name: &'a str,
-        /// Why.
+        /// The reason.
         reason: &'a str,
     },
-    /// A document is gone, and its chunks with it.
+    /// A document no longer exists; its chunks were removed.
     Removed {
         /// Its name.
         name: &'a str,
     },
 }
 
-/// What came of a build.
+/// Result of a build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Documents that are new, or have changed.
+    /// New or changed documents.
     pub written: usize,
-    /// Documents that were there.
+    /// Unchanged documents.
     pub kept: usize,
-    /// Documents that are gone.
+    /// Removed documents.
     pub removed: usize,
-    /// Documents and folders that could not be read; what the file held of them is still there.
+    /// Documents and folders that could not be read; their content stays in the file.
     pub skipped: usize,
-    /// Chunks of the product and version now.
+    /// Number of chunks of the product and version after the build.
     pub chunks: u64,
 }
 
@@ -119,9 +119,9 @@ struct Content {
     text: String,
 }
 
-/// What is known of a document in the file.
+/// State of a document in the file.
 enum Known {
-    /// It has to be read.
+    /// It is missing and has to be read.
     No,
     /// It is complete.
     Whole,
@@ -132,8 +132,8 @@ enum Known {
 // === impl Builder ===
 
 impl<'a, E: Embed> Builder<'a, E> {
-    /// Builds for one version of a product (which may be empty), with vectors this provider
-    /// makes with this model.
+    /// Builds for one version of a product (the version may be empty), with vectors that this
+    /// provider makes with this model.
     pub fn new(
         embedder: &'a E,
         (provider, model): (Provider, &str),
@@ -148,12 +148,12 @@ impl<'a, E: Embed> Builder<'a, E> {
         }
     }
 
-    /// Brings the file up to date with these folders, and tells `watch` how it goes. A file that
-    /// is not there is made, for its owner only.
+    /// Updates the file from these folders, and reports the progress to `watch`. A missing file is
+    /// created, readable by its owner only.
     ///
     /// # Errors
-    /// Fails if there is nothing to read, if the file cannot be written, and if a vector cannot
-    /// be made. A document that cannot be read is no error: it is skipped, and counted.
+    /// Fails if there is nothing to read, if the file cannot be written, and if a vector cannot be
+    /// made. A document that cannot be read is not an error: it is skipped and counted.
     pub async fn build(
         &self,
         file: &Path,
@@ -197,7 +197,7 @@ impl<'a, E: Embed> Builder<'a, E> {
         Ok(outcome)
     }
 
-    /// Makes sure that all vectors of a provider are of one model.
+    /// Ensures that all vectors of a provider are of one model.
     async fn claim(&self, store: &mut Store<'_>, file: &Path) -> Result<(), BuildError> {
         let built = store.claim(&self.model).await;
         let built = built.map_err(|error| BuildError::Base {
@@ -242,19 +242,19 @@ impl<'a, E: Embed> Builder<'a, E> {
     }
 }
 
-/// A build that is under way.
+/// A build in progress.
 struct Build<'b, 's, 'a, E, W> {
     builder: &'b Builder<'a, E>,
     store: &'b mut Store<'s>,
     watch: &'b mut W,
     outcome: Outcome,
-    /// The checksums of the documents there are.
+    /// The checksums of the documents in the folders.
     current: HashSet<String>,
-    /// Where documents may be that could not be read.
+    /// Names of folders and documents that could not be read.
     unread: Vec<String>,
 }
 
-/// Why it is not.
+/// Error that ended the build.
 enum Stopped {
     Base(Error),
     Build(BuildError),
@@ -289,7 +289,7 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
         let name = &*source.name;
         let is_new = self.current.insert(content.checksum.clone());
         if !is_new {
-            // Another of the same words is there already.
+            // Another document with the same contents is there already.
             self.outcome.kept += 1;
             (self.watch)(Event::Kept { name });
             return Ok(());
@@ -310,7 +310,7 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
         }
     }
 
-    /// Puts a document into the file, in the place of what had its name.
+    /// Writes a document to the file; it replaces the one with the same name.
     async fn write(&mut self, source: &Source, content: &Content) -> Result<(), Stopped> {
         let name = &*source.name;
         let document = Document::read(source.kind, &content.text);
@@ -349,7 +349,7 @@ impl<E: Embed, W: FnMut(Event<'_>)> Build<'_, '_, '_, E, W> {
         Ok(())
     }
 
-    /// Gives the chunks of a document the vectors they lack.
+    /// Adds the missing vectors of a document's chunks.
     async fn fill(&mut self, name: &str, checksum: &str) -> Result<(), Stopped> {
         let lacking = self.store.lacking(checksum).await?;
         let texts = lacking.iter().map(
@@ -420,18 +420,18 @@ impl Content {
     }
 }
 
-/// What a document is called that does not say so itself.
+/// Returns the title of a document that has none itself: its file name.
 fn title_of(path: &Path) -> Option<String> {
     path.file_stem().map(|name| name.to_string_lossy().into())
 }
 
-/// A chunk with what it is about: out of its place, "It must not freeze" means nothing.
+/// Puts title and section before the text of a chunk: "It must not freeze" alone means nothing.
 fn in_context(title: Option<&str>, section: Option<&str>, text: &str) -> String {
     let parts: Vec<_> = title.into_iter().chain(section).collect();
     format!("{}\n\n{text}", parts.join(" > "))
 }
 
-/// A vector that can be stored.
+/// Checks that a vector can be stored.
 fn checked(vector: Vec<f32>) -> Result<Vec<f32>, String> {
     if vector.is_empty() || vector.len() > MAX_DIMENSIONS {
         return Err(format!("a vector of {} numbers", vector.len()));

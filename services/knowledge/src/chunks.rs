@@ -1,10 +1,10 @@
-//! Texts cut into pieces a model takes in at once.
+//! Cuts texts into pieces that fit a model.
 
-/// How long a piece may be, in bytes: some 350 words, which even small models take.
+/// Maximum length of a piece in bytes: about 350 words, which even small models accept.
 pub(super) const MAX_BYTES: usize = 1800;
 
-/// Cuts a text into pieces that are not too long, preferably between paragraphs, else between
-/// lines, sentences, or words. What was blank at the cuts is left out.
+/// Cuts a text into pieces of limited length, preferably between paragraphs, else between lines,
+/// sentences, or words. White space at the cuts is removed.
 pub(super) fn cut(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
@@ -17,13 +17,13 @@ pub(super) fn cut(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first piece of a text ends.
+/// Returns the end of the first piece of a text.
 fn end(text: &str) -> usize {
     if text.len() <= MAX_BYTES {
         return text.len();
     }
     let window = &text[..text.floor_char_boundary(MAX_BYTES)];
-    // A paragraph of a line or two is no piece of its own.
+    // A paragraph of a line or two is too short for a piece.
     let least = window.len() / 3;
     let places = [
         window.rfind("\n\n"),
@@ -38,7 +38,7 @@ fn end(text: &str) -> usize {
         .unwrap_or(window.len())
 }
 
-/// Where the last sentence of a text begins, white space included.
+/// Returns the start of the last sentence of a text, with the white space before it.
 fn sentence(text: &str) -> Option<usize> {
     let ends = [". ", "! ", "? "].map(|end| text.rfind(end));
     ends.into_iter().flatten().max().map(|place| place + 1)
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_cut_where_it_hurts_least() {
+    fn it_is_cut_at_the_largest_break() {
         let long = |end: &str| "x".repeat(1000) + end + &"y".repeat(1000);
         for (between, first) in [
             ("\n\n", ""),
@@ -80,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_are_short_and_nothing_but_blanks_is_lost(
+        fn pieces_are_short_and_only_white_space_is_lost(
             text in prop::collection::vec("[a-z.ü雪 \n]{0,900}", 0..8),
         ) {
             let text = text.concat();

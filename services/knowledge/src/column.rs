@@ -1,7 +1,7 @@
-//! Who made the vectors, and the statements about the column they are in.
+//! Providers of vectors, and the statements for their columns.
 
-/// Whose vectors they are: each provider has a column of its own, and vectors of two providers
-/// are never compared.
+/// The provider of vectors: each has a separate column, and vectors of two providers are never
+/// compared.
 ///
 /// ```
 /// use ziggurat_knowledge::Provider;
@@ -21,29 +21,29 @@ pub enum Provider {
     Ollama,
     /// `gemini_embedding`, which older files lack.
     Gemini,
-    /// `local_embedding`, which only files of ours have.
+    /// `local_embedding`, which only files of this builder have.
     Local,
 }
 
-/// The statements that name a column. A name cannot be bound, so there is a text for each.
+/// Statements with the name of a column. A name cannot be bound, so each provider has constants.
 pub(super) struct Statements {
-    /// How many vectors there are of each length in bytes.
+    /// Number of vectors of each length in bytes.
     pub(super) lengths: &'static str,
-    /// All vectors, with what they are of.
+    /// All vectors, with their chunks.
     pub(super) all: &'static str,
     /// The vectors of the chunks in a JSON array of ids.
     pub(super) some: &'static str,
-    /// A new chunk.
+    /// Inserts a chunk.
     pub(super) insert: &'static str,
     /// The chunks of a source that have no vector.
     pub(super) lacking: &'static str,
-    /// The vector of a chunk that has none.
+    /// Sets the vector of a chunk that has none.
     pub(super) fill: &'static str,
-    /// The column, where it is missing.
+    /// Adds the column.
     pub(super) add: &'static str,
 }
 
-/// Text that is constant is text nobody can inject into.
+/// Builds constant statements, so that SQL injection is impossible.
 macro_rules! statements {
     ($column:literal) => {
         &Statements {
@@ -97,13 +97,13 @@ impl Provider {
         Self::Local,
     ];
 
-    /// Finds one by its name in configurations.
+    /// Finds a provider by its name in configurations.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
 
-    /// Its name in configurations.
+    /// Returns its name in configurations.
     #[must_use]
     pub fn name(self) -> &'static str {
         let column = self.column();

@@ -1,4 +1,4 @@
-//! Documents taken apart: a title, and texts under headings.
+//! Splits documents into a title, and texts under headings.
 
 mod entities;
 mod html;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use self::outline::Outline;
 
-/// How a document is written.
+/// Format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Markdown,
@@ -17,17 +17,17 @@ pub(super) enum Kind {
     Text,
 }
 
-/// A document, taken apart.
+/// A document, split into sections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Document {
     pub(super) title: Option<String>,
     pub(super) sections: Vec<Section>,
 }
 
-/// What stands under one heading.
+/// Text under one heading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Section {
-    /// The heading, behind those it stands under; nothing at the beginning of a document.
+    /// The heading, after those above it; `None` at the beginning of a document.
     pub(super) heading: Option<String>,
     pub(super) text: String,
 }
@@ -35,7 +35,7 @@ pub(super) struct Section {
 // === impl Kind ===
 
 impl Kind {
-    /// Tells it by the name of the file; nothing for files of other kinds.
+    /// Determines the format from the file name; `None` for other files.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match &*extension {
@@ -46,7 +46,7 @@ impl Kind {
         })
     }
 
-    /// What it is called in the file.
+    /// Returns its name in the file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Markdown => "markdown",
@@ -59,7 +59,7 @@ impl Kind {
 // === impl Document ===
 
 impl Document {
-    /// Takes a text apart.
+    /// Splits a text into its sections.
     pub(super) fn read(kind: Kind, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         match kind {

@@ -1,4 +1,4 @@
-//! Whoever makes the vectors.
+//! Embedders: they make the vectors.
 
 use std::fmt::Display;
 
@@ -6,9 +6,9 @@ use ziggurat_llm::{self as llm, Embedder};
 
 /// Makes the vectors of texts.
 ///
-/// The same one has to make those of the passages and those of the questions.
+/// Passages and questions need the same one.
 pub trait Embed: Send + Sync {
-    /// Why there is no vector; shown to whoever asked for it.
+    /// The reason why there is no vector; shown to the caller.
     type Error: Display + Send;
 
     /// Makes the vector of a text.
@@ -17,7 +17,7 @@ pub trait Embed: Send + Sync {
 
 // === impl Result ===
 
-/// One that may not be there, and says why when it is asked.
+/// An embedder that may be missing; each call returns the reason then.
 impl<T: Embed, P: Display + Send + Sync> Embed for Result<T, P> {
     type Error = String;
 

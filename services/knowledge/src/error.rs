@@ -1,4 +1,4 @@
-//! What keeps a knowledge base from answering.
+//! Errors of searches.
 
 use std::io;
 
@@ -6,20 +6,20 @@ use sqlx::{error::DatabaseError, sqlite::SqliteError};
 use thiserror::Error;
 use tokio::task::JoinError;
 
-/// Why a knowledge base does not answer.
+/// Reason why a knowledge base cannot answer.
 ///
-/// The words can be shown to callers: they name no file. What SQLite and the system say is in
-/// the source, for the log.
+/// The messages can be shown to callers: they contain no file names. The errors of SQLite and the
+/// system are the source, for the log.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no such file.
     #[error("the knowledge base file is missing")]
     Missing,
-    /// The system does not let the file be looked at.
+    /// The system does not permit access to the file.
     #[error("the knowledge base file cannot be read")]
     File(#[source] io::Error),
-    /// SQLite does not get on with the file.
+    /// SQLite cannot read the file.
     #[error("the knowledge base cannot be read")]
     Database(#[source] sqlx::Error),
     /// It is another kind of file.
@@ -31,7 +31,7 @@ pub enum Error {
          again repairs it"
     )]
     HalfWritten,
-    /// The filter names a product nobody has heard of.
+    /// The filter names an unknown product.
     #[error("Unknown project name: {0}")]
     UnknownProject(String),
     /// There are passages, but no vectors of this provider.
@@ -40,17 +40,17 @@ pub enum Error {
          configure the provider it was built with, or build it again"
     )]
     NoVectors(&'static str),
-    /// The vectors have another length than the question's.
+    /// The vectors have another length than that of the question.
     #[error(
         "vectors of {held} numbers in the knowledge base cannot be compared with one of {asked} \
          by the configured provider '{provider}'; configure the model it was built with"
     )]
     Lengths {
-        /// Who made both.
+        /// The provider of both.
         provider: &'static str,
-        /// The length of those in the file.
+        /// The length of the vectors in the file.
         held: usize,
-        /// The length of the question's.
+        /// The length of the question's vector.
         asked: usize,
     },
     /// The vectors were made by another model.
@@ -59,14 +59,14 @@ pub enum Error {
          configured; vectors of two models cannot be compared"
     )]
     Model {
-        /// Who made both.
+        /// The provider of both.
         provider: &'static str,
         /// The model of the file.
         built: String,
         /// The model that is configured.
         configured: String,
     },
-    /// The search did not come to its end.
+    /// The search was interrupted.
     #[error("the search was interrupted")]
     Interrupted(#[source] JoinError),
 }
@@ -75,7 +75,8 @@ pub enum Error {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        /// Only a connection that writes can undo what another has left half done.
+        /// Only a connection that can write can roll back a change that another has left
+        /// incomplete.
         const READONLY_ROLLBACK: &str = "776";
         const NOT_A_DATABASE: &str = "26";
         let code = match &error {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::{KnowledgeBase, Provider, schema, vector};
 
-/// A file in a folder of its own.
+/// A file in a temporary folder.
 #[derive(Debug)]
 pub struct Library {
     folder: TempDir,

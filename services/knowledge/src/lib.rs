@@ -1,11 +1,11 @@
-//! Documentation that can be searched by meaning: one SQLite file, opened for reading.
+//! Semantic search in documentation: one SQLite file, opened for reading.
 //!
-//! The file holds passages of documents, and for each a vector of every provider somebody has
-//! had make one. A [`KnowledgeBase`] finds the passages whose vectors are closest to that of a
-//! question. To do so fast it keeps the vectors of its provider in memory, in a quarter of their
-//! size, and looks up in the file only what may be among the best: the answer is the same as if
-//! all had been compared in full. A file that takes more memory than
-//! [allowed](KnowledgeBase::with_max_bytes) is read through for each question instead.
+//! The file holds passages of documents, each with a vector per provider that was used for the
+//! build. A [`KnowledgeBase`] finds the passages whose vectors are closest to that of a question.
+//! To be fast, it keeps the vectors of its provider in memory, in a quarter of their size, and
+//! reads only the best candidates from the file: the result is the same as if all had been compared
+//! exactly. If a file needs more memory than [allowed](KnowledgeBase::with_max_bytes), each
+//! question reads the whole file instead.
 //!
 //! ```
 //! use ziggurat_knowledge::{Error, Filter, KnowledgeBase, Provider};
@@ -16,7 +16,7 @@
 //!     projects: vec!["PostgreSQL".to_owned()],
 //!     ..Filter::default()
 //! };
-//! // Fails before anybody has paid for a vector, if there is nothing to search.
+//! // Fails before a vector is paid for, if there is nothing to search.
 //! let search = base.search(&filter).await?;
 //! # let vector_of_the_question = [0.0; 768];
 //! for passage in search.nearest(&vector_of_the_question, 5).await? {

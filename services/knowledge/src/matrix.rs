@@ -1,21 +1,21 @@
-//! Vectors in a byte a number, which finds the few worth looking at in full.
+//! Vectors with one byte per number, to find the candidates for an exact comparison.
 
 use super::{
     best::{Best, Scored},
     vector::{self, Question},
 };
 
-/// Rows that may still be among the best are thinned out when there are more of them.
+/// Number of candidates that are kept when their list is pruned.
 const CROWD: usize = 4096;
 
-/// What rounding in floating point may add.
+/// Bound on the rounding errors of floating point.
 const ROUNDING: f64 = 1e-6;
 
-/// All vectors of one length: a quarter of what they take in the file, and read four times as
-/// fast.
+/// All vectors of one length, in a quarter of their size in the file, and four times as fast to
+/// read.
 ///
-/// A row is a unit vector rounded to 127 steps either way, and how far that moved it. By that
-/// much, and no more, its similarity to a question can differ from the true one, so what is left
+/// A row is a unit vector quantized to 127 steps in each direction, with the error of that. Its
+/// similarity to a question differs from the exact one by at most that error, so a row that is left
 /// out here cannot be among the best.
 #[derive(Debug)]
 pub(super) struct Matrix {
@@ -34,19 +34,19 @@ struct Row {
     error: f32,
 }
 
-/// Chunks that may be among the best, by what they can score at most.
+/// Chunks that may be among the best, with upper bounds of their scores.
 #[derive(Debug)]
 pub(super) struct Candidates {
-    /// Whether any row was looked at.
+    /// Set if there is any row of the selected products.
     pub(super) is_any: bool,
-    /// The most promising first.
+    /// Highest bound first.
     pub(super) rows: Vec<Scored>,
 }
 
 // === impl Matrix ===
 
 impl Matrix {
-    /// Makes room for so many rows.
+    /// Allocates memory for this many rows.
     pub(super) fn new(dimensions: usize, rows: usize) -> Self {
         Self {
             dimensions,
@@ -56,7 +56,7 @@ impl Matrix {
         }
     }
 
-    /// How many bytes so many rows take.
+    /// Returns the size of this many rows in bytes.
     pub(super) fn size(dimensions: usize, rows: usize) -> usize {
         rows.saturating_mul(dimensions.saturating_add(size_of::<Row>()))
     }
@@ -69,8 +69,7 @@ impl Matrix {
         self.rows.len()
     }
 
-    /// Adds a vector of the file, which has to have the right length; one that points nowhere
-    /// is left out.
+    /// Adds a vector of the file, which must have the right length; a zero vector is left out.
     pub(super) fn push(&mut self, id: i64, product: u32, bytes: &[u8]) {
         let Some(length) = vector::length(vector::values(bytes)) else {
             return;
@@ -97,22 +96,22 @@ impl Matrix {
         });
     }
 
-    /// Lets go of what was only needed to add rows.
+    /// Frees the memory that only adding rows needs.
     pub(super) fn finish(&mut self) {
         self.unit = Vec::new();
         self.codes.shrink_to_fit();
         self.rows.shrink_to_fit();
     }
 
-    /// Whether it has a row of these products.
+    /// Returns whether it has a row of these products.
     pub(super) fn has(&self, selected: &[bool]) -> bool {
         let mut rows = self.rows.iter();
         rows.any(|row| is_selected(selected, row.product))
     }
 
-    /// Finds what may be among the best `count` of these products.
+    /// Finds the rows that may be among the best `count` of these products.
     ///
-    /// The question has to have the same length.
+    /// The question must have the same length.
     pub(super) fn candidates(
         &self,
         question: &Question,
@@ -120,7 +119,7 @@ impl Matrix {
         count: usize,
     ) -> Candidates {
         let mut is_any = false;
-        // What the best are known to score at least: what cannot reach that is out.
+        // Lower bounds of the best: a row that cannot reach them is left out.
         let mut sure = Best::new(count);
         let mut promising: Vec<Scored> = Vec::new();
         for (row, codes) in self
@@ -135,7 +134,7 @@ impl Matrix {
             let sum = f64::from(product(codes, &question.codes));
             let score = sum * f64::from(row.step) * question.step;
             let error = f64::from(row.error);
-            // q·u - q'·u' = q·(u - u') + (q - q')·u', and q is of length one.
+            // q·u - q'·u' = q·(u - u') + (q - q')·u', and q has length one.
             let slack = error + question.error * (1.0 + error) + ROUNDING;
             let id = row.id;
             if sure.bar().is_none_or(|bar| score + slack >= bar) {
@@ -160,8 +159,8 @@ impl Matrix {
     }
 }
 
-/// Drops those that cannot be among the best any more, and the least promising of a crowd that
-/// hardly differs.
+/// Removes candidates that cannot be among the best any more, and those with the lowest bounds if
+/// too many are left.
 fn thin_out(promising: &mut Vec<Scored>, sure: &Best) {
     if let Some(bar) = sure.bar() {
         promising.retain(|one| one.score >= bar);
@@ -174,7 +173,7 @@ fn is_selected(selected: &[bool], product: u32) -> bool {
     usize::try_from(product).is_ok_and(|at| selected.get(at) == Some(&true))
 }
 
-/// The scalar product. Written so that the compiler makes vector instructions of it.
+/// Computes the scalar product. Written so that the compiler vectorizes it.
 fn product(codes: &[i8], question: &[i16]) -> i32 {
     let pairs = codes.iter().zip(question);
     pairs
@@ -204,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    /// The ids of the best by comparing everything in full.
+    /// Returns the ids of the best by an exact comparison of all.
     fn exact(question: &Question, vectors: &[Vec<f32>], count: usize) -> Vec<i64> {
         let mut best = Best::new(count);
         for (id, vector) in (0..).zip(vectors) {
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_candidates_are_few_where_vectors_differ() {
+    fn there_are_few_candidates_if_vectors_differ() {
         let mut state = 1_u32;
         let mut random = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_that_does_not_differ_is_cut_off() {
+    fn too_many_similar_candidates_are_cut_off() {
         let vectors = vec![vec![1.0, 2.0]; 3 * CROWD];
         let question = Question::new(&[2.0, 1.0]).expect("it points somewhere");
         let found = matrix(2, &vectors).candidates(&question, &[true], 2);
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_selected_is_not_looked_at() {
+    fn rows_that_are_not_selected_are_skipped() {
         let mut matrix = Matrix::new(1, 2);
         matrix.push(5, 0, &vector::bytes(&[1.0]));
         matrix.push(6, 1, &vector::bytes(&[1.0]));

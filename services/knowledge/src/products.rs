@@ -1,20 +1,20 @@
-//! What there is to search, and which of it somebody wants.
+//! Products in a knowledge base, and the filter for a search.
 
 use super::Error;
 
-/// A product of which there is documentation, in one version.
+/// A product with documentation, in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Product {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Of which version; empty if it has none.
+    /// Its version; empty if it has none.
     pub version: String,
-    /// How many chunks there are.
+    /// Number of its chunks.
     pub chunks: u64,
 }
 
-/// Which products to search: all that are named, or all there are if none is.
+/// Selects the products to search: all that are named, or all if none is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Names of products.
@@ -38,10 +38,10 @@ impl Product {
 // === impl Filter ===
 
 impl Filter {
-    /// Which of these products it lets through, one by one.
+    /// Returns for each of these products whether it is selected.
     ///
     /// # Errors
-    /// Fails if it names a product that is not there. A version nobody has lets nothing through.
+    /// Fails if it names an unknown product. An unknown version selects nothing.
     pub(super) fn select(&self, products: &[Product]) -> Result<Vec<bool>, Error> {
         let unknown = self.projects.iter().find(|name| {
             let mut products = products.iter();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_versions_both_have_to_fit() {
+    fn names_and_versions_must_both_match() {
         for (projects, versions, expected) in [
             (&[][..], &[][..], [true, true, true]),
             (&["Garden"], &[], [true, true, false]),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_nobody_has_is_a_mistake() {
+    fn an_unknown_name_is_an_error() {
         for names in [&["garden"][..], &["Garden", "Lake"]] {
             let error = selected(names, &[]).expect_err("unknown").to_string();
             assert!(error.starts_with("Unknown project name: "), "{error}");

@@ -1,4 +1,4 @@
-//! The one connection a knowledge base is read on.
+//! The single connection for reading a knowledge base.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -12,16 +12,16 @@ use sqlx::{
 };
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Lends its connection to one at a time.
+/// Lends its connection to one task at a time.
 ///
-/// There is only one, because a second would be opened later and might find another file in the
-/// place of the first.
+/// There is only one, because a second would be opened later and might find another file under the
+/// same path.
 pub(super) struct Reader {
     connection: Mutex<Option<SqliteConnection>>,
     turns: Semaphore,
 }
 
-/// The connection, until it is dropped; also when what it was asked was abandoned.
+/// The connection; dropping it returns it, also when the query was cancelled.
 pub(super) struct Turn<'a> {
     connection: Option<SqliteConnection>,
     reader: &'a Reader,
@@ -31,7 +31,7 @@ pub(super) struct Turn<'a> {
 // === impl Reader ===
 
 impl Reader {
-    /// Opens the file, which has to be there.
+    /// Opens the file, which must exist.
     pub(super) async fn open(path: &Path) -> Result<Self, sqlx::Error> {
         let options = SqliteConnectOptions::new().filename(path).read_only(true);
         let connection = options.connect().await?;
@@ -52,7 +52,7 @@ impl Reader {
     }
 
     fn place(&self) -> MutexGuard<'_, Option<SqliteConnection>> {
-        // Nothing panics while holding it.
+        // No code panics while holding it.
         self.connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

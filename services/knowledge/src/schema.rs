@@ -4,7 +4,7 @@ use sqlx::{Row as _, SqliteConnection};
 
 use super::{Error, column::Provider};
 
-/// The tables as they are documented, and one of ours: which model the vectors are of.
+/// The documented tables, and one more with the model of the vectors.
 pub(super) const CREATE: &str = "
     CREATE TABLE IF NOT EXISTS chunks (
       id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL, title TEXT, section TEXT,
@@ -23,7 +23,7 @@ pub(super) const CREATE: &str = "
       provider TEXT PRIMARY KEY, model TEXT NOT NULL);
 ";
 
-/// Which columns the table of chunks has.
+/// The columns of the table of chunks.
 pub(super) struct Columns(Vec<String>);
 
 // === impl Columns ===
@@ -39,7 +39,7 @@ impl Columns {
             .map(Self)
     }
 
-    /// Whether everything is there that a search needs, vectors aside.
+    /// Checks that it has all columns a search needs, except vectors.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.0.is_empty() {
             return Err(Error::Foreign("it has no table 'chunks'"));
@@ -62,7 +62,7 @@ impl Columns {
         missing.map_or(Ok(()), |(_, problem)| Err(Error::Foreign(problem)))
     }
 
-    /// Whether there is a place for the vectors of a provider.
+    /// Returns whether there is a column for the vectors of a provider.
     pub(super) fn has_vectors_of(&self, provider: Provider) -> bool {
         self.has(provider.column())
     }
@@ -72,7 +72,7 @@ impl Columns {
     }
 }
 
-/// The model the vectors of a provider were made with, if the file says so.
+/// Reads the model of a provider's vectors, if the file names it.
 pub(super) async fn model(
     connection: &mut SqliteConnection,
     provider: Provider,

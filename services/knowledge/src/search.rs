@@ -1,4 +1,4 @@
-//! The passages closest to a question.
+//! Searches for the passages closest to a question.
 
 mod passages;
 #[cfg(test)]
@@ -19,15 +19,15 @@ use super::{
     vector::{self, Question},
 };
 
-/// How many vectors are looked up in the file at a time.
+/// Number of vectors that are read from the file at a time.
 const BATCH: usize = 128;
 
-/// A search among some products, as the file was when it was prepared.
+/// A search among some products, in the contents of the file when it was prepared.
 #[derive(Clone)]
 pub struct Search {
     snapshot: Arc<Snapshot>,
     provider: Provider,
-    /// Which of the products to search.
+    /// Selected products, by index.
     selected: Arc<[bool]>,
     searching: Arc<Semaphore>,
 }
@@ -49,7 +49,7 @@ impl Search {
         }
     }
 
-    /// Whether there is anything to compare with, where there is anything at all.
+    /// Checks that there are vectors, if there are products.
     pub(super) fn check(&self) -> Result<(), Error> {
         let has_vectors = match &self.snapshot.vectors {
             Vectors::Absent => false,
@@ -63,13 +63,13 @@ impl Search {
         Ok(())
     }
 
-    /// Finds the `count` passages whose vectors are closest to this one by their cosine, the
-    /// closest first.
+    /// Finds the `count` passages with the highest cosine similarity to this vector, the closest
+    /// first.
     ///
     /// # Errors
-    /// Fails if the file cannot be read any more, and if its vectors have another length.
+    /// Fails if the file can no longer be read, and if its vectors have another length.
     pub async fn nearest(&self, vector: &[f32], count: usize) -> Result<Vec<Passage>, Error> {
-        // What points nowhere is close to nothing.
+        // A zero vector is close to nothing.
         let Some(question) = Question::new(vector) else {
             return Ok(Vec::new());
         };
@@ -84,12 +84,12 @@ impl Search {
         passages::read(&self.snapshot, best.into_vec()).await
     }
 
-    /// Finds the candidates in memory, and compares those in full.
+    /// Finds the candidates in memory, and compares them exactly.
     async fn among_held(&self, question: Question, count: usize) -> Result<Best, Error> {
         let turn = Arc::clone(&self.searching).acquire_owned().await;
         let (snapshot, selected) = (Arc::clone(&self.snapshot), Arc::clone(&self.selected));
         let work = move || {
-            // It ends with the work, also when nobody waits for that any more.
+            // Held until the work ends, even if the caller no longer waits for it.
             let _turn = turn;
             let found = candidates(&snapshot, &question, &selected, count);
             (question, found)
@@ -101,7 +101,7 @@ impl Search {
         let mut best = Best::new(count);
         let mut rest = VecDeque::from(found.rows);
         while let Some(next) = rest.front() {
-            // The rest is less promising than the best are good.
+            // The remaining candidates cannot reach the best.
             if best.bar().is_some_and(|bar| bar > next.score) {
                 break;
             }
@@ -112,7 +112,7 @@ impl Search {
         Ok(best)
     }
 
-    /// Compares a few chunks in full.
+    /// Compares a few chunks exactly.
     async fn compare(
         &self,
         ids: &[i64],
@@ -132,7 +132,7 @@ impl Search {
         Ok(())
     }
 
-    /// Reads the whole file through.
+    /// Reads the whole file.
     async fn among_all(&self, question: &Question, count: usize) -> Result<Best, Error> {
         let places = Places::new(&self.snapshot.products);
         let mut best = Best::new(count);
@@ -162,7 +162,7 @@ impl Search {
         Err(self.lengths(other, question))
     }
 
-    /// There are vectors, and none like the question's.
+    /// Returns the error for vectors of another length than the question's, if there is one.
     fn nothing_compared(&self, question: &Question) -> Result<Best, Error> {
         let Vectors::Held(matrices) = &self.snapshot.vectors else {
             return Err(Error::NoVectors(self.provider.name()));

@@ -1,23 +1,23 @@
-//! Vectors as the file holds them, and what they are compared with.
+//! Vectors in the format of the file, and the vector of a question.
 
-/// Numbers beyond this are no embedding of a text.
+/// Maximum length; a longer vector is no embedding of a text.
 pub(super) const MAX_DIMENSIONS: usize = 1 << 16;
 
-/// The vector of a question: of length one, and once more in whole numbers.
+/// The vector of a question: normalized, and also quantized to integers.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     unit: Vec<f64>,
     /// `unit` in steps of `step`.
     pub(super) codes: Vec<i16>,
     pub(super) step: f64,
-    /// How far the codes are from `unit`.
+    /// Distance of the codes from `unit`.
     pub(super) error: f64,
 }
 
 // === impl Question ===
 
 impl Question {
-    /// Takes the vector of a question; nothing if it points nowhere.
+    /// Normalizes the vector of a question; `None` for a zero vector.
     pub(super) fn new(vector: &[f32]) -> Option<Self> {
         if vector.len() > MAX_DIMENSIONS {
             return None;
@@ -45,8 +45,8 @@ impl Question {
         self.unit.len()
     }
 
-    /// The cosine between the question and a vector of the file; nothing if that one points
-    /// nowhere or has another length.
+    /// Returns the cosine of the question and a vector of the file; `None` for a zero vector or
+    /// another length.
     pub(super) fn similarity(&self, bytes: &[u8]) -> Option<f64> {
         if dimensions(bytes)? != self.unit.len() {
             return None;
@@ -60,20 +60,20 @@ impl Question {
     }
 }
 
-/// How many numbers a vector of the file has; nothing if it is none.
+/// Returns the dimension of a vector of the file; `None` if it is invalid.
 pub(super) fn dimensions(bytes: &[u8]) -> Option<usize> {
     let (numbers, rest) = bytes.as_chunks::<4>();
     let is_vector = rest.is_empty() && (1..=MAX_DIMENSIONS).contains(&numbers.len());
     is_vector.then_some(numbers.len())
 }
 
-/// The numbers of a vector of the file.
+/// Returns the numbers of a vector of the file.
 pub(super) fn values(bytes: &[u8]) -> impl Iterator<Item = f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     numbers.iter().map(|number| f32::from_le_bytes(*number))
 }
 
-/// A vector as the file holds it.
+/// Encodes a vector for the file.
 pub(super) fn bytes(vector: &[f32]) -> Vec<u8> {
     vector
         .iter()
@@ -81,23 +81,23 @@ pub(super) fn bytes(vector: &[f32]) -> Vec<u8> {
         .collect()
 }
 
-/// The length of a vector; nothing if it points nowhere.
+/// Returns the norm of a vector; `None` for a zero vector.
 pub(super) fn length(values: impl Iterator<Item = f32>) -> Option<f64> {
     let squares: f64 = values.map(|value| f64::from(value).powi(2)).sum();
     let length = squares.sqrt();
     (length > 0.0 && length.is_finite()).then_some(length)
 }
 
-/// How far apart two vectors are.
+/// Returns the distance of two vectors.
 pub(super) fn distance(one: &[f64], two: impl Iterator<Item = f64>) -> f64 {
     let squares: f64 = one.iter().zip(two).map(|(a, b)| (a - b).powi(2)).sum();
     squares.sqrt()
 }
 
-/// How many steps the largest number of a question has: as many as leave room for the sum of
-/// all products with codes of a byte.
+/// Returns the number of steps for the largest number of a question: the maximum for which the sum
+/// of all products with one-byte codes does not overflow.
 fn steps(dimensions: usize) -> i16 {
-    /// Finer than that, the codes of the vectors are what is coarse.
+    /// More steps do not help, because the codes of the vectors are coarser.
     const MOST: i32 = 8191;
     let dimensions = i32::try_from(dimensions).unwrap_or(i32::MAX);
     let steps = (i32::MAX / 128 / dimensions.max(1)).clamp(1, MOST);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_another_length_is_not_compared() {
+    fn a_vector_of_another_length_is_not_compared() {
         let question = Question::new(&[1.0, 0.0]).expect("it points somewhere");
         for other in [&[1.0][..], &[1.0, 0.0, 0.0], &[]] {
             assert_eq!(question.similarity(&bytes(other)), None);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_that_points_nowhere_is_no_question() {
+    fn a_zero_vector_is_no_question() {
         for vector in [&[][..], &[0.0, 0.0], &[f32::NAN], &[f32::INFINITY, 1.0]] {
             assert!(Question::new(vector).is_none(), "{vector:?}");
         }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_of_all_products_has_room() {
+    fn the_sum_of_all_products_does_not_overflow() {
         for dimensions in [1, 2, 768, 3072, MAX_DIMENSIONS] {
             let most = i64::from(steps(dimensions)) * 127;
             let sum = most * i64::try_from(dimensions).expect("small");

@@ -1,4 +1,4 @@
-//! What a file held at one moment.
+//! Contents of a file at one moment.
 
 use std::{collections::HashMap, path::Path};
 
@@ -14,24 +14,24 @@ use crate::{
     vector::{self, MAX_DIMENSIONS},
 };
 
-/// What a file held at one moment, and the connection to read the rest on.
+/// Contents of a file at one moment, and the connection for reading the texts.
 pub(crate) struct Snapshot {
     pub(crate) reader: Reader,
     /// By name and version.
     pub(crate) products: Vec<Product>,
     pub(crate) vectors: Vectors,
-    /// The model of the vectors, if the file says so.
+    /// The model of the vectors, if the file names one.
     pub(crate) model: Option<String>,
 }
 
 /// The vectors of one provider.
 #[derive(Debug)]
 pub(crate) enum Vectors {
-    /// The file has no place for them.
+    /// The file has no column for them.
     Absent,
-    /// A matrix for each length.
+    /// One matrix per length.
     Held(Vec<Matrix>),
-    /// There are more than may be held.
+    /// There are more than the memory limit allows.
     TooMany,
 }
 
@@ -46,7 +46,7 @@ impl Snapshot {
     ) -> Result<Self, Error> {
         let reader = Reader::open(path).await?;
         let mut connection = reader.turn().await;
-        // So that all of it is of the same moment.
+        // A transaction, so that all reads see the same moment.
         let mut transaction = connection.begin().await?;
         let columns = Columns::read(&mut transaction).await?;
         columns.check()?;
@@ -86,7 +86,7 @@ async fn products(connection: &mut SqliteConnection) -> Result<Vec<Product>, Err
     Ok(products)
 }
 
-/// Reads the vectors of a provider, as long as they fit.
+/// Reads the vectors of a provider, if they fit into memory.
 async fn vectors(
     connection: &mut SqliteConnection,
     provider: Provider,
@@ -136,7 +136,7 @@ async fn vectors(
     Ok(Vectors::Held(held))
 }
 
-/// How many vectors there are of each length.
+/// Counts the vectors of each length.
 async fn matrices(
     connection: &mut SqliteConnection,
     provider: Provider,
@@ -161,7 +161,7 @@ async fn matrices(
     Ok(matrices)
 }
 
-/// Where a product is in the list.
+/// Index of the products in the list.
 pub(crate) struct Places<'a>(HashMap<(&'a str, &'a str), u32>);
 
 // === impl Places ===

@@ -1,39 +1,39 @@
-//! What ends a build early.
+//! Errors that end a build early.
 
 use std::{io, path::PathBuf};
 
 use crate::Error;
 
-/// Why a build ended early. What was written before is in the file. The words are for whoever
-/// runs it.
+/// Reason why a build ended early. Documents written before are in the file. The messages are for
+/// the operator who runs it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// One of the folders is of no use.
+    /// One of the folders cannot be used.
     #[error("{}: {problem}", path.display())]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         problem: String,
     },
-    /// There is nothing to build from.
+    /// There are no documents.
     #[error("no documents found: nothing was changed")]
     NoDocuments,
-    /// The file cannot be made.
+    /// The file cannot be created.
     #[error("{}: {error}", path.display())]
     Create {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// The file cannot be used, or not be written.
+    /// The file cannot be used or written.
     #[error("{}: {}", path.display(), causes(error))]
     Base {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: Error,
     },
     /// The file was built with another model.
@@ -45,24 +45,24 @@ pub enum BuildError {
     Model {
         /// The file.
         path: PathBuf,
-        /// Who makes the vectors.
+        /// The provider of the vectors.
         provider: &'static str,
         /// The model of the file.
         built: String,
         /// The model that is configured.
         configured: String,
     },
-    /// There is no vector of a chunk.
+    /// No vector could be made for a chunk.
     #[error("{name}: {problem}")]
     Embedding {
         /// The document.
         name: String,
-        /// Why.
+        /// The reason.
         problem: String,
     },
 }
 
-/// An error and what is behind it.
+/// Joins an error and its causes.
 fn causes(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -1,4 +1,4 @@
-//! The documents in some folders.
+//! Finds the documents in some folders.
 
 use std::{
     ffi::OsStr,
@@ -9,33 +9,33 @@ use std::{
 use super::BuildError;
 use crate::document::Kind;
 
-/// Folders within folders beyond this are a mistake.
+/// Maximum depth of nested folders; a deeper tree is a mistake.
 const MAX_DEPTH: usize = 64;
 
 /// A file that is a document.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) path: PathBuf,
-    /// The name of the folder, and the way from there; the same from wherever it is built.
+    /// The name of the folder, and the path below it; independent of the working directory.
     pub(super) name: String,
     pub(super) kind: Kind,
 }
 
-/// What is in the folders, by name.
+/// The documents in the folders, by name.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) sources: Vec<Source>,
-    /// What could not be looked into, and why.
+    /// Names that could not be read, with the reason.
     pub(super) skipped: Vec<(String, String)>,
-    /// Links that are not followed, and why.
+    /// Links that are not followed, with the reason.
     pub(super) left_out: Vec<(String, &'static str)>,
 }
 
 // === impl Found ===
 
 impl Found {
-    /// Looks for documents. Hidden files are left alone. A symbolic link is followed to a file
-    /// below the same folder only: a link out of it would publish files of the machine.
+    /// Finds documents. Hidden files are ignored. A symbolic link is followed only to a file below
+    /// the same folder: a link out of it would publish other files of the machine.
     pub(super) fn search(folders: &[PathBuf]) -> Result<Self, BuildError> {
         let mut roots: Vec<(PathBuf, String)> = Vec::new();
         for folder in folders {

@@ -1,4 +1,4 @@
-//! The file while it is written.
+//! Writes to the file during a build.
 
 use std::{fs::OpenOptions, io, os::unix::fs::OpenOptionsExt as _, path::Path};
 
@@ -13,7 +13,7 @@ use crate::{
     vector,
 };
 
-/// The part of a file that is about one product in one version, for vectors of one provider.
+/// The part of a file for one product in one version, with vectors of one provider.
 pub(super) struct Store<'a> {
     connection: SqliteConnection,
     provider: Provider,
@@ -39,7 +39,7 @@ pub(super) struct Lacking {
     pub(super) text: String,
 }
 
-/// Makes an empty file for its owner, unless there is one.
+/// Creates an empty file that only its owner can read, unless there is one.
 pub(super) fn create(path: &Path) -> io::Result<()> {
     let created = OpenOptions::new()
         .write(true)
@@ -55,7 +55,7 @@ pub(super) fn create(path: &Path) -> io::Result<()> {
 // === impl Store ===
 
 impl<'a> Store<'a> {
-    /// Opens a file, and adds the tables and the column that are missing.
+    /// Opens a file, and adds missing tables and columns.
     pub(super) async fn open(
         path: &Path,
         provider: Provider,
@@ -69,7 +69,7 @@ impl<'a> Store<'a> {
             .fetch_optional(&mut *transaction)
             .await?;
         if tables.is_some() {
-            // Not among the tables of somebody else.
+            // The tables must not be added to a database of another program.
             Columns::read(&mut transaction).await?.check()?;
         }
         sqlx::raw_sql(schema::CREATE)
@@ -90,7 +90,7 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// Says which model the vectors of the provider are of: this one, if there are none yet.
+    /// Returns the model of the provider's vectors; sets it to this one if there is none.
     pub(super) async fn claim(&mut self, model: &str) -> Result<String, Error> {
         sqlx::query("INSERT OR IGNORE INTO embedding_models (provider, model) VALUES (?1, ?2)")
             .bind(self.provider.name())
@@ -101,7 +101,7 @@ impl<'a> Store<'a> {
         Ok(built.unwrap_or_default())
     }
 
-    /// What there is of a document with these contents.
+    /// Looks up a document with these contents.
     pub(super) async fn known(&mut self, checksum: &str, kind: &str) -> Result<Known, Error> {
         let row = sqlx::query(
             "SELECT doc_type FROM source_files WHERE checksum = ?1 AND project_name = ?2 AND \
@@ -125,7 +125,7 @@ impl<'a> Store<'a> {
         Ok(lacking.map_or(Known::Whole, |_| Known::Lacking))
     }
 
-    /// Gives a document the name it has now.
+    /// Updates the name of a document.
     pub(super) async fn moved(&mut self, checksum: &str, name: &str) -> Result<(), Error> {
         let mut transaction = self.connection.begin().await?;
         let moved = sqlx::query(
@@ -154,7 +154,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Writes a document in the place of what had its name or its contents, at once.
+    /// Writes a document in one transaction; it replaces those with its name or its contents.
     pub(super) async fn replace(
         &mut self,
         (name, kind): (&str, &str),
@@ -206,7 +206,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// The chunks of a document that have no vector.
+    /// Returns the chunks of a document that have no vector.
     pub(super) async fn lacking(&mut self, checksum: &str) -> Result<Vec<Lacking>, Error> {
         let rows = sqlx::query(self.provider.statements().lacking)
             .bind(self.project)
@@ -225,7 +225,7 @@ impl<'a> Store<'a> {
         lacking.collect()
     }
 
-    /// Gives chunks the vectors they lack, all at once.
+    /// Adds the missing vectors of chunks in one transaction.
     pub(super) async fn fill(
         &mut self,
         chunks: &[Lacking],
@@ -243,7 +243,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// The documents there are: their checksums and names.
+    /// Returns the checksums and names of the documents.
     pub(super) async fn sources(&mut self) -> Result<Vec<(String, String)>, Error> {
         let rows = sqlx::query(
             "SELECT checksum, file_path FROM source_files WHERE project_name = ?1 AND \
@@ -259,7 +259,7 @@ impl<'a> Store<'a> {
         sources.collect()
     }
 
-    /// Takes a document out, chunks and all.
+    /// Removes a document and its chunks.
     pub(super) async fn remove(&mut self, checksum: &str) -> Result<(), Error> {
         let (project, version) = (self.project, self.version);
         let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -268,7 +268,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// How many chunks there are.
+    /// Counts the chunks.
     pub(super) async fn chunks(&mut self) -> Result<u64, Error> {
         let row = sqlx::query(
             "SELECT count(*) FROM chunks WHERE project_name = ?1 AND project_version = ?2",

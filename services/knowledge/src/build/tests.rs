@@ -15,13 +15,13 @@ use tokio_test::task;
 use super::{BuildError, Builder, Event, Outcome};
 use crate::{Embed, Filter, KnowledgeBase, Provider};
 
-/// Makes a vector of how often letters are in a text, and counts how many it made.
+/// Makes vectors of the letter counts of texts, and counts the vectors.
 #[derive(Default)]
 struct Letters {
     made: AtomicUsize,
-    /// Texts with this word have no vector.
+    /// Texts with this word fail.
     fails_at: Option<&'static str>,
-    /// Texts with this word never get one.
+    /// Texts with this word never get a vector.
     waits_at: Option<&'static str>,
 }
 
@@ -44,7 +44,7 @@ impl Embed for Letters {
     }
 }
 
-/// A folder of documents, and the file made of it.
+/// A folder of documents, and the file built from it.
 struct Desk {
     folder: TempDir,
     log: Mutex<Vec<String>>,
@@ -96,7 +96,7 @@ impl Desk {
         builder.build(&self.file(), &folders, watch).await
     }
 
-    /// The texts in the file, by the names of their documents.
+    /// Returns the texts in the file, by the names of their documents.
     async fn texts(&self, provider: Provider) -> BTreeMap<String, Vec<String>> {
         let base = KnowledgeBase::new(self.file(), provider);
         let search = base.search(&Filter::default()).await.expect("prepared");
@@ -187,7 +187,7 @@ async fn only_what_has_changed_is_made_again() {
 }
 
 #[tokio::test]
-async fn two_documents_of_the_same_words_are_one() {
+async fn two_documents_with_the_same_contents_are_one() {
     let desk = Desk::with(&[("a.md", "same"), ("b.md", "same")]);
     let letters = Letters::default();
     let built = desk.build(&letters).await.expect("built");
@@ -198,7 +198,7 @@ async fn two_documents_of_the_same_words_are_one() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_named_and_what_was_known_of_it_stays() {
+async fn an_unreadable_document_is_named_and_its_old_contents_stay() {
     let desk = Desk::with(&[("a.md", "one"), ("bad.md", "two"), ("gone.md", "three")]);
     let letters = Letters::default();
     desk.build(&letters).await.expect("built");
@@ -234,7 +234,7 @@ async fn links_out_of_the_folder_are_named_and_never_followed() {
     link("deep/b.md".into(), "again.md");
     link(outside.join("key.png"), "picture.png");
     let built = desk.build(&letters).await.expect("built");
-    // The link to a document of the folder is that document.
+    // The link to a document in the folder counts as that document.
     assert_eq!(built, outcome(0, 3, 1, 0, 2));
     let texts = desk.texts(Provider::OpenAi).await;
     let all = texts.into_values().flatten().collect::<Vec<_>>().join("|");
@@ -252,7 +252,7 @@ async fn links_out_of_the_folder_are_named_and_never_followed() {
 }
 
 #[tokio::test]
-async fn nothing_to_build_from_changes_nothing() {
+async fn a_build_without_documents_changes_nothing() {
     let desk = Desk::with(&[("a.md", "one")]);
     let letters = Letters::default();
     desk.build(&letters).await.expect("built");
@@ -275,7 +275,7 @@ async fn nothing_to_build_from_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_build_that_fails_keeps_whole_documents_and_goes_on_where_it_was() {
+async fn a_build_that_fails_keeps_whole_documents_and_can_be_continued() {
     let long = format!("{}\n\npoison", "good words ".repeat(300));
     let desk = Desk::with(&[("a.md", "one"), ("b.md", &long), ("c.md", "three")]);
     let letters = Letters {
@@ -332,7 +332,7 @@ async fn another_provider_adds_its_vectors_to_those_there_are() {
 }
 
 #[tokio::test]
-async fn another_model_or_a_strange_file_is_refused() {
+async fn another_model_or_another_kind_of_file_is_refused() {
     let desk = Desk::with(&[("a.md", "one")]);
     let letters = Letters::default();
     desk.build(&letters).await.expect("built");
@@ -353,7 +353,7 @@ async fn another_model_or_a_strange_file_is_refused() {
 }
 
 #[tokio::test]
-async fn products_and_versions_do_not_touch_each_other() {
+async fn products_and_versions_are_independent() {
     let desk = Desk::with(&[("a.md", "one")]);
     let letters = Letters::default();
     desk.build(&letters).await.expect("built");

@@ -1,6 +1,6 @@
-//! Characters by their names in HTML.
+//! Character references of HTML.
 
-/// The names documents use; others stay as they are written.
+/// The names that documents use; other names stay unchanged.
 const NAMES: [(&str, &str); 62] = [
     ("amp", "&"),
     ("apos", "'"),
@@ -66,16 +66,16 @@ const NAMES: [(&str, &str); 62] = [
     ("oslash", "ø"),
 ];
 
-/// No name, and no number of a character, is longer.
+/// Maximum length of a name or a number.
 const LONGEST: usize = 10;
 
-/// What the numbers 128 to 159 mean, which Unicode has control characters at.
+/// Meaning of the numbers 128 to 159 (Windows-1252), which are control characters in Unicode.
 const WINDOWS: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
-/// Appends a text with its characters in the place of their names.
+/// Appends a text with its character references decoded.
 pub(super) fn decode(text: &str, into: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find('&') {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_known_by_name_and_number() {
+    fn characters_are_decoded_by_name_and_number() {
         for (text, expected) in [
             ("a &lt; b &amp;&amp; c &gt; d", "a < b && c > d"),
             ("&#8212;&#x2014;&#X2014;&#151;", "————"),

@@ -1,7 +1,7 @@
-//! HTML: what a reader sees of it, and its headings.
+//! Extracts visible text and headings from HTML.
 //!
-//! A reader of documentation, not a browser: it builds no tree, takes tags as they come, and
-//! never looks at a character twice.
+//! Made for documentation, not as a browser: it builds no tree, takes tags in sequence, and runs in
+//! linear time.
 
 mod flow;
 mod tag;
@@ -12,15 +12,15 @@ use self::{
 };
 use super::{Document, entities, outline::Outline};
 
-/// Elements whose content is no text, up to their end tag, tags and all.
+/// Elements whose content is raw text up to their end tag.
 const RAW: [&str; 4] = ["script", "style", "textarea", "xmp"];
 
-/// Elements readers of a document do not look for.
+/// Elements that hold no text of the document.
 const HIDDEN: [&str; 8] = [
     "nav", "noscript", "template", "svg", "math", "iframe", "object", "select",
 ];
 
-/// Elements that stand on lines of their own.
+/// Elements that start a new line.
 const BLOCKS: [&str; 34] = [
     "address",
     "article",
@@ -58,15 +58,15 @@ const BLOCKS: [&str; 34] = [
     "ul",
 ];
 
-/// Where the reader is.
+/// State of the extraction.
 struct Reader {
     outline: Outline,
     flow: Flow,
-    /// The heading that is being read, and its level.
+    /// The current heading and its level.
     heading: Option<(u8, String)>,
-    /// How many of one hidden element it is in.
+    /// The hidden element that the position is in, and its nesting depth.
     hidden: Option<(&'static str, usize)>,
-    /// How many elements it is in that keep their blanks.
+    /// Nesting depth of elements that preserve white space.
     preformatted: usize,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn read(html: &str) -> Document {
 // === impl Reader ===
 
 impl Reader {
-    /// Reads what begins with `<`, and returns what is behind it.
+    /// Processes markup that begins with `<`, and returns the rest after it.
     fn markup<'a>(&mut self, markup: &'a str) -> &'a str {
         if let Some(comment) = markup.strip_prefix("<!--") {
             return comment.find("-->").map_or("", |end| &comment[end + 3..]);
@@ -123,7 +123,7 @@ impl Reader {
         rest
     }
 
-    /// Whether a tag is within an element nobody looks for, or begins one.
+    /// Returns whether a tag is inside a hidden element, or begins one.
     fn is_hidden(&mut self, tag: &Tag<'_>) -> bool {
         if let Some((name, depth)) = &mut self.hidden {
             if tag.is(name) && tag.is_start && !tag.is_empty {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_its_title_its_headings_and_what_is_under_them() {
+    fn a_page_has_a_title_and_texts_under_headings() {
         let page = "<!DOCTYPE html><html><head><title>Beds &amp; Soil</title>\n\
             <style>p { color: red }</style><script>if (a < b) { \"</p>\" }</script></head>\n\
             <body><nav><ul><li>Home<nav>x</nav></li></ul></nav><h1>Beds &amp; Soil</h1>\n\
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_markup_is_text() {
+    fn characters_that_are_no_markup_are_text() {
         for (html, expected) in [
             ("a < b > c", "a < b > c"),
             ("1<2 <3", "1<2 <3"),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_closed_ends_with_the_page() {
+    fn an_element_without_an_end_tag_ends_with_the_page() {
         for (html, expected) in [
             ("a<!-- b", "a"),
             ("a<script>b</p>", "a"),
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_long_page_of_openings_takes_no_longer_than_its_length() {
-        // Square, these would take minutes.
+        // In quadratic time, these would take minutes.
         for opening in [
             "<", "<!", "<a ", "<!--", "</", "<script", "<script>", "&", "<p '",
         ] {
@@ -285,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_page_is_too_strange(
+        fn every_page_is_read_without_a_panic(
             html in "(<|>|/|!--|-->|script|style|nav|h1|pre|&amp;|&#|;|'|\"|=| |\n|a|ü){0,60}",
         ) {
             let document = read(&html);

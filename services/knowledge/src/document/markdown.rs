@@ -1,8 +1,8 @@
-//! Markdown: its headings are taken out, the rest stays as it is, since it reads well.
+//! Splits Markdown at its headings; the text stays unchanged, since it is readable.
 
 use super::{Document, outline::Outline};
 
-/// A block of code, from fence to fence.
+/// A fenced code block.
 #[derive(Clone, Copy)]
 struct Fence {
     mark: u8,
@@ -15,7 +15,7 @@ pub(super) fn read(text: &str) -> Document {
     let mut fence: Option<Fence> = None;
     let mut in_comment = false;
     let mut lines = text.lines().peekable();
-    // A line that may be a heading if the next one underlines it.
+    // A heading if the next line underlines it.
     let mut follows_blank = true;
     while let Some(line) = lines.next() {
         if let Some(open) = fence {
@@ -56,7 +56,7 @@ fn push(outline: &mut Outline, line: &str) {
     text.push('\n');
 }
 
-/// Passes over settings at the very beginning, and takes the title from there.
+/// Skips the front matter, and takes the title from it.
 fn front_matter<'a>(text: &'a str, outline: &mut Outline) -> &'a str {
     let Some(rest) = text
         .strip_prefix("---\n")
@@ -80,7 +80,7 @@ fn front_matter<'a>(text: &'a str, outline: &mut Outline) -> &'a str {
     text
 }
 
-/// A heading with marks in front, and of which level.
+/// Parses a heading with `#` marks: its level and text.
 fn heading(line: &str) -> Option<(u8, &str)> {
     let line = flush(line)?;
     let rest = line.trim_start_matches('#');
@@ -89,7 +89,7 @@ fn heading(line: &str) -> Option<(u8, &str)> {
         return None;
     }
     let heading = rest.trim();
-    // Marks behind it belong to it only if nothing is between.
+    // Marks at the end belong to the heading unless a blank separates them.
     let without = heading.trim_end_matches('#');
     let is_closed = without.is_empty() || without.ends_with([' ', '\t']);
     Some((
@@ -102,7 +102,7 @@ fn heading(line: &str) -> Option<(u8, &str)> {
     ))
 }
 
-/// Whether a line makes a heading of the one before, and of which level.
+/// Returns the level if a line underlines the one before as a heading.
 fn underline(line: &str) -> Option<u8> {
     let line = flush(line)?.trim_end();
     let is_all = |mark| line.len() > 1 && line.bytes().all(|byte| byte == mark);
@@ -113,7 +113,7 @@ fn underline(line: &str) -> Option<u8> {
     }
 }
 
-/// Whether a line is neither blank nor anything with a mark in front.
+/// Returns whether a line is not blank and does not start with a mark.
 fn is_prose(line: &str) -> bool {
     flush(line).is_some_and(|line| {
         !line.is_empty()
@@ -122,13 +122,13 @@ fn is_prose(line: &str) -> bool {
     })
 }
 
-/// A line that is not indented so far that it would be code.
+/// Returns a line unless it is indented as code.
 fn flush(line: &str) -> Option<&str> {
     let text = line.trim_start_matches(' ');
     (line.len() - text.len() < 4).then_some(text)
 }
 
-/// A heading without marks for emphasis, code, anchors and the targets of links.
+/// Removes marks for emphasis, code, anchors and the targets of links from a heading.
 fn plain(heading: &str) -> String {
     let heading = match heading.rfind("{#") {
         Some(at) if heading.ends_with('}') => &heading[..at],
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_are_told_from_what_looks_like_them() {
+    fn headings_are_distinguished_from_similar_lines() {
         for (line, expected) in [
             ("# One", Some((1, "One"))),
             ("   ###### Six ######", Some((6, "Six"))),
@@ -241,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_at_the_beginning_is_no_settings() {
+    fn a_rule_at_the_beginning_is_no_front_matter() {
         let found = sections("---\ntext\n");
         assert_eq!(found, [(None, "---\ntext".to_owned())]);
     }
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(text in "[#`~=<>!\\-\\[\\](){} \na-zü]{0,200}") {
+        fn every_text_is_read_without_a_panic(text in "[#`~=<>!\\-\\[\\](){} \na-zü]{0,200}") {
             let document = read(&text);
             let length: usize = document.sections.iter().map(|one| one.text.len()).sum();
             prop_assert!(length <= text.len() + 8 * document.sections.len());

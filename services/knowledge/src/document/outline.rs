@@ -1,16 +1,16 @@
-//! Headings and what stands under them, as they come.
+//! Collects headings and the texts under them.
 
 use super::{Document, Section};
 
-/// A heading longer than this is none; it is text somebody forgot to end the heading before.
+/// Maximum length of a heading; a longer one is text after a heading that was not closed.
 const LONGEST_HEADING: usize = 300;
 
-/// Puts a document together.
+/// Builds a document.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     title: Option<String>,
     has_top: bool,
-    /// The heading of the text, and those above it, by their levels.
+    /// The current heading, and those above it, with their levels.
     path: Vec<(u8, String)>,
     text: String,
     sections: Vec<Section>,
@@ -27,7 +27,7 @@ impl Outline {
         }
     }
 
-    /// Ends what stood under the last heading.
+    /// Ends the current section and begins a new one.
     ///
     /// The first heading of the first level is the title, if there is none yet.
     pub(super) fn heading(&mut self, level: u8, heading: &str) {
@@ -54,7 +54,7 @@ impl Outline {
         }
     }
 
-    /// The text under the last heading, to be written on.
+    /// Returns the text under the last heading, for appending.
     pub(super) fn text(&mut self) -> &mut String {
         &mut self.text
     }
@@ -81,8 +81,7 @@ impl Outline {
     }
 }
 
-/// A text without what no reader sees: control characters, blanks at the ends of lines, and
-/// empty lines beyond one.
+/// Removes control characters, white space at the ends of lines, and repeated empty lines.
 fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut empty_lines = 0;
@@ -101,7 +100,7 @@ fn clean(text: &str) -> String {
     clean
 }
 
-/// A text in one line.
+/// Joins a text into one line.
 fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_section_knows_the_headings_it_stands_under() {
+    fn a_section_has_the_headings_above_it() {
         let mut outline = Outline::default();
         outline.text().push_str("before");
         for (level, heading, text) in [
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_reader_sees_is_left_out() {
+    fn invisible_characters_are_removed() {
         let text = clean("\u{0}a \u{1b}[1m\n\n \n\n\tb\t\nc\n\n");
         assert_eq!(text, "a [1m\n\n\tb\nc");
     }

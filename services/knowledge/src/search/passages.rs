@@ -1,4 +1,4 @@
-//! What is found, as it stands in the file.
+//! Passages of the search results, read from the file.
 
 use std::collections::HashMap;
 
@@ -7,28 +7,28 @@ use sqlx::Row as _;
 
 use crate::{Error, base::Snapshot, best::Scored};
 
-/// How many characters of a chunk are returned. Builders make them far smaller.
+/// Maximum number of characters of a chunk that are returned. Builders make far smaller ones.
 const MAX_CHARACTERS: i64 = 32_768;
 
-/// A passage of a document, and how close it is to the question.
+/// A passage of a document, and its similarity to the question.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Passage {
-    /// The product it is about.
+    /// Its product.
     pub project: String,
-    /// Of which version; empty if it has none.
+    /// The version of the product; empty if it has none.
     pub version: String,
     /// The title of the document.
     pub title: Option<String>,
-    /// The headings it stands under.
+    /// The headings above it.
     pub section: Option<String>,
-    /// The passage.
+    /// The text.
     pub text: String,
-    /// The cosine of the angle between its vector and the question's.
+    /// Cosine of the angle between its vector and that of the question.
     pub similarity: f64,
 }
 
-/// Reads chunks, in the order given. One that is gone meanwhile is left out.
+/// Reads chunks, in the given order. A chunk that no longer exists is left out.
 pub(super) async fn read(snapshot: &Snapshot, found: Vec<Scored>) -> Result<Vec<Passage>, Error> {
     let ids: Vec<_> = found.iter().map(|one| one.id).collect();
     let mut texts = HashMap::with_capacity(ids.len());
@@ -61,7 +61,7 @@ pub(super) async fn read(snapshot: &Snapshot, found: Vec<Scored>) -> Result<Vec<
     Ok(passages.collect())
 }
 
-/// A list of ids the way SQLite takes one.
+/// Returns a list of ids as JSON for SQLite.
 pub(super) fn json(ids: &[i64]) -> String {
     let ids: Vec<_> = ids.iter().map(i64::to_string).collect();
     format!("[{}]", ids.join(","))

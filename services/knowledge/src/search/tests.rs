@@ -52,7 +52,7 @@ fn texts(passages: &[Passage]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn passages_come_with_all_that_is_known_the_closest_first() {
+async fn passages_have_all_fields_and_the_closest_comes_first() {
     let library = Library::with(&CHUNKS).await;
     let base = library.base(Provider::OpenAi);
     let found = nearest(&base, &[2.0, 0.0], 9).await.expect("found");
@@ -74,7 +74,7 @@ async fn passages_come_with_all_that_is_known_the_closest_first() {
 }
 
 #[tokio::test]
-async fn only_what_the_filter_lets_through_is_found() {
+async fn only_selected_products_are_found() {
     let library = Library::with(&CHUNKS).await;
     let base = library.base(Provider::OpenAi);
     for (projects, versions, expected) in [
@@ -100,7 +100,7 @@ async fn only_what_the_filter_lets_through_is_found() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_compared_is_said_and_never_compared() {
+async fn vectors_that_cannot_be_compared_are_an_error() {
     let library = Library::with(&CHUNKS).await;
     for base in [
         library.base(Provider::OpenAi),
@@ -121,7 +121,7 @@ async fn what_cannot_be_compared_is_said_and_never_compared() {
         assert!(error.to_string().contains(provider.name()), "{error}");
         assert_eq!(base.products().await.expect("listed").len(), 2);
     }
-    // Vectors of another length beside are no reason not to answer.
+    // Other vectors of another length do not prevent an answer.
     let mixed = Chunk::new(GARDEN, "clay", &[1.0, 0.0, 0.0]);
     library.add(slice::from_ref(&mixed)).await;
     let base = library.base(Provider::OpenAi);
@@ -149,7 +149,7 @@ async fn another_model_of_the_same_provider_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_vector_that_points_nowhere_is_close_to_nothing() {
+async fn a_zero_vector_is_close_to_nothing() {
     let library = Library::with(&CHUNKS).await;
     let base = library.base(Provider::OpenAi);
     for vector in [[0.0, 0.0], [f32::NAN, 1.0]] {
@@ -169,7 +169,7 @@ async fn a_base_without_chunks_answers_that_there_are_none() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_missing_or_something_else_is_said_without_its_path() {
+async fn errors_of_a_missing_or_wrong_file_have_no_path() {
     let library = Library::empty();
     let base = library.base(Provider::OpenAi);
     let error = base.products().await.expect_err("missing");
@@ -214,12 +214,12 @@ async fn a_file_that_grows_or_is_replaced_is_read_again() {
 }
 
 #[tokio::test]
-async fn a_file_whose_writer_was_killed_is_said_to_need_a_build() {
+async fn a_file_whose_writer_was_killed_needs_a_build() {
     let text = "long ".repeat(2000);
     let chunk = Chunk::new(GARDEN, &text, &[1.0, 0.0]);
     let library = Library::with(&[chunk; 50]).await;
     let mut writer = library.connect().await;
-    // With so little memory, pages are written before the transaction ends.
+    // With so little cache, pages are written before the transaction ends.
     sqlx::raw_sql("PRAGMA cache_size = 1; BEGIN; UPDATE chunks SET text = text || 'er'")
         .execute(&mut writer)
         .await
@@ -233,7 +233,7 @@ async fn a_file_whose_writer_was_killed_is_said_to_need_a_build() {
     let base = killed.base(Provider::OpenAi);
     let error = base.products().await.expect_err("half written");
     assert!(matches!(error, Error::HalfWritten), "{error:?}");
-    // Whoever may write mends it.
+    // A connection that can write repairs it.
     killed.run("DELETE FROM chunks WHERE id = 1").await;
     let found = nearest(&base, &[1.0, 0.0], 1).await.expect("mended");
     assert_eq!(texts(&found), [&*text]);
@@ -258,7 +258,7 @@ async fn an_abandoned_search_leaves_the_base_usable() {
 }
 
 #[test]
-fn in_memory_or_not_the_answer_is_that_of_comparing_everything() {
+fn the_answer_equals_an_exact_comparison_in_memory_or_not() {
     let runtime = Builder::new_current_thread().build().expect("a runtime");
     let vectors = prop::collection::vec(prop::collection::vec(-1.0_f32..1.0, 8), 1..40);
     let question = prop::collection::vec(-1.0_f32..1.0, 8);

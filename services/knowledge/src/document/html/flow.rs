@@ -1,6 +1,6 @@
-//! Words in lines and paragraphs.
+//! Joins words into lines and paragraphs.
 
-/// What comes between two words.
+/// Separator between two words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Break {
     #[default]
@@ -10,11 +10,11 @@ pub(super) enum Break {
     Paragraph,
 }
 
-/// Writes words, and between them no more than is needed.
+/// Writes words with the smallest separators needed.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     pending: Break,
-    /// Whether something is to stand in front of the next word.
+    /// Mark before the next word.
     mark: Mark,
 }
 
@@ -29,23 +29,23 @@ enum Mark {
 // === impl Flow ===
 
 impl Flow {
-    /// Ends the line or the paragraph, as soon as something follows.
+    /// Ends the line or the paragraph when the next word follows.
     pub(super) fn breaks(&mut self, kind: Break) {
         self.pending = self.pending.max(kind);
         self.mark = Mark::None;
     }
 
-    /// Begins an item of a list.
+    /// Begins a list item.
     pub(super) fn item(&mut self) {
         self.mark = Mark::Item;
     }
 
-    /// Begins a cell of a table.
+    /// Begins a table cell.
     pub(super) fn cell(&mut self) {
         self.mark = Mark::Cell;
     }
 
-    /// Writes words; how they are spaced does not matter.
+    /// Writes words; their white space is normalized.
     pub(super) fn text(&mut self, text: &str, into: &mut String) {
         if text.starts_with(char::is_whitespace) {
             self.pending = self.pending.max(Break::Blank);
@@ -61,7 +61,7 @@ impl Flow {
         }
     }
 
-    /// Writes a text as it is.
+    /// Writes a text unchanged.
     pub(super) fn preformatted(&mut self, text: &str, into: &mut String) {
         self.separate(into);
         into.push_str(text);
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_within_and_between_texts_are_one() {
+    fn white_space_within_and_between_texts_becomes_one_blank() {
         let mut flow = Flow::default();
         let mut text = String::new();
         for part in ["a ", " b", "c", "\n", "d"] {

@@ -1,19 +1,19 @@
-//! One tag.
+//! HTML tags.
 
 /// A tag, without its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag<'a> {
     name: &'a str,
     pub(super) is_start: bool,
-    /// Whether it ends where it starts.
+    /// Set if it is self-closing.
     pub(super) is_empty: bool,
 }
 
 // === impl Tag ===
 
 impl<'a> Tag<'a> {
-    /// Reads what begins with `<`: the tag and what is behind it; nothing if it is no tag. One
-    /// that is never closed takes everything with it.
+    /// Parses markup that begins with `<` into the tag and the rest; `None` if it is not a tag. A
+    /// tag that is never closed takes the whole rest.
     pub(super) fn read(markup: &'a str) -> Option<(Self, &'a str)> {
         let inside = markup.strip_prefix('<')?;
         let is_start = !inside.starts_with('/');
@@ -38,7 +38,7 @@ impl<'a> Tag<'a> {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// Which of the six headings it is.
+    /// Returns its level if it is one of the six headings.
     pub(super) fn heading_level(&self) -> Option<u8> {
         match self.name.as_bytes() {
             [b'h' | b'H', digit @ b'1'..=b'6'] => Some(digit - b'0'),
@@ -47,14 +47,14 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Passes over attributes: whether they end with a slash, and what is behind the tag.
+/// Skips attributes: returns whether they end with a slash, and the rest after the tag.
 fn past(attributes: &str) -> (bool, &str) {
     let mut quote = None;
     let mut before = b' ';
     for (at, byte) in attributes.bytes().enumerate() {
         match (quote, byte) {
             (None, b'>') => return (before == b'/', &attributes[at + 1..]),
-            // A quote begins a value and nothing else: elsewhere it is an apostrophe.
+            // A quote counts only at the start of a value: anywhere else it is an apostrophe.
             (None, b'"' | b'\'') if before == b'=' => quote = Some(byte),
             (Some(open), close) if open == close => quote = None,
             _ => {}
@@ -66,8 +66,8 @@ fn past(attributes: &str) -> (bool, &str) {
     (false, "")
 }
 
-/// Splits at the end tag of an element: what is inside, and what is behind. Without one,
-/// everything is inside.
+/// Splits at the end tag of an element: returns its content and the rest. Without an end tag,
+/// everything is content.
 pub(super) fn find_end<'a>(html: &'a str, name: &str) -> (&'a str, &'a str) {
     let mut from = 0;
     while let Some(at) = html[from..].find("</") {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_ends_where_no_value_is_open() {
+    fn a_tag_ends_outside_of_quoted_values() {
         for (markup, name, is_start, is_empty, rest) in [
             ("<p>x", "p", true, false, "x"),
             ("</p >x", "p", false, false, "x"),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_element_is_its_own() {
+    fn the_end_tag_of_an_element_has_its_name() {
         for (html, inside, behind) in [
             ("a</b></Title >c", "a</b>", "c"),
             ("a</titles></title", "a</titles>", ""),
