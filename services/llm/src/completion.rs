@@ -1,4 +1,4 @@
-//! Answers of language models, whole and as they come.
+//! Completions of language models, complete or streamed.
 
 mod anthropic;
 mod chunks;
@@ -28,15 +28,15 @@ use super::{Deadline, Error, Http, LOG_TARGET, Meter, Prompt, Provider, Reply, R
 
 pub use self::chunks::Chunks;
 
-/// How often one prompt is sent, each time in another way.
+/// Maximum number of times that one prompt is sent, each time in another format.
 const MAX_SENDS: usize = 3;
 
-/// How long a stream may be silent.
+/// Maximum pause in a stream.
 const IDLE: Duration = Duration::from_mins(1);
 
 const EVENTS: &str = "text/event-stream";
 
-/// Has prompts answered by a model.
+/// Sends prompts to a model and returns its replies.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -66,7 +66,7 @@ enum Source {
     Anthropic(Http),
     OpenAi {
         http: Http,
-        /// How the model wants to be asked, as far as it has said so.
+        /// The request format that the model accepts, as far as known.
         manner: AtomicU8,
     },
     Gemini(Http),
@@ -74,7 +74,7 @@ enum Source {
     Local,
 }
 
-/// A prompt in the words of a provider.
+/// A prompt in the format of a provider.
 struct Ask {
     path: Vec<String>,
     query: Option<&'static str>,
@@ -82,28 +82,29 @@ struct Ask {
     body: Bytes,
     manner: Option<Manner>,
     stream: bool,
-    /// How often the prompt is sent, this time included.
+    /// Number of times the prompt was sent, this time included.
     turn: usize,
 }
 
 // === impl Completer ===
 
 impl Completer {
-    /// Asks a model of a provider.
+    /// Creates a completer for a model of a provider.
     ///
     /// # Errors
-    /// Fails if the provider has no such models.
+    /// Fails if the provider has no completion models.
     pub fn new(http: Http, model: &str) -> Result<Self, Error> {
         let source = Source::new(http, model)?;
         Ok(Self::with(source, model, Arc::default(), IDLE))
     }
 
-    /// Answers without a model: it quotes what fits the question best, and says so.
+    /// Creates a completer without a model: it quotes the sentences that fit the question best,
+    /// marked as local.
     pub fn local() -> Self {
         Self::with(Source::Local, local::MODEL, Arc::default(), IDLE)
     }
 
-    /// Asks another model of the same provider. What it costs is counted with the rest.
+    /// Creates a completer for another model of the same provider. Both share one usage meter.
     pub fn with_model(&self, model: &str) -> Self {
         let inner = &self.inner;
         if model == inner.model {
@@ -113,7 +114,7 @@ impl Completer {
         Self::with(source, model, Arc::clone(&inner.meter), inner.idle)
     }
 
-    /// Sets how long a stream may be silent.
+    /// Sets the maximum pause in a stream.
     pub fn with_idle(self, idle: Duration) -> Self {
         let inner = &self.inner;
         let source = inner.source.with_model(&inner.model);
@@ -131,38 +132,38 @@ impl Completer {
         }
     }
 
-    /// The name of the provider, `local` if there is none.
+    /// Returns the name of the provider, `local` if there is none.
     #[must_use]
     pub fn provider(&self) -> &'static str {
         self.http()
             .map_or(local::NAME, |http| http.provider().name())
     }
 
-    /// The name of the model.
+    /// Returns the name of the model.
     #[must_use]
     pub fn model(&self) -> &str {
         &self.inner.model
     }
 
-    /// Whether it makes do without a model.
+    /// Returns whether it works without a model.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.http().is_none()
     }
 
-    /// The provider, if there is one.
+    /// Returns the provider, if there is one.
     #[must_use]
     pub fn http(&self) -> Option<&Http> {
         self.inner.source.http()
     }
 
-    /// What all answers so far have cost.
+    /// Returns the total usage of all replies so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.inner.meter.read()
     }
 
-    /// Has a prompt answered.
+    /// Sends a prompt and returns the complete reply.
     ///
     /// # Errors
     /// Fails if the provider does.
@@ -170,7 +171,7 @@ impl Completer {
         self.complete_by(prompt, Deadline::none()).await
     }
 
-    /// Has a prompt answered, or gives up when the time of the request is over.
+    /// Sends a prompt and returns the complete reply, or fails when the deadline has passed.
     ///
     /// # Errors
     /// Fails if the provider does.
@@ -200,21 +201,21 @@ impl Completer {
         Ok(reply)
     }
 
-    /// Has a prompt answered bit by bit.
+    /// Sends a prompt and streams the reply.
     ///
-    /// Dropping what comes back cancels the request.
+    /// Dropping the stream cancels the request.
     ///
     /// # Errors
-    /// Fails if the provider does, before it begins to answer.
+    /// Fails if the provider fails before the reply begins.
     pub async fn stream(&self, prompt: &Prompt) -> Result<Chunks, Error> {
         self.stream_by(prompt, Deadline::none()).await
     }
 
-    /// Has a prompt answered bit by bit, or gives up when the time of the request is over before
-    /// the answer has begun.
+    /// Sends a prompt and streams the reply, or fails when the deadline passes before the reply has
+    /// begun.
     ///
     /// # Errors
-    /// Fails if the provider does, before it begins to answer.
+    /// Fails if the provider fails before the reply begins.
     pub async fn stream_by(&self, prompt: &Prompt, deadline: Deadline) -> Result<Chunks, Error> {
         let Some(http) = self.http() else {
             return Ok(Chunks::ready(local::answer(prompt)));
@@ -244,10 +245,10 @@ impl Completer {
         ))
     }
 
-    /// Asks the provider whether it would answer.
+    /// Checks that the provider is reachable and accepts the credentials.
     ///
     /// # Errors
-    /// Fails if it would not.
+    /// Fails if it does not.
     pub async fn ping(&self, deadline: Deadline) -> Result<(), Error> {
         match self.http() {
             Some(http) => http.ping(Some(self.model()), deadline).await.map(drop),
@@ -255,7 +256,7 @@ impl Completer {
         }
     }
 
-    /// The same prompt in another way, if its refusal asks for that.
+    /// Returns the same prompt in another format, if the error response asks for that.
     fn ask_otherwise(&self, ask: &Ask, prompt: &Prompt, error: Error) -> Result<Ask, Error> {
         let manner = error.refusal().and_then(|refusal| {
             let manner = ask.manner.filter(|_| ask.turn < MAX_SENDS)?;
@@ -269,7 +270,7 @@ impl Completer {
         self.ask(prompt, ask.stream, ask.turn + 1, Some(manner))
     }
 
-    /// Remembers what has succeeded.
+    /// Stores the format that has succeeded.
     fn keep(&self, manner: Option<Manner>) -> Manner {
         if let (Source::OpenAi { manner: kept, .. }, Some(manner)) = (&self.inner.source, manner) {
             kept.store(manner.bits(), Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! What is said to a language model and what it says, in no provider's words.
+//! Prompts and replies, independent of any provider.
 //!
-//! JSON that only passes through (the arguments of a tool, the schema of one) is kept as it was
-//! written: numbers are not rounded, members not sorted.
+//! JSON that is only passed on (the arguments of a tool, its schema) stays as written: numbers are
+//! not rounded, members not sorted.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::Usage;
 
-/// What a model is asked.
+/// A request to a model.
 ///
 /// ```
 /// use ziggurat_llm::{Block, Message, Prompt};
@@ -27,35 +27,35 @@ use super::Usage;
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Prompt {
-    /// What it is to be and to mind; nothing if empty.
+    /// System prompt; not sent if empty.
     pub system: String,
-    /// What was said so far, the question last.
+    /// The conversation so far, the question last.
     pub messages: Vec<Message>,
-    /// What it may ask for.
+    /// The tools that it may call.
     pub tools: Vec<ToolSpec>,
-    /// The longest answer, in tokens. Where a provider insists on one and none is given it is
+    /// Maximum length of the reply, in tokens. If a provider requires one and none is set, it is
     /// [`MAX_TOKENS`].
     pub max_tokens: Option<u32>,
-    /// How much is left to chance; if not said, it is not sent.
+    /// Sampling temperature; not sent if `None`.
     pub temperature: Option<f64>,
 }
 
-/// The longest answer, where one has to be named and none was.
+/// Default for the length of a reply, for providers that require one.
 pub const MAX_TOKENS: u32 = 4096;
 
-/// What one side said in one go.
+/// A message of one role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who said it.
+    /// The author.
     pub role: Role,
-    /// What was said.
+    /// The content.
     pub blocks: Vec<Block>,
 }
 
-/// Who speaks.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Whoever asks; results of tools come from here too.
+    /// The user; results of tools have this role, too.
     User,
     /// The model.
     Assistant,
@@ -64,104 +64,104 @@ pub enum Role {
 /// A piece of a message.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// Something said.
+    /// A text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
-        /// Whether the provider is to remember everything up to here.
+        /// Set if the provider should cache the prompt up to here.
         cache: Option<Cache>,
     },
-    /// The model asks for a tool.
+    /// The model calls a tool.
     ToolUse {
-        /// What the result refers to.
+        /// Id that the result refers to.
         id: String,
-        /// Which tool.
+        /// Name of the tool.
         name: String,
-        /// What it is to be called with: an object.
+        /// Arguments: an object.
         input: Box<RawValue>,
-        /// Whether the provider is to remember everything up to here.
+        /// Set if the provider should cache the prompt up to here.
         cache: Option<Cache>,
     },
-    /// What a tool said.
+    /// Result of a tool.
     ToolResult {
-        /// Which use of a tool it belongs to.
+        /// Id of the tool call.
         tool_use_id: String,
-        /// What it said, in one text or several.
+        /// The result, in one text or several.
         content: Vec<String>,
-        /// Whether the tool failed.
+        /// Set if the tool failed.
         is_error: bool,
-        /// Whether the provider is to remember everything up to here.
+        /// Set if the provider should cache the prompt up to here.
         cache: Option<Cache>,
     },
 }
 
-/// How long a provider is to remember the beginning of a prompt, if it knows how to.
+/// Time for which a provider caches the beginning of a prompt, if it supports that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// As long as it usually does.
+    /// The provider's default.
     Usual,
-    /// An hour.
+    /// One hour.
     Hour,
 }
 
-/// A tool a model may ask for.
+/// A tool that a model may call.
 #[derive(Clone, Debug)]
 pub struct ToolSpec {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it does, for the model.
+    /// Its description, for the model.
     pub description: String,
-    /// What its arguments look like: a JSON Schema of an object.
+    /// Schema of its arguments: a JSON Schema of an object.
     pub schema: Box<RawValue>,
 }
 
-/// What a model answers.
+/// A reply of a model.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// Texts and uses of tools, in order.
+    /// Texts and tool calls, in order.
     pub blocks: Vec<Block>,
-    /// Why it stopped.
+    /// Reason why it stopped.
     pub stop: Stop,
-    /// What it cost.
+    /// Tokens that it used.
     pub usage: Usage,
 }
 
-/// A piece of an answer, as it comes.
+/// A piece of a streamed reply.
 #[derive(Clone, Debug)]
 pub enum Chunk {
     /// More of the text; never empty.
     Text(String),
-    /// The model asks for a tool: a [`Block::ToolUse`], whole.
+    /// The model calls a tool: a complete [`Block::ToolUse`].
     ToolUse(Block),
-    /// The answer is complete. It comes once, as the last.
+    /// The reply is complete. Sent once, as the last chunk.
     End {
-        /// Why the model stopped.
+        /// Reason why the model stopped.
         stop: Stop,
-        /// What it cost.
+        /// Tokens that the reply used.
         usage: Usage,
     },
 }
 
-/// Why a model stopped.
+/// Reason why a model stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// It had said everything.
+    /// The reply is complete.
     EndTurn,
-    /// It waits for a tool.
+    /// It waits for the result of a tool.
     ToolUse,
-    /// The answer was as long as it may be.
+    /// The reply reached the maximum length.
     MaxTokens,
-    /// The provider held it back, or the rest of it.
+    /// The provider blocked the reply, or its rest.
     Filtered,
-    /// Anything else, in the provider's word.
+    /// Any other reason, as the provider names it.
     Other(String),
 }
 
 // === impl Prompt ===
 
 impl Prompt {
-    /// Asks with this conversation and nothing else.
+    /// Creates a prompt with this conversation and nothing else.
     pub fn new(messages: Vec<Message>) -> Self {
         Self {
             messages,
@@ -169,25 +169,25 @@ impl Prompt {
         }
     }
 
-    /// Says what the model is to be and to mind.
+    /// Sets the system prompt.
     pub fn with_system(mut self, system: impl Into<String>) -> Self {
         self.system = system.into();
         self
     }
 
-    /// Offers tools.
+    /// Sets the tools.
     pub fn with_tools(mut self, tools: Vec<ToolSpec>) -> Self {
         self.tools = tools;
         self
     }
 
-    /// Bounds the answer.
+    /// Limits the length of the reply.
     pub fn with_max_tokens(mut self, max_tokens: Option<u32>) -> Self {
         self.max_tokens = max_tokens;
         self
     }
 
-    /// Says how much is left to chance.
+    /// Sets the sampling temperature.
     pub fn with_temperature(mut self, temperature: Option<f64>) -> Self {
         self.temperature = temperature;
         self
@@ -197,7 +197,7 @@ impl Prompt {
 // === impl Message ===
 
 impl Message {
-    /// Something the asking side says.
+    /// Creates a user message.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         Self {
@@ -206,7 +206,7 @@ impl Message {
         }
     }
 
-    /// Something the model said.
+    /// Creates a message of the model.
     #[must_use]
     pub fn assistant(text: impl Into<String>) -> Self {
         Self {
@@ -215,7 +215,7 @@ impl Message {
         }
     }
 
-    /// All its texts, one behind the other.
+    /// Returns all its texts, joined.
     pub(super) fn text(&self) -> Cow<'_, str> {
         text(&self.blocks)
     }
@@ -235,7 +235,7 @@ impl Role {
 // === impl Block ===
 
 impl Block {
-    /// Something said.
+    /// Creates a text block.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text {
@@ -244,7 +244,7 @@ impl Block {
         }
     }
 
-    /// A use of a tool.
+    /// Creates a tool call.
     #[must_use]
     pub fn tool_use(id: impl Into<String>, name: impl Into<String>, input: Box<RawValue>) -> Self {
         Self::ToolUse {
@@ -255,7 +255,7 @@ impl Block {
         }
     }
 
-    /// What a tool said.
+    /// Creates a tool result.
     #[must_use]
     pub fn tool_result(tool_use_id: impl Into<String>, content: impl Into<String>) -> Self {
         Self::ToolResult {
@@ -266,7 +266,7 @@ impl Block {
         }
     }
 
-    /// Has the provider remember everything up to here.
+    /// Makes the provider cache the prompt up to here.
     pub fn set_cache(&mut self, wanted: Cache) {
         match self {
             Self::Text { cache, .. }
@@ -283,7 +283,7 @@ impl Block {
         }
     }
 
-    /// Whether it is a text that says nothing.
+    /// Returns whether it is an empty text.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Self::Text { text, .. } if text.is_empty())
     }
@@ -329,7 +329,7 @@ impl PartialEq for Block {
 // === impl Reply ===
 
 impl Reply {
-    /// An answer that came whole, put together from its pieces. The last says how it ended.
+    /// Joins the chunks of a complete reply. The last one has the stop reason.
     pub(super) fn of(chunks: impl IntoIterator<Item = Chunk>) -> Self {
         let mut reply = Self {
             blocks: Vec::new(),
@@ -352,7 +352,7 @@ impl Reply {
         reply
     }
 
-    /// All its texts, one behind the other.
+    /// Returns all its texts, joined.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         text(&self.blocks)
@@ -362,7 +362,7 @@ impl Reply {
 // === impl Stop ===
 
 impl Stop {
-    /// Reads it in the words of Anthropic, which are the words of the REST interface too.
+    /// Parses a stop reason in the notation of Anthropic, which the REST interface uses, too.
     pub(super) fn from_word(word: &str) -> Self {
         match word {
             "end_turn" => Self::EndTurn,
@@ -373,7 +373,7 @@ impl Stop {
         }
     }
 
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -386,8 +386,8 @@ impl Stop {
     }
 }
 
-/// A conversation for providers that want the sides to take turns: neighbours of one role are
-/// one message, what says nothing is left out, and the asking side begins.
+/// Converts a conversation for providers that require alternating roles: neighbours of one role are
+/// merged, empty messages are left out, and the first message is the user's.
 pub(super) fn in_turns(messages: &[Message]) -> Vec<Message> {
     let mut turns: Vec<Message> = Vec::new();
     for message in messages {
@@ -413,19 +413,19 @@ pub(super) fn in_turns(messages: &[Message]) -> Vec<Message> {
     turns
 }
 
-/// An id for a use of a tool that its provider gave none.
+/// Creates an id for a tool call whose provider sent none.
 pub(super) fn new_id() -> String {
-    // Random enough never to meet another in one conversation, and nobody gains by guessing it.
+    // Random enough to be unique in one conversation; guessing it gives no advantage.
     let number = RandomState::new().hash_one(0_u8);
     format!("call_{number:016x}")
 }
 
-/// JSON of nothing: what a tool without arguments is called with.
+/// Returns an empty JSON object: the arguments of a call without arguments.
 pub(super) fn no_input() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).expect("an object")
 }
 
-/// An object, or none if the text is something else.
+/// Returns the JSON if it is an object.
 pub(super) fn object(text: &str) -> Option<Box<RawValue>> {
     let raw: &RawValue = serde_json::from_str(text).ok()?;
     raw.get().starts_with('{').then(|| raw.to_owned())
@@ -440,7 +440,7 @@ fn text(blocks: &[Block]) -> Cow<'_, str> {
     texts.fold(Cow::Borrowed(first), |whole, text| whole + text)
 }
 
-/// Puts a block behind others; two messages in one are told apart by a blank line.
+/// Appends a block; a blank line separates the texts of two merged messages.
 fn join(blocks: &mut Vec<Block>, next: Block) {
     match (blocks.last_mut(), next) {
         (

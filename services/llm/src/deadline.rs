@@ -1,14 +1,14 @@
-//! How long something may take.
+//! Deadlines of operations.
 
 use std::time::Duration;
 
 use tokio::time::{self, Instant};
 
-/// The moment by which something has to be over, if there is one.
+/// The deadline of an operation, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deadline(Option<Instant>);
 
-/// The moment came first.
+/// The deadline has passed before the operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the deadline has passed")]
 pub struct Passed;
@@ -16,47 +16,47 @@ pub struct Passed;
 // === impl Deadline ===
 
 impl Deadline {
-    /// No such moment.
+    /// Creates no deadline.
     #[must_use]
     pub const fn none() -> Self {
         Self(None)
     }
 
-    /// This moment.
+    /// Creates a deadline at this moment.
     #[must_use]
     pub const fn at(moment: Instant) -> Self {
         Self(Some(moment))
     }
 
-    /// This long from now; one that is out of sight is none.
+    /// Creates a deadline this long from now; none if the time is too far away.
     #[must_use]
     pub fn after(time: Duration) -> Self {
         Self(Instant::now().checked_add(time))
     }
 
-    /// Whichever comes first.
+    /// Returns the earlier of the two.
     #[must_use]
     pub fn or_earlier(self, other: Self) -> Self {
         Self(self.0.into_iter().chain(other.0).min())
     }
 
-    /// How long it is until then; nothing if there is no end.
+    /// Returns the time until then; `None` without a deadline.
     #[must_use]
     pub fn remaining(self) -> Option<Duration> {
         let moment = self.0?;
         Some(moment.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether it is too late.
+    /// Returns whether it has passed.
     #[must_use]
     pub fn has_passed(self) -> bool {
         self.remaining().is_some_and(|time| time.is_zero())
     }
 
-    /// Drops a future when the moment comes.
+    /// Awaits a future, and drops it at the deadline.
     ///
     /// # Errors
-    /// [`Passed`] if it came first.
+    /// [`Passed`] if the deadline came first.
     pub async fn cut<F: Future>(self, future: F) -> Result<F::Output, Passed> {
         match self.0 {
             Some(moment) => time::timeout_at(moment, future).await.map_err(|_| Passed),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_takes_longer_is_dropped_and_what_does_not_is_answered() {
+    async fn a_future_that_takes_longer_is_dropped_and_another_is_not() {
         let deadline = Deadline::after(Duration::from_secs(1));
         assert_eq!(deadline.cut(future::ready(7)).await, Ok(7));
         assert!(!deadline.has_passed());

@@ -1,4 +1,4 @@
-//! Vectors of texts.
+//! Embeddings of texts.
 
 mod gemini;
 mod ollama;
@@ -35,13 +35,13 @@ pub struct Embedder {
     inner: Arc<Inner>,
 }
 
-/// The vector of a text, and what it cost.
+/// The vector of a text, and its usage.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Embedding {
     /// The vector: finite numbers, at least one.
     pub vector: Vec<f32>,
-    /// What the provider counted, if it did.
+    /// Tokens that the provider counted.
     pub usage: Usage,
 }
 
@@ -49,7 +49,7 @@ struct Inner {
     source: Source,
     model: String,
     meter: Meter,
-    /// Of the last vector; zero before the first.
+    /// Dimensions of the last vector; zero before the first.
     dimensions: AtomicUsize,
 }
 
@@ -67,10 +67,10 @@ enum Source {
 // === impl Embedder ===
 
 impl Embedder {
-    /// Has vectors made by a provider; by its usual model, if none is named.
+    /// Creates an embedder for a provider, with its default model if none is named.
     ///
     /// # Errors
-    /// Fails if it makes none.
+    /// Fails if the provider makes no vectors.
     pub fn new(http: Http, model: Option<&str>) -> Result<Self, Error> {
         let (source, usual) = match http.provider() {
             Provider::OpenAi => (Source::OpenAi(http), "text-embedding-3-small"),
@@ -90,13 +90,13 @@ impl Embedder {
 
     /// Makes vectors without a provider, of 256 dimensions.
     ///
-    /// They know words and parts of words, and nothing of meaning: for trying things out.
+    /// They compare words and parts of words, not their meaning: only for demos and tests.
     #[must_use]
     pub fn local() -> Self {
         Self::with(Source::Local, local::MODEL)
     }
 
-    /// Tells Voyage what the texts are: `query` or `document`. Others do not ask.
+    /// Sets the purpose of the texts for Voyage: `query` or `document`. Other providers ignore it.
     #[must_use]
     pub fn with_input_type(self, input_type: Option<&str>) -> Self {
         let Source::Voyage { http, .. } = &self.inner.source else {
@@ -120,7 +120,7 @@ impl Embedder {
         }
     }
 
-    /// The name of the provider, `local` if there is none.
+    /// Returns the name of the provider, `local` if there is none.
     #[must_use]
     pub fn provider(&self) -> &'static str {
         self.inner
@@ -129,32 +129,32 @@ impl Embedder {
             .map_or(local::NAME, |http| http.provider().name())
     }
 
-    /// The name of the model.
+    /// Returns the name of the model.
     #[must_use]
     pub fn model(&self) -> &str {
         &self.inner.model
     }
 
-    /// Whether it makes do without a provider.
+    /// Returns whether it works without a provider.
     #[must_use]
     pub fn is_local(&self) -> bool {
         matches!(self.inner.source, Source::Local)
     }
 
-    /// What all vectors so far have cost.
+    /// Returns the total usage of all vectors so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.inner.meter.read()
     }
 
-    /// The dimensions of its vectors, once it has made one.
+    /// Returns the dimensions of its vectors; `None` before the first.
     #[must_use]
     pub fn dimensions(&self) -> Option<usize> {
         let dimensions = self.inner.dimensions.load(Ordering::Relaxed);
         (dimensions > 0).then_some(dimensions)
     }
 
-    /// The provider, if there is one.
+    /// Returns the provider, if there is one.
     #[must_use]
     pub fn http(&self) -> Option<&Http> {
         self.inner.source.http()
@@ -168,7 +168,7 @@ impl Embedder {
         self.embed_by(text, Deadline::none()).await
     }
 
-    /// Makes the vector of a text, or gives up when the time of the request is over.
+    /// Makes the vector of a text, or fails when the deadline has passed.
     ///
     /// # Errors
     /// Fails if the provider does.
@@ -196,11 +196,11 @@ impl Embedder {
         Ok(embedding)
     }
 
-    /// Asks the provider whether it would make vectors. Voyage is asked for a real one, which
-    /// is counted; others for what is free.
+    /// Checks that the provider is reachable and accepts the credentials. Voyage has to make a
+    /// vector, which is counted; the others get a request that is free.
     ///
     /// # Errors
-    /// Fails if it would not.
+    /// Fails if it does not.
     pub async fn ping(&self, deadline: Deadline) -> Result<(), Error> {
         let Some(http) = self.http() else {
             return Ok(());
@@ -223,13 +223,13 @@ impl fmt::Debug for Embedder {
 // === impl Embedding ===
 
 impl Embedding {
-    /// A vector, and what it cost.
+    /// Creates an embedding from a vector and its usage.
     #[must_use]
     pub fn new(vector: Vec<f32>, usage: Usage) -> Self {
         Self { vector, usage }
     }
 
-    /// A vector nobody counts.
+    /// Creates an embedding without usage.
     fn free(vector: Vec<f32>) -> Self {
         Self::new(vector, Usage::default())
     }

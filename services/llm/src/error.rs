@@ -1,4 +1,4 @@
-//! What can go wrong with a provider, and what may be said about it.
+//! Errors of providers, and the messages about them.
 
 use std::{fmt, time::Duration};
 
@@ -8,57 +8,57 @@ use ziggurat_runtime::redact::Redactor;
 
 use super::Provider;
 
-/// How much of the body of a refusal is kept, in bytes.
+/// Maximum number of bytes of an error body that are kept.
 const LONGEST: usize = 4 << 10;
 
-/// Why a provider gave no answer.
+/// Reason why a provider gave no result.
 ///
-/// `Display` is for the log, and for users of the tool server who are told what the provider
-/// said; no key of the client is in it. What strangers may read is the [`Class`].
+/// `Display` is for the log, and for users of the tool server, who see the message of the provider;
+/// it contains no key of the client. Text for untrusted clients is in the [`Class`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It answered with a status that is no success.
+    /// The response has an error status.
     #[error("{0}")]
     Refused(Box<Refusal>),
-    /// It was not reached, or the connection broke.
+    /// The provider is unreachable, or the connection broke.
     #[error("{0}")]
     Unreachable(String),
-    /// Its answer ends before its end.
+    /// The response ends too early.
     #[error("failed to read response: {0}")]
     Incomplete(String),
-    /// Its answer makes no sense.
+    /// The response is invalid.
     #[error("failed to decode response: {0}")]
     Malformed(String),
-    /// It sent no answer to choose from.
+    /// The response has no choices.
     #[error("no choices in response")]
     NoChoices,
-    /// It sent a vector with nothing in it.
+    /// The response has an empty vector.
     #[error("received empty embedding from API")]
     Empty,
-    /// It reported an error in the middle of an answer that had begun.
+    /// The provider reported an error in the middle of a response.
     #[error("the provider reported an error: {message}")]
     Reported {
-        /// What kind of error it is.
+        /// Class of the error.
         class: Class,
-        /// What it said, without keys.
+        /// The provider's message, without keys.
         message: String,
     },
-    /// It took longer than it is given.
+    /// The provider took longer than its timeout.
     #[error("the provider took too long to answer")]
     Slow,
-    /// The time of the request it was asked for is over.
+    /// The deadline of the caller's request has passed.
     #[error("the time for the request is over")]
     Late,
-    /// It does not do such things.
+    /// The provider does not support the operation.
     #[error("{0}")]
     Unsupported(String),
-    /// The request could not be written.
+    /// The request could not be encoded.
     #[error("the request cannot be sent: {0}")]
     Invalid(String),
 }
 
-/// An answer that is no success.
+/// A response with an error status.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     status: StatusCode,
@@ -68,32 +68,32 @@ pub struct Refusal {
     retry_after: Option<Duration>,
 }
 
-/// What strangers are told about an error: one of a few fixed sentences.
+/// Class of an error, with one of a few fixed sentences for untrusted clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
-    /// The key is wrong, or may not do this.
+    /// The key is wrong, or lacks a permission.
     Credentials,
     /// Too many requests.
     RateLimit,
-    /// The request makes no sense to the provider.
+    /// The provider rejects the request as invalid.
     Invalid,
     /// The provider has no such operation.
     Unsupported,
-    /// Anything else the provider got wrong.
+    /// Any other error of the provider.
     Provider,
-    /// The provider was not reached.
+    /// The provider is unreachable.
     Unreachable,
-    /// It took too long.
+    /// The provider took too long.
     Timeout,
-    /// Something of ours.
+    /// An error of this program.
     Internal,
 }
 
 // === impl Error ===
 
 impl Error {
-    /// What strangers may be told.
+    /// Returns the class, which untrusted clients may see.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -109,7 +109,7 @@ impl Error {
         }
     }
 
-    /// The refusal, if it is one.
+    /// Returns the error response, if it is one.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
@@ -118,7 +118,7 @@ impl Error {
         }
     }
 
-    /// Whether the same request may fare better.
+    /// Returns whether a retry of the same request may succeed.
     pub(super) fn is_passing(&self) -> bool {
         match self {
             Self::Refused(refusal) => matches!(
@@ -152,31 +152,31 @@ impl Refusal {
         }
     }
 
-    /// What strangers may be told.
+    /// Returns the class, which untrusted clients may see.
     #[must_use]
     pub fn class(&self) -> Class {
         self.class
     }
 
-    /// The status of the answer.
+    /// Returns the status of the response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The beginning of its body, without keys.
+    /// Returns the beginning of the body, without keys.
     #[must_use]
     pub fn body(&self) -> &str {
         &self.body
     }
 
-    /// What the provider says is wrong, without keys; its whole body if that cannot be read.
+    /// Returns the provider's message, without keys; the whole body if it cannot be parsed.
     #[must_use]
     pub fn message(&self) -> &str {
         self.message.as_deref().unwrap_or(&self.body)
     }
 
-    /// How long the provider wants to be left alone.
+    /// Returns the time that the provider asks clients to wait.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
@@ -197,7 +197,7 @@ impl fmt::Display for Refusal {
 // === impl Class ===
 
 impl Class {
-    /// The sentence, word for word.
+    /// Returns the fixed sentence.
     #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
@@ -218,7 +218,7 @@ impl Class {
         match status.as_u16() {
             401 | 403 => Self::Credentials,
             429 => Self::RateLimit,
-            // Gemini has no status of its own for a key it does not know.
+            // Gemini has no specific status for an unknown key.
             400 if provider == Provider::Gemini && has_reason(body, "API_KEY_INVALID") => {
                 Self::Credentials
             }
@@ -228,17 +228,17 @@ impl Class {
     }
 }
 
-/// The sentence.
+/// Writes the fixed sentence.
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.sentence())
     }
 }
 
-/// What a provider says is wrong, in whichever of their forms it says it.
+/// Finds the message in an error body, in the formats of all providers.
 pub(super) fn message(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
-    // Gemini answers some requests with an array of one.
+    // Gemini answers some requests with an array of one element.
     let body = body.get(0).unwrap_or(&body);
     [
         &body["error"]["message"],
@@ -261,7 +261,7 @@ fn has_reason(body: &[u8], reason: &str) -> bool {
         .any(|detail| detail["reason"] == reason)
 }
 
-/// The beginning of a text that may be long.
+/// Cuts a long text.
 pub(super) fn cut(mut text: String) -> String {
     if text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_gemini_does_not_know_is_a_matter_of_credentials() {
+    fn an_unknown_key_of_gemini_has_the_class_credentials() {
         let body = r#"{"error":{"code":400,"message":"API key not valid.","status":
             "INVALID_ARGUMENT","details":[{"@type":"x"},{"reason":"API_KEY_INVALID"}]}}"#;
         let class = |provider| refusal(provider, 400, body).class;
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_provider_says_is_found_in_each_of_their_forms() {
+    fn the_message_of_a_provider_is_found_in_all_formats() {
         for (body, expected) in [
             (
                 r#"{"error":{"message":"no such model","type":"x"}}"#,
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_says_the_status_and_the_body_without_the_key() {
+    fn the_text_has_the_status_and_the_body_without_the_key() {
         let body = r#"{"error":{"message":"Incorrect key: wq8JkLmN****"}}"#;
         let error = Error::Refused(Box::new(refusal(Provider::OpenAi, 401, body)));
         assert_eq!(
@@ -355,14 +355,14 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_kept_of_a_body_than_anybody_reads() {
+    fn only_the_beginning_of_a_body_is_kept() {
         let refusal = refusal(Provider::OpenAi, 500, &"ä".repeat(40_000));
         assert!(refusal.body().len() <= LONGEST + '…'.len_utf8());
         assert!(refusal.body().ends_with("ä…"));
     }
 
     #[test]
-    fn only_what_may_pass_is_tried_again() {
+    fn only_transient_errors_are_retried() {
         for status in [408, 429, 500, 502, 503, 504, 529] {
             let refusal = refusal(Provider::Voyage, status, "");
             assert!(Error::Refused(Box::new(refusal)).is_passing(), "{status}");

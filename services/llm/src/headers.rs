@@ -1,8 +1,8 @@
-//! Headers the operator adds to the requests of a client.
+//! Headers that the operator adds to the requests of a client.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// Headers that belong to the connection, or that the client writes itself.
+/// Headers of the connection, or that the client sets itself.
 const OWN: [HeaderName; 9] = [
     header::ACCEPT,
     header::CONNECTION,
@@ -19,15 +19,15 @@ const OWN: [HeaderName; 9] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidHeader {
-    /// A name that is none.
+    /// The name is invalid.
     #[error("'{0}' is not the name of a header")]
     Name(String),
-    /// A value that no header takes; it may be secret.
+    /// The value is invalid; it is not shown, because it may be secret.
     #[error("the value of the header '{0}' cannot be sent")]
     Value(String),
 }
 
-/// Puts the headers of several places together: of one name, the last counts.
+/// Merges headers from several sources: of equal names, the last counts.
 ///
 /// ```
 /// use ziggurat_llm::headers;
@@ -41,7 +41,7 @@ pub enum InvalidHeader {
 /// ```
 ///
 /// # Errors
-/// Fails on what no header can be called, or hold.
+/// Fails on an invalid name or value.
 pub fn merge<'a>(
     headers: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<HeaderMap, InvalidHeader> {
@@ -60,7 +60,7 @@ pub fn merge<'a>(
     Ok(merged)
 }
 
-/// The headers of every request: those of the client, and of the operator's what is left.
+/// Returns the client's headers, and the configured ones that the client does not set itself.
 pub(super) fn under(own: HeaderMap, configured: &HeaderMap) -> HeaderMap {
     let mut headers = configured.clone();
     for name in OWN {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_refused_without_its_value() {
+    fn an_invalid_header_is_refused_without_its_value() {
         let error = merge([("X Team", "a")]).expect_err("no name");
         assert_eq!(error.to_string(), "'X Team' is not the name of a header");
         let error = merge([("X-Team", "swordfish\n")]).expect_err("no value");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn values_do_not_show() {
+    fn values_are_not_in_debug_output() {
         let merged = merge([("X-Team", "swordfish")]).expect("headers");
         assert!(!format!("{merged:?}").contains("swordfish"));
     }

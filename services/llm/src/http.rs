@@ -1,4 +1,4 @@
-//! One provider, as it is reached over HTTP.
+//! HTTP client of one provider.
 
 mod access;
 mod body;
@@ -30,26 +30,26 @@ pub use self::{
     request::Request,
 };
 
-/// The longest answer.
+/// Maximum size of a response.
 const MAX_BODY: usize = 32 << 20;
 
-/// How much of a refusal is read.
+/// Maximum number of bytes of an error response that are read.
 const MAX_REFUSAL: usize = 64 << 10;
 
-/// How long it may take to reach a provider that is there.
+/// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long a connection nobody uses is kept.
+/// Idle timeout of connections in the pool.
 const IDLE: Duration = Duration::from_secs(90);
 
-/// How many connections nobody uses are kept to one provider. After a burst the others are
-/// closed: each holds tens of kilobytes.
+/// Maximum number of idle connections per provider. After a burst the others are closed, because
+/// each holds tens of kilobytes.
 const MAX_IDLE: usize = 64;
 
-/// Makes the client all providers of a program share: its connections are kept and used again.
+/// Creates the client that all providers of a program share, with one connection pool.
 ///
-/// It follows no redirect, for that would carry the key to another address. Machines without
-/// certificates of authorities get one that reaches plain HTTP only, such as Ollama next door.
+/// It follows no redirect, because that would send the key to another address. Without root
+/// certificates on the machine, it supports plain HTTP only, which is enough for a local Ollama.
 ///
 /// # Errors
 /// Fails if the TLS library does.
@@ -70,9 +70,9 @@ pub fn client() -> Result<Client, reqwest::Error> {
     })
 }
 
-/// One provider: where it is, what it is sent with every request, and how long it is given.
+/// A provider with its address, credentials, headers and timeouts.
 ///
-/// A clone is the same provider; connections are shared with all that have the same [`Client`].
+/// Clones share their state; all with the same [`Client`] share connections.
 #[derive(Clone)]
 pub struct Http {
     inner: Arc<Inner>,
@@ -91,10 +91,10 @@ struct Inner {
 // === impl Http ===
 
 impl Http {
-    /// Gets ready to talk to a provider; connects to nothing.
+    /// Prepares the access to a provider, without a connection.
     ///
     /// # Errors
-    /// Fails on an address that is none, and if a key is missing or cannot be sent.
+    /// Fails on an invalid address, and if a key is missing or invalid.
     pub fn new(
         client: &Client,
         provider: Provider,
@@ -117,24 +117,24 @@ impl Http {
         })
     }
 
-    /// Who it is.
+    /// Returns the provider.
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.inner.provider
     }
 
-    /// Whether the other is the same place, reached with the same key and headers: what one
-    /// says about its health holds for both.
+    /// Returns whether the other has the same address, key and headers, so that both have the same
+    /// health.
     #[must_use]
     pub fn is_same_target(&self, other: &Self) -> bool {
         let (a, b) = (&self.inner, &other.inner);
         a.provider == b.provider && a.base == b.base && a.headers == b.headers
     }
 
-    /// Sends a request, again if it fails by chance, and reads the JSON of the answer.
+    /// Sends a request, with retries, and parses the JSON of the response.
     ///
     /// # Errors
-    /// Fails if there is no success in time, or its body makes no sense.
+    /// Fails if there is no success in time, or the body is invalid.
     pub async fn json<T: DeserializeOwned>(
         &self,
         request: &Request<'_>,
@@ -144,7 +144,7 @@ impl Http {
         serde_json::from_slice(&body).map_err(|error| self.malformed(&error))
     }
 
-    /// Sends a request once, whatever comes of it, and reads the body of the answer.
+    /// Sends a request once, without retries, and reads the body of the response.
     ///
     /// # Errors
     /// Fails if there is no success in time.
@@ -152,10 +152,9 @@ impl Http {
         self.bytes(request, deadline, Retry::never()).await
     }
 
-    /// Sends a request, again if it fails by chance before the first bytes of the answer are
-    /// there.
+    /// Sends a request, with retries until the first bytes of the response arrive.
     ///
-    /// From there on nothing is timed: the caller knows how long a stream may be silent.
+    /// After that there is no timeout: the caller limits the pauses of the stream.
     ///
     /// # Errors
     /// Fails if there is no success in time.
@@ -170,7 +169,7 @@ impl Http {
         .await
     }
 
-    /// An error the provider has reported in the middle of an answer, without keys.
+    /// Creates an error that the provider reported in the middle of a response, without keys.
     #[must_use]
     pub fn reported(&self, class: Class, message: &str) -> Error {
         Error::Reported {
@@ -179,7 +178,7 @@ impl Http {
         }
     }
 
-    /// An answer that makes no sense, without keys.
+    /// Creates an error for an invalid response, without keys.
     #[must_use]
     pub fn malformed(&self, error: &dyn fmt::Display) -> Error {
         Error::Malformed(self.inner.redactor.redact(&error.to_string()))
@@ -200,7 +199,7 @@ impl Http {
         .await
     }
 
-    /// Attempts something until it succeeds, or is over for good.
+    /// Attempts an operation until it succeeds or fails permanently.
     async fn persist<T, F>(
         &self,
         request: &Request<'_>,
@@ -222,7 +221,7 @@ impl Http {
             async move { end.cut(attempt).await.unwrap_or(Err(Error::Slow)) }
         });
         let outcome = match outcome.await {
-            // Whoever asked had no more time: that is not the fault of the provider.
+            // The caller's deadline has passed, which is not the fault of the provider.
             Err(Error::Slow) if deadline.has_passed() => Err(Error::Late),
             outcome => outcome,
         };
@@ -237,7 +236,7 @@ impl Http {
         outcome
     }
 
-    /// Sends a request once; what comes back is a success that has begun.
+    /// Sends a request once; returns a success whose body has begun.
     async fn head(&self, request: &Request<'_>) -> Result<Response, Error> {
         let inner = &self.inner;
         trace!(target: LOG_TARGET, bytes = request.length(), "a request is sent");
@@ -253,7 +252,7 @@ impl Http {
             return Ok(response);
         }
         let pause = retry_after(response.headers(), Timestamp::now());
-        // Whatever of the body can be read: the status says enough without it.
+        // A broken body is ignored, because the status is sufficient.
         let body = body::beginning(&mut response, MAX_REFUSAL).await;
         let refusal = Refusal::new(inner.provider, status, &body, pause, &inner.redactor);
         Err(Error::Refused(Box::new(refusal)))

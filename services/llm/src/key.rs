@@ -1,4 +1,4 @@
-//! Where the key of a provider is found.
+//! Finds the API key of a provider.
 
 use std::{
     fs::File,
@@ -11,50 +11,50 @@ use thiserror::Error;
 
 use super::Provider;
 
-/// No key is as long as this.
+/// Maximum size of a key file.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// The key of a provider, and where it was.
+/// The key of a provider, and its source.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// The key.
     pub secret: SecretString,
-    /// The file it was in, if it was in one: to be watched for another key.
+    /// The file it was read from, if any, so that changes can be watched.
     pub file: Option<PathBuf>,
 }
 
-/// Why there is no key. For the operator: paths are in it.
+/// Reason why there is no key. For the operator: it contains paths.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The file that was configured is not there.
+    /// The configured file does not exist.
     #[error("{} API key file not found: {}", .0.title(), .1.display())]
     NotFound(Provider, PathBuf),
     /// It cannot be read.
     #[error("failed to read {} API key", .0.title())]
     Unreadable(Provider, #[source] io::Error),
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("{} API key file is empty: {}", .0.title(), .1.display())]
     Empty(Provider, PathBuf),
-    /// It is nowhere.
+    /// No source has a key.
     #[error(
         "{} API key not found: set {variable} environment variable or create {}",
         .provider.title(), .file.display()
     )]
     Nowhere {
-        /// Whose key it is.
+        /// The provider.
         provider: Provider,
-        /// The variable it could be in.
+        /// The environment variable for its key.
         variable: &'static str,
-        /// The file it could be in.
+        /// The default file for its key.
         file: PathBuf,
     },
 }
 
-/// Looks for a key: in the file that is configured, and only there; otherwise in the
-/// environment, then in the usual file in the home of the user.
+/// Finds a key: only in the configured file, if there is one; otherwise in the environment, then in
+/// the default file in the home of the user.
 ///
-/// A provider that takes no key has none, and that is no error.
+/// A provider that takes no key has none, which is no error.
 ///
 /// # Errors
 /// Fails if there is none.
@@ -89,10 +89,10 @@ pub fn find<'a>(
     }
 }
 
-/// Reads a key from its file, without the white space around it.
+/// Reads a key from its file, without surrounding white space.
 ///
 /// # Errors
-/// Fails if there is none in it.
+/// Fails if the file has none.
 pub fn read(provider: Provider, path: &Path) -> Result<Key, KeyError> {
     let text = File::open(path)
         .and_then(|file| io::read_to_string(file.take(MAX_BYTES)))
@@ -110,7 +110,7 @@ pub fn read(provider: Provider, path: &Path) -> Result<Key, KeyError> {
     })
 }
 
-/// A path with `~` for the home of the user.
+/// Replaces `~` in a path with the home of the user.
 fn at_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_nowhere_is_missed_with_the_places_it_could_be_in() {
+    fn the_error_for_a_missing_key_names_its_possible_sources() {
         let home = tempfile::tempdir().expect("a folder");
         let file = home.path().join(".openai-api-key");
         assert_eq!(
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_does_not_show() {
+    fn a_key_is_not_in_debug_output() {
         let key = find(Provider::Voyage, None, |_| Some("swordfish"), None);
         let shown = format!("{:?}", key.expect("found"));
         assert!(!shown.contains("swordfish"), "{shown}");

@@ -1,14 +1,14 @@
-//! Providers of models: who they are, how they are reached, and what may go wrong.
+//! Clients of model providers: completions, embeddings and reranking over HTTP.
 //!
-//! All of them are reached through one [`client`]; an [`Http`] is one provider with its
-//! address, key, headers and patience. [`Embedder`], [`Reranker`] and the completions stand on
-//! it. An [`Error`] has a text for the log, in which no key is, and a [`Class`] for strangers.
+//! All providers share one [`client`]; an [`Http`] is one provider with its address, key, headers
+//! and timeouts. [`Embedder`], [`Reranker`] and [`Completer`] use it. An [`Error`] has a text for
+//! the log, which contains no key, and a [`Class`] for untrusted clients.
 //!
-//! Retries, deadlines and limits are the same for all of them: an answer is read up to 32 MiB,
-//! a refusal up to 64 KiB, and no wait outlives the deadline of the request it is for.
+//! Retries, deadlines and limits are the same for all of them: up to 32 MiB of a response are read,
+//! up to 64 KiB of an error response, and no wait exceeds the deadline of its request.
 //!
-//! Nothing here chooses a provider. [`Embedder::local`] needs none: it is for trying things
-//! out, and says so wherever it shows.
+//! No provider is chosen automatically. [`Embedder::local`] needs none: it is for demos and tests,
+//! and its name is visible in the results.
 
 mod completion;
 mod conversation;
@@ -27,10 +27,10 @@ mod retry;
 pub mod sse;
 mod usage;
 
-/// The target of events about calls of providers: what came of each at the info level, its
-/// attempts at the debug level, and how much was sent and read at the trace level.
+/// Target of the log events about calls to providers: their results at the info level, attempts at
+/// the debug level, and numbers of bytes at the trace level.
 ///
-/// They say nothing of what was written.
+/// They never contain prompts or replies.
 pub const LOG_TARGET: &str = "ziggurat::llm";
 
 pub use self::{

@@ -1,23 +1,23 @@
-//! Which models a provider has.
+//! Lists the models of a provider.
 
 use serde::Deserialize;
 
 use super::{Deadline, Error, Http, Provider, Request};
 
-/// What no model that answers has in its name.
+/// Parts of the names of models that do not answer prompts.
 const OTHERS: [&str; 5] = ["embedding", "whisper", "tts", "audio", "dall-e"];
 
 /// A model that answers prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Model {
-    /// What it is asked for by.
+    /// Name in requests.
     pub name: String,
-    /// What the provider calls it.
+    /// Title of the provider for it.
     pub title: Option<String>,
 }
 
-/// A list as `OpenAI` and Anthropic write it.
+/// A list in the format of `OpenAI` and Anthropic.
 #[derive(Deserialize)]
 struct List {
     data: Vec<Item>,
@@ -62,10 +62,10 @@ struct Tag {
 // === impl Http ===
 
 impl Http {
-    /// Asks which models answer prompts, in the order of the provider.
+    /// Lists the models that answer prompts, in the order of the provider.
     ///
     /// # Errors
-    /// Fails if there is no success in time, or nothing that answers prompts.
+    /// Fails if there is no success in time, or no such model.
     pub async fn models(&self, deadline: Deadline) -> Result<Vec<Model>, Error> {
         match self.provider() {
             Provider::Anthropic => {
@@ -139,7 +139,7 @@ impl List {
         if ids.iter().any(|id| is_theirs(id)) {
             ids.retain(|id| is_theirs(id));
         }
-        // Whoever is only compatible has none of theirs, and names that say nothing.
+        // Compatible servers have none of OpenAI's models, and the names of theirs tell nothing.
         ids.into_iter().map(Model::named).collect()
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_is_compatible_with_openai_lists_what_it_has() {
+    async fn a_server_compatible_with_openai_lists_all_its_models() {
         let fake = Fake::start();
         let body = json!({"data": [{"id": "llama-3"}, {"id": "nomic-embedding"}]});
         fake.next(Turn::raw(200, body.to_string()));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_with_more_behind_it_is_asked_for_as_a_whole() {
+    async fn all_pages_of_a_list_are_requested() {
         let fake = Fake::start();
         let first = json!({"data": [{"type": "model", "id": "one"}], "has_more": true});
         fake.next(Turn::raw(200, first.to_string()));

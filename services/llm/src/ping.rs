@@ -1,12 +1,12 @@
-//! Whether a provider is there, and lets us in.
+//! Checks that a provider is reachable and accepts the credentials.
 
 use super::{Class, Deadline, Error, Http, Provider, Request, Usage, embedding::voyage};
 
 // === impl Http ===
 
 impl Http {
-    /// Asks once for something that costs nothing; of Voyage, which has no such thing, for the
-    /// vector of next to nothing, with this model. What it cost is in the answer.
+    /// Sends one free request; for Voyage, which has none, a request for the smallest vector, with
+    /// this model. Returns the usage.
     ///
     /// # Errors
     /// Fails if there is no success in time.
@@ -24,7 +24,7 @@ impl Http {
 
 async fn ping_voyage(http: &Http, model: Option<&str>, deadline: Deadline) -> Result<Usage, Error> {
     match voyage::ping(http, model, deadline).await {
-        // It is there and knows the key; the rest is between it and the model.
+        // It is reachable and accepts the key; the model does not matter for the check.
         Err(Error::Refused(refusal))
             if refusal.status().is_client_error()
                 && !matches!(refusal.class(), Class::Credentials | Class::RateLimit) =>

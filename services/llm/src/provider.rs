@@ -1,18 +1,18 @@
-//! Who the providers are.
+//! The supported providers.
 
-/// Somebody who runs models, reached over HTTP.
+/// A provider of models, reached over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Provider {
     /// Anthropic: completions.
     Anthropic,
-    /// `OpenAI`, and all that is compatible with it: completions and vectors.
+    /// `OpenAI` and compatible servers: completions and vectors.
     OpenAi,
     /// Gemini: completions and vectors.
     Gemini,
-    /// Voyage: vectors and ranking.
+    /// Voyage: vectors and reranking.
     Voyage,
-    /// Ollama: completions and vectors, on a machine of one's own.
+    /// Ollama: completions and vectors, on the operator's own machine.
     Ollama,
 }
 
@@ -28,7 +28,7 @@ impl Provider {
         Self::Ollama,
     ];
 
-    /// Finds one by its name, in letters of either case.
+    /// Finds a provider by its name, ignoring case.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL
@@ -36,7 +36,7 @@ impl Provider {
             .find(|provider| provider.name().eq_ignore_ascii_case(name))
     }
 
-    /// The name in configuration files and answers.
+    /// Returns the name in configuration files and responses.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Provider {
         }
     }
 
-    /// The name in messages.
+    /// Returns the name in messages.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -60,9 +60,9 @@ impl Provider {
         }
     }
 
-    /// Where it is, unless the operator says otherwise.
+    /// Returns its default base URL.
     ///
-    /// For `OpenAI`, Anthropic and Voyage the version is a part of it, for the others it is not.
+    /// For `OpenAI`, Anthropic and Voyage it includes the version, for the others it does not.
     #[must_use]
     pub const fn base_url(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Provider {
         }
     }
 
-    /// The environment variable its key is usually in; nothing if it takes none.
+    /// Returns the default environment variable for its key; `None` if it takes no key.
     #[must_use]
     pub const fn key_variable(self) -> Option<&'static str> {
         match self {
@@ -86,7 +86,7 @@ impl Provider {
         }
     }
 
-    /// The file in the home of the user its key is usually in; nothing if it takes none.
+    /// Returns the default file for its key in the home of the user; `None` if it takes no key.
     #[must_use]
     pub const fn key_file(self) -> Option<&'static str> {
         match self {
@@ -98,19 +98,19 @@ impl Provider {
         }
     }
 
-    /// Whether it makes vectors of texts.
+    /// Returns whether it makes vectors of texts.
     #[must_use]
     pub const fn embeds(self) -> bool {
         !matches!(self, Self::Anthropic)
     }
 
-    /// Whether it answers questions.
+    /// Returns whether it completes prompts.
     #[must_use]
     pub const fn completes(self) -> bool {
         !matches!(self, Self::Voyage)
     }
 
-    /// Whether it puts texts in an order.
+    /// Returns whether it reranks texts.
     #[must_use]
     pub const fn reranks(self) -> bool {
         matches!(self, Self::Voyage)
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_is_found_by_its_name_in_letters_of_either_case() {
+    fn a_provider_is_found_by_its_name_in_upper_or_lower_case() {
         for provider in Provider::ALL {
             assert_eq!(Provider::find(provider.name()), Some(provider));
             assert_eq!(Provider::find(provider.title()), Some(provider));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn each_provider_does_what_it_is_known_for() {
+    fn each_provider_supports_its_operations() {
         let does = |does: fn(Provider) -> bool| {
             Provider::ALL
                 .into_iter()

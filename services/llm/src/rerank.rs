@@ -1,24 +1,23 @@
-//! The order in which texts answer a question.
+//! Reranking of texts.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Deadline, Error, Http, LOG_TARGET, Provider, Request, embedding::voyage::Counted};
 
-/// Puts texts into the order in which they answer a question.
+/// Orders texts by their relevance for a question.
 #[derive(Clone, Debug)]
 pub struct Reranker {
     http: Http,
     model: String,
 }
 
-/// A text in its new place.
+/// A text in the new order.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct Ranked {
-    /// Which of the texts it is. It is the provider's word: it may be none of them, and one
-    /// may come twice.
+    /// Index of the text, as the provider sent it: it may be out of range or occur twice.
     pub index: usize,
-    /// How well it answers the question.
+    /// Relevance for the question.
     #[serde(rename = "relevance_score")]
     pub score: f64,
 }
@@ -42,10 +41,10 @@ struct Answer {
 // === impl Reranker ===
 
 impl Reranker {
-    /// Has texts put in order by this model.
+    /// Creates a reranker for this model.
     ///
     /// # Errors
-    /// Fails if the provider does no such thing.
+    /// Fails if the provider does not rerank.
     pub fn new(http: Http, model: impl Into<String>) -> Result<Self, Error> {
         let provider = http.provider();
         if provider != Provider::Voyage {
@@ -60,14 +59,13 @@ impl Reranker {
         })
     }
 
-    /// The provider.
+    /// Returns the provider.
     #[must_use]
     pub fn http(&self) -> &Http {
         &self.http
     }
 
-    /// Orders the texts, best first; of more than `top_k`, if that is above zero, no more than
-    /// that are left.
+    /// Orders the texts, best first; keeps at most `top_k` of them if that is above zero.
     ///
     /// # Errors
     /// Fails if the provider does.

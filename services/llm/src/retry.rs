@@ -1,4 +1,4 @@
-//! When to try again, and when to give up.
+//! Retries with backoff.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use tracing::debug;
 
 use super::{Deadline, Error, LOG_TARGET, Refusal};
 
-/// What is left of the time after a wait the provider has asked for: less is not worth it.
+/// Minimum time that must remain after a wait that the provider asked for.
 const WORTH_IT: Duration = Duration::from_secs(1);
 
-/// Tries again what may have failed by chance.
+/// Retries transient failures.
 ///
-/// It waits longer each time, by chance so that many clients do not come back together, or as
-/// long as the provider says; and never until after the deadline: then the last error stands.
+/// Each wait is longer, with jitter so that clients do not retry at the same time, or as long as
+/// the provider asks for. No wait exceeds the deadline: the last error is returned instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Retry {
@@ -26,12 +26,12 @@ pub struct Retry {
     jitter: Jitter,
 }
 
-/// How much of a wait is left to chance.
+/// Random part of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Jitter {
-    /// All of it.
+    /// The whole wait is random.
     Full,
-    /// Nothing: the longest wait is taken.
+    /// No part is random: the longest wait is used.
     #[cfg(test)]
     None,
 }
@@ -39,7 +39,7 @@ enum Jitter {
 // === impl Retry ===
 
 impl Retry {
-    /// As many more attempts.
+    /// Allows up to this many retries.
     pub const fn times(max: u32) -> Self {
         Self {
             max,
@@ -49,18 +49,18 @@ impl Retry {
         }
     }
 
-    /// One attempt and no more.
+    /// Allows no retry.
     pub const fn never() -> Self {
         Self::times(0)
     }
 
-    /// Waits this long before the first new attempt at most, and twice as long before each next.
+    /// Sets the maximum wait before the first retry; it doubles with each retry.
     pub const fn with_base(mut self, base: Duration) -> Self {
         self.base = base;
         self
     }
 
-    /// Attempts something until it succeeds, fails for good, or there is no time left.
+    /// Attempts an operation until it succeeds, fails permanently, or no time is left.
     pub(super) async fn run<T, F>(
         self,
         deadline: Deadline,
@@ -84,7 +84,7 @@ impl Retry {
         }
     }
 
-    /// How long to wait before the next attempt; nothing if there is none.
+    /// Returns the wait before the next attempt; `None` if there is none.
     fn wait(self, retries: u32, error: &Error, deadline: Deadline) -> Option<Duration> {
         if retries >= self.max || !error.is_passing() {
             return None;
@@ -109,21 +109,21 @@ impl Retry {
     }
 }
 
-/// Two more attempts.
+/// Two retries.
 impl Default for Retry {
     fn default() -> Self {
         Self::times(2)
     }
 }
 
-/// How long an answer asks to be left alone: seconds, or a date.
+/// Parses `Retry-After`: seconds, or a date.
 pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
     let date = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    // A date in the past means now.
+    // A date in the past means no wait.
     Some(date.duration_since(now).try_into().unwrap_or_default())
 }
 
@@ -156,7 +156,8 @@ mod tests {
         )))
     }
 
-    /// Fails as told, then succeeds: how many attempts there were, how long it took, and the end.
+    /// Runs an operation with these failures before its success: returns the number of attempts,
+    /// the duration, and the result.
     async fn run(
         retry: Retry,
         deadline: Deadline,
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_by_chance_is_tried_again_after_a_longer_wait_each_time() {
+    async fn transient_failures_are_retried_after_a_longer_wait_each_time() {
         let unreachable = || Error::Unreachable("reset".to_owned());
         let (attempts, took, outcome) = run(STEADY, Deadline::none(), 2, unreachable).await;
         assert!(outcome.is_ok());
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_for_good_is_not_tried_again() {
+    async fn permanent_failures_are_not_retried() {
         let invalid = || refused(StatusCode::BAD_REQUEST, None);
         let (attempts, took, outcome) = run(STEADY, Deadline::none(), 9, invalid).await;
         assert!(outcome.is_err());
@@ -213,8 +214,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_wait_outlives_the_deadline_and_the_last_error_stands() {
-        // One second has to be left after a wait the provider asks for.
+    async fn no_wait_exceeds_the_deadline_and_the_last_error_is_returned() {
+        // One second must remain after a wait that the provider asks for.
         for (seconds, expected) in [(20, 1), (21, 1), (22, 2)] {
             let limited = || refused(StatusCode::TOO_MANY_REQUESTS, Some(20));
             let deadline = Deadline::after(Duration::from_secs(seconds));
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_shortens_a_wait_and_never_lengthens_it() {
+    fn jitter_shortens_a_wait_and_never_lengthens_it() {
         let waits: Vec<_> = (0..200).map(|_| Retry::default().backoff(1)).collect();
         let longest = Duration::from_millis(500);
         assert!(waits.iter().all(|wait| *wait <= longest), "{waits:?}");
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_asked_for_in_seconds_or_as_a_date() {
+    fn retry_after_is_seconds_or_a_date() {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
         for (text, expected) in [
             ("7", Some(7)),

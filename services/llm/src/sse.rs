@@ -1,7 +1,7 @@
-//! Reads server-sent events as providers send them: the data of one event after another.
+//! Decodes server-sent events of providers: the data of one event after another.
 //!
-//! Names of events, ids, comments and times to wait are passed over: all providers repeat in
-//! the data what matters. No input or output is done here.
+//! Names of events, ids, comments and retry times are ignored, because all providers repeat the
+//! relevant parts in the data. The module does no input or output.
 //!
 //! ```
 //! use ziggurat_llm::sse::EventDecoder;
@@ -19,15 +19,15 @@ use std::mem;
 use bytes::Bytes;
 use thiserror::Error;
 
-/// How long a line, and an event, may be.
+/// Maximum length of a line, and of an event.
 pub const MAX_BYTES: usize = 8 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Cuts a stream of bytes into the data of events.
+/// Splits a stream of bytes into the data of events.
 ///
-/// A line ends with a line feed, and a carriage return before that belongs to the end. It
-/// never holds more than one line and one event, and neither longer than the limit.
+/// A line ends with a line feed or with a carriage return and a line feed. The decoder holds at
+/// most one line and one event, neither longer than the limit.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct EventDecoder {
@@ -39,7 +39,7 @@ pub struct EventDecoder {
     is_first_line: bool,
 }
 
-/// A line or an event is longer than the limit. Nothing behind it can be read.
+/// A line or an event is longer than the limit. The rest of the stream cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("an event of the stream is too long")]
 pub struct TooLong;
@@ -57,16 +57,16 @@ impl EventDecoder {
         }
     }
 
-    /// Sets how long a line may be, everything before its line feed counted, and how long the
+    /// Sets the maximum length of a line, including everything before its line feed, and of the
     /// data of an event.
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// Takes bytes from the input up to the end of the next event with data.
+    /// Consumes the input up to the end of the next event with data.
     ///
-    /// `None` says that the input is used up and the event is not complete.
+    /// Returns `None` if the input is used up and the event is not complete.
     ///
     /// # Errors
     /// Fails on a line or an event longer than the limit.
@@ -92,8 +92,8 @@ impl EventDecoder {
         Ok(None)
     }
 
-    /// Takes what is left at the end of the input: an event without a blank line behind it,
-    /// which some servers send as their last.
+    /// Returns the rest at the end of the input: an event without a blank line after it, which some
+    /// servers send as their last.
     ///
     /// # Errors
     /// Fails on an event longer than the limit.
@@ -127,7 +127,7 @@ impl EventDecoder {
             // A name alone is a field without a value.
             [] => value,
             [b':', b' ', value @ ..] | [b':', value @ ..] => value,
-            // The name only begins like this.
+            // The name has only the same prefix.
             _ => return Ok(None),
         };
         match &mut self.event {
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// All events of the pieces, the one without a blank line included.
+    /// Decodes all events of the pieces, including one without a blank line.
     fn decode(mut decoder: EventDecoder, pieces: &[&[u8]]) -> (Vec<String>, Result<(), TooLong>) {
         let mut events = Vec::new();
         let text = |event: Bytes| String::from_utf8(event.to_vec()).expect("text");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused_before_it_ends() {
+    fn an_event_that_is_too_long_is_refused_before_it_ends() {
         let mut decoder = EventDecoder::new().with_max_bytes(8);
         assert_eq!(decoder.decode(&mut &b"data: 12"[..]), Ok(None));
         assert_eq!(decoder.decode(&mut &b"3"[..]), Err(TooLong));
@@ -226,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_events_are_the_same_however_the_input_is_cut(
+        fn the_events_are_the_same_for_any_split_of_the_input(
             input in "(data|dat|: ?|[ab\r\n\u{feff} ü]){0,40}",
             cuts in prop::collection::vec(1_usize..8, 0..64),
         ) {
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(events in prop::collection::vec("[a-zü{}:\" ]{0,12}", 0..6)) {
+        fn each_written_event_is_read(events in prop::collection::vec("[a-zü{}:\" ]{0,12}", 0..6)) {
             let written = events.iter().map(|event| format!("event: x\ndata: {event}\n\n"));
             let stream = written.collect::<Vec<_>>().concat();
             let (found, ending) = decode(EventDecoder::new(), &[stream.as_bytes()]);

@@ -1,4 +1,4 @@
-//! What calls cost, as the providers count it.
+//! Token usage of calls, as the providers count it.
 
 use std::{
     ops::AddAssign,
@@ -7,24 +7,24 @@ use std::{
 
 use serde::Serialize;
 
-/// Tokens a provider has counted.
+/// Tokens that a provider has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
-    /// Those it has read.
+    /// Tokens of the prompt.
     pub prompt_tokens: u64,
-    /// Those it has written.
+    /// Tokens of the reply.
     pub completion_tokens: u64,
-    /// All, as it reports them; not always the sum of the others.
+    /// Total, as reported; not always the sum of the others.
     pub total_tokens: u64,
-    /// Those it has kept to read again.
+    /// Tokens that were written to the cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_creation_input_tokens: u64,
-    /// Those it had kept.
+    /// Tokens that were read from the cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_read_input_tokens: u64,
 }
 
-/// Adds up the usage of one client; it only grows.
+/// Sums the usage of one client; it only grows.
 #[derive(Debug, Default)]
 pub struct Meter {
     prompt: AtomicU64,
@@ -37,7 +37,7 @@ pub struct Meter {
 // === impl Usage ===
 
 impl Usage {
-    /// Tokens that were read, and all of them together.
+    /// Creates the usage of a request that only reads tokens.
     #[must_use]
     pub const fn read(prompt_tokens: u64, total_tokens: u64) -> Self {
         Self {
@@ -49,8 +49,8 @@ impl Usage {
         }
     }
 
-    /// Tokens as a provider reports them, some perhaps not; all of them are their sum unless it
-    /// says otherwise.
+    /// Creates the usage that a provider reports, possibly in part; the total is the sum unless it
+    /// is reported.
     #[must_use]
     pub fn reported(read: Option<u64>, written: Option<u64>, total: Option<u64>) -> Self {
         let prompt_tokens = read.unwrap_or(0);
@@ -86,7 +86,7 @@ impl AddAssign for Usage {
 // === impl Meter ===
 
 impl Meter {
-    /// Counts a call.
+    /// Adds the usage of a call.
     pub fn add(&self, usage: Usage) {
         for (sum, more) in [
             (&self.prompt, usage.prompt_tokens),
@@ -99,7 +99,7 @@ impl Meter {
         }
     }
 
-    /// All calls together.
+    /// Returns the usage of all calls.
     #[must_use]
     pub fn read(&self) -> Usage {
         let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
@@ -113,7 +113,7 @@ impl Meter {
     }
 }
 
-/// What serde asks of a field it may leave out.
+/// Signature that serde requires for `skip_serializing_if`.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_shows_only_where_something_is() {
+    fn cache_tokens_are_serialized_only_if_there_are_any() {
         let mut usage = Usage::read(3, 5);
         let json = serde_json::to_value(usage).expect("JSON");
         let three = json!({"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 5});

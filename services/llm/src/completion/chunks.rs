@@ -1,4 +1,4 @@
-//! An answer, bit by bit.
+//! Streamed replies.
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
@@ -12,14 +12,14 @@ use crate::{
     sse::{EventDecoder, MAX_BYTES},
 };
 
-/// An answer, bit by bit. Dropping it cancels the request.
+/// A streamed reply. Dropping it cancels the request.
 ///
-/// After [`Chunk::End`] or an error nothing comes any more. No more is read from the provider
-/// than the caller asks for.
+/// After [`Chunk::End`] or an error the stream ends. It reads from the provider only when the
+/// caller polls.
 pub struct Chunks {
     upstream: Option<Upstream>,
     queue: VecDeque<Chunk>,
-    /// What ended the answer, told after what had come before.
+    /// Error that ended the reply; returned after the chunks before it.
     error: Option<Error>,
 }
 
@@ -31,7 +31,7 @@ struct Upstream {
     idle: Duration,
 }
 
-/// Turns the bytes of an answer into chunks.
+/// Parses the bytes of a response into chunks.
 #[derive(Debug)]
 pub(super) struct Reading {
     cut: Cut,
@@ -76,7 +76,7 @@ impl Chunks {
         }
     }
 
-    /// An answer that is there already.
+    /// Creates a stream of existing chunks.
     pub(super) fn ready(chunks: impl IntoIterator<Item = Chunk>) -> Self {
         Self {
             upstream: None,
@@ -85,7 +85,7 @@ impl Chunks {
         }
     }
 
-    /// Sets how long the provider may be silent from here on.
+    /// Sets the maximum pause from here on.
     #[must_use]
     pub fn with_idle(mut self, idle: Duration) -> Self {
         if let Some(upstream) = &mut self.upstream {
@@ -94,11 +94,11 @@ impl Chunks {
         self
     }
 
-    /// The next bit, or nothing after the last. It may be cancelled without losing any.
+    /// Returns the next chunk, or `None` after the last. Cancelling it loses no chunk.
     ///
     /// # Errors
-    /// Fails if the provider does, is silent for too long, or stops before the answer is
-    /// complete.
+    ///
+    /// Fails if the provider fails, pauses for too long, or stops before the reply is complete.
     pub async fn next(&mut self) -> Option<Result<Chunk, Error>> {
         loop {
             if let Some(chunk) = self.queue.pop_front() {
@@ -116,7 +116,7 @@ impl Chunks {
         }
     }
 
-    /// The same as a stream.
+    /// Converts it into a [`Stream`].
     pub fn into_stream(self) -> impl Stream<Item = Result<Chunk, Error>> + Send {
         stream::unfold(self, async |mut chunks| {
             let next = chunks.next().await?;
@@ -134,7 +134,7 @@ impl fmt::Debug for Chunks {
 // === impl Upstream ===
 
 impl Upstream {
-    /// Waits for more, and says whether that was all.
+    /// Waits for more bytes, and returns whether the reply is complete.
     async fn advance(&mut self, queue: &mut VecDeque<Chunk>) -> Result<bool, Error> {
         let bytes = time::timeout(self.idle, self.streaming.chunk()).await;
         let bytes = bytes.unwrap_or(Err(Error::Slow))?;
@@ -147,8 +147,8 @@ impl Upstream {
             self.meter.add(*usage);
         }
         if is_over && bytes.is_some() {
-            // What ends the body has often come with it; once read, the connection is of use to
-            // the next request.
+            // The end of the body has often arrived, too; after reading it, the next request can
+            // reuse the connection.
             while let Some(Ok(Some(_))) = self.streaming.chunk().now_or_never() {}
         }
         Ok(is_over)
@@ -184,7 +184,7 @@ impl Reading {
         }
     }
 
-    /// Reads more of the answer, and says whether it is complete.
+    /// Parses more of the reply, and returns whether it is complete.
     pub(super) fn read(
         &mut self,
         mut bytes: &[u8],
@@ -205,7 +205,7 @@ impl Reading {
         }
     }
 
-    /// Reads what is left when nothing more comes.
+    /// Parses the rest at the end of the body.
     pub(super) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) -> Result<bool, Fault> {
         let last = match &mut self.cut {
             Cut::Events(events) => std::mem::take(events).finish()?,
@@ -237,7 +237,7 @@ impl Reader {
         }
     }
 
-    /// For some the end of the stream is the end of the answer, if it was announced.
+    /// For some providers the end of the stream completes the reply, if a stop reason was sent.
     fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
         match self {
             Self::OpenAi(reader) => reader.finish(chunks),

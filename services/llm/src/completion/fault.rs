@@ -1,27 +1,26 @@
-//! What is wrong with an answer that arrived.
+//! Faults in responses.
 
 use http::StatusCode;
 use thiserror::Error;
 
 use crate::{Class, Error, Http, sse};
 
-/// What is wrong with an answer that arrived. `Display` may hold words of the provider, a key
-/// among them.
+/// A fault in a response. `Display` may contain text of the provider, and with it a key.
 #[derive(Debug, Error)]
 pub(super) enum Fault {
-    /// It is not what the provider documents.
+    /// It does not have the documented format.
     #[error("it makes no sense: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// It holds no answer.
+    /// It contains no reply.
     #[error("no choices in response")]
     NoChoices,
-    /// It ends before its end.
+    /// It ends too early.
     #[error("the answer ended before it was complete")]
     Incomplete,
-    /// There is no end to it.
+    /// It is too long.
     #[error("it is too long")]
     TooLong,
-    /// The provider says what is wrong, with the status it has where it comes alone.
+    /// The provider reports an error, with the status of the same error outside of a stream.
     #[error("{message}")]
     Reported {
         status: Option<StatusCode>,
@@ -32,7 +31,7 @@ pub(super) enum Fault {
 // === impl Fault ===
 
 impl Fault {
-    /// A fault the provider gives a number.
+    /// Creates a fault for an error that the provider reports.
     pub(super) fn reported(status: Option<u16>, message: impl Into<String>) -> Self {
         let status = status.and_then(|status| StatusCode::from_u16(status).ok());
         Self::Reported {
@@ -41,7 +40,7 @@ impl Fault {
         }
     }
 
-    /// What the caller is told about it.
+    /// Converts it into the error for the caller.
     pub(super) fn of(self, http: &Http) -> Error {
         match self {
             Self::Malformed(error) => http.malformed(&error),

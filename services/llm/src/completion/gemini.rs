@@ -11,11 +11,11 @@ pub(super) use self::{
     request::request,
 };
 
-/// What stands between the two halves of an id: the id itself, and what Gemini wants to see again
-/// with it.
+/// Separates the two parts of an id of a tool call: the id itself, and the signature that Gemini
+/// requires with the result.
 const SEPARATOR: char = '~';
 
-/// Where to ask: the last part of the path. A model may be named with the collection it is in.
+/// Returns the last part of the path. The name of a model may include its collection.
 pub(super) fn method(model: &str, stream: bool) -> String {
     let model = model.strip_prefix("models/").unwrap_or(model);
     let method = if stream {

@@ -1,4 +1,5 @@
-//! Answers without a model: the sentences of the sources that share most words with the question.
+//! Replies without a model: the sentences of the sources that share the most words with the
+//! question.
 
 mod sources;
 #[cfg(test)]
@@ -14,13 +15,13 @@ use crate::{Chunk, Prompt, Stop, Usage};
 
 pub(super) use crate::local::NAME;
 
-/// What it is called where others have the name of a model.
+/// Name in place of the name of a model.
 pub(super) const MODEL: &str = "extractive";
 
-/// How many sentences are quoted.
+/// Maximum number of quoted sentences.
 const QUOTES: usize = 3;
 
-/// How much is quoted of one sentence, in bytes.
+/// Maximum length of a quoted sentence, in bytes.
 const LONGEST: usize = 600;
 
 const NOTHING: &str = "[local] No language model is configured. I can only quote what was found \
@@ -37,7 +38,7 @@ struct Sentence<'a> {
     source: &'a Source<'a>,
 }
 
-/// Answers a prompt: a chunk for each thing it says.
+/// Answers a prompt, with one chunk per part of the reply.
 pub(super) fn answer(prompt: &Prompt) -> Vec<Chunk> {
     let sources = sources(prompt);
     let mut texts = quote(&question(prompt), &sources);
@@ -70,7 +71,7 @@ fn quote(question: &str, sources: &[Source<'_>]) -> Vec<String> {
     if ranked.is_empty() {
         return vec![NO_MATCH.to_owned(), first.quoted()];
     }
-    // Of equals the one that was found first.
+    // A stable sort: of equal scores, the first source comes first.
     ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     ranked.truncate(QUOTES);
     let quotes = ranked.into_iter().map(|(sentence, _)| sentence.quoted());
@@ -96,7 +97,7 @@ impl Sentence<'_> {
     }
 }
 
-/// Sentences, or lines where there are none.
+/// Splits into sentences, or into lines if there are none.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .flat_map(|line| line.split_inclusive(". "))

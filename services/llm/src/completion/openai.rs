@@ -1,5 +1,5 @@
-//! `OpenAI`, and everything that talks like it: `POST /chat/completions`, and `POST /responses`
-//! for models that take nothing else.
+//! `OpenAI` and compatible servers: `POST /chat/completions`, and `POST /responses` for models that
+//! support nothing else.
 
 mod chat;
 mod manner;
@@ -18,7 +18,7 @@ pub(super) use self::{
     reading::Reader,
 };
 
-/// Where to ask in this manner, below the base.
+/// Returns the path for this request format, below the base URL.
 pub(super) fn path(manner: Manner) -> &'static [&'static str] {
     if manner.has_responses() {
         &["responses"]
@@ -27,7 +27,7 @@ pub(super) fn path(manner: Manner) -> &'static [&'static str] {
     }
 }
 
-/// Puts a prompt in the words of `OpenAI`.
+/// Encodes a prompt for `OpenAI`.
 pub(super) fn request(
     model: &str,
     manner: Manner,
@@ -41,7 +41,7 @@ pub(super) fn request(
     }
 }
 
-/// Reads a whole answer.
+/// Parses a complete reply.
 pub(super) fn reply(manner: Manner, body: &[u8]) -> Result<Reply, Fault> {
     if manner.has_responses() {
         responses::reply(body)

@@ -1,4 +1,4 @@
-//! A use of a tool that comes in pieces.
+//! Tool calls that arrive in pieces.
 
 use super::Fault;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     sse::MAX_BYTES,
 };
 
-/// A use of a tool whose arguments come in pieces.
+/// A tool call whose arguments arrive in pieces.
 #[derive(Debug, Default)]
 pub(super) struct PartialTool {
     pub(super) id: String,
@@ -23,7 +23,7 @@ impl PartialTool {
         Self { id, name, input }
     }
 
-    /// Takes in more of the arguments.
+    /// Appends a piece of the arguments.
     pub(super) fn extend(&mut self, piece: &str) -> Result<(), Fault> {
         if piece.len() > MAX_BYTES - self.input.len() {
             return Err(Fault::TooLong);
@@ -32,7 +32,7 @@ impl PartialTool {
         Ok(())
     }
 
-    /// All of it; arguments that are no object are none.
+    /// Returns the complete call; arguments that are not an object become `{}`.
     pub(super) fn chunk(self) -> Chunk {
         let input = object(&self.input).unwrap_or_else(no_input);
         Chunk::ToolUse(Block::tool_use(self.id, self.name, input))

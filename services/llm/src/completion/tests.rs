@@ -1,4 +1,4 @@
-//! Against providers that are played.
+//! Tests against fake providers.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn question() -> Prompt {
 }
 
 #[tokio::test]
-async fn every_provider_answers_and_is_asked_with_its_key() {
+async fn every_provider_answers_and_gets_its_key() {
     let fake = Fake::start();
     for (at, (face, provider)) in FACES.into_iter().enumerate() {
         let completer = completer(&fake, face, provider, "model-1");
@@ -53,7 +53,7 @@ async fn every_provider_answers_and_is_asked_with_its_key() {
 }
 
 #[tokio::test]
-async fn a_tool_is_asked_for_through_every_provider() {
+async fn every_provider_can_call_a_tool() {
     let fake = Fake::start();
     for (face, provider) in FACES {
         let completer = completer(&fake, face, provider, "model-1");
@@ -70,7 +70,7 @@ async fn a_tool_is_asked_for_through_every_provider() {
 }
 
 #[tokio::test]
-async fn every_refusal_has_its_class_and_no_key_in_it() {
+async fn every_error_response_has_its_class_and_no_key() {
     let fake = Fake::start();
     for (face, provider) in FACES {
         let completer = completer(&fake, face, provider, "model-1");
@@ -96,7 +96,7 @@ async fn every_refusal_has_its_class_and_no_key_in_it() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_the_fault_of_the_provider() {
+async fn an_invalid_response_is_the_fault_of_the_provider() {
     let fake = Fake::start();
     for (face, provider) in FACES {
         let completer = completer(&fake, face, provider, "model-1");
@@ -120,7 +120,7 @@ async fn what_makes_no_sense_is_the_fault_of_the_provider() {
 }
 
 #[tokio::test]
-async fn what_fails_by_chance_is_asked_again() {
+async fn transient_failures_are_retried() {
     let fake = Fake::start();
     let access = Access {
         base_url: Some(fake.url(Api::Anthropic)),
@@ -141,7 +141,7 @@ async fn what_fails_by_chance_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_model_that_wants_to_be_asked_otherwise_is_and_is_remembered() {
+async fn a_model_that_needs_another_format_gets_it_from_then_on() {
     let fake = Fake::start();
     let completer = completer(&fake, Api::OpenAi, Provider::OpenAi, "custom");
     let prompt = question().with_temperature(Some(0.5));

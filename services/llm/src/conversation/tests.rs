@@ -25,7 +25,7 @@ fn neighbours_of_one_role_become_one_message_with_a_blank_line() {
 }
 
 #[test]
-fn the_asking_side_begins_and_what_says_nothing_is_left_out() {
+fn the_user_begins_and_empty_messages_are_left_out() {
     let messages = [
         Message::assistant("hello"),
         Message::user(""),
@@ -38,7 +38,7 @@ fn the_asking_side_begins_and_what_says_nothing_is_left_out() {
 }
 
 #[test]
-fn texts_of_one_message_and_results_of_tools_stay_blocks_of_their_own() {
+fn texts_of_one_message_and_results_of_tools_stay_separate_blocks() {
     let result = Block::tool_result("1", "");
     let messages = [
         Message {
@@ -56,7 +56,7 @@ fn texts_of_one_message_and_results_of_tools_stay_blocks_of_their_own() {
 }
 
 #[test]
-fn a_text_that_is_to_be_remembered_keeps_its_place() {
+fn a_text_that_is_cached_keeps_its_place() {
     let mut marked = Message::user("a");
     marked.blocks[0].set_cache(Cache::Hour);
     let turns = in_turns(&[marked.clone(), Message::user("b")]);
@@ -78,7 +78,7 @@ fn ids_are_never_the_same() {
 }
 
 #[test]
-fn only_an_object_is_one() {
+fn only_a_json_object_is_an_object() {
     for (text, is_object) in [
         ("{}", true),
         (" {\"a\":1} ", true),

@@ -46,6 +46,6 @@ pub(super) async fn embed(
     let operation = format!("{model}:embedContent");
     let path = ["v1beta", "models", &operation];
     let answer: Answer = http.json(&Request::post(&path, &ask)?, deadline).await?;
-    // It does not say what that cost.
+    // Gemini does not report the usage.
     Ok(Embedding::free(answer.embedding.values))
 }

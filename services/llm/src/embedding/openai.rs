@@ -1,4 +1,4 @@
-//! Vectors from `OpenAI`, and what is compatible with it.
+//! Vectors from `OpenAI` and compatible servers.
 
 use serde::{Deserialize, Serialize};
 

@@ -26,7 +26,7 @@ fn embedder(fake: &Fake, whose: Api, provider: Provider) -> Embedder {
 }
 
 #[tokio::test]
-async fn each_provider_makes_the_vector_of_a_text_in_its_own_words() {
+async fn each_provider_makes_the_vector_of_a_text_in_its_own_format() {
     let fake = Fake::start();
     fake.set_vector("two ferns", &[0.25, -1.5e-5]);
     for ((whose, provider), path, body, usage) in [
@@ -78,7 +78,7 @@ async fn a_model_that_is_named_is_used_with_or_without_the_prefix_of_gemini() {
 }
 
 #[tokio::test]
-async fn voyage_is_told_what_a_text_is_for() {
+async fn voyage_gets_the_input_type_of_a_text() {
     let fake = Fake::start();
     let voyage = embedder(&fake, Api::Voyage, Provider::Voyage);
     let voyage = voyage.with_input_type(Some("query"));
@@ -132,7 +132,7 @@ async fn a_vector_of_nothing_or_of_no_numbers_is_an_error() {
 }
 
 #[test]
-fn anthropic_makes_no_vectors_and_only_voyage_puts_texts_in_order() {
+fn anthropic_makes_no_vectors_and_only_voyage_reranks() {
     let fake = Fake::start();
     let error = Embedder::new(reach(&fake, Api::Anthropic, Provider::Anthropic), None);
     let error = error.expect_err("it makes none");
@@ -163,7 +163,7 @@ async fn the_server_itself_makes_vectors_without_a_provider() {
 }
 
 #[tokio::test]
-async fn a_ping_asks_for_what_is_free_and_of_voyage_for_the_smallest_vector() {
+async fn a_ping_is_a_free_request_and_for_voyage_the_smallest_vector() {
     let fake = Fake::start();
     for (whose, provider, path) in [
         (Api::OpenAi, Provider::OpenAi, "v1/models"),
@@ -187,7 +187,7 @@ async fn a_ping_asks_for_what_is_free_and_of_voyage_for_the_smallest_vector() {
 }
 
 #[tokio::test]
-async fn a_ping_is_made_once_and_voyage_is_there_when_it_only_dislikes_the_model() {
+async fn a_ping_is_sent_once_and_voyage_is_healthy_if_it_only_rejects_the_model() {
     let fake = Fake::start();
     for (status, openai, voyage) in [
         (401, Some(Class::Credentials), Some(Class::Credentials)),
@@ -218,7 +218,7 @@ async fn a_ping_is_made_once_and_voyage_is_there_when_it_only_dislikes_the_model
 }
 
 #[tokio::test]
-async fn texts_are_put_in_the_order_in_which_they_answer() {
+async fn texts_are_ordered_by_relevance() {
     let fake = Fake::start();
     let reranker = Reranker::new(reach(&fake, Api::Voyage, Provider::Voyage), "rerank-2.5");
     let reranker = reranker.expect("it ranks");

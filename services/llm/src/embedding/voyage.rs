@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Embedding;
 use crate::{Deadline, Error, Http, Request, Usage};
 
-/// What a ping asks for a vector of, and with which model unless one is configured.
+/// Text of a ping.
 const SMALLEST: &str = ".";
 const CHEAPEST: &str = "voyage-3.5-lite";
 
@@ -57,7 +57,7 @@ pub(super) async fn embed(
     })
 }
 
-/// Asks for the smallest vector, once: Voyage has nothing that is free.
+/// Requests the smallest vector, once: Voyage has no free request.
 pub(crate) async fn ping(
     http: &Http,
     model: Option<&str>,
@@ -70,7 +70,7 @@ pub(crate) async fn ping(
     };
     let request = Request::post(&["embeddings"], &ask)?;
     let body = http.once(&request, deadline).await?;
-    // Whatever it says: it is there.
+    // Any success is enough: the provider works.
     let answer: Option<Answer> = serde_json::from_slice(&body).ok();
     Ok(answer.map_or_else(Usage::default, |answer| answer.usage.usage()))
 }
@@ -78,7 +78,7 @@ pub(crate) async fn ping(
 // === impl Counted ===
 
 impl Counted {
-    /// It counts no other tokens than these.
+    /// The only tokens that Voyage counts.
     pub(crate) fn usage(&self) -> Usage {
         Usage::read(0, self.total_tokens)
     }

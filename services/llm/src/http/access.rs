@@ -1,4 +1,4 @@
-//! Where a provider is, and what it asks for.
+//! Address and credentials of a provider.
 
 use std::{fmt::Display, time::Duration};
 
@@ -14,26 +14,26 @@ const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
-/// A configured header is a secret from this length on.
+/// Minimum length of a configured header value that is redacted as a secret.
 const SECRET_HEADER: usize = 8;
 
-/// What the operator says about a provider. By default: nothing.
+/// Configuration of a provider. Empty by default.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Where it is, if elsewhere than usual: with the version for those that have it in their
-    /// [usual address](Provider::base_url).
+    /// Base URL in place of the default: with the version if the [default](Provider::base_url) has
+    /// one.
     pub base_url: Option<String>,
-    /// Its key.
+    /// The API key.
     pub key: Option<SecretString>,
     /// Headers for every request; they replace none of the client's own.
     pub headers: HeaderMap,
-    /// How long it is given.
+    /// Its timeouts.
     pub patience: Timeouts,
-    /// How often it is asked again.
+    /// Its retries.
     pub retry: Retry,
 }
 
-/// How long a provider is given.
+/// Timeouts of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// For one call, with all its attempts.
@@ -42,17 +42,17 @@ pub struct Timeouts {
     pub attempt: Option<Duration>,
 }
 
-/// Why a provider cannot be used as configured.
+/// Reason why a provider cannot be used as configured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidAccess {
-    /// The address is none.
+    /// The address is invalid.
     #[error("the base URL must be an http or https URL with a host")]
     BaseUrl,
     /// There is no key.
     #[error("{} API key is required when provider is '{}'", full_title(*.0), .0.name())]
     NoKey(Provider),
-    /// The key has characters in it that no header takes.
+    /// The key contains characters that a header cannot hold.
     #[error("the {} API key cannot be sent: it is not printable ASCII", .0.title())]
     Key(Provider),
 }
@@ -70,7 +70,7 @@ impl Access {
         is_usable.then_some(url).ok_or(InvalidAccess::BaseUrl)
     }
 
-    /// The headers of every request.
+    /// Returns the headers of every request.
     pub(super) fn headers(
         &self,
         provider: Provider,
@@ -96,7 +96,7 @@ impl Access {
         Ok(with_credentials(headers, base))
     }
 
-    /// Remembers what nobody may read.
+    /// Registers the secrets that must not be shown.
     pub(super) fn hide(&self, redactor: &mut Redactor, base: &Url) {
         if let Some(key) = &self.key {
             redactor.add(key.expose_secret().as_bytes());
@@ -111,7 +111,7 @@ impl Access {
         redactor.add(&decoded(password));
     }
 
-    /// The key, where it is of use.
+    /// Returns the key, if the provider needs it.
     fn key(&self, provider: Provider) -> Option<&SecretString> {
         let key = self.key.as_ref()?;
         let is_of_use = provider != Provider::Ollama && !key.expose_secret().is_empty();
@@ -121,7 +121,7 @@ impl Access {
     fn needs_key(&self, provider: Provider) -> bool {
         match provider {
             Provider::Ollama => false,
-            // What is compatible with it may ask for none.
+            // Compatible servers may need none.
             Provider::OpenAi => self.base_url.is_none(),
             _ => true,
         }
@@ -140,9 +140,9 @@ impl Default for Timeouts {
     }
 }
 
-/// The address without the credentials in it: they travel as a header.
+/// Removes the credentials from the address: they are sent in a header.
 pub(super) fn bare(mut base: Url) -> Url {
-    // Only addresses without a host refuse.
+    // Fails only for addresses without a host.
     let _ = base.set_username("");
     let _ = base.set_password(None);
     base
@@ -160,7 +160,7 @@ fn with_credentials(mut headers: HeaderMap, base: &Url) -> HeaderMap {
     headers
 }
 
-/// A part of an address without its percent signs; one that stands for nothing stays.
+/// Percent-decodes a part of an address; invalid sequences stay.
 fn decoded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -189,7 +189,8 @@ fn secret(value: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// What Voyage calls itself where its key is missed.
+/// Returns the title of a provider in the message about a missing key; Voyage has a longer one
+/// there.
 fn full_title(provider: Provider) -> impl Display {
     match provider {
         Provider::Voyage => "Voyage AI",

@@ -1,4 +1,4 @@
-//! What a provider answers.
+//! Bodies of responses.
 
 use std::{error::Error as _, io, iter};
 
@@ -7,7 +7,7 @@ use reqwest::Response;
 
 use crate::Error;
 
-/// An answer that comes bit by bit.
+/// A response body that arrives in pieces.
 #[derive(Debug)]
 pub struct Streaming {
     response: Response,
@@ -23,10 +23,10 @@ impl Streaming {
         Ok(Self { response, first })
     }
 
-    /// The next bytes, or the end. It may be cancelled without losing any.
+    /// Returns the next bytes, or `None` at the end. Cancelling it loses no bytes.
     ///
     /// # Errors
-    /// Fails if the connection breaks, or the answer ends before its end.
+    /// Fails if the connection breaks, or the response ends too early.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         match self.first.take() {
             Some(first) => Ok(Some(first)),
@@ -35,7 +35,7 @@ impl Streaming {
     }
 }
 
-/// All of an answer that is not too long.
+/// Reads the whole body, up to a limit.
 pub(super) async fn whole(response: &mut Response, max: usize) -> Result<Bytes, Error> {
     let too_long = || Error::Malformed(format!("it is longer than {max} bytes"));
     let announced = response.content_length().unwrap_or(0);
@@ -52,7 +52,7 @@ pub(super) async fn whole(response: &mut Response, max: usize) -> Result<Bytes, 
     Ok(body.freeze())
 }
 
-/// As much of an answer as is wanted, or as can be read.
+/// Reads the body up to a limit, or as far as possible.
 pub(super) async fn beginning(response: &mut Response, max: usize) -> Bytes {
     let mut body = BytesMut::new();
     while let Ok(Some(chunk)) = next(response).await {
@@ -76,7 +76,7 @@ async fn next(response: &mut Response) -> Result<Option<Bytes>, Error> {
     })
 }
 
-/// The innermost cause: the others say that there is one.
+/// Returns the innermost cause: the outer ones have no details.
 pub(super) fn reason(error: &reqwest::Error) -> String {
     let causes = iter::successors(error.source(), |&cause| cause.source());
     causes
@@ -84,7 +84,7 @@ pub(super) fn reason(error: &reqwest::Error) -> String {
         .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Whether the connection broke, and the provider did not just stop.
+/// Returns whether the connection broke, rather than the provider ending the response early.
 fn is_broken(error: &reqwest::Error) -> bool {
     iter::successors(error.source(), |&cause| cause.source())
         .filter_map(|cause| cause.downcast_ref::<io::Error>())

@@ -1,4 +1,4 @@
-//! What a provider is asked.
+//! Requests to providers.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::Error;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A request, to be sent once or more.
+/// A request that can be sent repeatedly.
 #[derive(Clone)]
 #[must_use]
 pub struct Request<'a> {
@@ -27,7 +27,7 @@ pub struct Request<'a> {
 // === impl Request ===
 
 impl<'a> Request<'a> {
-    /// Asks for what is there. A segment of the path is one, whatever is in it.
+    /// Creates a GET request. Each element is one segment of the path, with any content.
     pub fn get(path: &'a [&'a str]) -> Self {
         Self {
             path,
@@ -37,10 +37,10 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Sends JSON.
+    /// Creates a POST request with JSON.
     ///
     /// # Errors
-    /// Fails on a value that JSON has no form for.
+    /// Fails on a value that has no JSON form.
     pub fn post(path: &'a [&'a str], body: &impl Serialize) -> Result<Self, Error> {
         let body = serde_json::to_vec(body).map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(Self {
@@ -49,7 +49,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Sends JSON that is written already.
+    /// Creates a POST request with encoded JSON.
     pub(crate) fn written(path: &'a [&'a str], body: Bytes) -> Self {
         Self {
             body: Some(body),
@@ -57,24 +57,24 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Adds what stands behind the question mark.
+    /// Sets the query string.
     pub fn with_query(mut self, query: &'static str) -> Self {
         self.query = Some(query);
         self
     }
 
-    /// Asks for another form of answer than JSON.
+    /// Requests another content type than JSON.
     pub fn with_accept(mut self, accept: &'static str) -> Self {
         self.accept = HeaderValue::from_static(accept);
         self
     }
 
-    /// What is asked for.
+    /// Returns the path.
     pub(super) fn path(&self) -> String {
         self.path.join("/")
     }
 
-    /// How many bytes of JSON it sends.
+    /// Returns the length of the body.
     pub(super) fn length(&self) -> usize {
         self.body.as_ref().map_or(0, Bytes::len)
     }
@@ -114,7 +114,7 @@ impl<'a> Request<'a> {
 
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What somebody has written to a model is nobody's business.
+        // Without the body, because prompts are private.
         f.debug_struct("Request")
             .field("path", &self.path)
             .finish_non_exhaustive()

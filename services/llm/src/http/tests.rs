@@ -9,7 +9,7 @@ use crate::headers;
 
 const KEY: &str = "wq8JkLmN2pRs7TuV";
 
-/// Tries again at once, so that no test waits.
+/// Retries without a delay, so that no test waits.
 const AT_ONCE: Retry = Retry::times(2).with_base(Duration::ZERO);
 
 fn access(fake: &Fake, whose: Api) -> Access {
@@ -37,7 +37,7 @@ async fn embed(http: &Http, deadline: Deadline) -> Result<Value, Error> {
 }
 
 #[tokio::test]
-async fn each_provider_gets_its_key_where_it_looks_for_it() {
+async fn each_provider_gets_its_key_in_the_header_it_reads() {
     let fake = Fake::start();
     for (whose, provider, expected) in [
         (Api::Anthropic, Provider::Anthropic, Some(KEY)),
@@ -73,7 +73,7 @@ async fn a_configured_header_is_sent_and_never_replaces_one_of_the_client() {
     access.headers = headers::merge(configured).expect("headers");
     let answer = embed(&reach(Provider::OpenAi, &access), Deadline::none()).await;
     answer.expect("an answer");
-    // Without a key of the client, theirs is the only one.
+    // Without a key of the client, the configured header is the only one.
     access.key = None;
     let answer = embed(&reach(Provider::OpenAi, &access), Deadline::none()).await;
     answer.expect("an answer");
@@ -92,7 +92,7 @@ async fn a_configured_header_is_sent_and_never_replaces_one_of_the_client() {
 }
 
 #[test]
-fn an_address_or_a_key_that_will_not_do_is_refused_before_anything_is_sent() {
+fn an_invalid_address_or_key_is_refused_before_anything_is_sent() {
     let client = client().expect("a client");
     let open = |provider, base_url: Option<&str>, key: Option<&str>| {
         let access = Access {
@@ -135,7 +135,7 @@ fn an_address_or_a_key_that_will_not_do_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn credentials_in_an_address_travel_as_a_header_and_show_nowhere() {
+async fn credentials_in_an_address_are_sent_in_a_header_and_never_shown() {
     let fake = Fake::start();
     let url = fake
         .url(Api::Ollama)
@@ -156,7 +156,7 @@ async fn credentials_in_an_address_travel_as_a_header_and_show_nowhere() {
 }
 
 #[tokio::test]
-async fn what_fails_by_chance_is_sent_again_whole() {
+async fn transient_failures_are_retried_with_the_whole_request() {
     let fake = Fake::start();
     for turn in [
         Turn::refusal(429),
@@ -177,7 +177,7 @@ async fn what_fails_by_chance_is_sent_again_whole() {
 }
 
 #[tokio::test]
-async fn what_fails_for_good_or_too_often_is_an_error_of_its_class() {
+async fn permanent_or_repeated_failures_are_errors_with_their_class() {
     let fake = Fake::start();
     for (turn, class, requests) in [
         (Turn::refusal(400), Class::Invalid, 1),
@@ -211,7 +211,7 @@ async fn what_fails_for_good_or_too_often_is_an_error_of_its_class() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_not_there_is_not_reached() {
+async fn a_provider_without_a_listener_is_unreachable() {
     let gone = Fake::start();
     let access = access(&gone, Api::Ollama);
     let url = gone.url(Api::Ollama);
@@ -230,7 +230,7 @@ async fn a_provider_that_is_not_there_is_not_reached() {
     assert!(error.to_string().starts_with("failed to send request: "));
 }
 
-/// Lets time pass once the fakes were asked so often: no request is cut on its way to them.
+/// Advances the clock after this many requests, so that no request is cut before it arrives.
 async fn pass(fake: &Fake, asked: usize, seconds: u64) {
     fake.asked(asked).await;
     time::pause();
@@ -239,7 +239,7 @@ async fn pass(fake: &Fake, asked: usize, seconds: u64) {
 }
 
 #[tokio::test]
-async fn a_provider_that_keeps_silent_is_slow_unless_the_request_is_out_of_time() {
+async fn a_provider_that_sends_nothing_is_slow_unless_the_deadline_has_passed() {
     let fake = Fake::start();
     let gate = Gate::new();
     fake.always(Turn::answer().held(&gate));
@@ -258,7 +258,7 @@ async fn a_provider_that_keeps_silent_is_slow_unless_the_request_is_out_of_time(
         3,
         "an attempt that is cut is made again"
     );
-    // Those who gave up have gone away.
+    // The clients that timed out have disconnected.
     fake.left(3).await;
 
     access.patience.attempt = None;
@@ -275,7 +275,7 @@ async fn a_provider_that_keeps_silent_is_slow_unless_the_request_is_out_of_time(
     assert!(matches!(error, Error::Late), "{error}");
     assert_eq!(error.class(), Class::Timeout);
 
-    // A body that stops in the middle takes too long as well.
+    // A body that stops in the middle times out, too.
     fake.always(Turn::answer().held_after(9, &gate));
     let (outcome, ()) = join!(embed(&http, Deadline::none()), pass(&fake, 6, 5));
     let error = outcome.expect_err("slow");
@@ -290,14 +290,14 @@ async fn an_answer_that_is_too_long_is_not_read_to_its_end() {
     let error = error.expect_err("too long");
     assert!(error.to_string().contains("longer than"), "{error}");
     assert_eq!(error.class(), Class::Provider);
-    // A few bytes less, and it is an answer.
+    // A few bytes less are a valid response.
     fake.next(Turn::huge(1 << 20));
     let answer = embed(&openai(&fake), Deadline::none()).await;
     answer.expect("an answer");
 }
 
 #[tokio::test]
-async fn a_refusal_is_read_as_far_as_it_is_of_use() {
+async fn an_error_response_is_read_up_to_its_limit() {
     let fake = Fake::start();
     fake.always(Turn::raw(404, vec![b'x'; 4 << 20]));
     let error = embed(&openai(&fake), Deadline::none()).await;
@@ -305,7 +305,7 @@ async fn a_refusal_is_read_as_far_as_it_is_of_use() {
     let refusal = error.refusal().expect("one");
     assert_eq!(refusal.status(), 404);
     assert!(refusal.body().len() < MAX_REFUSAL);
-    // One that breaks off is a refusal all the same.
+    // One that breaks off is still an error response.
     fake.always(Turn::refusal(404).cut_after(30));
     let error = embed(&openai(&fake), Deadline::none()).await;
     let error = error.expect_err("refused");
@@ -332,7 +332,7 @@ async fn no_part_of_a_key_is_in_an_error_that_quotes_it() {
 }
 
 #[tokio::test]
-async fn a_stream_comes_as_it_is_sent_and_is_tried_again_until_its_first_bytes() {
+async fn a_stream_is_passed_on_and_retried_until_its_first_bytes() {
     let fake = Fake::start();
     let ask = json!({"model": "m", "messages": [], "stream": true});
     let request = Request::post(&["chat", "completions"], &ask).expect("JSON");
@@ -358,7 +358,7 @@ async fn a_stream_comes_as_it_is_sent_and_is_tried_again_until_its_first_bytes()
     assert_eq!(seen.len(), 3);
     assert_eq!(seen[2].header("accept"), Some("text/event-stream"));
 
-    // Once it has begun nobody begins again.
+    // A response that has begun is not retried.
     fake.next(Turn::text("one two").cut_after(40));
     let mut stream = http.open(&request, Deadline::none()).await.expect("begun");
     let broken = loop {

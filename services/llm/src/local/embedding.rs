@@ -1,27 +1,27 @@
 //! Vectors of texts without a model: hashed features.
 //!
-//! Each word, each pair of neighbouring words and each run of three letters is hashed to one of
-//! 256 dimensions and added there with a sign of its own; the sum is scaled to length one. Texts
-//! that share words, or stems of words, end up close to each other, and the same text has the
-//! same vector on every machine. It knows nothing of meaning: *frost* and *ice* are strangers.
+//! Each word, each pair of neighbouring words and each run of three letters is hashed to one of 256
+//! dimensions and added there with a sign from the hash; the sum is normalized. Texts that share
+//! words, or stems of words, get similar vectors, and the same text has the same vector on every
+//! machine. Meaning does not count: *frost* and *ice* are unrelated.
 
-/// How many numbers a vector of [`Embedder::local`](crate::Embedder::local) has.
+/// Number of dimensions of a vector of [`Embedder::local`](crate::Embedder::local).
 pub const DIMENSIONS: usize = 256;
 
-/// What a pair of words counts, beside a word.
+/// Weight of a pair of words; a word has weight one.
 const PAIR: f32 = 0.5;
 
-/// What a run of three letters counts, beside a word.
+/// Weight of a run of three letters; a word has weight one.
 const TRIGRAM: f32 = 0.5;
 
-/// Words every text is full of.
+/// Words that nearly every text contains.
 const STOP_WORDS: [&str; 40] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "do", "does", "for", "from", "has",
     "how", "i", "if", "in", "is", "it", "its", "my", "no", "not", "of", "on", "or", "so", "than",
     "that", "the", "then", "there", "to", "was", "what", "when", "which", "with", "you",
 ];
 
-/// The vector of a text: of length one, or all zeros if it has no words.
+/// Computes the vector of a text: of length one, or all zeros if it has no words.
 pub(crate) fn embed(text: &str) -> [f32; DIMENSIONS] {
     let mut vector = [0.0; DIMENSIONS];
     let text = text.to_lowercase();
@@ -48,13 +48,13 @@ pub(crate) fn embed(text: &str) -> [f32; DIMENSIONS] {
     vector
 }
 
-/// Runs of three letters, where the ends of a word are letters too.
+/// Returns the runs of three letters; the boundaries of a word count as letters.
 fn trigrams(word: &str) -> Vec<String> {
     let letters: Vec<char> = format!("<{word}>").chars().collect();
     letters.windows(3).map(String::from_iter).collect()
 }
 
-/// Adds a feature where its hash says, with the sign its hash says.
+/// Adds a feature in the dimension, and with the sign, that its hash gives.
 fn add(vector: &mut [f32; DIMENSIONS], feature: [&str; 3], weight: f32) {
     let hash = hash(feature);
     let at = usize::from(hash.to_le_bytes()[0]);
@@ -66,7 +66,7 @@ fn add(vector: &mut [f32; DIMENSIONS], feature: [&str; 3], weight: f32) {
 fn hash(parts: [&str; 3]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for part in parts {
-        // No text holds this byte, so that "ab", "c" and "a", "bc" differ.
+        // No text contains this byte, so that "ab", "c" and "a", "bc" differ.
         for byte in part.bytes().chain([0xff]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_has_length_one_whatever_the_text_is() {
+    fn a_vector_has_length_one_for_any_text() {
         for text in ["frost", "Wool gloves", "¿Qué? Ärger! 雪が降る", "x"] {
             let length = similarity(text, text);
             assert!((length - 1.0).abs() < 1e-5, "{text}: {length}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_words_is_nowhere() {
+    fn a_text_without_words_has_a_zero_vector() {
         for text in ["", " … ", "and of the"] {
             assert!(embed(text).iter().all(|value| *value == 0.0), "{text}");
         }
@@ -114,8 +114,8 @@ mod tests {
     }
 
     #[test]
-    fn vectors_stay_what_they_are() {
-        // Stored vectors are compared with those of later builds.
+    fn vectors_are_stable_across_versions() {
+        // Stored vectors are compared with those of later versions.
         let places: Vec<_> = embed("frost")
             .into_iter()
             .enumerate()

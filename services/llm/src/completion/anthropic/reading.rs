@@ -1,4 +1,4 @@
-//! What Anthropic answers.
+//! Parses responses of Anthropic.
 
 use std::{borrow::Cow, collections::VecDeque};
 
@@ -11,12 +11,12 @@ use crate::{
     conversation::{no_input, object},
 };
 
-/// Reads a stream, event by event.
+/// Parses a stream, event by event.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     usage: Counts,
     stop: Option<Stop>,
-    /// The use of a tool whose arguments are coming.
+    /// The tool call whose arguments are arriving.
     tool: Option<PartialTool>,
 }
 
@@ -39,7 +39,7 @@ struct Content<'a> {
     input: Option<&'a RawValue>,
 }
 
-/// What was counted so far; a later count of a kind replaces the earlier one.
+/// Token counts so far; a later count of a kind replaces the earlier one.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[expect(
     clippy::struct_field_names,
@@ -52,7 +52,7 @@ struct Counts {
     cache_read_input_tokens: Option<u64>,
 }
 
-/// What an event is about. Of those that do not matter the members may mean anything.
+/// Type of an event. The members of ignored types may have other meanings.
 #[derive(Deserialize)]
 struct Kind<'a> {
     #[serde(borrow, rename = "type")]
@@ -91,7 +91,7 @@ struct ErrorBody {
     message: String,
 }
 
-/// Reads a whole answer.
+/// Parses a complete reply.
 pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
     let message: Message<'_> = serde_json::from_slice(body)?;
     Ok(Reply {
@@ -104,7 +104,7 @@ pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
     })
 }
 
-/// Thoughts and the like are not passed on.
+/// Converts a content block; thoughts and the like are dropped.
 fn block(content: Content<'_>) -> Option<Block> {
     match &*content.kind {
         "text" => Some(Block::text(content.text.unwrap_or_default())),
@@ -164,7 +164,7 @@ impl Reader {
                     |error| Fault::reported(status(&error.kind), error.message),
                 ));
             }
-            // `ping`, and whatever is added: clients are told to pass over it.
+            // `ping` and future types: clients must ignore them.
             _ => {}
         }
         Ok(())
@@ -226,7 +226,7 @@ fn push_text(text: Option<String>, chunks: &mut VecDeque<Chunk>) {
     chunks.extend(text.map(Chunk::Text));
 }
 
-/// The status an error has when it comes alone.
+/// Returns the status that an error has outside of a stream.
 fn status(kind: &str) -> Option<u16> {
     match kind {
         "invalid_request_error" => Some(400),

@@ -1,4 +1,4 @@
-//! What Anthropic is asked.
+//! Builds requests to Anthropic.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -77,7 +77,7 @@ struct CacheControl {
     ttl: Option<&'static str>,
 }
 
-/// Puts a prompt in the words of Anthropic.
+/// Encodes a prompt for Anthropic.
 pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> serde_json::Result<Vec<u8>> {
     let turns = in_turns(&prompt.messages);
     let system = Some(prompt.system.as_str()).filter(|system| !system.is_empty());
@@ -125,7 +125,7 @@ fn part(block: &Block) -> Part<'_> {
     }
 }
 
-/// A text block without text is refused, an empty text as such is not.
+/// Encodes a tool result. An empty text block is rejected, but an empty string is not.
 fn result(content: &[String]) -> Content<'_> {
     let mut texts = content.iter().filter(|text| !text.is_empty());
     match (texts.next(), texts.clone().next()) {
@@ -140,7 +140,7 @@ fn result(content: &[String]) -> Content<'_> {
     }
 }
 
-/// The tools are the same from request to request, so they are remembered as a whole.
+/// Encodes the tools, cached as a whole, because they are the same for all requests.
 fn tools(tools: &[ToolSpec]) -> Vec<Tool<'_>> {
     let mut tools: Vec<_> = tools
         .iter()

@@ -12,7 +12,7 @@ fn asked(prompt: &Prompt, stream: bool) -> Value {
     serde_json::from_slice(&body).expect("JSON")
 }
 
-/// Everything a stream of these events says.
+/// Returns all chunks of a stream of these events.
 fn read(events: &[Value]) -> Result<Vec<Chunk>, Fault> {
     let mut reader = Reader::default();
     let mut chunks = VecDeque::new();
@@ -35,7 +35,7 @@ fn tool() -> ToolSpec {
 }
 
 #[test]
-fn a_question_is_asked_with_no_more_than_it_needs() {
+fn a_simple_prompt_has_only_the_required_members() {
     let expected = json!({
         "model": "claude",
         "max_tokens": 4096,
@@ -48,7 +48,7 @@ fn a_question_is_asked_with_no_more_than_it_needs() {
 }
 
 #[test]
-fn a_conversation_with_tools_is_passed_on_whole() {
+fn a_conversation_with_tools_is_encoded_completely() {
     let mut result = Block::ToolResult {
         tool_use_id: "toolu_1".to_owned(),
         content: vec!["one".to_owned(), String::new(), "two".to_owned()],
@@ -153,7 +153,7 @@ fn an_answer_is_read_and_thoughts_are_left_out() {
 }
 
 #[test]
-fn an_answer_of_nothing_is_one_and_what_is_none_is_not() {
+fn an_empty_answer_is_valid_and_another_value_is_not() {
     let empty = reply(br#"{"content":[],"stop_reason":"end_turn"}"#).expect("an answer");
     assert_eq!(empty.text(), "");
     for body in ["", "{}", "[]", r#"{"content":[{"#, "<html>"] {
@@ -218,7 +218,7 @@ fn a_stream_is_read_to_its_end() {
 }
 
 #[test]
-fn an_error_in_a_stream_has_the_status_it_has_alone() {
+fn an_error_in_a_stream_has_the_status_of_an_error_response() {
     for (kind, status) in [
         ("rate_limit_error", Some(429)),
         ("overloaded_error", Some(529)),
@@ -240,7 +240,7 @@ fn an_error_in_a_stream_has_the_status_it_has_alone() {
 }
 
 #[test]
-fn a_stream_that_makes_no_sense_is_a_fault() {
+fn an_invalid_stream_is_a_fault() {
     let mut reader = Reader::default();
     for event in [&b"{"[..], b"[DONE]", b"{}", b"\xff"] {
         let read = reader.read(event, &mut VecDeque::new());

@@ -1,4 +1,4 @@
-//! What Gemini answers.
+//! Parses responses of Gemini.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::{
     conversation::{new_id, no_input, object},
 };
 
-/// Reads a stream, item by item.
+/// Parses a stream, item by item.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     usage: Usage,
@@ -87,14 +87,14 @@ struct ErrorBody {
     message: String,
 }
 
-/// Reads a whole answer.
+/// Parses a complete reply.
 pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
     let mut reader = Reader::default();
     let mut chunks = VecDeque::new();
     if !reader.take(body, &mut chunks)? {
         return Err(Fault::NoChoices);
     }
-    // What comes whole may lack the reason.
+    // A complete response may lack the reason.
     reader.stop.get_or_insert(Stop::EndTurn);
     reader.finish(&mut chunks);
     Ok(Reply::of(chunks))
@@ -107,7 +107,7 @@ impl Reader {
         self.take(event, chunks).map(drop)
     }
 
-    /// The stream ended, as it does once the reason for stopping was given.
+    /// Handles the end of the stream; it is complete if the stop reason was sent.
     pub(crate) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
         if let Some(stop) = self.stop.take() {
             let usage = self.usage;
@@ -116,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// Says whether there was a candidate.
+    /// Parses an item; returns whether there was a candidate.
     fn take(&mut self, item: &[u8], chunks: &mut VecDeque<Chunk>) -> Result<bool, Fault> {
         let item: Item<'_> = serde_json::from_slice(item)?;
         if let Some(error) = item.error {
@@ -160,7 +160,7 @@ impl Part<'_> {
             return self.text.filter(|text| !text.is_empty()).map(Chunk::Text);
         };
         let mut id = new_id();
-        // Without it the next request is refused, and clients return nothing but the id.
+        // Gemini rejects the next request without the signature, and clients return only the id.
         if let Some(signature) = self.thought_signature {
             id.push(SEPARATOR);
             id.push_str(&signature);

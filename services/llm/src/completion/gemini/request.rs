@@ -1,4 +1,4 @@
-//! What Gemini is asked.
+//! Builds requests to Gemini.
 
 use std::collections::HashMap;
 
@@ -78,7 +78,7 @@ struct Tools<'a> {
 struct Declaration<'a> {
     name: &'a str,
     description: &'a str,
-    /// A JSON Schema; `parameters` is a dialect of its own that refuses half of them.
+    /// A JSON Schema; `parameters` is Gemini's own format, which lacks many keywords.
     parameters_json_schema: &'a RawValue,
 }
 
@@ -90,7 +90,7 @@ struct Config {
     temperature: Option<f64>,
 }
 
-/// Puts a prompt in the words of Gemini.
+/// Encodes a prompt for Gemini.
 pub(crate) fn request(prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
     let turns = in_turns(&prompt.messages);
     let names = names(&turns);
@@ -121,7 +121,7 @@ pub(crate) fn request(prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
     })
 }
 
-/// What the uses of tools are uses of: a result goes by the name of the tool.
+/// Maps ids of tool calls to the names of the tools: Gemini assigns a result by the name.
 fn names(turns: &[Message]) -> HashMap<&str, &str> {
     let blocks = turns.iter().flat_map(|turn| &turn.blocks);
     let uses = blocks.filter_map(|block| match block {

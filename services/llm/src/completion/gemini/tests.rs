@@ -12,7 +12,7 @@ fn asked(prompt: &Prompt) -> Value {
     serde_json::from_slice(&body).expect("JSON")
 }
 
-/// Everything a stream of these items says, and whether it is complete.
+/// Returns the reply of a stream of these items, and whether it is complete.
 fn read(items: &[Value]) -> Result<(Reply, bool), Fault> {
     let mut reader = Reader::default();
     let mut chunks = VecDeque::new();
@@ -33,7 +33,7 @@ fn a_model_is_named_with_or_without_its_collection() {
 }
 
 #[test]
-fn a_question_is_asked_with_no_more_than_it_needs() {
+fn a_simple_prompt_has_only_the_required_members() {
     let expected = json!({
         "contents": [{"role": "user", "parts": [{"text": "Why?"}]}],
         "generationConfig": {"maxOutputTokens": 4096},
@@ -42,7 +42,7 @@ fn a_question_is_asked_with_no_more_than_it_needs() {
 }
 
 #[test]
-fn a_conversation_with_tools_is_put_in_their_words() {
+fn a_conversation_with_tools_is_encoded_for_gemini() {
     let input = object(r#"{"query":"SELECT 1"}"#).expect("an object");
     let failed = Block::ToolResult {
         tool_use_id: "call_2".to_owned(),
@@ -145,7 +145,7 @@ fn answers_stop_for_many_reasons() {
         ("SAFETY", Stop::Filtered),
         ("OTHER", Stop::Other("OTHER".to_owned())),
     ] {
-        // A candidate that was held back has no content.
+        // A blocked candidate has no content.
         let body = json!({"candidates": [{"finishReason": reason}]});
         let reply = reply(body.to_string().as_bytes()).expect("an answer");
         assert_eq!(reply.stop, stop);
@@ -165,7 +165,7 @@ fn a_blocked_prompt_is_an_error() {
 }
 
 #[test]
-fn a_stream_is_complete_once_it_said_why_it_stopped() {
+fn a_stream_is_complete_after_its_stop_reason() {
     let text = |text: &str| json!({"candidates": [{"content": {"parts": [{"text": text}]}}]});
     let last = json!({"candidates": [{"content": {"parts": [{"text": ""}]},
         "finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 1,
@@ -181,7 +181,7 @@ fn a_stream_is_complete_once_it_said_why_it_stopped() {
 }
 
 #[test]
-fn an_error_in_a_stream_has_the_status_it_has_alone() {
+fn an_error_in_a_stream_has_the_status_of_an_error_response() {
     let error = json!({"error": {"code": 429, "message": "slow down", "status": "X"}});
     let fault = read(&[error]).expect_err("an error");
     let Fault::Reported { status, message } = fault else {

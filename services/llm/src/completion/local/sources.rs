@@ -1,32 +1,32 @@
-//! Where the question and the sources are in a prompt.
+//! Finds the question and the sources in a prompt.
 
 use std::borrow::Cow;
 
 use crate::{Block, Message, Prompt, Role};
 
-/// What stands in front of retrieved documents, and behind them, followed by a number.
+/// Prefix of the markers before and after the retrieved documents; a number follows.
 const BEGIN: &str = "BEGIN RAG-CONTEXT-";
 const END: &str = "END RAG-CONTEXT-";
 
-/// What stands in front of a document. Its header ends with the number of the markers: a line
-/// without it is text of a document.
+/// Prefix of a document's header. The header ends with the number of the markers: a line without it
+/// is text of a document.
 const DOCUMENT: &str = "--- Document ";
 
-/// What stands in front of the name of a document that has one.
+/// Prefix of the name of a document.
 const NAME: &str = " (Source: ";
 
-/// What stands in front of the question behind retrieved documents.
+/// Prefix of the question after the retrieved documents.
 const QUESTION: &str = "Question: ";
 
-/// Something that was found.
+/// A retrieved source.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Source<'a> {
-    /// What it is called, or which document it is; empty if there is no telling.
+    /// Its name, or the number of the document; empty if neither is known.
     pub(super) name: &'a str,
     pub(super) text: &'a str,
 }
 
-/// What is asked: the last thing that was said to the model.
+/// Returns the question: the last user message.
 pub(super) fn question(prompt: &Prompt) -> Cow<'_, str> {
     let text = asked(prompt).map_or(Cow::Borrowed(""), |(_, message)| message.text());
     match Framed::read(&text) {
@@ -35,7 +35,7 @@ pub(super) fn question(prompt: &Prompt) -> Cow<'_, str> {
     }
 }
 
-/// What was found: documents that came with the question, and what tools have said since.
+/// Returns the sources: documents that came with the question, and later results of tools.
 pub(super) fn sources(prompt: &Prompt) -> Vec<Source<'_>> {
     let Some((at, _)) = asked(prompt) else {
         return Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn sources(prompt: &Prompt) -> Vec<Source<'_>> {
     sources
 }
 
-/// The last message with words of the asking side, and where it is.
+/// Returns the last message with text of the user, and its index.
 fn asked(prompt: &Prompt) -> Option<(usize, &Message)> {
     let messages = prompt.messages.iter().enumerate();
     messages
@@ -106,7 +106,7 @@ impl<'a> Framed<'a> {
     }
 }
 
-/// The name of the document that begins with a line, if one does.
+/// Returns the name of a document, if this line is its header.
 fn name<'a>(line: &'a str, nonce: &str) -> Option<&'a str> {
     let head = line.strip_prefix(DOCUMENT)?.strip_suffix('\n')?;
     let head = head.strip_suffix(nonce)?.strip_suffix(" --- ")?;

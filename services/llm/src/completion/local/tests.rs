@@ -51,7 +51,7 @@ fn a_header_without_the_number_of_the_markers_is_text() {
 }
 
 #[test]
-fn a_question_that_shares_nothing_gets_the_beginning() {
+fn a_question_without_shared_words_gets_the_first_sentences() {
     let answer = answered(&with_documents("Wo ist das Meer?"));
     assert!(answer.contains("shares a word"), "{answer}");
     assert!(answer.contains("> Ferns like shade."), "{answer}");
@@ -69,7 +69,7 @@ fn without_sources_there_is_nothing_to_quote() {
 }
 
 #[test]
-fn what_tools_have_said_since_the_question_is_a_source() {
+fn results_of_tools_after_the_question_are_sources() {
     let result = |text: &str| Message {
         role: Role::User,
         blocks: vec![Block::tool_result("1", text)],

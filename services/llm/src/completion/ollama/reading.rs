@@ -1,4 +1,4 @@
-//! What Ollama answers.
+//! Parses responses of Ollama.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::{
     conversation::{new_id, no_input, object},
 };
 
-/// Reads a stream, line by line.
+/// Parses a stream, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     thoughts: Thoughts,
@@ -50,7 +50,7 @@ struct Function<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Reads a whole answer.
+/// Parses a complete reply.
 pub(crate) fn reply(body: &[u8]) -> Result<Reply, Fault> {
     let mut reader = Reader::default();
     let mut chunks = VecDeque::new();
@@ -99,7 +99,7 @@ impl Call<'_> {
     fn block(self) -> Block {
         let Function { name, arguments } = self.function;
         let input = arguments.and_then(|arguments| object(arguments.get()));
-        // Ids, where there are any, are only counted per answer.
+        // Ids of Ollama, if present, are only unique within one reply.
         Block::tool_use(new_id(), name, input.unwrap_or_else(no_input))
     }
 }

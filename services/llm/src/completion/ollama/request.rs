@@ -1,4 +1,4 @@
-//! What Ollama is asked.
+//! Builds requests to Ollama.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -14,7 +14,7 @@ struct Request<'a> {
     messages: Vec<Said<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    /// It streams unless it is told not to.
+    /// Always sent, because the default is `true`.
     stream: bool,
     #[serde(skip_serializing_if = "Options::is_empty")]
     options: Options,
@@ -52,7 +52,7 @@ struct Function<'a> {
     arguments: &'a RawValue,
 }
 
-/// Only what somebody has asked for: the model brings its own.
+/// Options that the caller has set; the model has its own defaults.
 #[derive(Serialize)]
 struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ struct Options {
     num_predict: Option<u32>,
 }
 
-/// Puts a prompt in the words of Ollama.
+/// Encodes a prompt for Ollama.
 pub(crate) fn request(model: &str, prompt: &Prompt, stream: bool) -> serde_json::Result<Vec<u8>> {
     let mut messages = Vec::with_capacity(prompt.messages.len() + 1);
     if !prompt.system.is_empty() {

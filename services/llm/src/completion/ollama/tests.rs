@@ -10,7 +10,7 @@ fn asked(prompt: &Prompt, stream: bool) -> Value {
     serde_json::from_slice(&body).expect("JSON")
 }
 
-/// Everything a stream of these lines says, and whether it is complete.
+/// Returns the reply of a stream of these lines, and whether it is complete.
 fn read(lines: &[&str]) -> Result<(Reply, bool), Fault> {
     let mut reader = Reader::default();
     let mut chunks = VecDeque::new();
@@ -22,7 +22,7 @@ fn read(lines: &[&str]) -> Result<(Reply, bool), Fault> {
 }
 
 #[test]
-fn a_question_is_asked_with_no_more_than_it_needs() {
+fn a_simple_prompt_has_only_the_required_members() {
     let prompt = Prompt::new(vec![Message::user("Why?")]);
     let expected = json!({
         "model": "llama",
@@ -37,7 +37,7 @@ fn a_question_is_asked_with_no_more_than_it_needs() {
 }
 
 #[test]
-fn a_conversation_with_tools_is_put_in_their_words() {
+fn a_conversation_with_tools_is_encoded_for_ollama() {
     let input = object(r#"{"query":"SELECT 1"}"#).expect("an object");
     let messages = vec![
         Message::user("How many?"),
@@ -113,7 +113,7 @@ fn every_call_has_an_id_of_its_own() {
 }
 
 #[test]
-fn what_is_no_answer_is_none() {
+fn an_invalid_answer_is_a_fault() {
     for body in [
         "",
         "{}",
@@ -146,7 +146,7 @@ fn a_stream_is_read_to_its_end_without_thoughts() {
 }
 
 #[test]
-fn what_was_held_back_comes_with_the_end() {
+fn text_that_was_held_back_is_sent_at_the_end() {
     let lines = [
         r#"{"message":{"content":"<thi"},"done":false}"#,
         r#"{"done":true}"#,
@@ -157,7 +157,7 @@ fn what_was_held_back_comes_with_the_end() {
 }
 
 #[test]
-fn an_error_in_a_stream_is_one() {
+fn an_error_in_a_stream_is_a_fault() {
     let fault = read(&[r#"{"error":"out of memory"}"#]).expect_err("an error");
     assert_eq!(fault.to_string(), "out of memory");
 }

@@ -1,30 +1,30 @@
-//! Some models think aloud before they answer: `<think>…</think>`, at the very beginning.
+//! Removes the thoughts of a model at the very beginning of a reply: `<think>…</think>`.
 
 use std::mem;
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Nobody begins with as much white space, in bytes.
+/// Maximum white space at the beginning, in bytes.
 const MAX_BLANK: usize = 4096;
 
-/// Drops the thoughts from the beginning of an answer that comes in pieces.
+/// Removes the thoughts from the beginning of a reply that arrives in pieces.
 #[derive(Debug)]
 pub(super) enum Thoughts {
-    /// It is not clear yet whether there are any: what came so far.
+    /// Not known yet: the text so far.
     Unclear(String),
-    /// There are: the last of them, in which the end may have begun.
+    /// Inside the thoughts: the last text, which may contain the start of the end tag.
     Open(String),
-    /// They are over, and the answer has not begun.
+    /// After the thoughts, before the reply.
     Closed,
-    /// There are none, or no more.
+    /// There are no thoughts, or no more.
     Over,
 }
 
 // === impl Thoughts ===
 
 impl Thoughts {
-    /// What of the piece, and of those before, is part of the answer.
+    /// Takes the next piece, and returns the part of the text so far that belongs to the reply.
     pub(super) fn drop_from(&mut self, piece: String) -> Option<String> {
         let rest = match self {
             Self::Over => piece,
@@ -46,7 +46,7 @@ impl Thoughts {
             Self::Open(tail) => {
                 tail.push_str(&piece);
                 let Some(end) = tail.find(CLOSE) else {
-                    // All but its last character may have come.
+                    // The tail may contain all but the last character of the end tag.
                     let keep = tail.len().saturating_sub(CLOSE.len() - 1);
                     tail.drain(..tail.ceil_char_boundary(keep));
                     return None;
@@ -68,7 +68,7 @@ impl Thoughts {
         Some(rest).filter(|rest| !rest.is_empty())
     }
 
-    /// What was held back and turns out to be the answer.
+    /// Returns the text that was held back and belongs to the reply.
     pub(super) fn finish(&mut self) -> Option<String> {
         match mem::replace(self, Self::Over) {
             Self::Unclear(held) => Some(held).filter(|held| !held.is_empty()),
@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_answer_is_the_same_however_it_is_cut(
+        fn an_answer_is_the_same_for_any_split(
             pieces in prop::collection::vec("(<think>|</think>|<|/|[th>ö \n]){0,4}", 0..8),
         ) {
             let whole = pieces.concat();

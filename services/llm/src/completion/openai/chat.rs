@@ -1,4 +1,4 @@
-//! What is asked at `/chat/completions`.
+//! Builds requests to `/chat/completions`.
 
 use std::borrow::Cow;
 
@@ -66,7 +66,7 @@ struct CallFunction<'a> {
     arguments: &'a str,
 }
 
-/// A tool as `OpenAI` and Ollama describe it.
+/// A tool in the format of `OpenAI` and Ollama.
 #[derive(Serialize)]
 pub(crate) struct Tool<'a> {
     #[serde(rename = "type")]
@@ -128,7 +128,7 @@ pub(crate) fn tools(tools: &[ToolSpec]) -> Vec<Tool<'_>> {
         .collect()
 }
 
-/// What a tool said, as one text.
+/// Joins a tool result into one text.
 pub(crate) fn result(content: &[String]) -> Cow<'_, str> {
     let text = match content {
         [text] => Cow::Borrowed(text.as_str()),
@@ -140,8 +140,8 @@ pub(crate) fn result(content: &[String]) -> Cow<'_, str> {
     text
 }
 
-/// A result of a tool is a message of its own, and comes before what is said besides: it has to
-/// follow the call.
+/// Encodes a user message. Tool results are separate messages, and come before its text, because
+/// they must follow the call.
 fn asked<'a>(message: &'a Message, messages: &mut Vec<Said<'a>>) {
     let before = messages.len();
     messages.extend(message.blocks.iter().filter_map(|block| match block {

@@ -1,4 +1,4 @@
-//! How a model wants to be asked: models differ, and servers that are compatible do too.
+//! Request formats: models of `OpenAI` and compatible servers accept different members.
 
 use http::StatusCode;
 
@@ -7,17 +7,17 @@ const COMPLETION_TOKENS: u8 = 2;
 const NO_TEMPERATURE: u8 = 4;
 const NO_STREAM_OPTIONS: u8 = 8;
 
-/// How a model wants to be asked.
+/// Request format that a model accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manner(u8);
 
 // === impl Manner ===
 
 impl Manner {
-    /// The usual one.
+    /// The usual format.
     pub(crate) const PLAIN: Self = Self(0);
 
-    /// How models of this name are known to want it.
+    /// Returns the format that models of this name are known to accept.
     pub(crate) fn of(model: &str) -> Self {
         if is_reasoning(model) {
             Self(COMPLETION_TOKENS | NO_TEMPERATURE)
@@ -26,31 +26,31 @@ impl Manner {
         }
     }
 
-    /// Whether it is asked at `/responses`.
+    /// Returns whether it uses `/responses`.
     pub(super) fn has_responses(self) -> bool {
         self.0 & RESPONSES != 0
     }
 
-    /// Whether the limit is called `max_completion_tokens`.
+    /// Returns whether the limit is named `max_completion_tokens`.
     pub(super) fn has_completion_tokens(self) -> bool {
         self.0 & COMPLETION_TOKENS != 0
     }
 
-    /// Whether it takes a temperature.
+    /// Returns whether it has a temperature.
     pub(super) fn has_temperature(self) -> bool {
         self.0 & NO_TEMPERATURE == 0
     }
 
-    /// Whether it may be asked to count the tokens of a stream.
+    /// Returns whether it asks for the token counts of a stream.
     pub(super) fn has_stream_options(self) -> bool {
         self.0 & NO_STREAM_OPTIONS == 0
     }
 
-    /// Another manner, if the refusal of this one asks for it.
+    /// Returns another format, if the error response to this one asks for it.
     pub(crate) fn adapted(self, status: StatusCode, body: &str) -> Option<Self> {
         let names = |what: &str| body.contains(what);
         let wanted = match status {
-            // A model that is not there for chat is not found there.
+            // A model without chat support is not found at the chat path.
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND
                 if names("v1/responses") || names("Responses API") =>
             {
@@ -74,7 +74,8 @@ impl Manner {
     }
 }
 
-/// Models that think before they answer: `o1`, `o3-mini`, `o4-mini` and so on, `gpt-5` and its kin.
+/// Returns whether a model reasons before it answers: `o1`, `o3-mini`, `o4-mini`, `gpt-5` and
+/// similar.
 fn is_reasoning(model: &str) -> bool {
     if model.starts_with("gpt-5") {
         return true;
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_that_think_are_known_by_their_names() {
+    fn reasoning_models_are_recognised_by_their_names() {
         for (model, expected) in [
             ("gpt-5", true),
             ("gpt-5-mini", true),
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_to_do_otherwise() {
+    fn an_error_response_selects_another_format() {
         let plain = Manner::of("gpt-4o");
         let use_other = "Use 'max_completion_tokens' instead of 'max_tokens'.";
         let responses = "This model is only supported in v1/responses";
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_is_not_tried_again() {
+    fn a_format_that_was_tried_is_not_tried_again() {
         let body = "max_tokens is too large";
         let once = Manner::of("gpt-4o").adapted(StatusCode::BAD_REQUEST, body);
         let once = once.expect("a manner");

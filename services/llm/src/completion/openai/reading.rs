@@ -1,4 +1,4 @@
-//! What is answered at `/chat/completions`, and how any stream of `OpenAI` is read.
+//! Parses responses of `/chat/completions`, and the streams of all `OpenAI` formats.
 
 use std::{collections::VecDeque, mem};
 
@@ -13,13 +13,13 @@ use crate::{
     conversation::{new_id, no_input, object},
 };
 
-/// No answer calls as many tools.
+/// Maximum number of tool calls in one reply.
 const MAX_TOOLS: usize = 256;
 
-/// What comes instead of an event when everything was said.
+/// Data that marks the end of a stream.
 const DONE: &[u8] = b"[DONE]";
 
-/// Reads a stream, event by event.
+/// Parses a stream, event by event.
 #[derive(Debug)]
 pub(crate) enum Reader {
     Chat(ChatReader),
@@ -51,12 +51,12 @@ struct Choice {
 #[derive(Default, Deserialize)]
 struct Said {
     content: Option<Content>,
-    /// Said instead of an answer.
+    /// Text in place of a reply.
     refusal: Option<String>,
     tool_calls: Option<Vec<Call>>,
 }
 
-/// Some servers answer in parts.
+/// Some servers send the content in parts.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Content {
@@ -93,7 +93,7 @@ struct Counts {
     total_tokens: Option<u64>,
 }
 
-/// What went wrong. Servers that are compatible write this in many ways.
+/// An error. Compatible servers use several formats.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum ErrorBody {
@@ -160,7 +160,7 @@ impl Reader {
         }
     }
 
-    /// The stream ended. Some servers say nothing more once the answer is finished.
+    /// Handles the end of the stream. Some servers send no end marker after the stop reason.
     pub(crate) fn finish(&mut self, chunks: &mut VecDeque<Chunk>) {
         match self {
             Self::Chat(reader) if reader.stop.is_some() => reader.end(chunks),
@@ -206,7 +206,7 @@ impl ChatReader {
         let continues = |(index, tool): &(Option<u64>, PartialTool)| {
             *index == call.index && (id.is_empty() || tool.id.is_empty() || tool.id == id)
         };
-        // The last of an index: some servers give all calls the same one.
+        // The last call with the index, because some servers give all calls the same one.
         let at = self.tools.iter().rposition(continues);
         let at = at.unwrap_or(self.tools.len());
         if at == MAX_TOOLS {
@@ -313,7 +313,7 @@ fn stop(reason: &str) -> Stop {
     }
 }
 
-/// The status an error has when it comes alone, by its type or its code.
+/// Returns the status that an error of this type or code has outside of a stream.
 fn status(word: &str) -> Option<u16> {
     match word {
         "invalid_request_error" => Some(400),

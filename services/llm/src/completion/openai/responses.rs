@@ -1,4 +1,4 @@
-//! What is asked and answered at `/responses`.
+//! Requests to `/responses`, and its replies.
 
 use std::{borrow::Cow, collections::VecDeque};
 
@@ -22,7 +22,7 @@ struct Request<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    /// Nothing of it is to stay with the provider.
+    /// Always `false`, so that the provider stores nothing.
     store: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
@@ -60,17 +60,17 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a RawValue,
-    /// Strictness asks more of a schema than it has to fulfil here.
+    /// Always `false`, because strict mode has requirements that tool schemas need not meet.
     strict: bool,
 }
 
-/// Reads a stream, event by event.
+/// Parses a stream, event by event.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     has_tools: bool,
 }
 
-/// What an event is about. The members of the many that do not matter mean other things.
+/// Type of an event. The members of ignored types may have other meanings.
 #[derive(Deserialize)]
 struct Kind<'a> {
     #[serde(borrow, rename = "type")]
@@ -83,7 +83,7 @@ struct Event {
     item: Option<Output>,
     response: Option<Response>,
     error: Option<ErrorBody>,
-    // An `error` event has its members here.
+    // Members of an `error` event.
     message: Option<String>,
 }
 

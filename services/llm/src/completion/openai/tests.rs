@@ -14,7 +14,7 @@ fn asked(model: &str, manner: Manner, prompt: &Prompt, stream: bool) -> Value {
     serde_json::from_slice(&body).expect("JSON")
 }
 
-/// Everything a stream of these events says, and whether it is complete.
+/// Returns the reply of a stream of these events, and whether it is complete.
 fn read(manner: Manner, events: &[&str]) -> Result<(Reply, bool), Fault> {
     let mut reader = Reader::new(manner);
     let mut chunks = VecDeque::new();
@@ -36,7 +36,7 @@ fn tool_use(id: &str, input: &str) -> Block {
     Block::tool_use(id, "query_database", object(input).expect("an object"))
 }
 
-/// A question, two uses of a tool, and their results.
+/// A question, two tool calls, and their results.
 fn conversation() -> Prompt {
     let results = vec![
         Block::text("Go "),
@@ -77,7 +77,7 @@ fn conversation() -> Prompt {
 }
 
 #[test]
-fn a_question_is_asked_with_no_more_than_it_needs() {
+fn a_simple_prompt_has_only_the_required_members() {
     let prompt = Prompt::new(vec![Message::user("Why?")]);
     let expected = json!({
         "model": "gpt-4o",
@@ -91,7 +91,7 @@ fn a_question_is_asked_with_no_more_than_it_needs() {
 }
 
 #[test]
-fn a_conversation_with_tools_is_put_in_their_words() {
+fn a_conversation_with_tools_is_encoded_for_openai() {
     let asked = asked("gpt-4o", plain(), &conversation(), false);
     let expected = json!([
         {"role": "system", "content": "Be brief."},
@@ -113,7 +113,7 @@ fn a_conversation_with_tools_is_put_in_their_words() {
 }
 
 #[test]
-fn a_call_without_words_has_no_content_and_an_empty_result_is_an_object() {
+fn a_call_without_text_has_no_content_and_an_empty_result_is_an_object() {
     let messages = vec![
         Message {
             role: Role::Assistant,
@@ -132,7 +132,7 @@ fn a_call_without_words_has_no_content_and_an_empty_result_is_an_object() {
 }
 
 #[test]
-fn models_that_think_are_asked_in_their_manner() {
+fn reasoning_models_get_their_request_format() {
     let prompt = Prompt::new(vec![Message::user("Why?")])
         .with_max_tokens(Some(7))
         .with_temperature(Some(0.5));
@@ -150,7 +150,7 @@ fn models_that_think_are_asked_in_their_manner() {
 }
 
 #[test]
-fn both_words_and_calls_of_an_answer_are_kept() {
+fn both_text_and_calls_of_an_answer_are_kept() {
     let body = json!({
         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
             "role": "assistant", "content": "I look.", "tool_calls": [
@@ -207,7 +207,7 @@ fn answers_of_every_kind_are_read() {
 }
 
 #[test]
-fn an_answer_without_choices_is_none() {
+fn an_answer_without_choices_is_a_fault() {
     let fault = reply(plain(), br#"{"choices":[]}"#).expect_err("no answer");
     assert_eq!(fault.to_string(), "no choices in response");
     let fault = reply(plain(), br#"{"error":"broken"}"#).expect_err("no answer");
@@ -280,7 +280,7 @@ fn calls_in_a_stream_are_put_together_by_their_index() {
     let name = Some("query_database");
     let expected = [tool_use("a", r#"{"x":1}"#), tool_use("b", r#"{"y":2}"#)];
     for pieces in [
-        // As it should be.
+        // With correct indexes.
         vec![
             call(Some(0), Some("a"), name, ""),
             call(Some(0), None, None, "{\"x\""),
@@ -288,7 +288,7 @@ fn calls_in_a_stream_are_put_together_by_their_index() {
             call(Some(1), Some("b"), name, "{\"y\""),
             call(Some(1), Some(""), None, ":2}"),
         ],
-        // All with one index, and with none.
+        // With the same index for all, and with none.
         vec![
             call(Some(0), Some("a"), name, "{\"x\":1}"),
             call(Some(0), Some("b"), name, "{\"y\":2}"),
@@ -309,7 +309,7 @@ fn calls_in_a_stream_are_put_together_by_their_index() {
 }
 
 #[test]
-fn calls_without_end_are_a_fault() {
+fn too_many_calls_are_a_fault() {
     let events: Vec<_> = (0..300)
         .map(|index| {
             let calls = json!([{"index": index, "id": index.to_string()}]);
@@ -322,7 +322,7 @@ fn calls_without_end_are_a_fault() {
 }
 
 #[test]
-fn an_error_in_a_stream_has_the_status_it_has_alone() {
+fn an_error_in_a_stream_has_the_status_of_an_error_response() {
     for (event, status, message) in [
         (
             r#"{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}"#,

@@ -1,8 +1,8 @@
-//! Answers that come bit by bit.
+//! Tests of streamed replies.
 
 use super::*;
 
-/// All texts, what ended them, and the error if there was one.
+/// Returns the text, the stop reason, and the error if there was one.
 async fn read(mut chunks: Chunks) -> (String, Option<Stop>, Option<Error>) {
     let (mut text, mut end) = (String::new(), None);
     while let Some(chunk) = chunks.next().await {
@@ -32,7 +32,7 @@ async fn streamed(completer: &Completer) -> (String, Option<Stop>, Option<Error>
 }
 
 #[tokio::test]
-async fn every_provider_answers_bit_by_bit_however_the_bytes_are_cut() {
+async fn every_provider_streams_its_answer_for_any_split_of_the_bytes() {
     let fake = Fake::start();
     for (face, provider) in FACES {
         let completer = completer(&fake, face, provider, "model-1");
@@ -64,7 +64,7 @@ async fn every_provider_answers_bit_by_bit_however_the_bytes_are_cut() {
 }
 
 #[tokio::test]
-async fn a_tool_is_asked_for_in_a_stream_too() {
+async fn a_tool_is_called_in_a_stream_too() {
     let fake = Fake::start();
     for (face, provider) in FACES {
         let completer = completer(&fake, face, provider, "model-1");
@@ -82,11 +82,11 @@ async fn a_tool_is_asked_for_in_a_stream_too() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_before_its_end_marker_is_an_error_after_what_came() {
+async fn a_stream_that_ends_early_is_an_error_after_its_text() {
     let fake = Fake::start();
     for (face, provider) in FACES {
         let completer = completer(&fake, face, provider, "model-1");
-        // Where the first words are, and nothing of the end.
+        // After the first words, before the end.
         let bytes = match provider {
             Provider::Anthropic => 700,
             Provider::OpenAi => 600,
@@ -107,7 +107,7 @@ async fn a_connection_that_breaks_is_an_error() {
     for (face, provider) in FACES {
         let completer = completer(&fake, face, provider, "model-1");
         fake.next(Turn::text("one two three four five").cut_after(300));
-        // It may break before anything arrives.
+        // It may break before any byte arrives.
         let error = match completer.stream(&question()).await {
             Ok(chunks) => read(chunks).await.2.expect("an error"),
             Err(error) => error,
@@ -118,7 +118,7 @@ async fn a_connection_that_breaks_is_an_error() {
 }
 
 #[tokio::test]
-async fn the_error_of_a_provider_comes_after_what_it_had_said() {
+async fn the_error_of_a_provider_comes_after_its_text() {
     let fake = Fake::start();
     let slow_down = [
         (
@@ -161,11 +161,11 @@ async fn the_error_of_a_provider_comes_after_what_it_had_said() {
 }
 
 #[tokio::test]
-async fn what_is_said_is_there_before_the_rest_is() {
+async fn text_is_available_before_the_rest_arrives() {
     let fake = Fake::start();
     let completer = completer(&fake, Api::Ollama, Provider::Ollama, "model-1");
     let gate = Gate::new();
-    // Behind the first line: its word is there while the others wait.
+    // After the first line: its word has arrived while the others wait.
     fake.next(Turn::text("one two three").held_after(160, &gate));
     let mut chunks = completer.stream(&question()).await.expect("an answer");
     let first = chunks.next().await.expect("a chunk").expect("no error");
@@ -179,7 +179,7 @@ async fn what_is_said_is_there_before_the_rest_is() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_silent_for_too_long_is_given_up() {
+async fn a_stream_that_pauses_for_too_long_is_an_error() {
     let fake = Fake::start();
     let completer = completer(&fake, Api::Ollama, Provider::Ollama, "model-1")
         .with_idle(Duration::from_millis(50));

@@ -7,7 +7,7 @@ fn manner() -> Manner {
 }
 
 #[test]
-fn a_conversation_with_tools_is_put_in_items() {
+fn a_conversation_with_tools_is_encoded_as_items() {
     let asked = asked("o1-pro", manner(), &conversation(), true);
     let expected = json!({
         "model": "o1-pro",
@@ -94,7 +94,7 @@ fn a_stream_is_read_to_its_end() {
 }
 
 #[test]
-fn an_error_in_a_stream_is_one() {
+fn an_error_in_a_stream_is_a_fault() {
     for event in [
         r#"{"type":"error","code":"server_error","message":"no"}"#,
         r#"{"type":"error","error":{"message":"no"}}"#,
