@@ -74,14 +74,14 @@ pub(crate) fn run(
     }
 }
 
-/// Runs a command that speaks to a platform. Only these start an asynchronous runtime.
+/// Runs a command that calls a platform. Only these start an asynchronous runtime.
 fn wait_for(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::general(format!("start: {error}")))?;
     let result = runtime.block_on(command);
-    // A name that is still being looked up must not delay the end of the process.
+    // A name lookup in progress must not delay the end of the process.
     runtime.shutdown_background();
     result
 }

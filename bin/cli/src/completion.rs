@@ -1,7 +1,6 @@
 //! Completes words in a shell.
 //!
-//! The scripts only call this program (`__complete`), so that they stay right when commands
-//! change.
+//! The scripts only call this program (`__complete`), so they stay correct when commands change.
 
 mod install;
 mod offer;

@@ -1,7 +1,7 @@
-//! The configuration file: profiles, and which of them is in use.
+//! The configuration file: profiles, and the active one.
 //!
 //! The user may edit the file, so commands change it in place: comments, order, indentation and
-//! keys of other programs survive.
+//! keys of other programs stay.
 
 mod edit;
 mod folder;
@@ -27,7 +27,7 @@ use crate::{context::Environment, failure::Failure};
 pub(crate) struct Config {
     path: PathBuf,
     cache: PathBuf,
-    /// The folder is ours, so its mode is ours too.
+    /// Set if the folder belongs to this program, which then sets its mode, too.
     owns_folder: bool,
     exists: bool,
     content: Content,
@@ -48,9 +48,9 @@ pub(crate) struct Profile {
     pub(crate) api_url: Option<String>,
     /// The credential id.
     pub(crate) client_id: Option<String>,
-    /// Only of a login that could not, or should not, use the keychain.
+    /// Set only by a login that could not use the keychain, or was told not to.
     pub(crate) client_secret: Option<Secret>,
-    /// The id that binds a cached token to one login.
+    /// Id that binds a cached token to one login.
     pub(crate) login_id: Option<String>,
     /// The address for signing in with a browser.
     pub(crate) web_url: Option<String>,
@@ -59,21 +59,22 @@ pub(crate) struct Profile {
 /// The profile that always exists.
 pub(crate) const DEFAULT_PROFILE: &str = "default";
 
-/// No configuration is this large.
+/// Maximum size of the file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The longest wait for another process, which writes one small file.
+/// Maximum wait for the lock of another process, which writes one small file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 // === impl Config ===
 
 impl Config {
-    /// Reads the file named, or the one of the home. A home without one is an empty configuration.
+    /// Reads the named file, or the one in the home. If the home has none, the configuration is
+    /// empty.
     ///
     /// # Errors
     ///
-    /// A file that was named is not there (unless the command may create it), it cannot be read,
-    /// or it is no configuration.
+    /// Fails if a named file does not exist (unless the command may create it), cannot be read, or
+    /// is not a valid configuration.
     pub(crate) fn load(
         environment: &Environment,
         named: Option<&str>,
@@ -108,7 +109,7 @@ impl Config {
         })
     }
 
-    /// An empty configuration, for commands that read none.
+    /// Creates an empty configuration, for commands that read none.
     pub(crate) fn empty(environment: &Environment) -> Self {
         let folders = folder::Folders::of(environment);
         Self {
@@ -120,47 +121,47 @@ impl Config {
         }
     }
 
-    /// The absolute path of the file.
+    /// Returns the absolute path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Says if the file exists.
+    /// Returns whether the file exists.
     pub(crate) fn exists(&self) -> bool {
         self.exists
     }
 
-    /// The folder of cached tokens.
+    /// Returns the folder of cached tokens.
     pub(crate) fn cache_folder(&self) -> PathBuf {
         self.cache.clone()
     }
 
-    /// The profile the file says is in use.
+    /// Returns the active profile according to the file.
     pub(crate) fn current(&self) -> Option<&str> {
         self.content.current.as_deref()
     }
 
-    /// The output format the file asks for.
+    /// Returns the output format from the file.
     pub(crate) fn output(&self) -> Option<&str> {
         self.content.output.as_deref()
     }
 
-    /// Says if the keychain may be asked; `keychain: false` forbids it.
+    /// Returns whether the keychain may be used; `keychain: false` forbids it.
     pub(crate) fn allows_keychain(&self) -> bool {
         self.content.keychain != Some(false)
     }
 
-    /// A profile by its name.
+    /// Returns a profile by its name.
     pub(crate) fn profile(&self, name: &str) -> Option<Profile> {
         self.content.profiles.get(name).cloned()
     }
 
-    /// The names of the profiles, sorted.
+    /// Returns the names of the profiles, sorted.
     pub(crate) fn profile_names(&self) -> impl Iterator<Item = &str> {
         self.content.profiles.keys().map(String::as_str)
     }
 
-    /// A warning if the file holds a secret that others can read.
+    /// Returns a warning if the file contains a secret that other users can read.
     pub(crate) fn warning(&self) -> Option<String> {
         let holds_secret = self
             .content
@@ -177,11 +178,11 @@ impl Config {
         })
     }
 
-    /// Writes a profile; members that are `None` leave the file.
+    /// Writes a profile; members that are `None` are removed from the file.
     ///
     /// # Errors
     ///
-    /// The file cannot be locked, read again, or written.
+    /// Fails if the file cannot be locked, read again, or written.
     pub(crate) fn update_profile(&self, name: &str, profile: &Profile) -> Result<(), Failure> {
         self.change(|document| {
             for (member, value) in profile.members() {
@@ -191,20 +192,20 @@ impl Config {
         })
     }
 
-    /// Makes a profile the one in use.
+    /// Makes a profile the active one.
     ///
     /// # Errors
     ///
-    /// The file cannot be locked, read again, or written.
+    /// Fails if the file cannot be locked, read again, or written.
     pub(crate) fn use_profile(&self, name: &str) -> Result<(), Failure> {
         self.change(|document| document.set(&["current_profile"], Some(name)))
     }
 
-    /// Removes a profile, and the word that it is in use.
+    /// Removes a profile; it is no longer the active one.
     ///
     /// # Errors
     ///
-    /// The file cannot be locked, read again, or written.
+    /// Fails if the file cannot be locked, read again, or written.
     pub(crate) fn delete_profile(&self, name: &str) -> Result<(), Failure> {
         self.change(|document| {
             document.remove(&["profiles", name]);
@@ -214,7 +215,8 @@ impl Config {
         })
     }
 
-    /// Locks, reads what is there now, edits and saves: two commands at once both survive.
+    /// Locks, reads the current file, edits and saves it, so that concurrent commands lose no
+    /// change.
     fn change(&self, edit: impl FnOnce(&mut edit::Document)) -> Result<(), Failure> {
         let failed = |reason: String| Failure::config(format!("config: {reason}"));
         if self.path.starts_with(folder::NO_HOME) {
@@ -255,7 +257,7 @@ impl Profile {
     }
 }
 
-/// Refuses a profile name that cannot be part of a file name.
+/// Rejects a profile name that cannot be part of a file name.
 pub(crate) fn refuse_name(name: &str) -> Option<Failure> {
     let is_fine = (1..=64).contains(&name.len())
         && !name.starts_with(['.', '-'])

@@ -4,17 +4,17 @@ use std::io::Read as _;
 
 use crate::{context::Context, credentials, failure::Failure, output::escape};
 
-/// An answer is no longer than this.
+/// Maximum length of an answer.
 const LONGEST: u64 = 1024;
 
-/// Asks, and goes on only after a yes.
+/// Asks, and returns only after a yes.
 ///
-/// No keychain, no token and no network is asked before the answer. When it is about a platform,
-/// the question says which one.
+/// No keychain, token or network is used before the answer. If the question is about a platform, it
+/// names the platform.
 ///
 /// # Errors
 ///
-/// There is no terminal to ask on, or the answer is not yes: exit 2.
+/// Fails if there is no terminal, or the answer is not yes: exit 2.
 pub(crate) fn ask(
     context: &mut Context<'_>,
     question: &str,

@@ -18,9 +18,9 @@ use crate::{
     output::{self, Format},
 };
 
-/// The process around a command: its variables, its home and what its streams are.
+/// The environment of a command: its variables, its home and the types of its streams.
 ///
-/// A test makes one of its own, so that no test reads the developer's home.
+/// A test creates its own, so that no test reads the developer's home.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     variables: ziggurat_runtime::Environment,
@@ -30,14 +30,14 @@ pub struct Environment {
     program: Option<PathBuf>,
 }
 
-/// The streams that are terminals.
+/// Streams that are terminals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terminals {
-    /// A user can answer a question.
+    /// Set if a user can answer questions.
     pub stdin: bool,
-    /// A user reads the result.
+    /// Set if a user reads the result.
     pub stdout: bool,
-    /// A user reads the notes.
+    /// Set if a user reads the notes.
     pub stderr: bool,
 }
 
@@ -61,11 +61,11 @@ pub(crate) struct Context<'a> {
     pub(crate) profile: String,
     pub(crate) connection: ConnectionFlags,
     pub(crate) keychain: Arc<dyn Keychain>,
-    /// No request that writes may leave.
+    /// Set if no request that writes may be sent.
     pub(crate) dry_run: bool,
 }
 
-/// The flags of the root, as they were resolved.
+/// The flags of the root, resolved.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -74,20 +74,20 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Globals {
     /// The file named by `--config` or its variable.
     pub(crate) config: Option<String>,
-    /// The profile named by `--profile`; not the one from a variable or the file.
+    /// The profile from `--profile`; not one from a variable or the file.
     pub(crate) profile: Option<String>,
     pub(crate) output: Format,
     pub(crate) no_color: bool,
     pub(crate) verbose: bool,
     pub(crate) debug: bool,
-    /// Ask nothing.
+    /// Set if no question may be asked.
     pub(crate) no_input: bool,
-    /// The members to print; empty means all.
+    /// The members to print; all if empty.
     pub(crate) fields: Vec<String>,
     pub(crate) jq: Option<String>,
 }
 
-/// The flags of the group that speaks to a platform. No value is empty.
+/// The flags of the commands that call a platform. No value is empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionFlags {
     /// From `--api-url` or its variable.
@@ -96,17 +96,17 @@ pub(crate) struct ConnectionFlags {
     pub(crate) client_secret: Option<Secret>,
     /// A path, or `-` for standard input.
     pub(crate) client_secret_file: Option<String>,
-    /// The most time that one request may take; `None` is for ever.
+    /// Maximum time for one request; `None` for no limit.
     pub(crate) timeout: Option<Duration>,
-    /// The most repetitions of a GET.
+    /// Maximum number of retries of a GET.
     pub(crate) retries: u32,
 }
 
 // === impl Environment ===
 
 impl Environment {
-    /// An environment of these variables, without a terminal. A variable that is not Unicode is as
-    /// good as unset.
+    /// Creates an environment with these variables, without a terminal. A variable that is not
+    /// Unicode counts as unset.
     ///
     /// The home is the variable `HOME`, or `USERPROFILE`.
     pub fn new(
@@ -125,7 +125,7 @@ impl Environment {
         }
     }
 
-    /// The environment of this process.
+    /// Returns the environment of this process.
     pub fn of_process(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self::new(variables).with_terminals(Terminals {
             stdin: io::stdin().is_terminal(),
@@ -148,39 +148,39 @@ impl Environment {
         self
     }
 
-    /// Says if the variables allow colour.
+    /// Returns whether the variables allow colour.
     pub(crate) fn allows_colour(&self) -> bool {
         self.var("NO_COLOR").is_none() && self.var("TERM") != Some("dumb")
     }
 
-    /// The path of the program itself, if that is known.
+    /// Returns the path of the program itself, if it is known.
     pub(crate) fn program(&self) -> Option<&Path> {
         self.program.as_deref()
     }
 
-    /// Uses another keychain than the system's.
+    /// Replaces the keychain of the system.
     #[cfg(test)]
     pub(crate) fn with_keychain(mut self, keychain: Arc<dyn Keychain>) -> Self {
         self.keychain = Some(keychain);
         self
     }
 
-    /// The keychain to use instead of the system's.
+    /// Returns the replacement for the system's keychain, if any.
     pub(crate) fn keychain(&self) -> Option<Arc<dyn Keychain>> {
         self.keychain.clone()
     }
 
-    /// A variable; an empty one is unset.
+    /// Returns a variable; an empty one counts as unset.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.variables.get(name)
     }
 
-    /// The home folder; empty when no variable names it.
+    /// Returns the home folder; empty if no variable names it.
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The streams that are terminals.
+    /// Returns which streams are terminals.
     pub(crate) fn terminals(&self) -> Terminals {
         self.terminals
     }
@@ -189,7 +189,7 @@ impl Environment {
 // === impl Streams ===
 
 impl Streams {
-    /// The streams of this process. Standard output is buffered, and flushed by every print.
+    /// Returns the streams of this process. Standard output is buffered; every print flushes it.
     #[must_use]
     pub fn of_process() -> Self {
         Self {
@@ -199,11 +199,11 @@ impl Streams {
         }
     }
 
-    /// Writes the result, all of it, and flushes.
+    /// Writes the complete result, and flushes.
     ///
     /// # Errors
     ///
-    /// The stream is closed, which ends the command quietly, or cannot be written.
+    /// Fails if the stream cannot be written; a closed stream ends the command without a message.
     pub(crate) fn print(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.stdout
             .write_all(bytes)
@@ -219,7 +219,7 @@ impl Streams {
         let _ = writeln!(self.stderr, "{text}");
     }
 
-    /// Writes a question to standard error, without ending the line.
+    /// Writes a question to standard error, without a newline.
     pub(crate) fn ask(&mut self, text: impl fmt::Display) {
         let _ = write!(self.stderr, "{text}").and_then(|()| self.stderr.flush());
     }
@@ -234,12 +234,12 @@ impl fmt::Debug for Streams {
 // === impl Context ===
 
 impl Context<'_> {
-    /// Writes a result with data of a server, all of it, and flushes. Control characters are escaped
-    /// for a terminal; a pipe gets the bytes as they are.
+    /// Writes a complete result with data of a server, and flushes. On a terminal, control
+    /// characters are escaped; a pipe gets the bytes unchanged.
     ///
     /// # Errors
     ///
-    /// The stream is closed, which ends the command quietly, or cannot be written.
+    /// Fails if the stream cannot be written; a closed stream ends the command without a message.
     pub(crate) fn print(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.environment.terminals().stdout {
             self.streams.print(output::visible(bytes).as_bytes())
@@ -248,7 +248,7 @@ impl Context<'_> {
         }
     }
 
-    /// Says if standard output may carry colour.
+    /// Returns whether standard output may have colour.
     pub(crate) fn colours_stdout(&self) -> bool {
         self.environment.terminals().stdout
             && self.globals.output == Format::Text

@@ -1,7 +1,7 @@
-//! Finds the credential of a command, and the address that it is sent to.
+//! Finds the credential of a command, and the address it is sent to.
 //!
-//! The first of three that is there: the pair of flags, the pair of variables, the profile. The
-//! keychain is asked only when the secret itself is needed, which a cached token spares.
+//! The first of these counts: the pair of flags, the pair of variables, the profile. The keychain
+//! is read only if the secret itself is needed, which it is not with a cached token.
 
 use std::{fmt, io::Read as _, path::Path};
 
@@ -19,10 +19,10 @@ use crate::{
 /// The address of `ziggurat-platform` without any configuration.
 pub(crate) const DEFAULT_API_URL: &str = "http://127.0.0.1:8090";
 
-/// No secret is this long.
+/// Maximum length of a secret.
 const LONGEST_SECRET: u64 = 64 * 1024;
 
-/// A credential and where it came from.
+/// A credential and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Credentials {
     /// The credential id.
@@ -30,7 +30,7 @@ pub(crate) struct Credentials {
     pub(crate) source: Source,
     /// Present for a profile with a login.
     login_id: Option<String>,
-    /// Known already unless it is in the keychain.
+    /// Known unless it is in the keychain.
     secret: Option<Secret>,
 }
 
@@ -43,22 +43,22 @@ pub(crate) enum Source {
     Keychain,
 }
 
-/// The reason why there is no credential.
+/// Reason why there is no credential.
 #[derive(Clone, Debug)]
 pub(crate) enum Missing {
-    /// There was no login.
+    /// The user is not signed in.
     Nothing,
-    /// Another reason than absence; the failure names it.
+    /// Another reason, with its failure.
     Because(Failure),
 }
 
-/// The two variables.
+/// The pair of variables.
 const VARIABLES: [&str; 2] = ["ZIGGURAT_CLIENT_ID", "ZIGGURAT_CLIENT_SECRET"];
 
 // === impl Credentials ===
 
 impl Credentials {
-    /// Finds the credential, without asking the keychain.
+    /// Finds the credential, without reading the keychain.
     pub(crate) fn resolve(context: &mut Context<'_>) -> Result<Self, Missing> {
         if let Some((client_id, secret)) = flag_pair(context).map_err(Missing::Because)? {
             return Ok(Self::known(client_id, secret, Source::Flags));
@@ -91,7 +91,7 @@ impl Credentials {
         })
     }
 
-    /// The secret, from the keychain if it is there.
+    /// Returns the secret, from the keychain if it is there.
     pub(crate) fn secret(&mut self, context: &Context<'_>) -> Result<Secret, Missing> {
         if let Some(secret) = &self.secret {
             return Ok(secret.clone());
@@ -108,7 +108,7 @@ impl Credentials {
         Ok(self.secret.insert(secret.into()).clone())
     }
 
-    /// The fingerprint that binds a token to this credential at this address.
+    /// Returns the fingerprint that binds a token to this credential at this address.
     pub(crate) fn fingerprint(
         &mut self,
         address: &Address,
@@ -125,7 +125,7 @@ impl Credentials {
         ))
     }
 
-    /// Tokens of the variables live as long as the process.
+    /// Returns whether tokens may be cached; those of the variables may not.
     pub(crate) fn may_be_cached(&self) -> bool {
         self.source != Source::Env
     }
@@ -143,7 +143,7 @@ impl Credentials {
 // === impl Source ===
 
 impl Source {
-    /// The word for it in a report.
+    /// Returns the name for a report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Flags => "flags",
@@ -157,7 +157,7 @@ impl Source {
 // === impl Missing ===
 
 impl Missing {
-    /// The failure of the command.
+    /// Converts it into the failure of the command.
     pub(crate) fn into_failure(self) -> Failure {
         match self {
             Self::Nothing => Failure::auth(
@@ -168,7 +168,7 @@ impl Missing {
         }
     }
 
-    /// The problem, when it is another than absence.
+    /// Returns the problem, unless the user is just not signed in.
     pub(crate) fn problem(&self) -> Option<String> {
         match self {
             Self::Nothing => None,
@@ -177,11 +177,11 @@ impl Missing {
     }
 }
 
-/// The pair of flags, if they are given; half of it is an error.
+/// Returns the pair of flags, if it is given; one of them alone is an error.
 ///
 /// # Errors
 ///
-/// Only one of the two is there, the secret is given twice, or its file cannot be read.
+/// Fails if only one of them is given, the secret is given twice, or its file cannot be read.
 pub(crate) fn flag_pair(context: &mut Context<'_>) -> Result<Option<(String, Secret)>, Failure> {
     let flags = context.connection.clone();
     match (
@@ -201,13 +201,13 @@ pub(crate) fn flag_pair(context: &mut Context<'_>) -> Result<Option<(String, Sec
     }
 }
 
-/// The address of requests: of the flag, the variable, the profile, or the default.
+/// Returns the address for requests: from the flag, the variable, the profile, or the default.
 ///
-/// `is_env` says that the credential is the pair of variables, which takes nothing of a profile.
+/// `is_env` is set if the credential is the pair of variables, which ignores the profile.
 ///
 /// # Errors
 ///
-/// The text there is no address of an API.
+/// Fails if the text is not a valid address of an API.
 pub(crate) fn address(context: &Context<'_>, is_env: bool) -> Result<Address, Failure> {
     if let Some(url) = &context.connection.api_url {
         return Address::parse(url, "--api-url");
@@ -223,15 +223,15 @@ pub(crate) fn address(context: &Context<'_>, is_env: bool) -> Result<Address, Fa
     }
 }
 
-/// Says if either of the two variables is set, so that other commands use them.
+/// Returns whether either of the two variables is set, so that other commands use them.
 pub(crate) fn variables_are_set(context: &Context<'_>) -> bool {
     VARIABLES
         .iter()
         .any(|name| context.environment.var(name).is_some())
 }
 
-/// The profile and the address that a command is about to act on, if a credential is there: shown
-/// in a confirmation.
+/// Returns the profile and the address that a command uses, if there is a credential: for a
+/// confirmation.
 pub(crate) fn profile_and_address(context: &mut Context<'_>) -> Option<(String, String)> {
     let credentials = Credentials::resolve(context).ok()?;
     let is_env = credentials.source == Source::Env;
@@ -239,7 +239,7 @@ pub(crate) fn profile_and_address(context: &mut Context<'_>) -> Option<(String, 
     Some((context.profile.clone(), address.as_str().to_owned()))
 }
 
-/// A profile without its credential.
+/// Removes the credential from a profile.
 pub(crate) fn without_credentials(profile: Profile) -> Profile {
     Profile {
         client_id: None,
@@ -291,7 +291,7 @@ fn secret_of(context: &mut Context<'_>, path: &str) -> Result<Secret, Failure> {
     if secret.is_empty() {
         return Err(refused(&"it is empty"));
     }
-    // Standard input can be read once, and the credential may be asked for twice.
+    // Standard input can be read only once, but the credential may be needed twice.
     let secret = Secret::from(secret);
     context.connection.client_secret_file = None;
     context.connection.client_secret = Some(secret.clone());

@@ -16,7 +16,7 @@ use crate::{
     output::{self, View},
 };
 
-/// The check a delete makes: it would ask first.
+/// The check of a deletion: it would ask first.
 pub(crate) const WOULD_CONFIRM: &str = "would require confirmation (--force bypasses)";
 
 #[derive(Serialize)]
@@ -39,11 +39,11 @@ struct Request {
     body_text: Option<String>,
 }
 
-/// Prints the report of a dry run that got to its end.
+/// Prints the report of a dry run without a failure.
 ///
 /// # Errors
 ///
-/// Standard output cannot be written.
+/// Fails if standard output cannot be written.
 pub(crate) fn report(
     context: &mut Context<'_>,
     recorded: Option<&Recorded>,
@@ -62,7 +62,7 @@ pub(crate) fn report(
     output::report(context, &report, View::Plain(text))
 }
 
-/// Says which checks had passed when a dry run was stopped by a failure before its end.
+/// Prints the checks that passed before a dry run failed.
 pub(crate) fn stopped(context: &mut Context<'_>, checks: &[&str]) {
     if !checks.is_empty() {
         context.streams.ask(passed(checks));

@@ -1,10 +1,10 @@
-//! Lengths of time as Go programs write them: `1m30s`, `1.5h`, `500ms`.
+//! Durations in the notation of Go: `1m30s`, `1.5h`, `500ms`.
 
 use ziggurat_runtime::duration::{self, Reason, Signed};
 
 use crate::output::quoted;
 
-/// Reads a length of time; a reason says what is wrong with it.
+/// Parses a duration; the error has the reason.
 pub(crate) fn parse(text: &str) -> Result<Signed, String> {
     duration::signed(text).map_err(|reason| {
         let shown = quoted(text);

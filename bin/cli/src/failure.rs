@@ -9,14 +9,14 @@ use crate::output::{self, Format};
 
 /// The failure of a command: one message, and details for scripts.
 ///
-/// Boxed inside, because every command returns one and nearly none does.
+/// Boxed, because every command returns a `Result` with it, and failures are rare.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure(Box<Parts>);
 
 #[derive(Clone, Debug)]
 struct Parts {
     message: String,
-    /// Another line for users, with a remedy.
+    /// Another line for users, with advice.
     hint: Option<String>,
     code: Code,
     exit: u8,
@@ -26,27 +26,27 @@ struct Parts {
     server: Option<Value>,
 }
 
-/// The kind of a failure, as scripts read it under `-o json`.
+/// The kind of a failure, for scripts under `-o json`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Code {
     /// The command line is wrong.
     Usage,
-    /// There is no credential, or it was refused.
+    /// There is no credential, or it was rejected.
     Auth,
     /// The credential is valid, but it does not allow the request.
     Forbidden,
-    /// The API knows no such record.
+    /// The API has no such record.
     NotFound,
     /// The record is in another state than the command needs.
     Conflict,
-    /// No answer came in time.
+    /// No response arrived in time.
     Timeout,
-    /// No server answered at that address.
+    /// No server is reachable at the address.
     Unreachable,
-    /// The server asks for fewer requests.
+    /// The server limits the rate of requests.
     RateLimited,
-    /// The server failed, or its answer cannot be read.
+    /// The server failed, or its response is invalid.
     Server,
     /// The configuration file cannot be used.
     Config,
@@ -56,7 +56,7 @@ pub(crate) enum Code {
     General,
 }
 
-/// The object that `-o json` writes on standard error.
+/// The object that `-o json` prints on standard error.
 #[derive(Serialize)]
 struct Envelope<'a> {
     error: Report<'a>,
@@ -86,7 +86,7 @@ struct Request<'a> {
 // === impl Failure ===
 
 impl Failure {
-    /// A failure of this kind, with the exit code that belongs to it.
+    /// Creates a failure of this kind, with its exit code.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             message: message.into(),
@@ -105,7 +105,7 @@ impl Failure {
         Self::new(Code::Usage, message)
     }
 
-    /// There is no credential, or it was refused: exit 5.
+    /// There is no credential, or it was rejected: exit 5.
     pub(crate) fn auth(message: impl Into<String>) -> Self {
         Self::new(Code::Auth, message)
     }
@@ -115,7 +115,7 @@ impl Failure {
         Self::new(Code::Forbidden, message)
     }
 
-    /// The API knows no such record: exit 4.
+    /// The API has no such record: exit 4.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(Code::NotFound, message)
     }
@@ -125,17 +125,17 @@ impl Failure {
         Self::new(Code::Conflict, message)
     }
 
-    /// No answer came in time: exit 3.
+    /// No response arrived in time: exit 3.
     pub(crate) fn timeout(message: impl Into<String>) -> Self {
         Self::new(Code::Timeout, message)
     }
 
-    /// No server answered: exit 1.
+    /// No server is reachable: exit 1.
     pub(crate) fn unreachable(message: impl Into<String>) -> Self {
         Self::new(Code::Unreachable, message)
     }
 
-    /// The server asks for fewer requests: exit 1.
+    /// The server limits the rate of requests: exit 1.
     pub(crate) fn rate_limited(message: impl Into<String>) -> Self {
         Self::new(Code::RateLimited, message)
     }
@@ -150,7 +150,7 @@ impl Failure {
         Self::new(Code::Config, message)
     }
 
-    /// Adds a line with a remedy. Only the text format shows it: scripts read the message.
+    /// Adds a line with advice. Only the text format has it, because scripts read the message.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
@@ -166,7 +166,7 @@ impl Failure {
         Self::new(Code::General, message)
     }
 
-    /// The reader closed the pipe, so no message can reach it: exit 141.
+    /// The reader closed the pipe, so it gets no message: exit 141.
     pub(crate) fn closed_pipe() -> Self {
         Self::new(Code::General, "").with_exit(CLOSED_PIPE)
     }
@@ -177,13 +177,13 @@ impl Failure {
         self
     }
 
-    /// Adds the status the server answered with.
+    /// Adds the status of the response.
     pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.0.status = Some(status);
         self
     }
 
-    /// Adds the reason the server named.
+    /// Adds the reason that the server sent.
     pub(crate) fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.0.reason = Some(reason.into());
         self
@@ -199,31 +199,32 @@ impl Failure {
         self
     }
 
-    /// Adds the masked body of the answer, as JSON or as text.
+    /// Adds the masked body of the response, as JSON or as text.
     pub(crate) fn with_server(mut self, body: Value) -> Self {
         self.0.server = Some(body);
         self
     }
 
-    /// The kind of this failure.
+    /// Returns the kind of this failure.
     pub(crate) fn code(&self) -> Code {
         self.0.code
     }
 
-    /// The exit code of the process.
+    /// Returns the exit code of the process.
     pub(crate) fn exit(&self) -> u8 {
         self.0.exit
     }
 
-    /// The status the server answered with.
+    /// Returns the status of the response.
     #[cfg(test)]
     pub(crate) fn status(&self) -> Option<u16> {
         self.0.status
     }
 
-    /// The text for standard error, ending in a newline; empty when there is no message.
+    /// Returns the text for standard error, with a newline at the end; empty if there is no
+    /// message.
     ///
-    /// On a terminal the control characters of an answer are escaped, so that it cannot move the
+    /// On a terminal the control characters of a response are escaped, so that it cannot move the
     /// cursor or overwrite other text.
     pub(crate) fn render(&self, format: Format, to_terminal: bool) -> String {
         if self.0.message.is_empty() {
@@ -281,7 +282,7 @@ impl std::error::Error for Failure {}
 // === impl Code ===
 
 impl Code {
-    /// The exit code that belongs to the kind.
+    /// Returns the exit code of the kind.
     pub(crate) fn exit(self) -> u8 {
         match self {
             Self::Usage | Self::Aborted => 2,
@@ -298,7 +299,7 @@ impl Code {
     }
 }
 
-/// The exit code that a shell reports for a program that SIGPIPE ended.
+/// Exit code that a shell reports for a program that SIGPIPE has ended.
 const CLOSED_PIPE: u8 = 141;
 
 #[cfg(test)]

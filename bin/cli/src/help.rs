@@ -9,10 +9,10 @@ use crate::{
     tree::{self, Argument, Command, Flag, Kind, Takes},
 };
 
-/// Lines of prose are no longer than this.
+/// Maximum length of a line of prose.
 const WIDTH: usize = 80;
 
-/// The help of a command.
+/// Returns the help of a command.
 pub(crate) fn page(path: &[&str], command: &Command) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", command.summary);
@@ -59,7 +59,7 @@ pub(crate) fn page(path: &[&str], command: &Command) -> String {
     text
 }
 
-/// The usage of a command, on one line.
+/// Returns the usage of a command, on one line.
 pub(crate) fn usage(path: &[&str], command: &Command) -> String {
     let mut line = full_name(path);
     if command.is_group() {
@@ -97,7 +97,7 @@ pub(crate) fn flag_name(flag: &Flag) -> String {
     format!("{short}--{}{value}", flag.name)
 }
 
-/// The meaning of a flag, with its default.
+/// Returns the meaning of a flag, with its default.
 pub(crate) fn flag_meaning(flag: &Flag) -> String {
     let mut meaning = flag.meaning.to_owned();
     if flag.is_required {
@@ -112,7 +112,7 @@ pub(crate) fn flag_meaning(flag: &Flag) -> String {
     meaning
 }
 
-/// Breaks prose into lines; all but the first are moved in.
+/// Wraps prose into lines; all but the first are indented.
 pub(crate) fn wrapped(prose: &str, width: usize, indent: usize) -> String {
     let mut text = String::new();
     let mut column = indent;
@@ -137,7 +137,7 @@ fn push_flags(text: &mut String, title: &str, flags: Vec<&Flag>) {
     }
     let _ = writeln!(text, "\n{title}:");
     let rows = flags.into_iter().map(|flag| {
-        // Long names stand below each other, whether or not they have a short one.
+        // Long names are aligned, with or without a short one.
         let pad = if flag.short.is_none() { "    " } else { "" };
         (format!("{pad}{}", flag_name(flag)), flag_meaning(flag))
     });
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Words of a line up to a pipe or a bracket, those in single quotes as one.
+    /// Returns the words of a line up to a pipe or a bracket; text in single quotes is one word.
     fn shell_words(line: &str) -> Vec<String> {
         let mut words = Vec::new();
         for (at, part) in line.split('\'').enumerate() {

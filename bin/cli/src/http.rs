@@ -1,7 +1,7 @@
 //! The client of the account API: credentials, token, request, classification.
 //!
-//! Nothing is looked up before the first request, so a command that fails its own checks has
-//! asked neither the keychain nor the network.
+//! Credentials are read before the first request and not earlier, so a command whose own checks
+//! fail uses neither the keychain nor the network.
 
 pub(crate) mod address;
 pub(crate) mod classify;
@@ -31,22 +31,22 @@ use self::{
 };
 use crate::{context::Context, credentials::Credentials, failure::Failure};
 
-/// The account API, as a command sees it.
+/// Client of the account API for one command.
 pub(crate) struct Api<'c, 'a> {
     context: &'c mut Context<'a>,
     transport: Transport<'a>,
     session: Option<Session>,
-    /// A token that is obtained is not kept for the next command.
+    /// Set if new tokens are not cached.
     skips_cache: bool,
-    /// A token is taken from the cache or not at all.
+    /// Set if only a cached token may be used.
     only_cached: bool,
 }
 
-/// The outcome of a request that writes.
+/// Outcome of a request that writes.
 pub(crate) enum Sent {
     /// The server answered.
     Answer(Answer),
-    /// A dry run stopped it.
+    /// A dry run stopped the request.
     Stopped(Recorded),
 }
 
@@ -55,9 +55,9 @@ pub(crate) struct Call<'r> {
     /// The name of the action in the message of a failure.
     pub(crate) action: &'r str,
     pub(crate) method: Method,
-    /// Path and query under the base.
+    /// Path and query below the base URL.
     pub(crate) path: &'r str,
-    /// On top of those every request has.
+    /// Headers in addition to those of every request.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Bytes>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Call<'r> {
 // === impl Api ===
 
 impl<'c, 'a> Api<'c, 'a> {
-    /// The API of a command. No request is sent yet.
+    /// Creates the client of a command. Sends no request.
     pub(crate) fn new(context: &'c mut Context<'a>) -> Self {
         let to_terminal = context.environment.terminals().stderr;
         let log = Log {
@@ -108,29 +108,28 @@ impl<'c, 'a> Api<'c, 'a> {
         }
     }
 
-    /// Takes a token from the cache or none at all, so that no keychain and no token endpoint is
-    /// asked.
+    /// Uses only a cached token, so that neither the keychain nor the token endpoint is needed.
     pub(crate) fn with_cached_token_alone(mut self) -> Self {
         self.only_cached = true;
         self
     }
 
-    /// Keeps no token for the next command.
+    /// Disables caching of new tokens.
     pub(crate) fn without_trace(mut self) -> Self {
         self.skips_cache = true;
         self
     }
 
-    /// The command's context.
+    /// Returns the command's context.
     pub(crate) fn context(&mut self) -> &mut Context<'a> {
         self.context
     }
 
-    /// Reads.
+    /// Sends a GET request.
     ///
     /// # Errors
     ///
-    /// No credential, no token, no answer, or one that is no success.
+    /// Fails without a credential, a token or a response, and for an error status.
     pub(crate) async fn get(&mut self, action: &str, path: &str) -> Result<Answer, Failure> {
         match self.send(action, Method::GET, path, None).await? {
             Sent::Answer(answer) => Ok(answer),
@@ -142,7 +141,7 @@ impl<'c, 'a> Api<'c, 'a> {
     ///
     /// # Errors
     ///
-    /// No credential, no token, no answer, or one that is no success.
+    /// Fails without a credential, a token or a response, and for an error status.
     pub(crate) async fn send(
         &mut self,
         action: &str,
@@ -173,17 +172,18 @@ impl<'c, 'a> Api<'c, 'a> {
         Ok(sent)
     }
 
-    /// Sends a request and returns every answer, failures too.
+    /// Sends a request and returns every response, also with an error status.
     ///
     /// # Errors
     ///
-    /// No credential, no token, or no answer.
+    /// Fails without a credential, a token or a response.
     pub(crate) async fn call(&mut self, call: &Call<'_>) -> Result<Sent, Failure> {
         let (bearer, is_minted) = self.bearer().await?;
         let sent = self.sent(call, &bearer).await?;
         match &sent {
-            // The server refused before it acted, so even a write may be sent again. Only once: a
-            // token that was just obtained, here or by another command, is not refused for its age.
+            // The server rejected the request before it acted, so even a write may be sent again.
+            // Only once: a token that this or another command has just obtained is not rejected for
+            // its age.
             Sent::Answer(answer) if answer.status == StatusCode::UNAUTHORIZED && !is_minted => {
                 self.drop_token();
                 let (bearer, _) = self.bearer().await?;
@@ -206,24 +206,24 @@ impl<'c, 'a> Api<'c, 'a> {
         })
     }
 
-    /// The failure an answer stands for.
+    /// Returns the failure for a response, if it is one.
     pub(crate) fn failure_of(&self, call: &Call<'_>, answer: &Answer) -> Option<Failure> {
         let failure = classify::failure(answer, &self.transport.mask)?;
         let url = self.url(call.path).unwrap_or_default();
         Some(failure.with_request(call.method.as_str(), self.transport.mask.url(&url)))
     }
 
-    /// The address requests go to.
+    /// Returns the address for requests.
     pub(crate) fn address(&mut self) -> Result<Address, Failure> {
         Ok(self.session()?.address.clone())
     }
 
-    /// The credential in use.
+    /// Returns the credential in use.
     pub(crate) fn credentials(&mut self) -> Result<Credentials, Failure> {
         Ok(self.session()?.credentials.clone())
     }
 
-    /// Sends a request that carries no credential, and is not repeated.
+    /// Sends a request without a credential, and without retries.
     pub(crate) async fn probe(
         &mut self,
         url: String,
@@ -245,7 +245,7 @@ impl<'c, 'a> Api<'c, 'a> {
         }
     }
 
-    /// The secrets that are masked in this command.
+    /// Returns the secrets that are masked in this command.
     pub(crate) fn mask(&self) -> &mask::Mask {
         &self.transport.mask
     }
@@ -293,13 +293,13 @@ impl<'c, 'a> Api<'c, 'a> {
 // === impl Answer ===
 
 impl Answer {
-    /// The failure of a command that cannot use the body of a success.
+    /// Creates the failure for a successful response whose body is invalid.
     pub(crate) fn undecodable(action: &str, reason: impl std::fmt::Display) -> Failure {
         Failure::server(format!("{action}: {reason}"))
     }
 }
 
-/// The headers of every request of this program.
+/// Returns the headers of every request.
 fn own_headers() -> HeaderMap {
     let os = match std::env::consts::OS {
         "macos" => "darwin",
@@ -318,7 +318,7 @@ fn own_headers() -> HeaderMap {
     headers
 }
 
-/// The architecture, by the name it goes by on the web.
+/// Returns the common name of the architecture.
 pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -327,7 +327,7 @@ pub(crate) fn architecture() -> &'static str {
     }
 }
 
-/// The operating system, by the name it goes by on the web.
+/// Returns the common name of the operating system.
 pub(crate) fn operating_system() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",

@@ -1,20 +1,20 @@
-//! Ids of records: UUIDs in any of their four spellings.
+//! Ids of records: UUIDs in any of their four notations.
 
 use uuid::Uuid;
 
 use crate::{failure::Failure, output::quoted};
 
-/// Reads an id and writes it the one way it goes into a URL: lower case, with hyphens.
+/// Parses an id and returns it in canonical form: lower case, with hyphens.
 ///
 /// # Errors
 ///
-/// It is no UUID: exit 2, naming the kind of record.
+/// Fails if it is not a UUID: exit 2, with the kind of record.
 pub(crate) fn parse(kind: &str, typed: &str) -> Result<String, Failure> {
     canonical(typed)
         .map_err(|reason| Failure::usage(format!("invalid {kind} {}: {reason}", quoted(typed))))
 }
 
-/// Tells a text that is written like an id, rightly or wrongly, from a name.
+/// Returns whether a text looks like an id, valid or not, rather than a name.
 pub(crate) fn is_like(typed: &str) -> bool {
     let is_hyphenated = |text: &str| {
         let hyphens = text.bytes().enumerate().filter(|(_, byte)| *byte == b'-');

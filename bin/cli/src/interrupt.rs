@@ -1,7 +1,7 @@
-//! Ends the program on a signal: at once, with the terminal restored.
+//! Ends the program on a signal: immediately, with the terminal restored.
 //!
-//! The command runs in a thread of its own, because it may be blocked reading a line.
-//! The main thread waits for the command or for a signal, whichever comes first.
+//! The command runs in a separate thread, because it may be blocked reading a line. The main thread
+//! waits for the command or for a signal, whichever is first.
 
 use std::{panic, sync::mpsc, thread, time::Duration};
 
@@ -10,18 +10,18 @@ use tokio::sync::oneshot;
 use self::system::Signals;
 use crate::terminal::State;
 
-/// The time for a save that has begun, so that no temporary file stays behind.
+/// Time for a save that has begun, so that no temporary file is left.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// The exit code of a process that panicked.
 const PANICKED: u8 = 101;
 
-/// Runs a command and returns its exit code; 128 and the number of the signal when one comes
+/// Runs a command and returns its exit code, or 128 and the number of the signal if one arrives
 /// first.
 pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let before = State::now();
-    // Before the command begins: it must not ask for a secret while a signal still ends the
-    // process with the echo off.
+    // Before the command begins: it must not disable the echo while a signal would still end the
+    // process without restoring it.
     let signals = Signals::caught();
     let (done, result) = mpsc::sync_channel(1);
     let (wake, ended) = oneshot::channel::<()>();
@@ -29,7 +29,7 @@ pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
         .name("command".to_owned())
         .spawn(move || {
             let exit = panic::catch_unwind(panic::AssertUnwindSafe(command)).unwrap_or(PANICKED);
-            // After a signal the receiver is gone.
+            // After a signal the receiver no longer exists.
             let _ = done.send(exit);
             drop(wake);
         });
@@ -46,7 +46,7 @@ pub fn watched(command: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     if let Some(before) = before {
         before.restore();
     }
-    // Its exit code no longer counts, only that a save may end.
+    // The exit code does not matter any more, only that a save can end.
     let _ = result.recv_timeout(GRACE);
     128 + signal
 }
@@ -59,7 +59,7 @@ mod system {
         sync::oneshot::Receiver,
     };
 
-    /// The signals that end a program, caught.
+    /// Handlers for the signals that end a program.
     pub(super) struct Signals {
         runtime: Runtime,
         interrupt: Signal,
@@ -70,7 +70,7 @@ mod system {
     // === impl Signals ===
 
     impl Signals {
-        /// Catches them; nothing where that cannot be done, and then they end the process.
+        /// Installs the handlers; `None` if that fails, and then signals end the process as usual.
         pub(super) fn caught() -> Option<Self> {
             let runtime = Builder::new_current_thread().enable_io().build().ok()?;
             let entered = runtime.enter();
@@ -86,7 +86,7 @@ mod system {
             })
         }
 
-        /// Waits for the end of the command or a signal, and says which.
+        /// Waits for the end of the command or a signal; returns the signal.
         pub(super) fn first_before(mut self, ended: Receiver<()>) -> Option<u8> {
             self.runtime.block_on(async {
                 tokio::select! {
@@ -104,7 +104,7 @@ mod system {
 mod system {
     use tokio::sync::oneshot::Receiver;
 
-    /// Nothing is caught: the system ends the process.
+    /// No handlers: the system ends the process.
     pub(super) struct Signals;
 
     impl Signals {

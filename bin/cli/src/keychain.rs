@@ -1,7 +1,7 @@
-//! Stores client secrets: in the keychain of the operating system, or nowhere.
+//! Stores client secrets in the keychain of the operating system, if there is one.
 //!
-//! A keychain is another program, and some never answer. Every call is given three seconds, in a
-//! thread of its own; after one that fails the keychain is not asked again.
+//! A keychain is another program, and some never respond. Every call has a timeout of three
+//! seconds, in a separate thread; after a failure the keychain is not used again.
 
 mod bounded;
 mod os;
@@ -21,20 +21,20 @@ pub(crate) trait Keychain: fmt::Debug + Send + Sync {
     fn delete(&self, account: &str) -> Result<(), KeychainError>;
 }
 
-/// The failure of a call of the keychain.
+/// The failure of a keychain call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum KeychainError {
-    /// It has no entry of this account.
+    /// It has no entry for this account.
     NotFound,
-    /// It cannot be used; the cause is for the user.
+    /// It cannot be used; the reason is for the user.
     Unavailable(String),
 }
 
-/// No keychain at all: nothing is in it and nothing goes in.
+/// A keychain that is always empty and stores nothing.
 #[derive(Debug)]
 pub(crate) struct NoKeychain;
 
-/// The keychain of this system, or none where it is not wanted.
+/// Returns the keychain of this system, or none if it is disabled.
 pub(crate) fn of_system(environment: &Environment, is_allowed: bool) -> Arc<dyn Keychain> {
     let is_forbidden = environment
         .var("ZIGGURAT_NO_KEYCHAIN")
@@ -46,7 +46,7 @@ pub(crate) fn of_system(environment: &Environment, is_allowed: bool) -> Arc<dyn 
     }
 }
 
-/// The account a secret is kept under: one per profile and configuration file.
+/// Returns the account name for a secret: one per profile and configuration file.
 pub(crate) fn account(profile: &str, config: &Path) -> String {
     format!("{profile}@{}", config.display())
 }

@@ -1,5 +1,5 @@
-//! `ziggurat`, the command line of a Ziggurat account, as a library: the whole tree of commands
-//! runs in one process, with streams and an environment of the caller's.
+//! `ziggurat`, the command line of a Ziggurat account, as a library: all commands run in one
+//! process, with the streams and the environment of the caller.
 //!
 //! ```
 //! use ziggurat_cli::{Environment, Streams};
@@ -43,7 +43,7 @@ pub use crate::{
 };
 use crate::{failure::Failure, output::Format};
 
-/// Runs a command line, without the name of the program, and says what the process exits with.
+/// Runs a command line, without the name of the program, and returns the exit code of the process.
 pub fn run(
     arguments: impl IntoIterator<Item = OsString>,
     environment: &Environment,

@@ -1,7 +1,7 @@
-//! Prints results: a table for people, JSON or YAML for scripts.
+//! Prints results: a table for users, JSON or YAML for scripts.
 //!
-//! Results of the API keep every member the server sent, in alphabetical order, with its digits
-//! as they came. Reports of our own keep the order in which they are declared.
+//! Results of the API have all members that the server sent, in alphabetical order, with unchanged
+//! numbers. Reports of this program have their members in the declared order.
 
 mod escape;
 mod node;
@@ -34,28 +34,28 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// The form of our own reports in text.
+/// Form of this program's reports in text.
 #[derive(Clone, Debug)]
 pub(crate) enum View {
-    /// A table; each column is the member it shows and its heading.
+    /// A table; each column has a member and a heading.
     Table {
         columns: Vec<(&'static str, &'static str)>,
         rows: Vec<Vec<String>>,
     },
-    /// Lines of a label and a value, with the member each shows. An empty value has no line.
+    /// Lines of a label, a value and its member. An empty value has no line.
     Lines {
-        /// The column of the values: behind the longest label, its colon and a gap.
+        /// Width of the labels: the longest one, its colon and a gap.
         width: usize,
         lines: Vec<(&'static str, &'static str, String)>,
     },
-    /// Text as it is.
+    /// Unchanged text.
     Plain(String),
 }
 
 // === impl View ===
 
 impl View {
-    /// Says if the members asked for can be shown this way; otherwise they become a table.
+    /// Returns whether this form can show the requested members; otherwise a table is used.
     fn shows(&self, fields: &[String]) -> bool {
         match self {
             Self::Table { columns, .. } => fields
@@ -70,7 +70,7 @@ impl View {
 // === impl Format ===
 
 impl Format {
-    /// The format of this name; `table` is an old word for text.
+    /// Returns the format with this name; `table` is an old name for text.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "text" | "table" => Some(Self::Text),
@@ -81,7 +81,7 @@ impl Format {
     }
 }
 
-/// Prints the records of a list, or the note that there are none.
+/// Prints the records of a list, or a note if there are none.
 pub(crate) fn list(
     context: &mut Context<'_>,
     columns: &[Column],
@@ -102,7 +102,7 @@ pub(crate) fn list(
     }
 }
 
-/// Prints one record: a table of one row, or the object.
+/// Prints one record: a table with one row, or the object.
 pub(crate) fn record(
     context: &mut Context<'_>,
     columns: &[Column],
@@ -117,7 +117,7 @@ pub(crate) fn record(
     }
 }
 
-/// Prints a report of our own, its members in the order they are declared.
+/// Prints a report of this program, with its members in the declared order.
 pub(crate) fn report<T: Serialize>(
     context: &mut Context<'_>,
     report: &T,
@@ -154,7 +154,7 @@ pub(crate) fn report<T: Serialize>(
     structured(context, &node)
 }
 
-/// Prints a value as JSON or YAML, through the program of `--jq` if there is one.
+/// Prints a value as JSON or YAML, or the output of the `--jq` program.
 pub(crate) fn structured(context: &mut Context<'_>, node: &Node) -> Result<(), Failure> {
     let text = match (&context.globals.jq, context.globals.output) {
         (Some(source), _) => Program::compile(source)?.run(node)?,
@@ -164,12 +164,12 @@ pub(crate) fn structured(context: &mut Context<'_>, node: &Node) -> Result<(), F
     context.print(text.as_bytes())
 }
 
-/// One line of JSON, members in the order they are declared.
+/// Returns one line of JSON, with the members in the declared order.
 pub(crate) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("a report is plain data")
 }
 
-/// A YAML document, members sorted.
+/// Returns a YAML document, with sorted members.
 pub(crate) fn yaml<T: Serialize>(value: &T) -> String {
     let node = Node::read(json(value).as_bytes()).unwrap_or(Node::null());
     yaml_of(&node, 4)

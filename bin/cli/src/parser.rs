@@ -1,7 +1,7 @@
-//! Reads a command line: which command, which flags, which arguments.
+//! Parses a command line into the command, its flags and its arguments.
 //!
-//! Flags may stand anywhere, before or behind what they belong to, until `--`. The messages are
-//! those of the many programs that are written in Go, because scripts know them.
+//! Flags may stand anywhere before `--`. The messages are those of programs that are written in Go,
+//! because scripts know them.
 
 mod suggest;
 
@@ -15,13 +15,13 @@ use crate::{
     tree::{self, Command, Flag, Kind, PROGRAM, ROOT},
 };
 
-/// A command line that was understood.
+/// A parsed command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Matches {
     pub(crate) command: &'static Command,
-    /// The words that lead to the command.
+    /// The words of the command.
     pub(crate) path: Vec<&'static str>,
-    /// The words that are no flags.
+    /// The words that are not flags.
     pub(crate) arguments: Vec<String>,
     flags: Vec<(&'static str, String)>,
 }
@@ -29,12 +29,12 @@ pub(crate) struct Matches {
 // === impl Matches ===
 
 impl Matches {
-    /// The value of a flag; the last one when it was repeated.
+    /// Returns the value of a flag; the last one if it is repeated.
     pub(crate) fn value(&self, flag: &str) -> Option<&str> {
         self.values(flag).last()
     }
 
-    /// Every value of a flag, in the order given.
+    /// Returns all values of a flag, in the given order.
     pub(crate) fn values<'a>(&'a self, flag: &str) -> impl Iterator<Item = &'a str> {
         self.flags
             .iter()
@@ -42,28 +42,28 @@ impl Matches {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Says if a flag without value is on.
+    /// Returns whether a flag without a value is on.
     pub(crate) fn is_on(&self, flag: &str) -> bool {
         self.value(flag) == Some("true")
     }
 
-    /// An argument that the count of arguments guarantees.
+    /// Returns an argument that the count of arguments guarantees.
     pub(crate) fn argument(&self, at: usize) -> &str {
         self.arguments.get(at).map_or("", String::as_str)
     }
 
-    /// The command as it is typed, with the program's name.
+    /// Returns the command as it is typed, with the program's name.
     pub(crate) fn full_name(&self) -> String {
         full_name(&self.path)
     }
 }
 
-/// Finds the command and reads its flags. Arguments are not counted and nothing is required yet:
-/// help comes first.
+/// Finds the command and parses its flags. Arguments are not counted and required flags not checked
+/// yet, because help takes precedence.
 ///
 /// # Errors
 ///
-/// A word is no command, or a flag is unknown or wrong: exit 2.
+/// Fails if a word is not a command, or a flag is unknown or invalid: exit 2.
 pub(crate) fn parse(words: &[String]) -> Result<Matches, Failure> {
     let Found {
         command,
@@ -81,11 +81,11 @@ pub(crate) fn parse(words: &[String]) -> Result<Matches, Failure> {
     Ok(matches)
 }
 
-/// Counts the arguments.
+/// Checks the number of arguments.
 ///
 /// # Errors
 ///
-/// Too few or too many: exit 2.
+/// Fails if there are too few or too many: exit 2.
 pub(crate) fn count(matches: &Matches) -> Result<(), Failure> {
     let (fewest, most) = matches.command.argument_range();
     let received = matches.arguments.len();
@@ -102,11 +102,11 @@ pub(crate) fn count(matches: &Matches) -> Result<(), Failure> {
     Err(failure.with_hint(usage(matches)))
 }
 
-/// Looks for flags that have to be given.
+/// Checks that required flags are given.
 ///
 /// # Errors
 ///
-/// Some are not: exit 2, naming all of them.
+/// Fails with the names of all that are missing: exit 2.
 pub(crate) fn require(matches: &Matches) -> Result<(), Failure> {
     let mut missing: Vec<String> = matches
         .command
@@ -123,13 +123,13 @@ pub(crate) fn require(matches: &Matches) -> Result<(), Failure> {
     Err(failure.with_hint(usage(matches)))
 }
 
-/// One line on how a command is called.
+/// Returns one line about the usage of a command.
 fn usage(matches: &Matches) -> String {
     let line = help::usage(&matches.path, matches.command);
     format!("Usage: {line} (see --help)")
 }
 
-/// The command of these words, for help.
+/// Returns the command with these words, for help.
 pub(crate) fn command_of(words: &[String]) -> Option<(Vec<&'static str>, &'static Command)> {
     let mut command: &Command = &ROOT;
     let mut path = Vec::new();
@@ -140,7 +140,7 @@ pub(crate) fn command_of(words: &[String]) -> Option<(Vec<&'static str>, &'stati
     Some((path, command))
 }
 
-/// The words of a command with the program's name.
+/// Returns the words of a command with the program's name.
 pub(crate) fn full_name(path: &[&str]) -> String {
     let mut name = PROGRAM.to_owned();
     for word in path {
@@ -156,7 +156,7 @@ struct Found {
     arguments: Vec<String>,
 }
 
-/// Walks the words down the tree. Flags are stepped over, with the value behind them.
+/// Follows the words down the tree. Flags and their values are skipped.
 fn find(words: &[String]) -> Result<Found, Failure> {
     let mut command: &'static Command = &ROOT;
     let mut path = Vec::new();
@@ -190,8 +190,8 @@ fn is_flag(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-')
 }
 
-/// Says if the next word is the value of this flag. The command may come later on the line, so
-/// flags of commands further down count too.
+/// Returns whether the next word is the value of this flag. The command may come later on the line,
+/// so flags of subcommands count, too.
 fn takes_next(word: &str, path: &[&str], command: &'static Command) -> bool {
     if let Some(name) = word.strip_prefix("--") {
         return !name.contains('=')
@@ -250,7 +250,7 @@ fn unknown_command(word: &str, path: &[&str], command: &'static Command) -> Fail
     ))
 }
 
-/// Reads the flags of the command that was found.
+/// Parses the flags of the command.
 fn flags(words: &[String], matches: &Matches) -> Result<Vec<(&'static str, String)>, Failure> {
     let mut found = Vec::new();
     let mut words = words.iter();
@@ -334,7 +334,7 @@ fn cluster(
     Ok(())
 }
 
-/// The value of a flag that is written without one.
+/// Returns the value of a flag that is given without one.
 fn bare(flag: &Flag) -> Option<&'static str> {
     match flag.value {
         Kind::Switch => Some("true"),

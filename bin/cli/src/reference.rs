@@ -62,7 +62,7 @@ pub(crate) fn man(context: &mut Context<'_>, matches: &Matches) -> Result<(), Fa
     written.map_err(|error| Failure::general(format!("--dir: {folder}: {error}")))
 }
 
-/// `ziggurat-platform-client-list`.
+/// Returns a name such as `ziggurat-platform-client-list`.
 fn file_name(path: &[&str]) -> String {
     parser::full_name(path).replace(' ', "-")
 }
@@ -78,7 +78,7 @@ fn found(words: &[String], kind: &str) -> Result<(Vec<&'static str>, &'static Co
         })
 }
 
-/// The exit codes a command can end with, and what each says.
+/// Returns the exit codes of a command, and their meanings.
 fn exit_codes(path: &[&str], command: &Command) -> Vec<(u8, &'static str)> {
     let speaks = path.first() == Some(&"platform") && command.action.is_some();
     let takes_id = command
@@ -103,12 +103,12 @@ fn exit_codes(path: &[&str], command: &Command) -> Vec<(u8, &'static str)> {
     codes
 }
 
-/// Flags of a command and of the groups above it, the root's last.
+/// Returns the flags of a command and of its parent groups, those of the root last.
 fn all_flags(path: &[&str], command: &'static Command) -> Vec<&'static Flag> {
     let mut shared = tree::inherited(path);
     shared.reverse();
     let mut flags: Vec<&Flag> = command.flags.iter().collect();
-    // Within one group the order of the tree stays.
+    // A stable sort keeps the order of the tree within one group.
     for group in [tree::CONNECTION, tree::GLOBAL] {
         let theirs = group.iter();
         flags.extend(theirs.filter(|flag| shared.iter().any(|other| other.name == flag.name)));

@@ -16,9 +16,9 @@ use crate::{
     tree::{Action, Output},
 };
 
-/// Runs a command line and says what the process exits with.
+/// Runs a command line and returns the exit code of the process.
 pub(crate) fn run(words: &[String], environment: &Environment, streams: &mut Streams) -> u8 {
-    // Errors that come before the format is known are text, and plain.
+    // Errors before the format is known are plain text.
     let mut style = ErrorStyle::default();
     let Err(failure) = execute(words, environment, streams, &mut style) else {
         return 0;
@@ -31,7 +31,7 @@ pub(crate) fn run(words: &[String], environment: &Environment, streams: &mut Str
     failure.exit()
 }
 
-/// The style of a failure's message, as far as the flags are known.
+/// Style of a failure's message, as far as the flags are parsed.
 #[derive(Default)]
 pub(crate) struct ErrorStyle {
     format: Format,
@@ -96,7 +96,7 @@ pub(crate) fn set_up<'a>(
     let globals = Globals {
         config: named,
         profile: given,
-        // A jq program works on JSON; failures keep the format that was asked for.
+        // A jq program processes JSON; failures use the requested format.
         output: match matches.value("jq") {
             Some(_) => Format::Json,
             None => style.format,
@@ -127,7 +127,7 @@ pub(crate) fn set_up<'a>(
     })
 }
 
-/// Tells the commands that read the configuration.
+/// Returns whether a command reads the configuration.
 fn needs_configuration(action: Action) -> bool {
     !matches!(
         action,
@@ -162,7 +162,7 @@ fn named_profile(matches: &Matches) -> Result<Option<String>, Failure> {
     }
 }
 
-/// The format of `-o`, else of the file.
+/// Returns the format of `-o`, or of the file.
 fn output_format(matches: &Matches, config: &Config) -> Result<Format, Failure> {
     let name = matches
         .value("output")
@@ -177,7 +177,7 @@ fn output_format(matches: &Matches, config: &Config) -> Result<Format, Failure> 
     })
 }
 
-/// The members of `--fields`, checked against those the command prints.
+/// Returns the members of `--fields`; fails for one that the command does not print.
 fn fields(matches: &Matches) -> Result<Vec<String>, Failure> {
     let Some(list) = matches.value("fields") else {
         return Ok(Vec::new());
@@ -263,10 +263,10 @@ fn connection(matches: &Matches, environment: &Environment) -> Result<Connection
     })
 }
 
-/// More repetitions would only delay the failure.
+/// Maximum number of retries; more would only delay the failure.
 const MAX_RETRIES: u32 = 10;
 
-/// Requires the profile in use to be in the file, except the one that always exists.
+/// Checks that the active profile is in the file, except the default, which always exists.
 pub(crate) fn guard(context: &Context<'_>, action: Action) -> Result<(), Failure> {
     let is_named =
         context.globals.profile.is_some() || context.environment.var("ZIGGURAT_PROFILE").is_some();
@@ -277,7 +277,7 @@ pub(crate) fn guard(context: &Context<'_>, action: Action) -> Result<(), Failure
     require_profile(&context.config, &context.profile)
 }
 
-/// Requires the profile of this name to be in the file, except the one that always exists.
+/// Checks that this profile is in the file, except the default, which always exists.
 pub(crate) fn require_profile(config: &Config, name: &str) -> Result<(), Failure> {
     if name == DEFAULT_PROFILE || config.profile(name).is_some() {
         return Ok(());

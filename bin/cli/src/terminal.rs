@@ -1,13 +1,13 @@
-//! Reads a line from the terminal without showing it while it is typed.
+//! Reads a line from the terminal without echo.
 
 use std::io::{self, BufRead as _, Read as _};
 
 use crate::context::Context;
 
-/// No answer is longer.
+/// Maximum length of an answer.
 const LONGEST: u64 = 64 * 1024;
 
-/// Reads one line of standard input; nothing at its end. The last line may lack a line end.
+/// Reads one line of standard input; `None` at its end. The last line may lack a newline.
 pub(crate) fn read_line(context: &mut Context<'_>) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let read = context
@@ -21,17 +21,17 @@ pub(crate) fn read_line(context: &mut Context<'_>) -> io::Result<Option<String>>
     Ok((read > 0).then_some(line))
 }
 
-/// Asks for one line and reads it without showing it, where that can be helped.
+/// Asks for one line and reads it without echo, if that is possible.
 ///
-/// The echo is off before the question is asked, so that an answer typed or pasted as soon as the
-/// question appears is neither shown nor lost.
+/// The echo is disabled before the question is printed, so that an answer typed or pasted
+/// immediately is neither shown nor lost.
 pub(crate) fn ask_secret(context: &mut Context<'_>, question: &str) -> io::Result<Option<String>> {
     if !context.environment.terminals().stdin {
         context.streams.ask(question);
         return read_line(context);
     }
     let line = system::ask_silently(context, question);
-    // The typed line end was not shown either.
+    // The newline that the user typed was not shown either.
     context.streams.ask("\n");
     line
 }
@@ -50,20 +50,20 @@ mod system {
     #[derive(Clone)]
     pub(crate) struct State(Termios);
 
-    /// The terminal shows nothing of what is typed until this is dropped.
+    /// Disables the echo of the terminal until it is dropped.
     struct Silence(Option<State>);
 
     // === impl State ===
 
     impl State {
-        /// The settings of now; nothing when standard input is no terminal.
+        /// Returns the current settings; `None` if standard input is not a terminal.
         pub(crate) fn now() -> Option<Self> {
             tcgetattr(io::stdin()).ok().map(Self)
         }
 
         /// Restores the settings.
         pub(crate) fn restore(&self) {
-            // A closed terminal needs no settings.
+            // A failure means that the terminal is closed.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         }
     }
@@ -76,7 +76,7 @@ mod system {
             if let Some(State(before)) = &before {
                 let mut silent = before.clone();
                 silent.local_modes.remove(LocalModes::ECHO);
-                // Not `Flush`, which throws away what was typed or pasted before.
+                // Not `Flush`, which discards text that was typed or pasted before.
                 let _ = tcsetattr(io::stdin(), OptionalActions::Now, &silent);
             }
             Self(before)
@@ -113,12 +113,12 @@ mod system {
     pub(crate) struct State;
 
     impl State {
-        /// Nothing has to be put back.
+        /// Nothing needs to be restored.
         pub(crate) fn now() -> Option<Self> {
             None
         }
 
-        /// Nothing has to be put back.
+        /// Nothing needs to be restored.
         pub(crate) fn restore(self) {}
     }
 

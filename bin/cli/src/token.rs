@@ -7,7 +7,7 @@ pub(crate) mod exchange;
 use jiff::{SignedDuration, Timestamp};
 use ziggurat_runtime::Secret;
 
-/// A token is exchanged this long before it expires, at the latest.
+/// Time before its expiry at which a token is exchanged at the latest.
 const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 
 /// An access token.
@@ -16,20 +16,20 @@ pub(crate) struct Token {
     /// The text that is sent.
     pub(crate) bearer: Secret,
     pub(crate) expires_at: Timestamp,
-    /// Unknown of tokens that something else put into the cache.
+    /// Unknown for tokens that another program has cached.
     pub(crate) issued_at: Option<Timestamp>,
 }
 
 // === impl Token ===
 
 impl Token {
-    /// It has not expired.
+    /// Returns whether it has not expired.
     pub(crate) fn is_valid(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }
 
-    /// It can be sent: not within five minutes of its end, nor in the last fifth of its lifetime
-    /// if that is shorter.
+    /// Returns whether it can be sent: not in the last five minutes, nor in the last fifth of its
+    /// lifetime if that is shorter.
     pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
         let fifth = self
             .issued_at
@@ -39,7 +39,7 @@ impl Token {
     }
 }
 
-/// A time as it is printed: seconds, UTC.
+/// Formats a time for output: seconds, UTC.
 pub(crate) fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,7 +1,7 @@
-//! The tree of commands, as data.
+//! The tree of commands.
 //!
 //! The parser, help, the manual pages, completion, the reference for language models and the list
-//! for scripts all read it, so they cannot disagree.
+//! for scripts all read it, so they always agree.
 
 mod account;
 mod flags;
@@ -17,7 +17,7 @@ pub(crate) use self::{
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) name: &'static str,
-    /// Other names that work and are not listed.
+    /// Other names, which are not listed.
     pub(crate) aliases: &'static [&'static str],
     /// One line.
     pub(crate) summary: &'static str,
@@ -25,28 +25,28 @@ pub(crate) struct Command {
     pub(crate) about: &'static str,
     pub(crate) examples: &'static [Example],
     pub(crate) arguments: &'static [Argument],
-    /// Flags of this command alone.
+    /// Flags of only this command.
     pub(crate) flags: &'static [Flag],
-    /// Flags of this command and every one below it.
+    /// Flags of this command and all below it.
     pub(crate) shared: &'static [Flag],
     pub(crate) children: &'static [Command],
-    /// Its action; a group only prints help.
+    /// Its action; `None` for a group, which only prints help.
     pub(crate) action: Option<Action>,
-    /// It changes something on the platform.
+    /// Set if it changes data on the platform.
     pub(crate) writes: bool,
     pub(crate) output: Output,
-    /// Not listed anywhere.
+    /// Set if it is not listed anywhere.
     pub(crate) is_hidden: bool,
 }
 
-/// A use of a command, with a word on its effect.
+/// An example of a command, with its effect.
 #[derive(Debug)]
 pub(crate) struct Example {
     pub(crate) says: &'static str,
     pub(crate) line: &'static str,
 }
 
-/// An argument that has a place and no name on the command line.
+/// A positional argument.
 #[derive(Debug)]
 pub(crate) struct Argument {
     pub(crate) name: &'static str,
@@ -54,7 +54,7 @@ pub(crate) struct Argument {
     pub(crate) takes: Takes,
 }
 
-/// The number of words that an argument takes.
+/// Number of words that an argument takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Takes {
     One,
@@ -69,44 +69,44 @@ pub(crate) struct Flag {
     pub(crate) name: &'static str,
     pub(crate) short: Option<char>,
     pub(crate) value: Kind,
-    /// The value when it is not given, in words.
+    /// Default value, as text for the help.
     pub(crate) default: &'static str,
     pub(crate) meaning: &'static str,
     pub(crate) is_required: bool,
     pub(crate) is_repeatable: bool,
 }
 
-/// The value of a flag.
+/// Type of a flag's value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
-    /// Nothing, or `=true` and `=false`.
+    /// No value, or `=true` and `=false`.
     Switch,
-    /// Text, named so in the help.
+    /// Text, with its name in the help.
     Text(&'static str),
     /// A whole number.
     Integer(&'static str),
-    /// A length of time.
+    /// A duration.
     Duration,
-    /// Nothing, or a value behind `=`; bare, it means this one.
+    /// No value, or one after `=`; this is the value without `=`.
     Optional(&'static str),
 }
 
-/// The output of a command on standard output.
+/// Output of a command on standard output.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Output {
-    /// Nothing.
+    /// No output.
     None,
-    /// Text that has no members.
+    /// Text without members.
     Text,
     /// One object with these members.
     Record(&'static [&'static str]),
-    /// A list of such objects.
+    /// A list of objects with these members.
     List(&'static [&'static str]),
-    /// The answer of the platform, unchanged.
+    /// The response of the platform, unchanged.
     Free,
 }
 
-/// The action of a command.
+/// Action of a command.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     Api,
@@ -146,7 +146,7 @@ pub(crate) enum Action {
     Version,
 }
 
-/// A shell that completes words.
+/// A shell with completion.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Shell {
     Bash,
@@ -155,7 +155,7 @@ pub(crate) enum Shell {
     Zsh,
 }
 
-/// The defaults of a command.
+/// Defaults of a command.
 const BLANK: Command = Command {
     name: "",
     aliases: &[],
@@ -178,24 +178,24 @@ pub(crate) const PROGRAM: &str = "ziggurat";
 // === impl Command ===
 
 impl Command {
-    /// The command below this one that goes by the name.
+    /// Returns the subcommand with this name or alias.
     pub(crate) fn child(&self, name: &str) -> Option<&'static Command> {
         self.children
             .iter()
             .find(|child| child.name == name || child.aliases.contains(&name))
     }
 
-    /// The commands below this one that are listed.
+    /// Returns the listed subcommands.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &'static Command> {
         self.children.iter().filter(|child| !child.is_hidden)
     }
 
-    /// Says if commands stand below this one.
+    /// Returns whether it has subcommands.
     pub(crate) fn is_group(&self) -> bool {
         !self.children.is_empty()
     }
 
-    /// The fewest and the most arguments it takes.
+    /// Returns the minimum and the maximum number of arguments.
     pub(crate) fn argument_range(&self) -> (usize, Option<usize>) {
         let fewest = self
             .arguments
@@ -210,12 +210,12 @@ impl Command {
 // === impl Flag ===
 
 impl Flag {
-    /// A flag that takes nothing.
+    /// Creates a flag without a value.
     const fn switch(name: &'static str, meaning: &'static str) -> Self {
         Self::new(name, Kind::Switch, meaning)
     }
 
-    /// A flag that takes text.
+    /// Creates a flag with text.
     const fn text(name: &'static str, value: &'static str, meaning: &'static str) -> Self {
         Self::new(name, Kind::Text(value), meaning)
     }
@@ -252,7 +252,7 @@ impl Flag {
         self
     }
 
-    /// Says if the word behind it is its value.
+    /// Returns whether the next word is its value.
     pub(crate) fn takes_next(&self) -> bool {
         matches!(
             self.value,
@@ -264,7 +264,7 @@ impl Flag {
 // === impl Kind ===
 
 impl Kind {
-    /// The name of the type, as scripts read it.
+    /// Returns the name of the type, for scripts.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Switch => "bool",
@@ -281,7 +281,7 @@ impl Shell {
     /// Every shell.
     pub(crate) const ALL: [Self; 4] = [Self::Bash, Self::Fish, Self::Power, Self::Zsh];
 
-    /// The name of the shell's program.
+    /// Returns the name of the shell's program.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -292,7 +292,7 @@ impl Shell {
     }
 }
 
-/// Every command that does something, with the words that lead to it, in the order of the tree.
+/// Returns every command with an action, and its words, in the order of the tree.
 pub(crate) fn leaves() -> Vec<(Vec<&'static str>, &'static Command)> {
     commands()
         .into_iter()
@@ -300,7 +300,7 @@ pub(crate) fn leaves() -> Vec<(Vec<&'static str>, &'static Command)> {
         .collect()
 }
 
-/// Every command and group that is listed, the root first.
+/// Returns every listed command and group, the root first.
 pub(crate) fn commands() -> Vec<(Vec<&'static str>, &'static Command)> {
     fn walk(
         path: &[&'static str],
@@ -319,7 +319,7 @@ pub(crate) fn commands() -> Vec<(Vec<&'static str>, &'static Command)> {
     found
 }
 
-/// The flags that a command takes from the groups above it, nearest last.
+/// Returns the flags that a command inherits from its parent groups, nearest last.
 pub(crate) fn inherited(path: &[&str]) -> Vec<&'static Flag> {
     let mut flags: Vec<&Flag> = Vec::new();
     let mut command: &Command = &ROOT;

@@ -1,7 +1,7 @@
 //! `platform api`: calls any path of the platform.
 //!
-//! The address is the configured one and only the path is free, so the credential cannot be sent
-//! anywhere else.
+//! The address comes from the configuration and only the path from the user, so the credential
+//! cannot be sent to another server.
 
 mod check;
 
@@ -20,10 +20,10 @@ use crate::{
     parser::Matches,
 };
 
-/// Nothing larger is sent.
+/// Maximum size of a request body.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// Sends one request and prints what was answered.
+/// Sends one request and prints the response.
 pub(super) async fn api(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
     let typed = matches.argument(1);
     let method = check::method(matches.argument(0))?;
@@ -66,7 +66,7 @@ pub(super) async fn api(context: &mut Context<'_>, matches: &Matches) -> Result<
     print(context, &action, &answer, failure)
 }
 
-/// Prints the body of an answer; of a failure only where a script reads it.
+/// Prints the body of a response; of an error response only in the formats for scripts.
 fn print(
     context: &mut Context<'_>,
     action: &str,
@@ -102,7 +102,7 @@ fn print(
     }
 }
 
-/// The body as it came, indented or as YAML; ending in a newline.
+/// Returns the body unchanged, indented or as YAML, with a newline at the end.
 fn plain(format: Format, body: &[u8]) -> Vec<u8> {
     let text = match format {
         Format::Text => output::pretty(body).map(String::into_bytes),
@@ -120,7 +120,7 @@ fn plain(format: Format, body: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The status and the headers of an answer, masked.
+/// Returns the status and the headers of a response, masked.
 fn head(api: &Api<'_, '_>, answer: &Answer) -> String {
     let mut text = format!("HTTP {}\n", answer.status.as_u16());
     let shown = shown_headers(&answer.headers, api.mask());
@@ -133,7 +133,8 @@ fn head(api: &Api<'_, '_>, answer: &Answer) -> String {
     text
 }
 
-/// The body of a request: literal, of a file, or of standard input. An empty one is none.
+/// Returns the body of a request: literal, from a file, or from standard input; `None` if it is
+/// empty.
 fn body(context: &mut Context<'_>, data: &str) -> Result<Option<Bytes>, Failure> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("--data: {error}"));
     let mut bytes = Vec::new();

@@ -12,6 +12,6 @@ pub(super) use self::{
     whoami::{is_trial, records, whoami},
 };
 
-/// The note where the pair of variables hides the profile.
+/// Note if the pair of variables takes precedence over the profile.
 const HIDDEN_BY_VARIABLES: &str = "Warning: ZIGGURAT_CLIENT_ID or ZIGGURAT_CLIENT_SECRET is set, \
      so other commands use it instead of this profile until it is unset.";

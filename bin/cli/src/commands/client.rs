@@ -30,7 +30,7 @@ pub(crate) static CLIENT: Kind = Kind {
     has_names: true,
 };
 
-/// Creates a client. Its secret exists in this answer and nowhere else.
+/// Creates a client. Only this response contains its secret.
 pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
     let name = not_empty(matches, "name")?.unwrap_or_default();
     let description = not_empty(matches, "description")?.unwrap_or_default();

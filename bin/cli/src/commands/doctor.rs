@@ -21,10 +21,10 @@ use crate::{
     parser::Matches,
 };
 
-/// The most time that the server may take for each of the two requests.
+/// Maximum time for each of the two requests.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A clock this far off makes tokens expire at the wrong time.
+/// Maximum difference of the clocks; beyond it, tokens expire at the wrong time.
 const CLOCK_SKEW: i64 = 60;
 
 /// The result of a check.
@@ -111,14 +111,14 @@ struct Machine {
     no_color_set: bool,
 }
 
-/// Checks everything there is to check and prints what was found.
+/// Runs all checks and prints their results.
 pub(super) async fn doctor(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
     let found = look(context);
     let is_env = matches!(&found, Ok(credentials) if credentials.source == Source::Env);
     let address = credentials::address(context, is_env)?;
     let (auth, auth_row) = auth(context, &found, &address);
     let (storage, storage_row) = storage(context, &found);
-    // The checks have limits of their own, and report failures instead of repeating requests.
+    // The checks have their own timeouts, and report failures instead of retrying.
     context.connection.timeout = Some(LIMIT.min(context.connection.timeout.unwrap_or(LIMIT)));
     context.connection.retries = 0;
     let (api, clock, api_row, clock_row) = reach(context, &address).await;
@@ -335,7 +335,7 @@ async fn reach(context: &mut Context<'_>, address: &Address) -> (Reached, Clock,
     (reached, clock, api_row, clock_row)
 }
 
-/// The difference of this machine's clock from the server's: ahead of it if positive.
+/// The server rejects the cached token once, so the second command obtains a new one.
 fn clock(headers: &HeaderMap, now: Timestamp) -> (Clock, Row) {
     let date = headers
         .get(header::DATE)

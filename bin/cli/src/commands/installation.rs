@@ -17,7 +17,7 @@ use crate::{
     tree::PROGRAM,
 };
 
-/// The most time that a platform may take to answer.
+/// Maximum time for the response of a platform.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Serialize)]
@@ -30,7 +30,7 @@ struct Report {
     connections: Vec<Connection>,
 }
 
-/// No list of releases is published yet, so the latest version is not checked.
+/// There is no published list of releases yet, so the latest version is not checked.
 #[derive(Serialize)]
 struct LatestVersion {
     checked: bool,
@@ -60,7 +60,7 @@ struct Connection {
     detail: String,
 }
 
-/// Checks the installation; with `--strict`, an error is a failure.
+/// Checks the installation; with `--strict`, a problem is a failure.
 pub(super) async fn run(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
     let mut names: Vec<String> = context.config.profile_names().map(str::to_owned).collect();
     if names.is_empty() {
@@ -197,7 +197,7 @@ fn is_in_path(context: &Context<'_>) -> bool {
         .any(|folder| folder.join(PROGRAM).is_file() || folder.join("ziggurat.exe").is_file())
 }
 
-/// The install method of the program, as far as its path shows it.
+/// Returns the install method, as far as the program's path shows it.
 fn install_method(program: Option<&Path>) -> &'static str {
     let Some(program) = program else {
         return "unknown";

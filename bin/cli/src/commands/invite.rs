@@ -1,4 +1,4 @@
-//! `platform invite`: people who were asked to join.
+//! `platform invite`: invites for people to join.
 
 use ::http::Method;
 use serde::Serialize;
@@ -46,8 +46,8 @@ struct Acceptance<'a> {
     token: Option<&'a str>,
 }
 
-/// Says why an invite cannot be created here, and where it can. Nothing is sent; a dry run shows
-/// the request of a signed-in person.
+/// Fails with the reason why an invite cannot be created here, and where it can. Sends no request;
+/// a dry run shows the request of a signed-in person.
 pub(super) async fn create(context: &mut Context<'_>, matches: &Matches) -> Result<(), Failure> {
     if context.dry_run {
         let draft = Draft {

@@ -21,26 +21,26 @@ use crate::{
 /// A kind of record.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// As it stands in messages: `client`.
+    /// Word in messages: `client`.
     pub(crate) noun: &'static str,
-    /// As it begins a sentence: `API client`.
+    /// Word at the beginning of a sentence: `API client`.
     pub(crate) title: &'static str,
-    /// The collection of the API: `clients`.
+    /// Collection of the API: `clients`.
     pub(crate) plural: &'static str,
-    /// As a list without records is noted: `API clients`.
+    /// Word in the note about an empty list: `API clients`.
     pub(crate) titles: &'static str,
     pub(crate) columns: &'static [Column],
-    /// The question before one is deleted; `{}` is the id.
+    /// Question before a deletion; `{}` is the id.
     pub(crate) question: &'static str,
-    /// The question shows the id as it was typed.
+    /// Set if the question shows the id as it was typed.
     pub(crate) asks_as_typed: bool,
-    /// An argument may be the name of a record as well.
+    /// Set if an argument may be the name of a record.
     pub(crate) has_names: bool,
 }
 
-/// The record that an argument means.
+/// Record that an argument refers to.
 pub(super) enum Target {
-    /// Its id, in the one spelling.
+    /// Its id in canonical form.
     Id(String),
     Name(String),
 }
@@ -54,7 +54,7 @@ struct Deleted<'a> {
 // === impl Kind ===
 
 impl Kind {
-    /// The id in its one spelling.
+    /// Returns the id in canonical form.
     pub(super) fn id(&self, typed: &str) -> Result<String, Failure> {
         id::parse(&format!("{} ID", self.noun), typed).map_err(|failure| {
             failure.with_hint(format!(
@@ -65,7 +65,7 @@ impl Kind {
         })
     }
 
-    /// The record that an argument means. Nothing is looked up yet.
+    /// Returns the record that an argument refers to, without looking it up.
     pub(super) fn target(&self, typed: &str) -> Result<Target, Failure> {
         if self.has_names && !id::is_like(typed) {
             return Ok(Target::Name(typed.to_owned()));
@@ -89,7 +89,7 @@ pub(super) async fn list(context: &mut Context<'_>, kind: &Kind) -> Result<(), F
     output::list(context, kind.columns, &none, &records)
 }
 
-/// All records of a kind, as the platform lists them.
+/// Returns all records of a kind, as the platform lists them.
 async fn all(api: &mut Api<'_, '_>, kind: &Kind) -> Result<Vec<Node>, Failure> {
     let action = format!("list {}", kind.plural);
     let answer = api.get(&action, &kind.path()).await?;
@@ -100,7 +100,7 @@ async fn all(api: &mut Api<'_, '_>, kind: &Kind) -> Result<Vec<Node>, Failure> {
     }
 }
 
-/// The id of the record that is meant: a name is looked up in the list.
+/// Returns the id of the record; a name is looked up in the list.
 async fn found(api: &mut Api<'_, '_>, kind: &Kind, target: Target) -> Result<String, Failure> {
     let name = match target {
         Target::Id(id) => return Ok(id),
@@ -119,7 +119,7 @@ async fn found(api: &mut Api<'_, '_>, kind: &Kind, target: Target) -> Result<Str
             output::quoted(&name)
         ))
         .with_hint(format!("See '{PROGRAM} platform {} list'.", kind.noun))),
-        // It comes from the server, and becomes part of an address.
+        // Checked, because it comes from the server and becomes part of a URL.
         [only] => kind.id(only),
         several => Err(Failure::usage(format!(
             "{} {} have the name {}: give the ID of one ({})",
@@ -145,7 +145,7 @@ pub(super) async fn get(
     show(context, kind, &action, &answer.body)
 }
 
-/// Changes a record: the members given, and no others.
+/// Changes only the given members of a record.
 pub(super) async fn update(
     context: &mut Context<'_>,
     kind: &Kind,
@@ -212,7 +212,7 @@ pub(super) async fn delete(
     output::report(context, &deleted, View::Plain(String::new()))
 }
 
-/// Sends a request that writes. `None` when a dry run stopped it, which was reported.
+/// Sends a request that writes. Returns `None` if a dry run stopped it; then it is reported.
 pub(super) async fn send(
     context: &mut Context<'_>,
     action: &str,
@@ -225,7 +225,7 @@ pub(super) async fn send(
     reported(context, sent, checks)
 }
 
-/// The body of an answer; `None` when a dry run stopped the request, which is then reported.
+/// Returns the body of a response; `None` if a dry run stopped the request, which is reported.
 fn reported(
     context: &mut Context<'_>,
     sent: Result<Sent, Failure>,
@@ -246,7 +246,7 @@ fn reported(
     }
 }
 
-/// A JSON object of these members, in this order.
+/// Builds a JSON object with these members, in this order.
 pub(super) fn body(members: &[(&str, &str)]) -> Vec<u8> {
     let members: Vec<Cow<'_, str>> = members
         .iter()
@@ -261,7 +261,7 @@ pub(super) fn body(members: &[(&str, &str)]) -> Vec<u8> {
     format!("{{{}}}", members.join(",")).into_bytes()
 }
 
-/// The value of a body; `None` when there is none, or it is `null`.
+/// Returns the value of a body; `None` if it is empty or `null`.
 pub(super) fn decoded(action: &str, body: &[u8]) -> Result<Option<Node>, Failure> {
     if body.trim_ascii().is_empty() {
         return Ok(None);

@@ -30,8 +30,8 @@ struct Module {
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Prints the version. Commit and time are named by the build of a release, and left out where they
-/// are not: asking git and the clock while building would make no two builds the same.
+/// Prints the version. A release build sets commit and time; other builds leave them out, because
+/// asking git and the clock would make builds irreproducible.
 pub(super) fn run(context: &mut Context<'_>) -> Result<(), Failure> {
     let build = Build {
         number: VERSION,

@@ -1,4 +1,4 @@
-//! Installs the script in the folder of a shell, and removes it.
+//! Installs the completion script in the folder of a shell, and removes it.
 
 use std::{
     fs, io,
@@ -14,14 +14,14 @@ use crate::{
     tree::Shell,
 };
 
-/// Marks the lines that are ours in a start-up file.
+/// Marks the lines of this program in a start-up file.
 const MARK: &str = "# Added by 'ziggurat completion install'";
 
 /// The files of a shell: its completion script and its start-up file.
 struct ShellFiles {
     shell: Shell,
     script: PathBuf,
-    /// The start-up file and the line it needs; `None` where the shell finds the script itself.
+    /// The start-up file and the line it needs; `None` if the shell finds the script itself.
     startup: Option<(PathBuf, String)>,
 }
 

@@ -1,6 +1,6 @@
-//! Offers the words that fit at the cursor.
+//! Finds the completions at the cursor.
 //!
-//! It never prompts and never obtains a token, and every failure means no offer.
+//! It never prompts and never obtains a token. Every failure means no completion.
 
 use crate::{
     completion::records,
@@ -11,13 +11,13 @@ use crate::{
     tree::{self, Command, Flag, ROOT},
 };
 
-/// A word and its meaning.
+/// A completion and its meaning.
 pub(super) struct Offer {
     word: String,
     note: String,
 }
 
-/// Prints the offers for a command line without its first word, the unfinished word last.
+/// Prints the completions for a command line without the program name; the incomplete word is last.
 pub(crate) fn words(context: &mut Context<'_>, line: &[String]) -> Result<(), Failure> {
     let (unfinished, before) = match line.split_last() {
         Some((last, before)) => (last.as_str(), before),
@@ -37,15 +37,15 @@ pub(crate) fn words(context: &mut Context<'_>, line: &[String]) -> Result<(), Fa
     context.streams.print(text.as_bytes())
 }
 
-/// The position of the cursor: the command so far, the number of its arguments, and the flag that
-/// waits for a value.
+/// Position of the cursor: the command so far, the number of its arguments, and the flag that
+/// expects a value.
 struct Cursor {
     path: Vec<&'static str>,
     command: &'static Command,
     arguments: usize,
     waiting: Option<&'static Flag>,
     only_arguments: bool,
-    /// A word before the cursor is no command.
+    /// Set if a word before the cursor is not a command.
     is_lost: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Offers ids of records if a token is cached.
+//! Completes ids of records if a token is cached.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,11 +16,11 @@ use crate::{
     tree::{Action, Command},
 };
 
-/// The longest wait for the list: a user types the id in that time.
+/// Maximum time for the list: the user is waiting.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The ids that fit behind these words. It never prompts and never obtains a token, and every
-/// failure means no offer.
+/// Returns the ids that can follow these words. It never prompts and never obtains a token, and
+/// every failure means no completion.
 pub(super) fn offers(
     environment: &Environment,
     command: &'static Command,
@@ -36,7 +36,7 @@ pub(super) fn offers(
         .collect()
 }
 
-/// The kind of record that a command takes the id of, and the member that tells one from another.
+/// Returns the kind of record whose id a command takes, and the member that describes a record.
 fn kind(action: Action) -> Option<(&'static Kind, &'static str)> {
     Some(match action {
         Action::ClientDelete | Action::ClientGet | Action::ClientUpdate => {
@@ -52,7 +52,7 @@ fn kind(action: Action) -> Option<(&'static Kind, &'static str)> {
 }
 
 fn listed(environment: &Environment, kind: &Kind, before: &[String]) -> Option<Vec<Node>> {
-    // The shell must not see any message.
+    // The shell must not show any message.
     let mut silence = Streams {
         stdin: Box::new(std::io::empty()),
         stdout: Box::new(std::io::sink()),

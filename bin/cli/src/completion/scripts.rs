@@ -2,7 +2,7 @@
 
 use crate::tree::Shell;
 
-/// The script for a shell.
+/// Returns the script for a shell.
 pub(crate) fn script(shell: Shell) -> &'static str {
     match shell {
         Shell::Bash => BASH,

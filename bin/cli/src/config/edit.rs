@@ -1,8 +1,8 @@
-//! Changes a YAML document in place: one line at a time, and the rest stays as the user wrote it.
+//! Changes a YAML document line by line, so that the other lines stay as the user wrote them.
 //!
-//! Every change is made twice, once in the text and once in the value. When the changed text does
-//! not read as the changed value (flow style, anchors, anything the line editor does not know),
-//! the document is written anew from the value: comments are lost then, content never.
+//! Every change is made twice, in the text and in the value. If the changed text does not parse to
+//! the changed value (flow style, anchors, anything that the line editor does not support), the
+//! document is written from the value: this loses comments, but no content.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) struct Document {
 // === impl Document ===
 
 impl Document {
-    /// Reads a document; an empty one is an empty mapping.
+    /// Parses a document; an empty one is an empty mapping.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let value = match read::parse(text)? {
             Value::Null => Value::Mapping(Mapping::new()),
@@ -33,17 +33,17 @@ impl Document {
         })
     }
 
-    /// The text of the document.
+    /// Returns the text of the document.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Says if a member is this text.
+    /// Returns whether a member has this text.
     pub(super) fn is(&self, path: &[&str], text: &str) -> bool {
         find(&self.value, path).and_then(Value::as_str) == Some(text)
     }
 
-    /// Gives a member a value, or removes it.
+    /// Sets or removes the value of a member.
     pub(super) fn set(&mut self, path: &[&str], value: Option<&str>) {
         match value {
             None => self.remove(path),
@@ -56,7 +56,7 @@ impl Document {
         }
     }
 
-    /// Removes a member. One that is not there is fine.
+    /// Removes a member, if it exists.
     pub(super) fn remove(&mut self, path: &[&str]) {
         let (Some((name, above)), true) = (path.split_last(), find(&self.value, path).is_some())
         else {
@@ -78,7 +78,7 @@ impl Document {
         self.follow(set_line(&self.text, path, "{}"));
     }
 
-    /// Takes the changed text if it says what the changed value says.
+    /// Takes the changed text if it parses to the changed value.
     fn follow(&mut self, text: Option<String>) {
         let faithful = text.filter(|text| match read::parse(text) {
             Ok(Value::Null) => self.value == Value::Mapping(Mapping::new()),
@@ -117,14 +117,14 @@ fn place(value: &mut Value, path: &[&str], new: Value) {
     }
 }
 
-/// A line that holds a key: its indentation, the key, and the text behind the colon.
+/// A line with a key: its indentation, the key, and the text after the colon.
 struct Line<'a> {
     indent: usize,
     key: &'a str,
     rest: &'a str,
 }
 
-/// Writes `path: scalar` into the text. `None` when the text is not laid out in lines there.
+/// Writes `path: scalar` into the text. Returns `None` if the text does not use block style there.
 fn set_line(text: &str, path: &[&str], scalar: &str) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut block = 0..lines.len();
@@ -163,7 +163,7 @@ fn set_line(text: &str, path: &[&str], scalar: &str) -> Option<String> {
     None
 }
 
-/// Removes the lines of a key. A parent that is left without children becomes an empty mapping.
+/// Removes the lines of a key. A parent without children becomes an empty mapping.
 fn remove_lines(text: &str, path: &[&str]) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut block = 0..lines.len();
@@ -232,7 +232,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// The indentation of the first child of a block.
+/// Returns the indentation of the first child of a block.
 fn children_indent(lines: &[String], block: Range<usize>) -> Option<usize> {
     lines[block]
         .iter()
@@ -247,8 +247,8 @@ fn key_line(lines: &[String], block: Range<usize>, indent: usize, name: &str) ->
     })
 }
 
-/// The lines of a key: its own and all that stand further in. Comments and blank lines behind
-/// the last of them belong to whatever follows.
+/// Returns the lines of a key: its own line and all that are indented further. Comments and blank
+/// lines at the end belong to the next key.
 fn block_of(lines: &[String], at: usize, end: usize) -> Range<usize> {
     let indent = indent_of(&lines[at]);
     let mut last = at;
@@ -283,8 +283,8 @@ fn split(line: &str) -> Option<Line<'_>> {
     Some(Line { indent, key, rest })
 }
 
-/// The comment behind a value, with the space before it. A value in quotes may hold anything, so
-/// its line is taken to have none.
+/// Returns the comment after a value, with the space before it. A quoted value may contain `#`, so
+/// such a line counts as having no comment.
 fn comment_of(line: &str) -> Option<&str> {
     let value = line.find(':').map(|colon| &line[colon + 1..])?;
     if value.trim_start().starts_with(['"', '\'']) {

@@ -10,15 +10,15 @@ pub(super) struct Folders {
     pub(super) cache: PathBuf,
 }
 
-/// The folder of a user without a home, in which no file can exist. The working directory does not
-/// serve, because a file that another user put there could choose the platform.
+/// Folder for a user without a home; it cannot contain files. The working directory is not safe,
+/// because a file of another user there could choose the platform.
 pub(super) const NO_HOME: &str = "/dev/null";
 
 // === impl Folders ===
 
 impl Folders {
-    /// `~/.ziggurat` when it is there; otherwise the folders of the XDG variables when they can be
-    /// used; otherwise `~/.ziggurat`, to be created.
+    /// Returns `~/.ziggurat` if it exists; otherwise the folders of the XDG variables if they are
+    /// usable; otherwise `~/.ziggurat`, which is created later.
     pub(super) fn of(environment: &Environment) -> Self {
         let home = match environment.home() {
             home if home.is_absolute() => home,
@@ -37,8 +37,8 @@ impl Folders {
         };
         let config = folder("XDG_CONFIG_HOME");
         let cache = folder("XDG_CACHE_HOME").unwrap_or_else(|| {
-            // A cache in `~/.ziggurat` would create that folder, and the configuration in the
-            // other one would not be found again.
+            // A cache in `~/.ziggurat` would create that folder, which then takes precedence over
+            // the folder with the configuration.
             match &config {
                 Some(_) => home.join(".cache/ziggurat"),
                 None => own.join("cache"),
@@ -51,7 +51,7 @@ impl Folders {
     }
 }
 
-/// Says if the folder exists or can be created: the nearest folder above it may be written.
+/// Returns whether the folder exists or can be created: its nearest existing parent is writable.
 fn is_usable(folder: &Path) -> bool {
     folder.is_absolute()
         && folder

@@ -1,6 +1,6 @@
-//! Reads the file into what this program uses of it.
+//! Parses the file into the parts that this program uses.
 //!
-//! A reason never quotes the file: it may hold a secret.
+//! An error never quotes the file, because it may contain a secret.
 
 use serde_yaml::{Mapping, Value};
 use ziggurat_runtime::Secret;
@@ -41,7 +41,7 @@ pub(super) fn content(text: &str) -> Result<Content, String> {
     Ok(content)
 }
 
-/// Parses YAML; a reason says where, and not what stands there.
+/// Parses YAML; an error has the position, but no text of the file.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     serde_yaml::from_str(text).map_err(|error| match error.location() {
         Some(at) => format!(

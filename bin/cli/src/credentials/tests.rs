@@ -12,7 +12,7 @@ use crate::{
     keychain::{Keychain, NoKeychain},
 };
 
-/// A keychain in memory that counts how often it is asked.
+/// A keychain in memory that counts its reads.
 #[derive(Debug, Default)]
 struct Memory {
     entries: BTreeMap<String, String>,

@@ -1,14 +1,13 @@
-//! Addresses: the base of the API as the user wrote it, and the target of one request.
+//! Addresses: the base URL of the API as the user wrote it, and the target of one request.
 
 use http::Uri;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::failure::Failure;
 
-/// The base of the API: `http` or `https`, a host, perhaps a path, nothing else.
+/// The base URL of the API: `http` or `https`, a host, optionally a path, nothing else.
 ///
-/// Kept as it was written, but for a slash at its end, because it is part of what a cached token
-/// is bound to.
+/// Kept as written, except for a slash at the end, because cached tokens are bound to it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Address(String);
 
@@ -18,7 +17,7 @@ pub(crate) struct Target {
     uri: Uri,
 }
 
-/// A target of the same scheme, host and port is of the same origin.
+/// Scheme, host and port of a target.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Origin {
     pub(crate) is_tls: bool,
@@ -29,11 +28,11 @@ pub(crate) struct Origin {
 // === impl Address ===
 
 impl Address {
-    /// Checks an address; `source` names its flag or its place in a file, for the message.
+    /// Checks an address; `source` is its flag or its position in a file, for the message.
     ///
     /// # Errors
     ///
-    /// It is no absolute `http` or `https` URL, or carries more than a path: exit 2.
+    /// Fails if it is not an absolute `http` or `https` URL, or has more than a path: exit 2.
     pub(crate) fn parse(text: &str, source: &str) -> Result<Self, Failure> {
         let refused = |reason: &str| {
             let shown = super::mask::Mask::default().url(text);
@@ -67,17 +66,17 @@ impl Address {
         Ok(Self(text.trim_end_matches('/').to_owned()))
     }
 
-    /// The address, without a slash at its end.
+    /// Returns the address, without a slash at the end.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The address of a path under this base.
+    /// Returns the URL of a path below this base.
     pub(crate) fn join(&self, path: &str) -> String {
         format!("{}{path}", self.0)
     }
 
-    /// Says if requests leave this machine unencrypted.
+    /// Returns whether requests leave this machine unencrypted.
     pub(crate) fn is_unencrypted(&self) -> bool {
         Target::parse(&self.0)
             .is_ok_and(|target| !target.origin().is_tls && !is_loopback(&target.origin().host))
@@ -87,7 +86,7 @@ impl Address {
 // === impl Target ===
 
 impl Target {
-    /// Reads the address of a request; the error says what is wrong with it.
+    /// Parses the URL of a request; the error has the reason.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         let (url, _) = url.split_once('#').unwrap_or((url, ""));
         let uri: Uri = utf8_percent_encode(url, NEVER_SENT)
@@ -101,7 +100,7 @@ impl Target {
         }
     }
 
-    /// Resolves the address that a redirect from here names.
+    /// Resolves the URL of a redirect from here.
     ///
     /// The crate `url` would rewrite dots and backslashes in it, and add 245 kB to the program.
     pub(crate) fn redirected(&self, location: &str) -> Result<Self, String> {
@@ -125,17 +124,17 @@ impl Target {
         Self::parse(&format!("{scheme}://{authority}{path}"))
     }
 
-    /// The whole address.
+    /// Returns the complete URL.
     pub(crate) fn url(&self) -> String {
         self.uri.to_string()
     }
 
-    /// The scheme, host and port.
+    /// Returns the scheme, host and port.
     pub(crate) fn origin(&self) -> Origin {
         Origin::of(&self.uri)
     }
 
-    /// The value of the `Host` header.
+    /// Returns the value of the `Host` header.
     pub(crate) fn host_header(&self) -> &str {
         let authority = self.uri.authority().map_or("", |a| a.as_str());
         authority
@@ -143,7 +142,7 @@ impl Target {
             .map_or(authority, |(_, host)| host)
     }
 
-    /// The path and query, as the request line to the server itself has them.
+    /// Returns path and query, for the request line to the server itself.
     pub(crate) fn path(&self) -> &str {
         self.uri.path_and_query().map_or("/", |path| path.as_str())
     }
@@ -152,7 +151,7 @@ impl Target {
 // === impl Origin ===
 
 impl Origin {
-    /// The origin of an address, its port explicit and its host in lower case without brackets.
+    /// Returns the origin of a URL, with an explicit port and a lower-case host without brackets.
     pub(super) fn of(uri: &Uri) -> Self {
         let is_tls = uri.scheme_str() == Some("https");
         let host = uri.host().unwrap_or_default();
@@ -164,7 +163,7 @@ impl Origin {
         }
     }
 
-    /// Host and port, as a proxy is asked for them.
+    /// Returns host and port, for requests to a proxy.
     pub(crate) fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
@@ -174,7 +173,7 @@ impl Origin {
     }
 }
 
-/// A host that is this machine.
+/// Returns whether a host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     if host.eq_ignore_ascii_case("localhost") {
@@ -189,7 +188,7 @@ fn has_port(authority: &str) -> bool {
     after_host.contains(':')
 }
 
-/// The bytes of an address that no request line may carry; the rest stays byte for byte.
+/// The bytes that no request line may contain; all others stay unchanged.
 const NEVER_SENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')

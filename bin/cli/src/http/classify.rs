@@ -1,18 +1,18 @@
-//! Classifies answers that are no success. The status decides; the body only adds detail.
+//! Classifies error responses. The status decides; the body only adds details.
 
 use serde_json::Value;
 
 use super::{mask::Mask, message::Incoming, retry};
 use crate::failure::{Code, Failure};
 
-/// Reasons the API names that mean something to a person.
+/// Reasons of the API that are useful for users.
 const REASONS: [&str; 3] = [
     "membership_revoked",
     "plan_expired",
     "developer_plan_backup",
 ];
 
-/// The failure an answer stands for; nothing when it is a success.
+/// Returns the failure for a response; `None` for a success.
 pub(crate) fn failure(answer: &Incoming, mask: &Mask) -> Option<Failure> {
     if answer.status.is_success() {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn failure(answer: &Incoming, mask: &Mask) -> Option<Failure> {
     })
 }
 
-/// An answer of a router or a proxy that knows nothing of the API: a 404 without `code`.
+/// Returns whether a router or a proxy answered instead of the API: a 404 without `code`.
 pub(crate) fn is_of_a_router(answer: &Incoming) -> bool {
     let names_code = serde_json::from_slice::<Value>(&answer.body).is_ok_and(|body| {
         body.as_object()
@@ -39,12 +39,12 @@ pub(crate) fn is_of_a_router(answer: &Incoming) -> bool {
     answer.status.as_u16() == 404 && !names_code
 }
 
-/// The advice for an answer of a router.
+/// Advice for a response of a router.
 pub(crate) const WRONG_BASE: &str = "this server does not serve an endpoint this command needs: a \
      router or a proxy answered, not the account API. Check --api-url, or the api_url of the \
      profile; it ends before /account/v1";
 
-/// The body of an answer, as it may be shown.
+/// The body of a response, ready to be shown.
 struct ServerMessage {
     excerpt: String,
     reason: Option<String>,

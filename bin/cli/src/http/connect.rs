@@ -1,4 +1,4 @@
-//! A connection to a server: direct, or through a proxy, with TLS where the address asks for it.
+//! Connects to a server: directly or through a proxy, with TLS for `https`.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A stream of either kind. Boxed: one per connection, not per request.
+/// A stream of any kind. Boxed: one per connection, not per request.
 pub(super) type AnyStream = Box<dyn Stream>;
 
 /// Opens a connection.
@@ -51,12 +51,12 @@ async fn tcp(origin: &Origin) -> Result<AnyStream, TransportError> {
         .map_err(|error| {
             TransportError::passing(format!("connect to {}: {error}", origin.authority()))
         })?;
-    // A request is one small write whose answer is waited for.
+    // A request is one small write, which Nagle's algorithm would only delay.
     let _ = stream.set_nodelay(true);
     Ok(Box::new(stream))
 }
 
-/// Adds TLS if the origin asks for it.
+/// Adds TLS if the URL requires it.
 async fn secured(
     stream: AnyStream,
     origin: &Origin,
@@ -71,7 +71,7 @@ async fn secured(
     })?;
     match tls.connect(name, stream).await {
         Ok(stream) => Ok(Box::new(stream)),
-        // A certificate that is refused now is refused a second later, too.
+        // A certificate that is rejected now is rejected by a retry, too.
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             Err(TransportError::lasting(format!("TLS: {error}")))
         }
@@ -79,10 +79,10 @@ async fn secured(
     }
 }
 
-/// Asks a proxy for a tunnel.
+/// Opens a tunnel through a proxy.
 ///
-/// The tunnel of `hyper-util` hides the status of a refusal, and 429, 502, 503 and 504 are
-/// promised to be tried again.
+/// The tunnel of `hyper-util` hides the status of an error response, but 429, 502, 503 and 504 have
+/// to be retried.
 async fn tunnel(
     stream: AnyStream,
     origin: &Origin,

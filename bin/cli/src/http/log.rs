@@ -1,4 +1,4 @@
-//! The lines of `--verbose` and `--debug` about each exchange, on standard error.
+//! Logs each exchange on standard error, for `--verbose` and `--debug`.
 
 use std::{io::Write, pin::pin, time::Duration};
 
@@ -10,33 +10,33 @@ use super::{
 };
 use crate::output::{escape, escape_lines};
 
-/// The amount of detail shown of each exchange.
+/// Amount of detail about each exchange.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Level {
     Quiet,
     /// The request line and the status line.
     Verbose,
-    /// The headers and the bodies too.
+    /// Also the headers and the bodies.
     Debug,
 }
 
-/// Writes exchanges down.
+/// Logs exchanges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log {
     pub(crate) level: Level,
-    /// Control characters of a server do not reach a terminal.
+    /// Set if control characters of a server must be escaped.
     pub(crate) to_terminal: bool,
-    /// The terminal can erase a line, so waiting may be shown.
+    /// Set if the terminal can erase a line, so that a waiting notice can be shown.
     pub(crate) shows_waiting: bool,
 }
 
-/// The time after which the user is shown that the command is waiting.
+/// Time after which the waiting notice is shown.
 const NOTICE_DELAY: Duration = Duration::from_millis(500);
 
 // === impl Log ===
 
 impl Log {
-    /// A request that is about to leave.
+    /// Logs a request before it is sent.
     pub(super) fn request(
         self,
         to: &mut dyn Write,
@@ -61,7 +61,7 @@ impl Log {
         }
     }
 
-    /// An answer that came.
+    /// Logs a response.
     pub(super) fn answer(
         self,
         to: &mut dyn Write,
@@ -83,7 +83,7 @@ impl Log {
         }
     }
 
-    /// No answer came.
+    /// Logs a request without a response.
     pub(super) fn failure(self, to: &mut dyn Write, mask: &Mask, cause: &str, took: Duration) {
         if self.level > Level::Quiet {
             let cause = mask.text(cause);
@@ -91,7 +91,7 @@ impl Log {
         }
     }
 
-    /// Does the work, and names the host if it takes longer than a moment.
+    /// Awaits the work, and shows the host if it takes longer than a moment.
     pub(super) async fn waiting<T>(
         self,
         to: &mut (dyn Write + Send),
@@ -111,14 +111,14 @@ impl Log {
         }
     }
 
-    /// Erases the line that was shown while the work took this long.
+    /// Erases the waiting notice if the work took long enough for it.
     pub(super) fn waited(self, to: &mut dyn Write, took: Duration) {
         if self.shows_waiting && took >= NOTICE_DELAY {
             let _ = write!(to, "\r\x1b[K").and_then(|()| to.flush());
         }
     }
 
-    /// Writes a remark if `--verbose` or `--debug` was given.
+    /// Logs a remark if `--verbose` or `--debug` is set.
     pub(crate) fn remark(self, to: &mut dyn Write, text: &str) {
         if self.level > Level::Quiet {
             self.line(to, text);
@@ -135,7 +135,7 @@ impl Log {
         if body.is_empty() {
             return;
         }
-        // A body of the token endpoint that is not JSON may hold a token that no rule can mask.
+        // A body of the token endpoint that is not JSON may contain a token that no rule can mask.
         let shown = if purpose == Purpose::Exchange && !is_json(body) {
             format!("<not shown: {} bytes that are not JSON>", body.len())
         } else {
@@ -154,7 +154,7 @@ impl Log {
     }
 }
 
-/// Headers as they may be shown, sorted, one pair per value.
+/// Returns the masked headers, sorted, one pair per value.
 pub(crate) fn shown_headers(headers: &HeaderMap, mask: &Mask) -> Vec<(String, String)> {
     let mut shown: Vec<_> = headers
         .iter()
@@ -167,7 +167,7 @@ pub(crate) fn shown_headers(headers: &HeaderMap, mask: &Mask) -> Vec<(String, St
     shown
 }
 
-/// A header's name the way people write it.
+/// Returns a header's name in title case.
 fn titled(name: &HeaderName) -> String {
     let words = name.as_str().split('-').map(|word| {
         let (first, rest) = word.split_at(word.len().min(1));

@@ -1,26 +1,26 @@
 //! Masks credentials in headers, bodies and addresses.
 //!
-//! Members and headers that carry credentials are masked by their names. The secrets that this
-//! process holds are masked everywhere as well, because a server may quote one in a sentence.
+//! Members and headers with credentials are masked by their names. The secrets that this process
+//! knows are also masked everywhere, because a server may quote one in a message.
 
 mod scan;
 mod text;
 
 use std::fmt::Write as _;
 
-/// The text in place of a secret.
+/// Replacement for a secret.
 pub(crate) const MASK: &str = "████";
 
-/// The most characters of a body that a failure quotes.
+/// Maximum number of characters of a body in a failure.
 const EXCERPT: usize = 512;
 
-/// The most characters of a body that a log shows.
+/// Maximum number of characters of a body in a log.
 const DUMP: usize = 8192;
 
-/// Shorter secrets are not searched for, because ordinary words would be masked.
+/// Minimum length of a secret that is searched for; shorter ones could match ordinary words.
 const SHORTEST_KNOWN: usize = 8;
 
-/// Headers that carry credentials.
+/// Headers with credentials.
 const HEADERS: [&str; 5] = [
     "authorization",
     "proxy-authorization",
@@ -29,7 +29,7 @@ const HEADERS: [&str; 5] = [
     "x-api-key",
 ];
 
-/// Members that carry credentials, wherever they stand.
+/// Members with credentials, at any depth.
 const MEMBERS: [&str; 20] = [
     "access_token",
     "accept_url",
@@ -53,7 +53,7 @@ const MEMBERS: [&str; 20] = [
     "token",
 ];
 
-/// Masks what is printed; knows the secrets this process holds.
+/// Masks printed text; knows the secrets of this process.
 #[derive(Default)]
 pub(crate) struct Mask {
     known: Vec<String>,
@@ -62,14 +62,14 @@ pub(crate) struct Mask {
 // === impl Mask ===
 
 impl Mask {
-    /// Adds a secret that is masked everywhere from now on.
+    /// Adds a secret that is masked from now on.
     pub(crate) fn add(&mut self, secret: &str) {
         if secret.len() >= SHORTEST_KNOWN && !self.known.iter().any(|known| known == secret) {
             self.known.push(secret.to_owned());
         }
     }
 
-    /// A header's value, as it may be shown.
+    /// Returns a header's value, masked.
     pub(crate) fn header(&self, name: &str, value: &str) -> String {
         if HEADERS
             .iter()
@@ -80,7 +80,7 @@ impl Mask {
         self.text(value)
     }
 
-    /// A body as it may be shown, whole.
+    /// Returns a complete body, masked.
     pub(crate) fn body(&self, body: &[u8]) -> String {
         let found = scan::scan(body, is_member);
         if found.is_complete {
@@ -93,23 +93,23 @@ impl Mask {
         self.hide(&text::masked(&text))
     }
 
-    /// A body as a log or a report shows it: masked, then cut.
+    /// Returns a body for a log or a report: masked, then cut.
     pub(crate) fn dump(&self, body: &[u8]) -> String {
         cut(&self.body(body), DUMP, body.len())
     }
 
-    /// A body as a failure quotes it: masked, cut short, without trailing space.
+    /// Returns a body for a failure: masked, cut shorter, without trailing space.
     pub(crate) fn excerpt(&self, body: &[u8]) -> String {
         let masked = self.body(body);
         cut(masked.trim_end(), EXCERPT, body.len())
     }
 
-    /// A sentence that may quote a secret.
+    /// Masks secrets in a message.
     pub(crate) fn text(&self, text: &str) -> String {
         self.hide(&text::masked(text))
     }
 
-    /// An address, without its password and without the parameters that carry credentials.
+    /// Masks the password and the parameters with credentials in a URL.
     pub(crate) fn url(&self, url: &str) -> String {
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -147,7 +147,7 @@ impl Mask {
     }
 }
 
-/// A body that is JSON, as it stands.
+/// Returns whether a body is JSON.
 pub(crate) fn is_json(body: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
 }

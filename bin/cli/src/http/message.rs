@@ -1,11 +1,11 @@
-//! A complete request and a complete answer.
+//! Complete requests and responses.
 
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
-/// A request that is built to its last byte.
+/// A complete request.
 #[derive(Clone)]
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
@@ -13,19 +13,19 @@ pub(crate) struct Outgoing {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Bytes>,
     pub(crate) purpose: Purpose,
-    /// From the start of the first attempt to the last byte of the last; `None` is for ever.
+    /// Time from the start of the first attempt to the end of the last; `None` for no limit.
     pub(crate) timeout: Option<Duration>,
-    /// The most repetitions, if it only reads.
+    /// Maximum number of retries, if it only reads.
     pub(crate) retries: u32,
 }
 
 /// The purpose of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Purpose {
-    /// A call of the API.
+    /// A call to the API.
     Call,
-    /// The exchange of a credential for a token: a dry run needs it too, and its answer is shown
-    /// only where it can be masked.
+    /// The exchange of a credential for a token: a dry run sends it, too, and its response is
+    /// logged only if it can be masked.
     Exchange,
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct Recorded {
     pub(crate) body: Option<Bytes>,
 }
 
-/// The outcome of a request.
+/// Outcome of a request.
 pub(crate) enum Outcome {
     Answer(Incoming),
     Stopped(Recorded),
 }
 
-/// An answer, whole.
+/// A complete response.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming {
     pub(crate) status: StatusCode,
@@ -52,21 +52,21 @@ pub(crate) struct Incoming {
     pub(crate) body: Bytes,
 }
 
-/// The reason why there is no answer.
+/// Reason why there is no response.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum TransportError {
     /// The deadline passed; it was this long.
     Deadline(Duration),
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     Connection { cause: String, is_passing: bool },
-    /// An answer that cannot be used; another attempt would not help.
+    /// The response is invalid; a retry would not help.
     Answer(String),
 }
 
 // === impl Outgoing ===
 
 impl Outgoing {
-    /// A request that only reads may be repeated, and a dry run lets it through.
+    /// Returns whether it only reads; then it may be retried, and a dry run sends it.
     pub(super) fn only_reads(&self) -> bool {
         matches!(self.method, Method::GET | Method::HEAD | Method::OPTIONS)
     }
@@ -75,7 +75,7 @@ impl Outgoing {
 // === impl Incoming ===
 
 impl Incoming {
-    /// The status with its words, like `401 Unauthorized`.
+    /// Returns the status with its phrase, such as `401 Unauthorized`.
     pub(crate) fn status_line(&self) -> String {
         match self.status.canonical_reason() {
             Some(reason) => format!("{} {reason}", self.status.as_u16()),
@@ -87,7 +87,7 @@ impl Incoming {
 // === impl TransportError ===
 
 impl TransportError {
-    /// A connection that failed; another attempt may go better.
+    /// Creates a connection error for which a retry may help.
     pub(super) fn passing(cause: impl Into<String>) -> Self {
         Self::Connection {
             cause: cause.into(),
@@ -95,7 +95,7 @@ impl TransportError {
         }
     }
 
-    /// A connection that failed and will fail again.
+    /// Creates a connection error for which a retry does not help.
     pub(super) fn lasting(cause: impl Into<String>) -> Self {
         Self::Connection {
             cause: cause.into(),

@@ -1,5 +1,5 @@
-//! Chooses the proxy of a request: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`, in upper case or else
-//! in lower case.
+//! Selects the proxy of a request: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`, in upper case,
+//! otherwise in lower case.
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
@@ -34,11 +34,11 @@ impl Proxies {
         }
     }
 
-    /// The proxy for a target; nothing when it is reached directly.
+    /// Returns the proxy for a target; `None` for a direct connection.
     ///
     /// # Errors
     ///
-    /// The variable does not name a proxy this program can speak to.
+    /// Fails if the variable names a kind of proxy that is not supported.
     pub(crate) fn proxy_for(&self, origin: &Origin) -> Result<Option<Intercept>, String> {
         let (name, value) = if origin.is_tls {
             ("HTTPS_PROXY", &self.https)
@@ -59,7 +59,7 @@ impl Proxies {
             Target::parse(&format!("http://{value}"))
         };
         let matcher = Matcher::builder()
-            // The placeholder tells an excepted target from one that needs an unusable proxy.
+            // The placeholder distinguishes an exempt target from one that needs an unusable proxy.
             .all(url.as_ref().map_or("unusable".to_owned(), Target::url))
             .no(items
                 .filter_map(|item| exception(item, host, origin.port))
@@ -79,14 +79,14 @@ impl Proxies {
     }
 }
 
-/// The part of an item of `NO_PROXY` that the matcher understands; nothing if the item is not
-/// about this host and port.
+/// Returns the part of an item of `NO_PROXY` that the matcher understands; `None` if the item does
+/// not apply to this host and port.
 ///
-/// The reference implementation lets an item name a port, and takes `.` or `*.` in front of a
-/// domain for its subdomains alone; the matcher knows neither.
+/// In the reference implementation an item may have a port, and `.` or `*.` before a domain selects
+/// only its subdomains; the matcher supports neither.
 fn exception<'a>(item: &'a str, host: &str, port: u16) -> Option<&'a str> {
     let name = match item.rsplit_once(':') {
-        // Other colons are those of an IPv6 address without a port.
+        // Any other colon belongs to an IPv6 address without a port.
         Some((name, number)) if !name.contains(':') || name.ends_with(']') => {
             (number.parse() == Ok(port)).then_some(name)?
         }

@@ -1,4 +1,4 @@
-//! The rules for repeating a read, and the wait before it.
+//! Retries of requests that read, and the wait before them.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use rand::{TryRng as _, rngs::SysRng};
 use ziggurat_runtime::retry_after;
 
-/// The waits before the second and every later attempt.
+/// Waits before the second and every later attempt.
 const WAITS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// The longest wait that a server may ask for.
+/// Maximum wait that a server may ask for.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Tells a status that another attempt may change.
+/// Returns whether a retry may change a status.
 pub(super) fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 429 | 502 | 503 | 504)
 }
 
-/// Adds the wait that a server asks for to its words.
+/// Adds the wait that a server asks for to its message.
 pub(crate) fn with_wait(said: String, headers: &HeaderMap) -> String {
     match retry_after::read(headers, Timestamp::now()).map(|asked| asked.as_secs()) {
         None => said,
@@ -27,9 +27,9 @@ pub(crate) fn with_wait(said: String, headers: &HeaderMap) -> String {
     }
 }
 
-/// The wait before attempt `next` (the second is 1); nothing if it would be too long.
+/// Returns the wait before attempt `next` (the second is 1); `None` if it would be too long.
 ///
-/// `jitter` is from 0 to 1: half is the plain wait.
+/// `jitter` is from 0 to 1; 0.5 leaves the wait unchanged.
 pub(super) fn wait(next: u32, asked: Option<Duration>, jitter: f64) -> Option<Duration> {
     match asked {
         Some(asked) if asked > LONGEST => None,
@@ -43,7 +43,7 @@ pub(super) fn wait(next: u32, asked: Option<Duration>, jitter: f64) -> Option<Du
     }
 }
 
-/// A random number from 0 to 1; the middle where the system gives no random bytes.
+/// Returns a random number from 0 to 1; 0.5 if the system has no random bytes.
 pub(super) fn jitter() -> f64 {
     let mut byte = [0];
     match SysRng.try_fill_bytes(&mut byte) {

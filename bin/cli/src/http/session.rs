@@ -1,4 +1,4 @@
-//! The token a command sends: kept from an earlier command, or exchanged now.
+//! The token of a command: cached by an earlier command, or exchanged now.
 
 use std::time::Duration;
 
@@ -12,33 +12,33 @@ use crate::{
     token::{Token, cache::Cache, exchange},
 };
 
-/// The longest wait for another command that is exchanging the same credential.
+/// Maximum wait for another command that exchanges the same credential.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection of one command.
+/// The credential and the token of one command.
 pub(super) struct Session {
     pub(super) address: Address,
     pub(super) credentials: Credentials,
     held: Option<Held>,
-    /// A token that is not sent again, though it may still be in the cache.
+    /// A token that is not sent again, although the cache may still contain it.
     refused: Option<Secret>,
 }
 
 /// A token in use.
 struct Held {
     token: Token,
-    /// This process obtained it: if it is refused, another one will be too.
+    /// Set if this process obtained it: if it is rejected, a new one would be, too.
     is_minted: bool,
 }
 
 // === impl Api ===
 
 impl Api<'_, '_> {
-    /// Exchanges a credential for a token; nothing is kept.
+    /// Exchanges a credential for a token, which is not cached.
     ///
     /// # Errors
     ///
-    /// The token endpoint refused, or did not answer.
+    /// Fails if the token endpoint rejects the request or does not respond.
     pub(crate) async fn exchange(
         &mut self,
         address: &Address,
@@ -67,7 +67,7 @@ impl Api<'_, '_> {
         Ok(token)
     }
 
-    /// The token to send, and whether this process obtained it.
+    /// Returns the token to send, and whether this process obtained it.
     pub(super) async fn bearer(&mut self) -> Result<(Secret, bool), Failure> {
         let now = Timestamp::now();
         let session = self.session()?;
@@ -86,7 +86,7 @@ impl Api<'_, '_> {
             return Ok(self.hold(token, credentials, true));
         }
         let timeout = self.context.connection.timeout.unwrap_or(EXCHANGE_TIMEOUT);
-        // Of many commands at once with a cold cache one exchanges; the others find its token.
+        // If many commands start with an empty cache, one exchanges; the others use its token.
         let lock = self.cache().lock(timeout.min(EXCHANGE_TIMEOUT));
         if let Some(token) = self.cached(&address, &mut credentials)? {
             return Ok(self.hold(token, credentials, false));
@@ -115,8 +115,8 @@ impl Api<'_, '_> {
         Ok(())
     }
 
-    /// Forgets a token that was refused, here and in the cache, unless another command has put a
-    /// newer one there meanwhile.
+    /// Removes a rejected token, here and in the cache, unless another command has cached a newer
+    /// one in the meantime.
     pub(super) fn drop_token(&mut self) {
         let Some(session) = &mut self.session else {
             return;
@@ -129,7 +129,7 @@ impl Api<'_, '_> {
             .load()
             .is_some_and(|cached| cached.token.bearer == held.token.bearer);
         if is_there && !self.skips_cache {
-            // If it stays in the cache, the next command is refused once and obtains a new one.
+            // If it stays in the cache, the next command is rejected once and obtains a new one.
             let _ = cache.clear();
         }
         if let Some(session) = &mut self.session {
@@ -208,8 +208,8 @@ impl Api<'_, '_> {
         if address.is_unencrypted() {
             let shown = address.as_str();
             self.context.streams.note(format_args!(
-                "Warning: {shown} is plain http: whoever is on the way there can read the \
-                 credential and take it"
+                "Warning: {shown} is plain http: the credential can be read and stolen on the \
+                 network"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! TLS to a server, trusted by the roots of the system.
+//! TLS with the root certificates of the system.
 
 use std::{path::Path, sync::Arc};
 
@@ -7,8 +7,8 @@ use tokio_rustls::TlsConnector;
 
 use crate::context::Environment;
 
-/// A connector that trusts the roots of the system, or those of `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR` where they are set. There is no way to skip verification.
+/// Creates a connector that trusts the roots of the system, or those of `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR` if they are set. Verification cannot be disabled.
 pub(super) fn connector(environment: &Environment) -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates(environment)?);

@@ -1,7 +1,7 @@
-//! Sends one request: over a connection of its own, within its deadline, again where that helps.
+//! Sends one request: over its own connection, within its deadline, with retries if they help.
 //!
-//! A dry run stops here, below all code that builds requests, so that the reported request is the
-//! one that would be sent, for every command.
+//! A dry run stops here, below all code that builds requests, so that the reported request is
+//! exactly the one that would be sent.
 
 use std::{
     future::{Future, poll_fn},
@@ -32,10 +32,10 @@ use super::{
 };
 use crate::context::Environment;
 
-/// The largest answer that is read.
+/// Maximum size of a response.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 
-/// The most redirects that a read follows.
+/// Maximum number of redirects for a request that reads.
 const MAX_REDIRECTS: usize = 10;
 
 /// Sends requests.
@@ -45,7 +45,7 @@ pub(crate) struct Transport<'a> {
     tls: Option<TlsConnector>,
     pub(crate) log: Log,
     dry_run: bool,
-    /// The secrets that must not be shown; grows as they become known.
+    /// The secrets that must not be shown; more are added as they become known.
     pub(crate) mask: Mask,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Transport<'a> {
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: Option<Driver>,
-    /// Requests name the whole address, because a proxy reads them.
+    /// Set for a proxy that forwards requests; they contain the complete URL then.
     forwarder: Option<Intercept>,
 }
 
@@ -63,7 +63,7 @@ pub(super) type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>
 // === impl Transport ===
 
 impl<'a> Transport<'a> {
-    /// A transport that has opened nothing yet.
+    /// Creates a transport without connections.
     pub(crate) fn new(environment: &'a Environment, log: Log, dry_run: bool) -> Self {
         Self {
             environment,
@@ -75,7 +75,7 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Sends a request, or stops it if this is a dry run and it writes.
+    /// Sends a request, or stops it if it writes and this is a dry run.
     pub(crate) async fn send(
         &mut self,
         request: &Outgoing,
@@ -124,7 +124,7 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// One attempt, with the redirects it is sent on.
+    /// Makes one attempt, and follows its redirects.
     async fn attempt(
         &mut self,
         request: &Outgoing,
@@ -158,7 +158,7 @@ impl<'a> Transport<'a> {
         )))
     }
 
-    /// One request and its answer, written down.
+    /// Sends one request and logs it with its response.
     async fn exchange(
         &mut self,
         request: &Outgoing,
@@ -210,8 +210,8 @@ impl<'a> Transport<'a> {
         target: &Target,
         headers: &HeaderMap,
     ) -> Result<Incoming, TransportError> {
-        // One connection per request: a kept one may be closed by the server at any time, and
-        // such a failure could not be told from a real one.
+        // One connection per request: the server may close an idle one at any time, and such a
+        // failure could not be distinguished from a real one.
         let mut connection = self.open(target.origin()).await?;
         connection.send(request, target, headers).await
     }
@@ -275,7 +275,7 @@ impl Connection {
     }
 }
 
-/// Moves the connection along while the work waits for it; nothing is spawned.
+/// Polls the connection while the work waits for it; no task is spawned.
 pub(super) async fn drive<T>(driver: &mut Option<Driver>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|context| {
@@ -288,7 +288,7 @@ pub(super) async fn drive<T>(driver: &mut Option<Driver>, work: impl Future<Outp
         if has_ended {
             *driver = None;
         }
-        // The connection may just have read the data that the work was waiting for.
+        // The connection may just have read the data that the work waits for.
         work.as_mut().poll(context)
     })
     .await
@@ -325,7 +325,7 @@ fn is_redirect(answer: &Incoming) -> bool {
     matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// The failure of a connection that broke, with all its causes behind the prefix.
+/// Creates the failure of a broken connection, with all its causes after the prefix.
 pub(super) fn broken(prefix: &str, error: &hyper::Error) -> TransportError {
     let mut cause = format!("{prefix}{error}");
     let mut source = std::error::Error::source(error);
@@ -335,7 +335,7 @@ pub(super) fn broken(prefix: &str, error: &hyper::Error) -> TransportError {
     }
     TransportError::Connection {
         cause,
-        // A server that does not speak HTTP will not do so a second later.
+        // The server rejects the cached token once, so the second command obtains a new one.
         is_passing: !error.is_parse(),
     }
 }

@@ -1,4 +1,4 @@
-//! A time limit for every call of a keychain.
+//! A timeout for every call of a keychain.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -8,22 +8,22 @@ use std::{
 
 use super::{Keychain, KeychainError};
 
-/// The most time that one call may take.
+/// Maximum time for one call.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// Asks another keychain, each time in a thread that is abandoned if it does not answer.
+/// Calls another keychain, each time in a thread that is abandoned if it does not respond.
 #[derive(Debug)]
 pub(crate) struct Bounded<K> {
     inner: Arc<K>,
     limit: Duration,
-    /// The reason why it is not asked again.
+    /// Reason why it is not called again.
     given_up: Mutex<Option<KeychainError>>,
 }
 
 // === impl Bounded ===
 
 impl<K: Keychain + 'static> Bounded<K> {
-    /// Gives each call three seconds.
+    /// Limits each call to three seconds.
     pub(crate) fn new(inner: K) -> Self {
         Self {
             inner: Arc::new(inner),
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// Never answers, and counts how often it was asked.
+    /// Never responds, and counts its calls.
     #[derive(Debug, Default)]
     struct Hanging(Arc<AtomicUsize>);
 

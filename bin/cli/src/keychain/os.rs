@@ -1,5 +1,5 @@
 //! The keychain of the operating system: macOS Keychain, Windows Credential Manager, or the Secret
-//! Service. Never the kernel's keyring, which loses its entries at a restart.
+//! Service. Never the kernel's keyring, which loses its entries on a restart.
 
 use keyring::v1::{Entry, Error};
 
@@ -8,7 +8,7 @@ use super::{Keychain, KeychainError};
 /// The service name of the entries.
 const SERVICE: &str = "ziggurat-cli";
 
-/// The keychain of the operating system. It may block for ever.
+/// The keychain of the operating system. It may block forever.
 #[derive(Debug)]
 pub(super) struct System;
 
@@ -29,7 +29,7 @@ impl Keychain for System {
 }
 
 fn entry(account: &str) -> Result<Entry, KeychainError> {
-    // `new` itself would only say that there is no store, not why.
+    // `new` itself would only report that there is no store, without the reason.
     if let Err(error) = Entry::store_status() {
         return Err(unavailable(error));
     }
@@ -43,7 +43,7 @@ fn unavailable(error: &Error) -> KeychainError {
 fn described(error: Error) -> KeychainError {
     match error {
         Error::NoEntry => KeychainError::NotFound,
-        // The bytes that are no password are still a secret.
+        // The bytes may still be a secret, although they are not text.
         Error::BadEncoding(_) => {
             KeychainError::Unavailable("keychain: unavailable: the entry is not text".to_owned())
         }

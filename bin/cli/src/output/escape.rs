@@ -1,4 +1,4 @@
-//! Escapes text of other sources, so that one record is one line.
+//! Escapes text from servers and files, so that one record is one line.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Escapes a message of several lines: line ends, tabs and backslashes stay as they are.
+/// Escapes a message of several lines; newlines, tabs and backslashes stay.
 pub(crate) fn escape_lines(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -32,9 +32,9 @@ pub(crate) fn escape_lines(text: &str) -> String {
 }
 
 /// Escapes characters that move the cursor of a terminal or reverse its text: control characters,
-/// bidirectional controls, and bytes that are no text. Line ends and tabs stay.
+/// bidirectional controls, and invalid UTF-8. Newlines and tabs stay.
 ///
-/// The form is that of JSON, so that JSON stays JSON.
+/// The escapes are those of JSON, so that JSON stays valid.
 pub(crate) fn visible(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -76,7 +76,7 @@ fn push(escaped: &mut String, character: char) {
     }
 }
 
-/// Letters, marks, numbers, punctuation, symbols and the plain space.
+/// Returns whether it is a letter, mark, number, punctuation, symbol or the plain space.
 pub(super) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');

@@ -1,7 +1,7 @@
-//! JSON as a tree that keeps numbers as they were written.
+//! JSON values with unchanged numbers.
 //!
-//! Numbers keep the digits they came with, so an identifier of twenty digits is printed as it was
-//! sent. Members are sorted, which is how results of the API are printed.
+//! Numbers keep their digits, so an identifier of twenty digits is printed as it was sent. Members
+//! are sorted, as in all printed results of the API.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ pub(crate) enum Node {
     Array(Vec<Node>),
     /// Text.
     String(String),
-    /// `null`, `true`, `false` or a number, as it was written.
+    /// `null`, `true`, `false` or a number, as written.
     Literal(String),
 }
 
-/// Deeper values are refused, as the parser refuses them.
+/// Maximum nesting, equal to that of the parser.
 const MAX_DEPTH: usize = 100;
 
 // === impl Node ===
@@ -31,7 +31,7 @@ impl Node {
         Self::Literal("null".to_owned())
     }
 
-    /// Reads a document. `None` when it is no JSON, or nested absurdly deep.
+    /// Parses a document. Returns `None` if it is not JSON, or nested too deeply.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let raw: &RawValue = serde_json::from_slice(text).ok()?;
         Self::of(raw.get(), MAX_DEPTH)
@@ -59,7 +59,7 @@ impl Node {
         })
     }
 
-    /// A member of an object.
+    /// Returns a member of an object.
     pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Object(members) => members.get(name),
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// The text of a member that is a string.
+    /// Returns the text of a member that is a string.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match self.member(name)? {
             Self::String(text) => Some(text),
@@ -75,7 +75,7 @@ impl Node {
         }
     }
 
-    /// One line, without spaces.
+    /// Returns it on one line, without spaces.
     pub(crate) fn to_json(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);
@@ -112,14 +112,14 @@ impl Node {
     }
 }
 
-/// A JSON string.
+/// Returns a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }
 
-/// Indents a JSON document by two spaces: its members keep their order, its numbers their digits.
+/// Indents a JSON document by two spaces, with unchanged order of members and digits of numbers.
 ///
-/// `None` when it is no JSON.
+/// Returns `None` if it is not JSON.
 pub(crate) fn pretty(document: &[u8]) -> Option<String> {
     let raw: &RawValue = serde_json::from_slice(document).ok()?;
     let mut text = String::new();

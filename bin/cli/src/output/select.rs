@@ -1,4 +1,4 @@
-//! Chooses what is printed: `--fields` names members, `--jq` is a program.
+//! Selects the printed data: `--fields` has names of members, `--jq` is a program.
 
 use jaq_core::{
     Compiler, Ctx, Filter, Vars,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// A compiled program of `--jq`.
+/// A compiled `--jq` program.
 pub(crate) struct Program(Filter<JustLut<Val>>);
 
 // === impl Program ===
@@ -23,7 +23,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// It is no jq program: exit 2, so that a mistake costs no request.
+    /// Fails if it is not a jq program: exit 2, before any request.
     pub(crate) fn compile(source: &str) -> Result<Self, Failure> {
         let refused = || Failure::usage(format!("--jq {source:?} is not a jq program"));
         let definitions = jaq_core::defs()
@@ -49,7 +49,7 @@ impl Program {
         Ok(Self(filter))
     }
 
-    /// Runs the program: one line per result, text without quotes.
+    /// Runs the program: one line per result, strings without quotes.
     pub(crate) fn run(&self, input: &Node) -> Result<String, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::general(format!("--jq: {error}"));
         let input = read::parse_single(input.to_json().as_bytes()).map_err(|e| failed(&e))?;
@@ -59,7 +59,7 @@ impl Program {
             let value = match result.map_err(jaq_core::Exn::get_err) {
                 Ok(value) => value,
                 Err(Ok(error)) => return Err(failed(&error)),
-                // The program asked to halt: what it printed so far is the result.
+                // The program halted: the output so far is the result.
                 Err(Err(_)) => break,
             };
             match value {
@@ -72,9 +72,9 @@ impl Program {
     }
 }
 
-/// The columns of these members, in the order asked for; all of them when none is named.
+/// Returns the columns of these members, in the given order; all columns if none is named.
 ///
-/// A member without a column gets one: its name in capitals.
+/// A member without a column gets one, with its name in capitals.
 pub(super) fn columns(columns: &[Column], fields: &[String]) -> Vec<Column> {
     if fields.is_empty() {
         return columns.to_vec();
@@ -95,7 +95,7 @@ pub(super) fn columns(columns: &[Column], fields: &[String]) -> Vec<Column> {
         .collect()
 }
 
-/// The object with these members only; all of them when none is named.
+/// Returns the object with only these members; all members if none is named.
 pub(super) fn members(node: &Node, fields: &[String]) -> Node {
     match node {
         Node::Object(members) if !fields.is_empty() => Node::Object(

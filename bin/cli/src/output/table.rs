@@ -1,4 +1,4 @@
-//! Tables for people: a heading in capitals, columns two spaces apart, nothing cut.
+//! Tables for users: headings in capitals, columns two spaces apart, no cell is cut.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -7,9 +7,9 @@ use super::{escape::escape, node::Node};
 /// A column of records of the API.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// The member it shows.
+    /// The member that it shows.
     pub(crate) member: std::borrow::Cow<'static, str>,
-    /// Another name of the member, used when the first is absent.
+    /// Another name of the member, used if the first is absent.
     pub(crate) or: Option<&'static str>,
     /// The heading.
     pub(crate) title: std::borrow::Cow<'static, str>,
@@ -17,10 +17,10 @@ pub(crate) struct Column {
     pub(crate) show: Show,
 }
 
-/// The form of a value in a cell.
+/// Form of a value in a cell.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Show {
-    /// As it is.
+    /// Unchanged.
     Text,
     /// The day of a timestamp.
     Day,
@@ -31,7 +31,7 @@ pub(crate) enum Show {
 // === impl Column ===
 
 impl Column {
-    /// A column of this member.
+    /// Creates a column for this member.
     pub(crate) const fn new(member: &'static str, title: &'static str, show: Show) -> Self {
         Self {
             member: std::borrow::Cow::Borrowed(member),
@@ -41,13 +41,13 @@ impl Column {
         }
     }
 
-    /// Reads another member when the first is absent.
+    /// Sets another member to read if the first is absent.
     pub(crate) const fn or(mut self, member: &'static str) -> Self {
         self.or = Some(member);
         self
     }
 
-    /// The cell of this column in a record, escaped later. What is absent is empty.
+    /// Returns the cell of this column in a record, not escaped yet. An absent value is empty.
     pub(super) fn cell(&self, record: &Node) -> String {
         let value = record
             .member(&self.member)
@@ -68,7 +68,7 @@ impl Column {
     }
 }
 
-/// Draws a table. Cells are escaped, headings are ours.
+/// Formats a table. Cells are escaped; headings are constants.
 pub(crate) fn table<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>], colour: bool) -> String {
     let rows: Vec<Vec<String>> = rows
         .iter()

@@ -1,23 +1,23 @@
-//! Writes a value as YAML: members sorted, digits kept, and text that could be read as something
-//! else in quotes.
+//! Writes a value as YAML, with sorted members, unchanged numbers, and quotes around text that
+//! could be read as another type.
 
 use std::fmt::Write as _;
 
 use super::{escape::is_printable, node::Node};
 
-/// A YAML document of the value, nested parts moved in by `indent`.
+/// Returns a YAML document of the value; nested parts are indented by `indent`.
 pub(crate) fn yaml_of(node: &Node, indent: usize) -> String {
     let mut text = String::new();
     write(&mut text, node, 0, indent);
     text
 }
 
-/// Writes the value where a new line begins.
+/// Writes the value at the start of a line.
 fn write(text: &mut String, node: &Node, depth: usize, indent: usize) {
     match node {
         Node::Object(members) if !members.is_empty() => {
             for (at, (name, value)) in members.iter().enumerate() {
-                // The first member of an item stands behind its dash.
+                // The first member of an item follows its dash.
                 if at > 0 || !text.ends_with("- ") {
                     pad(text, depth);
                 }
@@ -79,7 +79,7 @@ fn pad(text: &mut String, depth: usize) {
     text.extend(std::iter::repeat_n(' ', depth));
 }
 
-/// Text without quotes where nothing could mistake it.
+/// Returns text without quotes if it cannot be misread.
 pub(crate) fn scalar(text: &str) -> String {
     if is_plain(text) {
         text.to_owned()
@@ -88,8 +88,8 @@ pub(crate) fn scalar(text: &str) -> String {
     }
 }
 
-/// Text in double quotes. Invisible characters are escaped: YAML allows few of them, and takes some
-/// for the end of a line.
+/// Returns text in double quotes. Invisible characters are escaped: YAML allows few of them, and
+/// some count as newlines.
 fn quoted(text: &str) -> String {
     let mut quoted = "\"".to_owned();
     for character in text.chars() {
@@ -113,7 +113,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Only text that begins with a letter and holds nothing YAML gives a meaning to is plain.
+/// Returns whether text begins with a letter and contains nothing with a meaning in YAML.
 fn is_plain(text: &str) -> bool {
     let mut characters = text.chars();
     let begins = characters
@@ -133,7 +133,7 @@ fn is_plain(text: &str) -> bool {
         && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
-/// Words that some reader of YAML takes for a truth, for nothing or for a number.
+/// Words that some YAML parser reads as a boolean, null or a number.
 const WORDS: [&str; 13] = [
     "true", "false", "yes", "no", "on", "off", "y", "n", "null", "nil", "inf", "nan", "infinity",
 ];

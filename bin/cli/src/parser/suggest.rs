@@ -1,11 +1,11 @@
-//! Finds commands that resemble an unknown word.
+//! Finds commands similar to an unknown word.
 
 use crate::{
     parser,
     tree::{self, Command},
 };
 
-/// The question appended to the message; empty when nothing is near.
+/// Returns the question for the end of the message; empty if no command is similar.
 pub(super) fn candidates(typed: &str, command: &Command) -> String {
     let original = typed;
     let typed = typed.to_lowercase();
@@ -19,7 +19,7 @@ pub(super) fn candidates(typed: &str, command: &Command) -> String {
         })
         .map(str::to_owned)
         .collect();
-    // Behind `--` a word is no command, even if there is one of that name.
+    // After `--` a word is not a command, even if there is one of that name.
     if near.is_empty() && command.child(original).is_none() {
         near = in_other_groups(&typed);
     }
@@ -35,7 +35,7 @@ pub(super) fn candidates(typed: &str, command: &Command) -> String {
     text
 }
 
-/// The commands of this name in other groups, with the words that lead to them.
+/// Returns the commands of this name in other groups, with their full names.
 fn in_other_groups(typed: &str) -> Vec<String> {
     tree::commands()
         .into_iter()
@@ -46,7 +46,7 @@ fn in_other_groups(typed: &str) -> Vec<String> {
         .collect()
 }
 
-/// The most letters that may be wrong.
+/// Maximum number of wrong letters.
 const MOST: usize = 2;
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl Listed {
         }
     }
 
-    /// The row of the list in text.
+    /// Returns the row of the list in text.
     pub(super) fn row(&self) -> Vec<String> {
         let writes = if self.writes { "yes" } else { "no" };
         vec![
@@ -116,7 +116,7 @@ impl ListedFlag {
     }
 }
 
-/// Every command that does something.
+/// Returns all commands with an action.
 pub(super) fn commands() -> Vec<Listed> {
     tree::leaves()
         .into_iter()

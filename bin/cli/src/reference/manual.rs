@@ -10,7 +10,7 @@ use crate::{
     tree::{self, Command, Flag},
 };
 
-/// The manual page of a command.
+/// Returns the manual page of a command.
 pub(super) fn page(path: &[&str], command: &'static Command) -> String {
     let name = file_name(path);
     let mut text = format!(
@@ -99,7 +99,7 @@ fn push(text: &mut String, name: &str, meaning: &str) {
     let _ = write!(text, ".TP\n.B {}\n{}\n", roff(name), roff(meaning));
 }
 
-/// Text in which nothing is an instruction of the typesetter.
+/// Escapes text so that roff finds no request in it.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     if escaped.starts_with(['.', '\'']) {

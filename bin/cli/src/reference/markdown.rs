@@ -9,7 +9,7 @@ use crate::{
     tree::{self, Command, Flag},
 };
 
-/// The whole reference. A test holds the committed one against it.
+/// Returns the whole reference. A test compares it with the committed one.
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "the committed file is what readers see")

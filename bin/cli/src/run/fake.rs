@@ -1,4 +1,4 @@
-//! A platform for tests: it answers what it is told to, and remembers what it was asked.
+//! A fake platform for tests: it sends prepared answers, and records the requests.
 
 use std::{
     fmt::Write as _,
@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// A request that arrived.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) method: String,
@@ -16,7 +16,7 @@ pub(super) struct Asked {
     pub(super) body: String,
 }
 
-/// A server of canned answers.
+/// A server of prepared answers.
 pub(super) struct Fake {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -28,13 +28,13 @@ pub(super) type Answer = (u16, String);
 // === impl Fake ===
 
 impl Fake {
-    /// A server that gives out tokens and answers everything else as told.
+    /// Starts a server that issues tokens and answers other requests with this function.
     pub(super) fn new(answer: impl Fn(&Asked) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let asked = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&asked);
-        // The thread ends with the process: it holds nothing that has to be put away.
+        // The thread ends with the process: it holds nothing that needs cleanup.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { continue };
@@ -44,12 +44,12 @@ impl Fake {
         Self { address, asked }
     }
 
-    /// The base address of the API.
+    /// Returns the base URL of the API.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The requests so far, the token exchange left out.
+    /// Returns the requests so far, without token exchanges.
     pub(super) fn asked(&self) -> Vec<Asked> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = asked
@@ -58,7 +58,7 @@ impl Fake {
         calls.cloned().collect()
     }
 
-    /// The requests so far, one line each.
+    /// Returns the requests so far, one line each.
     pub(super) fn lines(&self) -> Vec<String> {
         self.asked()
             .iter()

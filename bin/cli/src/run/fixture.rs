@@ -1,4 +1,4 @@
-//! A machine for tests: a home of its own, and streams that are read afterwards.
+//! A machine for tests: a temporary home, and recorded streams.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::{
     keychain::Keychain,
 };
 
-/// A home, variables, and what stands at the streams.
+/// A home, variables, and the state of the streams.
 pub(super) struct Fixture {
     folder: tempfile::TempDir,
     variables: Vec<(String, String)>,
@@ -23,10 +23,10 @@ pub(super) struct Fixture {
     stdout_is_closed: bool,
 }
 
-/// A pipe whose other end is gone.
+/// A pipe whose reader is gone.
 struct Closed;
 
-/// The outcome of a command line.
+/// Outcome of a command line.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) exit: u8,
@@ -40,7 +40,7 @@ struct Shared(Arc<Mutex<Vec<u8>>>);
 // === impl Fixture ===
 
 impl Fixture {
-    /// A new machine without a keychain.
+    /// Creates a machine without a keychain.
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let home = folder.path().to_str().expect("UTF-8").to_owned();
@@ -57,7 +57,7 @@ impl Fixture {
         }
     }
 
-    /// A machine that is signed in to a platform, under the default profile.
+    /// Creates a machine that is signed in to a platform, under the default profile.
     pub(super) fn signed_in(fake: &Fake) -> Self {
         Self::new().with_config(&format!(
             "profiles:\n  default:\n    platform:\n      api_url: {}\n      client_id: \
@@ -66,7 +66,7 @@ impl Fixture {
         ))
     }
 
-    /// With this configuration file.
+    /// Sets the configuration file.
     pub(super) fn with_config(self, text: &str) -> Self {
         let path = self.config();
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -79,19 +79,19 @@ impl Fixture {
         self
     }
 
-    /// With this variable.
+    /// Sets a variable.
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With this keychain.
+    /// Sets the keychain.
     pub(super) fn with_keychain(mut self, keychain: Arc<dyn Keychain>) -> Self {
         self.keychain = Some(keychain);
         self
     }
 
-    /// With a user at the terminal who types this.
+    /// Adds a user at the terminal who types this.
     pub(super) fn typing(mut self, input: &str) -> Self {
         self.terminals.stdin = true;
         self.terminals.stderr = true;
@@ -99,23 +99,23 @@ impl Fixture {
         self
     }
 
-    /// With a standard output that is not read.
+    /// Makes standard output a closed pipe.
     pub(super) fn unread(mut self) -> Self {
         self.stdout_is_closed = true;
         self
     }
 
-    /// The configuration file.
+    /// Returns the path of the configuration file.
     pub(super) fn config(&self) -> PathBuf {
         self.folder.path().join(".ziggurat/config.yaml")
     }
 
-    /// The home folder.
+    /// Returns the home folder.
     pub(super) fn home(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// Runs a command line of words.
+    /// Runs a command line, split at spaces.
     pub(super) fn run(&self, line: &str) -> Done {
         let words: Vec<&str> = line.split_whitespace().collect();
         self.words(&words)

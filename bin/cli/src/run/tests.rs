@@ -25,7 +25,7 @@ fn fake(answer: impl Fn(&Asked) -> (u16, &'static str) + Send + 'static) -> Fake
     })
 }
 
-/// A command line of the command with everything it requires.
+/// Returns a command line of the command with everything it requires.
 fn line_of(path: &[&str], command: &tree::Command) -> String {
     let mut line = path.join(" ");
     for argument in command.arguments {

@@ -1,7 +1,7 @@
 //! Binds a cached token to one address, one credential and one login.
 //!
-//! The id of the login replaces the secret in the fingerprint, so that a cached token needs no
-//! keychain. A new login draws a new id, and a token of the old one is never sent again.
+//! The fingerprint contains the id of the login instead of the secret, so that a cached token needs
+//! no keychain. A new login has a new id, and a token of the old one is never sent again.
 
 use rand::{
     TryRng as _,
@@ -11,24 +11,24 @@ use sha2::{Digest as _, Sha256};
 
 use crate::http::address::Address;
 
-/// The text that tells this use of the hash from every other.
+/// Domain separation: distinguishes this use of the hash from all others.
 const DOMAIN: &str = "ziggurat-cli/token-cache/v3";
 
-/// The fingerprint of a login by its id.
+/// Returns the fingerprint of a login, with its id.
 pub(crate) fn of_login(address: &Address, client_id: &str, login_id: &str) -> String {
     fingerprint(address, client_id, login_id)
 }
 
-/// The fingerprint of a credential without a login: the hash of the secret replaces its id.
+/// Returns the fingerprint of a credential without a login: with the hash of the secret instead.
 pub(crate) fn of_secret(address: &Address, client_id: &str, secret: &str) -> String {
     fingerprint(address, client_id, &hex(&Sha256::digest(secret.as_bytes())))
 }
 
-/// A new login's id: 128 random bits.
+/// Creates the id of a new login: 128 random bits.
 ///
 /// # Errors
 ///
-/// The system gives no random bytes.
+/// Fails if the system has no random bytes.
 pub(crate) fn new_login_id() -> Result<String, SysError> {
     let mut bytes = [0; 16];
     SysRng.try_fill_bytes(&mut bytes)?;

@@ -1,6 +1,6 @@
-//! The file a token is kept in between commands.
+//! The file in which a token is cached between commands.
 //!
-//! It holds a live token, so only its owner may read it. An unreadable file counts as an empty
+//! It contains a valid token, so only its owner may read it. An unreadable file counts as an empty
 //! cache, so that it needs no repair.
 
 use std::{
@@ -18,7 +18,7 @@ use ziggurat_runtime::{
 
 use super::Token;
 
-/// No cached token is this large.
+/// Maximum size of the file.
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// The token cache of one profile.
@@ -46,14 +46,14 @@ struct File {
 // === impl Cache ===
 
 impl Cache {
-    /// The cache of a profile.
+    /// Returns the cache of a profile.
     pub(crate) fn of(folder: &Path, profile: &str) -> Self {
         Self {
             path: folder.join(format!("{profile}-platform.json")),
         }
     }
 
-    /// The token of the last command, if there is one to be read.
+    /// Returns the token of the last command, if it can be read.
     pub(crate) fn load(&self) -> Option<Cached> {
         let text = file::text(&self.path, MAX_BYTES).ok()?;
         let file: File = serde_json::from_str(&text).ok()?;
@@ -72,7 +72,7 @@ impl Cache {
         })
     }
 
-    /// Keeps a token for the next command.
+    /// Stores a token for the next command.
     pub(crate) fn save(&self, token: &Token, fingerprint: &str) -> io::Result<()> {
         let file = File {
             access_token: token.bearer.expose().to_owned(),
@@ -84,8 +84,8 @@ impl Cache {
         private_file::replace(&self.path, &serde_json::to_vec(&file)?)
     }
 
-    /// Keeps other commands from exchanging at the same time, for as long as it is held; nothing
-    /// when that takes too long or cannot be done.
+    /// Keeps other commands from exchanging while the lock is held; `None` if it cannot be obtained
+    /// in time.
     pub(crate) fn lock(&self, timeout: Duration) -> Option<Lock> {
         private_file::create_folder(&self.path, true).ok()?;
         Lock::within(&self.path, timeout).ok()
@@ -101,7 +101,7 @@ impl Cache {
             .and_then(|folder| fs::read_dir(folder).ok());
         for sibling in siblings.into_iter().flatten().flatten() {
             if sibling.file_name().to_string_lossy().starts_with(&leftover) {
-                // The file may have become another command's token meanwhile.
+                // Fails if the file became another command's token in the meantime, which is fine.
                 let _ = fs::remove_file(sibling.path());
             }
         }

@@ -22,10 +22,10 @@ use crate::{
 /// The path of the token endpoint.
 const PATH: &str = "/account/v1/oauth/token";
 
-/// The limit of an exchange when `--timeout 0` sets none.
+/// Timeout of an exchange if `--timeout 0` disables the limit.
 const UNBOUNDED: Duration = Duration::from_secs(30);
 
-/// The longest lifetime that is accepted.
+/// Maximum lifetime that is accepted.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
 
 #[derive(Serialize)]
@@ -41,7 +41,7 @@ struct TokenResponse {
     expires_in: f64,
 }
 
-/// The request for a token.
+/// Builds the request for a token.
 pub(crate) fn request(
     address: &Address,
     client_id: &str,
@@ -69,7 +69,7 @@ pub(crate) fn request(
     }
 }
 
-/// The token in an answer.
+/// Parses the token in a response.
 pub(crate) fn token(
     answer: &Incoming,
     address: &Address,
@@ -117,7 +117,7 @@ pub(crate) fn token(
     })
 }
 
-/// The failure when no answer came.
+/// Returns the failure for an exchange without a response.
 pub(crate) fn unanswered(error: &TransportError, address: &Address, mask: &Mask) -> Failure {
     let code = match error {
         TransportError::Deadline(_) => Code::Timeout,
@@ -131,7 +131,7 @@ pub(crate) fn unanswered(error: &TransportError, address: &Address, mask: &Mask)
     )
 }
 
-/// The failure when the endpoint refused. Only then is the credential at fault, with exit 5.
+/// Returns the failure for a rejected exchange. Only this is the fault of the credential: exit 5.
 fn refusal(answer: &Incoming, refused: &Failure, mask: &Mask) -> Failure {
     let code = match answer.status.as_u16() {
         400 | 401 => Code::Auth,
@@ -149,8 +149,7 @@ fn refusal(answer: &Incoming, refused: &Failure, mask: &Mask) -> Failure {
     failed(code, &message).with_status(answer.status.as_u16())
 }
 
-/// Describes a body that cannot be read. The decoder's message would quote it, and it may hold a
-/// token.
+/// Describes an invalid body without quoting it, because it may contain a token.
 fn undecoded(error: &serde_json::Error) -> String {
     let what = match error.classify() {
         Category::Data => "a member is missing or of another kind",

@@ -1,4 +1,4 @@
-//! The groups of the account's records: clients, invites, memberships, tenants.
+//! Commands for the account's records: clients, invites, memberships, tenants.
 
 use super::{
     Action, Argument, BLANK, Command, Example, Flag, Kind, Output, Takes,

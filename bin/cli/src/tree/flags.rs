@@ -35,7 +35,7 @@ pub(crate) static GLOBAL: &[Flag] = &[
     Flag::switch("help", "help of the command").short('h'),
 ];
 
-/// Flags of every command that speaks to the platform.
+/// Flags of every command that calls the platform.
 pub(crate) static CONNECTION: &[Flag] = &[
     Flag::text(
         "api-url",
@@ -80,5 +80,5 @@ pub(crate) const DRY_RUN: Flag = Flag::new(
     "run every check, print the request, and send nothing that writes",
 );
 
-/// The flag of commands that destroy.
+/// Flag of commands that delete.
 pub(crate) const FORCE: Flag = Flag::switch("force", "do not ask for confirmation");

@@ -1,4 +1,4 @@
-//! The group that speaks to a platform: signing in, looking around, and calling any path.
+//! Commands that call a platform: sign-in, diagnosis, and requests to any path.
 
 use super::{
     Action, Argument, BLANK, Command, Example, Flag, Output, Takes,

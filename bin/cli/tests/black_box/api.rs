@@ -1,4 +1,4 @@
-//! Section 15.9: any path of the platform.
+//! Tests of `platform api`: requests to any path of the platform.
 
 use std::fs;
 
@@ -66,7 +66,7 @@ fn a_call_that_is_wrong_is_refused_before_anything_is_looked_up() {
         let mut line = vec!["api"];
         line.extend(arguments);
         fails(&user.platform(&line), 2, message);
-        // Without a credential the message is the same: nothing is looked up before.
+        // Without a credential the message is the same, because the check comes first.
         fails(&User::new().platform(&line), 2, message);
     }
     assert!(server.seen().is_empty());

@@ -1,4 +1,4 @@
-//! Sections 6, 7 and 15.1 to 15.4: signing in and out, and who is signed in.
+//! Tests of signing in and out, and of the commands that show the credential.
 
 use std::{
     fs,
@@ -224,7 +224,7 @@ fn a_new_login_never_uses_the_token_of_the_old_one() {
     login(&user, &server, &[]);
     let first = fs::read_to_string(user.cache("default")).expect("a cache");
     login(&user, &server, &[]);
-    // The old token comes back from a backup.
+    // The old token is restored from a backup.
     fs::write(user.cache("default"), first).expect("written");
     user.platform(&["tenant", "list"]);
     let calls = server.calls();
@@ -238,7 +238,7 @@ fn a_new_login_never_uses_the_token_of_the_old_one() {
 fn a_configuration_that_cannot_be_saved_is_exit_1_and_keeps_no_token() {
     let server = platform();
     let user = User::new();
-    // A file where the folder should be.
+    // A file in place of the folder.
     fs::write(user.home().join("blocked"), "").expect("written");
     let config = user.home().join("blocked/config.yaml");
     let config = config.to_str().expect("a path");
@@ -281,7 +281,7 @@ fn a_logout_leaves_the_address_and_nothing_else() {
 }
 
 #[test]
-fn a_logout_where_nobody_was_signed_in_creates_nothing() {
+fn a_logout_without_a_login_creates_nothing() {
     let user = User::new();
     let ran = user.platform(&["auth", "logout"]);
     ends(
@@ -568,7 +568,7 @@ fn doctor_compares_the_clocks() {
     );
 }
 
-/// A bus that takes connections and never says a word; counts them.
+/// Starts a D-Bus socket that accepts connections, never responds, and counts them.
 fn silent_bus(user: &User) -> (String, Arc<AtomicUsize>) {
     let path = user.home().join("bus");
     let listener = UnixListener::bind(&path).expect("a socket");
@@ -600,7 +600,7 @@ fn a_keychain_that_hangs_costs_three_seconds_once() {
     );
     assert!(user.config_text().contains(SECRET));
     assert_eq!(connections.load(Ordering::SeqCst), 1);
-    // Now that the secret is in the file, the keychain is not asked.
+    // Now that the secret is in the file, the keychain is not called.
     let ran = user.platform(&["auth", "status"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(connections.load(Ordering::SeqCst), 1);

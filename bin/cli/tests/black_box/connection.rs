@@ -1,4 +1,4 @@
-//! Section 9: proxies, TLS, redirects, retries and limits.
+//! Tests of proxies, TLS, redirects, retries and limits.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::{
     support::{User, ends, fails},
 };
 
-/// Answers with these in turn, then with the last again and again.
+/// Sends these answers in turn, then repeats the last.
 fn in_turn(replies: Vec<Reply>) -> impl Fn(&Seen) -> Reply + Send + Sync {
     let asked = AtomicUsize::new(0);
     move |_| {
@@ -88,7 +88,7 @@ fn a_server_that_asks_for_long_is_not_waited_for_but_quoted() {
     let ran = User::of(&server).platform(&["api", "GET", "/x"]);
     fails(&ran, 1, "rate limited (429): retry after 11s\n");
     assert_eq!(server.calls().len(), 1);
-    // Five seconds would be waited for, but not beyond the deadline of the whole.
+    // The server asks for a wait of five seconds, which the deadline does not permit.
     let reply = Reply::With(503, vec![("Retry-After", "5".to_owned())], String::new());
     let server = Server::platform(in_turn(vec![reply]));
     let ran = User::of(&server).platform(&["api", "GET", "/x", "--timeout", "2s"]);
@@ -136,7 +136,7 @@ fn a_write_follows_no_redirect() {
     let ran = user.platform(&["api", "POST", "/x", "-d", "{\"a\":1}"]);
     fails(&ran, 1, "API error (307):");
     assert!(away.seen().is_empty());
-    // Nor does the exchange take the secret along.
+    // The token exchange does not send the secret to the other host either.
     let location = format!("{}/there", away.url());
     let server = Server::answering(move |_| {
         Reply::With(308, vec![("Location", location.clone())], String::new())
@@ -204,7 +204,7 @@ fn what_is_excepted_and_this_machine_are_reached_directly() {
     assert!(proxy.seen().is_empty());
 }
 
-/// A certificate for `localhost` and `platform.test`, and the file that makes it trusted.
+/// Creates a certificate for `localhost` and `platform.test`, and the file that makes it trusted.
 fn tls() -> (Arc<ServerConfig>, String) {
     let names = vec!["localhost".to_owned(), "platform.test".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
@@ -254,7 +254,7 @@ fn a_server_is_trusted_by_the_file_or_the_folder_named_and_otherwise_not() {
     ends(&trusting.platform(&arguments), 0, "[]\n", "");
     let folder = trusting.home().join("roots");
     fs::create_dir(&folder).expect("a folder");
-    // As `openssl rehash` names them.
+    // Named as by `openssl rehash`.
     fs::write(folder.join("12345678.0"), &pem).expect("written");
     let trusting = trusting
         .without("SSL_CERT_FILE")
@@ -262,7 +262,7 @@ fn a_server_is_trusted_by_the_file_or_the_folder_named_and_otherwise_not() {
     ends(&trusting.platform(&arguments), 0, "[]\n", "");
 }
 
-/// A proxy that opens tunnels to one port, whatever it is asked for; remembers what it was asked.
+/// Starts a proxy that opens tunnels to this port for any target, and records the targets.
 fn tunnels_to(port: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let own = listener.local_addr().expect("an address").port();
@@ -338,7 +338,7 @@ fn a_proxy_that_refuses_is_named() {
 }
 
 #[test]
-fn nobody_at_the_address_is_exit_1_and_names_the_request() {
+fn an_unreachable_address_is_exit_1_and_names_the_request() {
     let port = {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("an address").port()
@@ -348,7 +348,7 @@ fn nobody_at_the_address_is_exit_1_and_names_the_request() {
     let ran = user.platform(&["tenant", "list", "--api-url", &base]);
     let message = format!("authentication failed: token request to {base}: connect to 127.0.0.1:");
     fails(&ran, 1, &message);
-    // With a token at hand it is the request itself that fails.
+    // With a cached token the request itself fails.
     let server = Server::platform(|_| Reply::Close);
     let user = User::of(&server);
     let ran = user.platform(&["tenant", "list", "--retries", "0"]);

@@ -1,4 +1,4 @@
-//! Section 13: nothing that writes leaves.
+//! Tests of dry runs: no request that writes is sent.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::{
 
 const ID: &str = "b0c1d2e3-f4a5-6789-bcde-890123456789";
 
-/// Every command that writes, with what it would send.
+/// Every command that writes, with the request it would send.
 const WRITES: [(&[&str], &str, &str, &str); 7] = [
     (
         &["client", "create", "--name", "ci", "--description", "d"],

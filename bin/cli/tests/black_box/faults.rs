@@ -1,5 +1,4 @@
-//! What a network does to a request, one fault at a time: a proxy between the program and a good
-//! server breaks one connection after another.
+//! Tests of network faults, one at a time, between the program and a working server.
 
 use crate::{
     server::{Reply, Server},
@@ -8,7 +7,7 @@ use crate::{
 
 const ID: &str = "6a8a4b3e-0000-4000-8000-000000000001";
 
-/// A platform whose calls, but not whose exchanges, end like this.
+/// Starts a platform that issues tokens, and answers all other requests like this.
 fn broken(reply: Reply) -> (Server, User) {
     let server = Server::platform(move |_| reply.clone());
     let user = User::of(&server);
@@ -72,7 +71,7 @@ fn an_answer_may_come_in_pieces_of_any_size() {
         "[]\n",
         "",
     );
-    // Without a length the end of the connection is the end of the body.
+    // Without a length, the end of the connection is the end of the body.
     let (_, user) = broken(bytes("HTTP/1.1 200 OK\r\n\r\n[]"));
     ends(
         &user.platform(&["tenant", "list", "-o", "json"]),
@@ -98,7 +97,7 @@ fn an_answer_without_end_is_not_read_to_its_end() {
 
 #[test]
 fn a_connection_the_server_closes_unasked_does_not_matter() {
-    // Both answers promise to keep the connection, and it is closed all the same.
+    // Both responses promise to keep the connection open, but it is closed.
     let kept = bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]");
     let (server, user) = broken(kept);
     let ran = user.platform(&["auth", "whoami", "--retries", "0"]);
@@ -107,7 +106,7 @@ fn a_connection_the_server_closes_unasked_does_not_matter() {
 }
 
 #[test]
-fn a_status_that_nobody_knows_is_still_classified() {
+fn an_unknown_status_is_still_classified() {
     let (_, user) = broken(bytes("HTTP/1.1 799 Odd\r\nContent-Length: 3\r\n\r\nodd"));
     fails(
         &user.platform(&["tenant", "list"]),

@@ -1,4 +1,4 @@
-//! Section 14: what is shown of each exchange, and that no secret ever is.
+//! Tests of the logged exchanges: no secret is shown.
 
 use std::{fs, process::Command};
 
@@ -11,14 +11,14 @@ use crate::{
 
 const RECORD: &str = "b0c1d2e3-f4a5-6789-bcde-890123456789";
 
-/// The secret a created client comes with, the token of an invite, and the access token.
+/// The secret of a created client, the token of an invite, and the access token.
 const CREATED: &str = "cr3ated-secret-of-a-new-client";
 const INVITED: &str = "inv1te-token-of-somebody";
 
 fn talkative() -> Server {
     Server::exchanging(Reply::token("acc3ss-token-of-this-session", 3600), |seen| {
         let cookie = ("Set-Cookie", "session=c00kie-of-the-session".to_owned());
-        // It quotes what it was sent wherever it can.
+        // It quotes the request wherever possible.
         let bearer = seen.header("authorization").unwrap_or_default().to_owned();
         let body = match (seen.method.as_str(), seen.target.as_str()) {
             ("POST", "/account/v1/clients") => format!(

@@ -1,5 +1,4 @@
-//! The program against a server that writes down what it is asked, by the sections of the
-//! specification.
+//! Tests of the program against a server that records its requests.
 
 mod api;
 mod auth;

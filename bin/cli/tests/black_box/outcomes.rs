@@ -1,4 +1,4 @@
-//! Sections 10 and 18.1: what every command makes of every answer.
+//! Tests of every command with every kind of response.
 
 use std::net::TcpListener;
 
@@ -9,7 +9,7 @@ use crate::{
 
 const ID: &str = "b0c1d2e3-f4a5-6789-bcde-890123456789";
 
-/// Every command that sends one request, and the note it makes of an empty answer.
+/// Every command that sends one request, and its note about an empty response.
 const COMMANDS: [(&[&str], &str); 14] = [
     (&["client", "list"], "No API clients found.\n"),
     (&["client", "get", ID], "No client data returned.\n"),
@@ -36,7 +36,7 @@ const COMMANDS: [(&[&str], &str); 14] = [
     (&["api", "POST", "/x"], ""),
 ];
 
-/// A status with a body labelled as JSON: exit code, kind and message.
+/// A status with a body of JSON type: exit code, kind and message.
 const STATUSES: &[(u16, &str, i32, &str, &str)] = &[
     (
         401,
@@ -156,7 +156,7 @@ fn an_answer_that_is_not_what_it_should_be_names_the_action() {
 }
 
 #[test]
-fn every_command_says_that_nobody_is_there_or_nobody_answers() {
+fn every_command_reports_an_unreachable_or_silent_server() {
     let port = {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("an address").port()

@@ -1,4 +1,4 @@
-//! A server that answers as it is told to, and remembers what it was asked.
+//! A test server that sends prepared answers, and records the requests.
 
 use std::{
     fmt::Write as _,
@@ -8,26 +8,26 @@ use std::{
     thread,
 };
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: String,
-    /// As the request line has it.
+    /// Target from the request line.
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-/// What to answer.
+/// Answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// A status, headers and a body.
     With(u16, Vec<(&'static str, String)>, String),
-    /// Bytes as they are, and then the end of the connection.
+    /// Raw bytes, and then the end of the connection.
     Bytes(Vec<u8>),
-    /// The connection ends without an answer.
+    /// The connection ends without a response.
     Close,
-    /// Nothing at all until the client leaves.
+    /// No response until the client disconnects.
     Hang,
 }
 
@@ -76,13 +76,13 @@ impl Reply {
 // === impl Server ===
 
 impl Server {
-    /// Answers everything with this.
+    /// Starts a server that answers all requests with this function.
     pub(crate) fn answering(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         Self::over(Some, answer)
     }
 
-    /// A platform: exchanges any credential for `live-token-<n>`, n counted from 1, and answers
-    /// the rest with this.
+    /// Starts a platform: it exchanges any credential for `live-token-<n>`, n counted from 1, and
+    /// answers other requests with this function.
     pub(crate) fn platform(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         let exchanged = Mutex::new(0);
         Self::answering(move |seen| {
@@ -95,7 +95,7 @@ impl Server {
         })
     }
 
-    /// Answers requests for a token with one thing and the rest with another.
+    /// Starts a server with this answer for token exchanges, and this function for other requests.
     pub(crate) fn exchanging(
         token: Reply,
         answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -109,7 +109,7 @@ impl Server {
         })
     }
 
-    /// The same on streams that are made of the connections: TLS, for one.
+    /// Starts such a server with a wrapper around its connections, such as TLS.
     pub(crate) fn over<S: Read + Write + Send + 'static>(
         accept: impl Fn(TcpStream) -> Option<S> + Send + Sync + 'static,
         answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -143,18 +143,18 @@ impl Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Every request so far.
+    /// Returns all requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("a list").clone()
     }
 
-    /// Requests for a token so far.
+    /// Returns the token exchanges so far.
     pub(crate) fn exchanges(&self) -> Vec<Seen> {
         let seen = self.seen().into_iter();
         seen.filter(Seen::is_exchange).collect()
     }
 
-    /// Everything but requests for a token.
+    /// Returns the requests so far, without token exchanges.
     pub(crate) fn calls(&self) -> Vec<Seen> {
         let seen = self.seen().into_iter();
         seen.filter(|seen| !seen.is_exchange()).collect()

@@ -1,4 +1,4 @@
-//! The program in a home of its own.
+//! Runs the program with a temporary home.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::server::{Reply, Server};
 pub(crate) const ID: &str = "credential-id-of-32-characters-x";
 pub(crate) const SECRET: &str = "sup3r-s3cret-value-of-the-client";
 
-/// Somebody at this machine: a home, and variables.
+/// A user of this machine: a home, and variables.
 #[derive(Debug)]
 pub(crate) struct User {
     home: TempDir,
@@ -28,7 +28,7 @@ pub(crate) struct User {
 // === impl User ===
 
 impl User {
-    /// Somebody without configuration. The keychain of whoever runs the tests is never asked.
+    /// Creates a user without configuration. The keychain of the developer is never used.
     pub(crate) fn new() -> Self {
         let user = Self {
             home: tempfile::tempdir().expect("a home"),
@@ -37,27 +37,27 @@ impl User {
         user.with("ZIGGURAT_NO_KEYCHAIN", "1")
     }
 
-    /// Somebody whose default profile is signed in at a server.
+    /// Creates a user whose default profile is signed in at a server.
     pub(crate) fn of(server: &Server) -> Self {
         let user = Self::new();
         user.configure(&profile("default", &server.url()));
         user
     }
 
-    /// With another variable.
+    /// Sets a variable.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.retain(|(other, _)| other != name);
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Without a variable.
+    /// Removes a variable.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.variables.retain(|(other, _)| other != name);
         self
     }
 
-    /// With the pair of variables.
+    /// Sets the pair of variables.
     pub(crate) fn with_pair(self) -> Self {
         self.with("ZIGGURAT_CLIENT_ID", ID)
             .with("ZIGGURAT_CLIENT_SECRET", SECRET)
@@ -88,7 +88,7 @@ impl User {
         self.home.path().join(".ziggurat/cache").join(name)
     }
 
-    /// The program, not started yet, with nothing of this machine's environment.
+    /// Returns the program, not started yet, with no variables of this process.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat"));
         command
@@ -114,13 +114,13 @@ impl User {
         output(&mut self.command(arguments)).into()
     }
 
-    /// Runs it with this on standard input.
+    /// Runs the program with this on standard input.
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
         let mut child = self.start(arguments);
         let mut stdin = child.stdin.take().expect("piped");
         let input = input.to_owned();
         let writer = thread::spawn(move || {
-            // It may not read all of it.
+            // The program may not read all of it.
             let _ = stdin.write_all(input.as_bytes());
         });
         let ran = output_of(child).into();
@@ -128,7 +128,7 @@ impl User {
         ran
     }
 
-    /// Starts it, with a pipe to its standard input.
+    /// Starts the program, with a pipe to its standard input.
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {
         self.command(arguments)
             .stdin(Stdio::piped())
@@ -137,8 +137,8 @@ impl User {
     }
 }
 
-/// A server that answers nothing but requests for a token, and somebody who has one of it: a short
-/// deadline is then spent on the silence alone.
+/// Starts a server that answers only token exchanges, and a user with a cached token: a short
+/// deadline then only covers the missing response.
 pub(crate) fn silence() -> (Server, User) {
     let server = Server::platform(|seen| match seen.target.as_str() {
         "/warm" => Reply::json(200, "{}"),
@@ -149,7 +149,7 @@ pub(crate) fn silence() -> (Server, User) {
     (server, user)
 }
 
-/// The configuration of a profile that is signed in, with the secret in the file.
+/// Returns the configuration of a profile that is signed in, with the secret in the file.
 pub(crate) fn profile(name: &str, url: &str) -> String {
     format!(
         "profiles:\n  {name}:\n    platform:\n      api_url: {url}\n      client_id: {ID}\n      \
@@ -157,12 +157,12 @@ pub(crate) fn profile(name: &str, url: &str) -> String {
     )
 }
 
-/// The one JSON document there is.
+/// Parses a text that is one JSON document.
 pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
 }
 
-/// Its end is the exit code, what standard output has, and what standard error has.
+/// Checks the exit code, standard output and standard error.
 #[track_caller]
 pub(crate) fn ends(ran: &Ran, code: i32, stdout: &str, stderr: &str) {
     assert_eq!(
@@ -171,7 +171,7 @@ pub(crate) fn ends(ran: &Ran, code: i32, stdout: &str, stderr: &str) {
     );
 }
 
-/// It failed with this code, printed nothing, and said something that begins like this.
+/// Checks that it failed with this code, printed no result, and that its error begins like this.
 #[track_caller]
 pub(crate) fn fails(ran: &Ran, code: i32, message: &str) {
     let expected = format!("Error: {message}");

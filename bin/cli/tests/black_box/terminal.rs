@@ -1,6 +1,6 @@
-//! What a person at a terminal sees: questions without echo, waiting, and no tricks of a server.
+//! Tests on a terminal: questions without echo, the waiting notice, and escaped control characters.
 //!
-//! `script` gives the program a terminal of its own. Where there is none, these tests say nothing.
+//! `script` creates the terminal. Without it these tests pass without a check.
 
 use std::{
     io::{Read as _, Write as _},
@@ -18,7 +18,7 @@ use crate::{
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ziggurat");
 
-/// Runs a shell line in a terminal and answers each question when it comes; what was seen.
+/// Runs a shell line in a terminal and answers each question when it appears; returns the output.
 fn in_a_terminal(user: &User, line: &str, answers: &[(&str, &[u8])]) -> Option<String> {
     let mut child = Command::new("script")
         .args(["-qefc", line, "/dev/null"])
@@ -108,7 +108,7 @@ fn a_secret_is_not_shown_while_it_is_typed() {
 }
 
 #[test]
-fn what_is_pasted_at_once_is_not_lost_before_the_secret_is_asked_for() {
+fn text_pasted_before_the_secret_prompt_is_not_lost() {
     let server = Server::platform(|_| Reply::json(200, "[]"));
     let user = User::new();
     let line = format!("{PROGRAM} platform auth login --api-url {}", server.url());
@@ -122,7 +122,7 @@ fn what_is_pasted_at_once_is_not_lost_before_the_secret_is_asked_for() {
 }
 
 #[test]
-fn a_person_is_told_what_is_waited_for_and_the_line_is_taken_back() {
+fn the_waiting_notice_names_the_host_and_is_erased() {
     let (server, user) = silence();
     let line = format!("{PROGRAM} platform tenant list --timeout 2s");
     let Some(seen) = in_a_terminal(&user, &line, &[]) else {

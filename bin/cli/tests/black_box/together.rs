@@ -1,4 +1,4 @@
-//! Many commands at once, and commands that are stopped midway.
+//! Tests of concurrent commands, and of commands that are interrupted.
 
 use std::{fs, io::Read as _, sync::mpsc, thread};
 
@@ -53,7 +53,7 @@ fn logins_at_once_all_survive_and_leave_a_configuration_that_reads() {
         let ran = user.platform(&line);
         assert_eq!(ran.code, Some(0), "{ran:?}");
     };
-    // Five at a time: each waits ten seconds at most for those before it, also on a busy machine.
+    // Five at a time, because each waits at most ten seconds for the lock, also on a busy machine.
     for first in (0..50).step_by(5) {
         thread::scope(|scope| {
             for at in first..first + 5 {
@@ -78,7 +78,7 @@ fn logins_at_once_all_survive_and_leave_a_configuration_that_reads() {
     assert_eq!(leftovers(&user), Vec::<String>::new());
 }
 
-/// Temporary files that somebody left in the folders of the program.
+/// Returns temporary files that commands have left in the folders of the program.
 fn leftovers(user: &User) -> Vec<String> {
     let own = user.home().join(".ziggurat");
     let folders = [own.clone(), own.join("cache")];
@@ -105,10 +105,10 @@ fn a_command_that_waits_ends_at_once_when_it_is_told_to() {
 }
 
 #[test]
-fn a_prompt_that_nobody_answers_ends_at_an_interrupt() {
+fn a_prompt_without_an_answer_ends_at_an_interrupt() {
     let user = User::new();
     let mut child = user.start(&["platform", "auth", "login"]);
-    // Waiting for its end would close it, and that is another way to end.
+    // Taken, because waiting for the end would close it, which would also end the program.
     let stdin = child.stdin.take();
     let mut stderr = child.stderr.take().expect("piped");
     let (asked, prompt) = mpsc::channel();

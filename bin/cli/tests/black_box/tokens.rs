@@ -1,4 +1,4 @@
-//! Section 8 and rulings 1 to 4: when a token is exchanged, kept, sent again and forgotten.
+//! Tests of the exchange, caching, reuse and removal of tokens.
 
 use std::{
     fs,
@@ -59,7 +59,7 @@ fn another_address_is_another_exchange_and_never_sees_the_token() {
     assert_eq!(one.exchanges().len(), 1);
     assert_eq!(other.exchanges().len(), 1, "kept for the other address now");
     assert_eq!(other.calls().len(), 2);
-    // A path under the same host is another address too.
+    // A path on the same host is another address, too.
     let prefixed = format!("{}/base", one.url());
     user.platform(&["tenant", "list", "--api-url", &prefixed]);
     assert_eq!(one.exchanges().len(), 2);
@@ -125,7 +125,7 @@ fn a_cached_token_that_is_refused_is_exchanged_once_and_the_request_repeated_onc
             _ => Reply::json(200, "{}"),
         });
         let user = User::of(&server);
-        // The first is minted by the command itself, so its refusal is final.
+        // The first is minted by the command itself, so its rejection is final.
         let ran = user.platform(&["api", method, "/x"]);
         fails(&ran, 5, "authentication error (401): revoked\n");
         assert_eq!(server.calls().len(), 1, "{method}");
@@ -160,7 +160,7 @@ fn the_pair_of_variables_keeps_nothing_and_takes_nothing_of_a_profile() {
     assert_eq!(server.exchanges().len(), 2);
     assert!(of_profile.seen().is_empty());
     assert!(!user.cache("default").exists());
-    // A token that somebody put there is not read either.
+    // A token that another command cached there is not read either.
     let other = User::of(&server);
     other.platform(&["tenant", "list"]);
     let kept = fs::read(other.cache("default")).expect("a cache");
@@ -197,7 +197,7 @@ fn a_cache_that_cannot_be_read_or_written_is_no_failure() {
     );
 }
 
-/// Answers the first tokens of this many with a refusal.
+/// Starts a server that rejects this many tokens.
 fn refusing(first: usize) -> Server {
     Server::platform(move |seen| {
         let bearer = seen.header("authorization").unwrap_or_default();
@@ -335,7 +335,7 @@ fn profiles_have_tokens_of_their_own() {
 
 #[test]
 fn a_slow_refusal_is_not_taken_for_another_commands_token() {
-    // The token of the cache was refused, but meanwhile another command has put a new one there.
+    // The server rejects the cached token once, so the second command obtains a new one.
     let asked = AtomicUsize::new(0);
     let server = Server::platform(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
         1 => Reply::json(401, r#"{"code":401,"message":"old"}"#),

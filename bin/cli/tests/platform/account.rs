@@ -1,4 +1,4 @@
-//! Clients and tenants, from creation to deletion.
+//! Tests of clients and tenants, from creation to deletion.
 
 use crate::support::{Machine, Platform};
 
@@ -20,7 +20,7 @@ fn a_client_is_made_used_changed_and_deleted() {
     assert_eq!(created.exit, 0, "{}", created.stderr);
     let secret = created.stdout.trim_end();
     assert!(secret.len() >= 40, "a secret and nothing else");
-    // Both may have been made within the same second, which is all their order goes by.
+    // Both may have been created within the same second, so their order is not defined.
     let clients = machine.json("platform client list");
     let mut clients = clients.as_array().expect("a list").iter();
     let client = clients.find(|client| client["name"] == "ci");
@@ -30,7 +30,7 @@ fn a_client_is_made_used_changed_and_deleted() {
     assert!(created.stderr.contains(id), "{}", created.stderr);
     assert!(!created.stderr.contains(secret), "{}", created.stderr);
 
-    // The new credential works from the environment, and leaves no token behind.
+    // The new credential works from the environment, and its token is not cached.
     let other = platform.machine_with(credential, secret);
     let shown = other.json(&format!("platform client get {id}"));
     assert_eq!(shown["name"], "ci");

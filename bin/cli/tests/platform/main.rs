@@ -1,4 +1,4 @@
-//! The program against the service that comes with it: every command, on a real account.
+//! Tests of every command against the real account service.
 
 mod account;
 mod people;

@@ -1,4 +1,4 @@
-//! Memberships and invites.
+//! Tests of memberships and invites.
 
 use crate::support::Platform;
 

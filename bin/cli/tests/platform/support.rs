@@ -13,20 +13,20 @@ use serde_json::Value;
 use tempfile::TempDir;
 use ziggurat_black_box::{output, received};
 
-/// The service, and what its first start has made.
+/// The service, and the data that its first start created.
 pub(crate) struct Platform {
     folder: PathBuf,
     url: String,
     made: Value,
 }
 
-/// A machine.
+/// A machine with a temporary home.
 pub(crate) struct Machine {
     home: TempDir,
     variables: Vec<(&'static str, String)>,
 }
 
-/// What became of a command.
+/// Outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) exit: i32,
@@ -37,9 +37,9 @@ pub(crate) struct Done {
 // === impl Platform ===
 
 impl Platform {
-    /// The service of a test, which ends with the process.
+    /// Starts the service of a test, which ends with the process.
     ///
-    /// Its folder stays until the test is run again: the service would miss it.
+    /// Its folder stays until the next run of the test, because the running service needs it.
     pub(crate) fn of(test: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
         if folder.exists() {
@@ -62,17 +62,17 @@ impl Platform {
         }
     }
 
-    /// What the first start has made.
+    /// Returns a member of the data that the first start created.
     pub(crate) fn made(&self, member: &str) -> &str {
         self.made[member].as_str().expect(member)
     }
 
-    /// Does what an administrator does on the machine of the service.
+    /// Runs an administrator's command on the machine of the service.
     pub(crate) fn administer(&self, what: &[&str]) -> Value {
         administer(&self.folder, what)
     }
 
-    /// A machine that has signed in with the first client.
+    /// Returns a machine that is signed in with the first client.
     pub(crate) fn machine(&self) -> Machine {
         let machine = Machine::new();
         let login = self.login(self.made("client_secret"));
@@ -86,7 +86,7 @@ impl Platform {
         machine
     }
 
-    /// A command line that signs in as the first client.
+    /// Returns a command line that signs in as the first client.
     pub(crate) fn login(&self, secret: &str) -> String {
         format!(
             "platform auth login --api-url {} --client-id={} --client-secret={secret}",
@@ -95,7 +95,7 @@ impl Platform {
         )
     }
 
-    /// A machine that has the credential of a client in its environment.
+    /// Returns a machine with the credential of a client in its environment.
     pub(crate) fn machine_with(&self, client_id: &str, secret: &str) -> Machine {
         let mut machine = Machine::new();
         machine.variables = vec![
@@ -127,7 +127,7 @@ fn words(folder: &Path, what: &[&str]) -> Vec<OsString> {
 // === impl Machine ===
 
 impl Machine {
-    /// A machine that nobody has used.
+    /// Returns a machine without any configuration.
     pub(crate) fn new() -> Self {
         Self {
             home: tempfile::tempdir().expect("a folder"),
@@ -135,12 +135,12 @@ impl Machine {
         }
     }
 
-    /// The home folder.
+    /// Returns the home folder.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// Runs a command line of words.
+    /// Runs a command line, split at spaces.
     pub(crate) fn run(&self, line: &str) -> Done {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat"));
         let command = command.args(line.split_whitespace()).env_clear();
@@ -155,14 +155,14 @@ impl Machine {
         }
     }
 
-    /// The same, for what comes out well: what it printed.
+    /// Runs a command line that succeeds, and returns its output.
     pub(crate) fn done(&self, line: &str) -> String {
         let done = self.run(line);
         assert_eq!(done.exit, 0, "{line}: {}", done.stderr);
         done.stdout
     }
 
-    /// The same, as JSON.
+    /// Runs a command line that succeeds, and returns its output as JSON.
     pub(crate) fn json(&self, line: &str) -> Value {
         let printed = self.done(&format!("{line} -o json"));
         serde_json::from_str(&printed).expect("JSON")

@@ -1,4 +1,4 @@
-//! The scripts of completion, in the shells they are for, where those are installed.
+//! Tests of the completion scripts, in the shells that are installed.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
 
 use ziggurat_black_box::{output, output_of};
 
-/// What bash offers for these words, the unfinished one last.
+/// Returns the completions of bash for these words, the incomplete one last.
 fn offered(words: &[&str]) -> Option<String> {
     let program = Path::new(env!("CARGO_BIN_EXE_ziggurat"));
     let folder = program.parent().expect("a folder").display();
@@ -38,7 +38,7 @@ fn bash_completes_commands_flags_and_values() {
         (&["platform", "cl"][..], "client\n"),
         (&["platform", "client", "u"], "update\n"),
         (&["platform", "client", "list", "-o", "y"], "yaml\n"),
-        // Bash breaks words at the equals sign, before the script sees them.
+        // Bash splits words at the equals sign, before the script gets them.
         (
             &["platform", "client", "list", "--output", "=", "j"],
             "json\n",

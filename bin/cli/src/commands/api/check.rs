@@ -13,7 +13,7 @@ const METHODS: [Method; 5] = [
     Method::DELETE,
 ];
 
-/// One of five, in any case.
+/// Parses one of the five methods, ignoring case.
 pub(super) fn method(typed: &str) -> Result<Method, Failure> {
     let upper = typed.to_ascii_uppercase();
     METHODS
@@ -27,7 +27,7 @@ pub(super) fn method(typed: &str) -> Result<Method, Failure> {
         })
 }
 
-/// Checks that a path stays below the base.
+/// Checks that a path stays below the base URL.
 pub(super) fn path(typed: &str) -> Result<(), Failure> {
     let shown = quoted(typed);
     if !typed.starts_with('/') || typed.contains("://") {
@@ -61,7 +61,7 @@ pub(super) fn path(typed: &str) -> Result<(), Failure> {
     }
 }
 
-/// The path with the pairs of `--query` behind what it has of its own.
+/// Returns the path with the pairs of `--query` after its own.
 pub(super) fn with_query(typed: &str, pairs: &[&str]) -> Result<String, Failure> {
     let mut parsed = Vec::with_capacity(pairs.len());
     for pair in pairs {
@@ -75,7 +75,7 @@ pub(super) fn with_query(typed: &str, pairs: &[&str]) -> Result<String, Failure>
             }
         }
     }
-    // Stable: the values of one key stay in the order given.
+    // A stable sort, so that the values of one key stay in the given order.
     parsed.sort_by_key(|(key, _)| *key);
     let (path, query) = split(typed);
     let own = query.filter(|query| !query.is_empty()).map(str::to_owned);
@@ -90,7 +90,7 @@ pub(super) fn with_query(typed: &str, pairs: &[&str]) -> Result<String, Failure>
     })
 }
 
-/// The headers given; the last one of a name wins.
+/// Returns the given headers; the last one of a name counts.
 pub(super) fn headers(given: &[&str]) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     for line in given {
@@ -120,7 +120,7 @@ pub(super) fn headers(given: &[&str]) -> Result<HeaderMap, Failure> {
     Ok(headers)
 }
 
-/// A header that may carry a secret is quoted without its value.
+/// Returns a header for a message, without its value if that may be secret.
 fn shown(line: &str) -> String {
     match line.split_once(':') {
         Some((name, _)) => quoted(&format!("{name}: …")),
@@ -128,7 +128,7 @@ fn shown(line: &str) -> String {
     }
 }
 
-/// Path and query; a fragment never leaves.
+/// Splits into path and query; the fragment is dropped.
 fn split(typed: &str) -> (&str, Option<&str>) {
     let (typed, _) = typed.split_once('#').unwrap_or((typed, ""));
     match typed.split_once('?') {
@@ -137,7 +137,7 @@ fn split(typed: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The error of a query, if it has one.
+/// Returns the error of a query, if it has one.
 fn unparsable(query: &str) -> Option<String> {
     if query.contains(';') {
         return Some("a semicolon separates nothing".to_owned());
@@ -156,7 +156,7 @@ fn unparsable(query: &str) -> Option<String> {
     None
 }
 
-/// The bytes of a form that are escaped; a space becomes `+`.
+/// The bytes that a form escapes; a space becomes `+`.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')

@@ -1,4 +1,4 @@
-//! `auth login`: tries a credential and keeps it if it works.
+//! `auth login`: tests a credential and stores it if it works.
 
 use serde::Serialize;
 use ziggurat_runtime::Secret;
@@ -30,11 +30,11 @@ struct Report<'a> {
 /// The place where the secret was stored.
 enum Storage {
     Keychain,
-    /// Into the file; the cause when that was not asked for.
+    /// In the file, with the reason unless the user asked for it.
     File(Option<String>),
 }
 
-/// A credential that was accepted.
+/// A credential that the platform accepted.
 struct Accepted<'a> {
     address: &'a Address,
     client_id: &'a str,
@@ -42,7 +42,7 @@ struct Accepted<'a> {
     login_id: &'a str,
 }
 
-/// Exchanges the credential for a token and, when that works, keeps both.
+/// Exchanges the credential for a token and, if that works, stores both.
 pub(in crate::commands) async fn login(
     context: &mut Context<'_>,
     matches: &Matches,
@@ -91,7 +91,7 @@ pub(in crate::commands) async fn login(
     output::report(context, &report, View::Plain(String::new()))
 }
 
-/// Stores the secret, then the profile. When the profile cannot be saved, no secret stays behind.
+/// Stores the secret, then the profile. If the profile cannot be saved, the secret is removed.
 fn keep(
     context: &Context<'_>,
     accepted: &Accepted<'_>,
@@ -122,7 +122,8 @@ fn keep(
         return Err(Failure::config(format!("save credentials: {failure}")));
     }
     if insecure {
-        // An entry of an earlier login; best effort, since nothing reads it any more.
+        // Removes the entry of an earlier login, which is not used any more; a failure does not
+        // matter.
         let _ = context.keychain.delete(&account);
     }
     Ok(storage)

@@ -1,4 +1,4 @@
-//! `auth logout`: forgets the credential and the token of a profile.
+//! `auth logout`: removes the credential and the token of a profile.
 
 use super::HIDDEN_BY_VARIABLES;
 use crate::{

@@ -1,4 +1,4 @@
-//! `auth status`: shows the credential that would be used, without asking any server.
+//! `auth status`: shows the credential that would be used, without a request.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -40,7 +40,7 @@ struct Status {
     token: TokenState,
 }
 
-/// Prints the state; fails after it when there is no credential.
+/// Prints the state, then fails if there is no credential.
 pub(in crate::commands) fn status(context: &mut Context<'_>) -> Result<(), Failure> {
     let found = look(context);
     let is_env = matches!(&found, Ok(credentials) if credentials.source == Source::Env);
@@ -63,7 +63,7 @@ pub(in crate::commands) fn status(context: &mut Context<'_>) -> Result<(), Failu
     output::report(context, &status, view)
 }
 
-/// The cached token of a credential.
+/// Returns the state of the cached token of a credential.
 pub(in crate::commands) fn token_state(
     context: &Context<'_>,
     credentials: &mut Credentials,
@@ -84,7 +84,7 @@ pub(in crate::commands) fn token_state(
     }
 }
 
-/// The credential with its secret: one whose secret cannot be read is none.
+/// Returns the credential with its secret; fails if the secret cannot be read.
 pub(in crate::commands) fn look(context: &mut Context<'_>) -> Result<Credentials, Missing> {
     let mut credentials = Credentials::resolve(context)?;
     credentials.secret(context)?;

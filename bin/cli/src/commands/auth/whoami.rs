@@ -1,4 +1,4 @@
-//! `auth whoami`: the identity the API accepts.
+//! `auth whoami`: the identity that the API accepts.
 
 use serde::Serialize;
 
@@ -24,16 +24,16 @@ struct Report {
     tenant_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<String>,
-    /// Only said when it is so.
+    /// Present only if true.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan_trial: Option<bool>,
-    /// Only said when there is more than one.
+    /// Present only if there is more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     tenant_count: Option<usize>,
     api_url: String,
 }
 
-/// Finds the client this credential belongs to, and its tenant.
+/// Finds the client of this credential, and its tenant.
 pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut api = Api::new(context);
     let clients = records(&mut api, "list clients", "/account/v1/clients").await?;
@@ -73,7 +73,7 @@ pub(in crate::commands) async fn whoami(context: &mut Context<'_>) -> Result<(),
     output::report(context, &report, view)
 }
 
-/// The records of a list.
+/// Returns the records of a list.
 pub(in crate::commands) async fn records(
     api: &mut Api<'_, '_>,
     action: &str,
@@ -90,7 +90,7 @@ pub(in crate::commands) async fn records(
     }
 }
 
-/// Says if a tenant is on trial.
+/// Returns whether a tenant is on trial.
 pub(in crate::commands) fn is_trial(tenant: &Node) -> bool {
     matches!(tenant.member("plan_trial"), Some(Node::Literal(literal)) if literal == "true")
 }

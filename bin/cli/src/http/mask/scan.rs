@@ -1,18 +1,18 @@
-//! Finds the values of secret members in JSON text, by position, so that nothing else is touched.
+//! Finds the positions of secret members in JSON text, so that only they are replaced.
 
 use std::ops::Range;
 
-/// The deepest nesting of values; below it the positions count as unknown.
+/// Maximum nesting; below it the positions count as unknown.
 const DEEPEST: usize = 128;
 
-/// The findings of a walk over a text.
+/// Result of the scan of a text.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     /// The positions of the secret values, in order, not overlapping.
     pub(super) spans: Vec<Range<usize>>,
-    /// The names of the outermost object, as far as they were read; nothing when it is no object.
+    /// The names in the outermost object, as far as parsed; `None` if it is not an object.
     pub(super) keys: Option<Vec<String>>,
-    /// The text is JSON to its end, so the positions are all there are.
+    /// Set if the text is valid JSON, so that all positions were found.
     pub(super) is_complete: bool,
 }
 
@@ -23,10 +23,10 @@ struct Walk<'a> {
     found: Scan,
 }
 
-/// The text is not JSON from here on.
+/// Error: the rest of the text is not JSON.
 struct Broken;
 
-/// Walks over one JSON value, or several in a row, and notes the values of secret members.
+/// Scans one JSON value, or several in a row, for the values of secret members.
 pub(super) fn scan(text: &[u8], is_secret: fn(&str) -> bool) -> Scan {
     let mut walk = Walk {
         text,
@@ -44,7 +44,7 @@ pub(super) fn scan(text: &[u8], is_secret: fn(&str) -> bool) -> Scan {
     walk.found
 }
 
-/// The name between two quotes, with its escapes resolved.
+/// Decodes a name between two quotes.
 pub(super) fn unescaped(raw: &[u8]) -> String {
     if raw.contains(&b'\\') {
         let quoted = [b"\"", raw, b"\""].concat();
@@ -122,7 +122,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Steps over a string; the range is what stands between its quotes.
+    /// Skips a string; returns the range between its quotes.
     fn string(&mut self) -> Result<Range<usize>, Broken> {
         self.must(b'"')?;
         let start = self.at;

@@ -170,7 +170,7 @@ proptest! {
         let shown = mask.body(text.as_bytes());
         prop_assert!(!shown.contains("hush"), "{}", shown);
         serde_json::from_str::<Value>(&shown).expect("what is masked stays JSON");
-        // Cut anywhere, it may be shown or withheld, but never with a secret in it.
+        // A text that is cut anywhere may be shown or withheld, but never with a secret in it.
         let end = cut.index(text.len() + 1);
         let part = mask.body(&text.as_bytes()[..end]);
         prop_assert!(!part.contains("hush"), "{}", part);

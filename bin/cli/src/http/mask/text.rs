@@ -1,11 +1,11 @@
-//! Secrets in text that is not JSON: form encoding, addresses in a page, `name: value` lines.
+//! Masks secrets in text that is not JSON: forms, URLs in a page, `name: value` lines.
 
 use percent_encoding::percent_decode_str;
 
 use super::{MASK, MEMBERS, is_member, scan};
 
 /// Masks the values of `name=value` pairs anywhere in a text, and of `name: value` at the start of
-/// a line. Prose such as "invalid token: expired" keeps its words.
+/// a line. Prose such as "invalid token: expired" is unchanged.
 pub(super) fn masked(text: &str) -> String {
     if is_form(text) {
         return masked_pairs(text);
@@ -21,7 +21,7 @@ pub(super) fn masked(text: &str) -> String {
     shown
 }
 
-/// Masks the values of a query or a form by the names of their pairs, encoded or not.
+/// Masks the values of secret pairs in a query or a form, percent-encoded or not.
 pub(super) fn masked_pairs(pairs: &str) -> String {
     let masked = pairs.split('&').map(|pair| match pair.split_once('=') {
         Some((name, value)) if !value.is_empty() && is_member(&decoded(name)) => {
@@ -32,8 +32,8 @@ pub(super) fn masked_pairs(pairs: &str) -> String {
     masked.collect::<Vec<_>>().join("&")
 }
 
-/// Finds a quoted name of a secret in a text that is not JSON to its end. The end of a value
-/// behind it would be uncertain.
+/// Returns whether a text that is not complete JSON contains the quoted name of a secret. The end
+/// of its value would be uncertain.
 pub(super) fn has_quoted_member(text: &str) -> bool {
     let bytes = text.as_bytes();
     let opens = text
@@ -49,7 +49,7 @@ pub(super) fn has_quoted_member(text: &str) -> bool {
             continue;
         };
         let name = scan::unescaped(&rest[..end]);
-        // Behind the name of JSON inside a string stands the backslash of the closing quote.
+        // In JSON inside a string, a backslash stands before the closing quote of a name.
         if is_member(name.trim_end_matches('\\')) {
             return true;
         }
@@ -57,7 +57,7 @@ pub(super) fn has_quoted_member(text: &str) -> bool {
     false
 }
 
-/// The length of the longest name; each letter of it may be written as six.
+/// Length of the longest name; each letter may be written with six characters.
 const LONGEST: usize = {
     let mut longest = 0;
     let mut at = 0;
@@ -83,7 +83,7 @@ fn is_form(text: &str) -> bool {
         })
 }
 
-/// Finds the start and the end of the next secret value.
+/// Returns the start and the end of the next secret value.
 fn next_value(text: &str, is_line_start: bool) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
     for member in MEMBERS {

@@ -1,4 +1,4 @@
-//! Section 7: where the secret of a login is, with a keychain that lives in memory.
+//! Tests of the place where a login stores its secret, with a keychain in memory.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use crate::keychain::{Keychain, KeychainError};
 
 const SECRET: &str = "a-secret-of-its-own";
 
-/// A keychain that counts how often it is asked for a secret, and may be out of order.
+/// A keychain that counts its reads, and can be out of order.
 #[derive(Debug, Default)]
 struct Memory(Mutex<State>);
 
@@ -112,7 +112,7 @@ fn a_warm_cache_asks_no_keychain() {
         assert_eq!(fixture.run("platform tenant list").exit, 0);
     }
     assert_eq!(memory.reads(), 0);
-    // Not even when it is out of order.
+    // Holds even if the keychain is out of order.
     memory.refuse(true);
     assert_eq!(fixture.run("platform tenant list").exit, 0);
     memory.refuse(false);
@@ -155,7 +155,7 @@ fn a_keychain_that_refuses_leaves_the_secret_in_the_file_with_a_warning() {
         done.stderr
     );
     assert!(file(&fixture).contains(SECRET));
-    // A secret that is in the file was never in the keychain: it is not asked.
+    // A secret in the file was never in the keychain, which is not called then.
     let done = fixture.run("platform auth logout");
     assert_eq!(
         (done.exit, done.stderr.as_str()),
@@ -176,7 +176,7 @@ fn a_keychain_that_broke_after_the_login_is_said_so_and_stops_nothing() {
         ),
         "{done:?}"
     );
-    // A second try finds it, though the profile knows nothing of a credential any more.
+    // A second attempt finds it, although the profile has no credential any more.
     memory.refuse(false);
     fixture.run("platform auth logout");
     assert!(memory.entries().is_empty());

@@ -1,4 +1,4 @@
-//! Section 1.3: what is checked before what, and what a command line costs that is wrong.
+//! Tests of the order of the checks, and that an invalid command line sends nothing.
 
 use super::*;
 
@@ -150,7 +150,7 @@ fn what_comes_first_is_what_is_said() {
     }
     let fine = Fixture::new();
     for (line, message) in [
-        // The profile is guarded after required flags, and before what the command does.
+        // The profile is checked after required flags, and before the action of the command.
         (
             "platform client create --profile x",
             "required flag(s) \"description\", \"name\" not set",
@@ -228,7 +228,7 @@ fn errors_are_one_line_of_json_for_a_script() {
         "{}",
         done.stderr
     );
-    // The format of the file counts as well, and an empty -o is none.
+    // The format of the file counts as well, and an empty -o counts as unset.
     let fixture = fixture.with_config("output:\n  format: json\n");
     for line in ["platform tenant get nope", "platform tenant get nope -o ="] {
         let done = fixture.words(&line.replace("-o =", "-o=").split(' ').collect::<Vec<_>>());

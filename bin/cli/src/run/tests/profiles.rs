@@ -1,4 +1,4 @@
-//! Section 5.5: the profiles of a machine.
+//! Tests of the profiles of a machine.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Sections 11, 12 and 15.5 to 15.7: lists, records, changes and deletions.
+//! Tests of lists, records, changes and deletions.
 
 use super::*;
 
@@ -133,7 +133,7 @@ fn an_update_sends_what_was_given_and_nothing_else() {
     );
 }
 
-/// Kinds that can be deleted, what is asked, and how the note begins.
+/// Returns kinds that can be deleted, the question, and the start of the note.
 fn deletions() -> [(&'static str, String, &'static str); 3] {
     [
         (
@@ -263,7 +263,7 @@ fn a_new_secret_is_all_there_is_on_standard_output() {
 }
 
 #[test]
-fn a_secret_that_did_not_come_is_said_to_be_lost() {
+fn a_missing_secret_is_reported_lost() {
     let line = "platform client create --name ci --description d";
     let platform = fake(|_| (200, r#"{"id":"1"}"#));
     let done = Fixture::signed_in(&platform).run(line);
@@ -287,7 +287,7 @@ fn a_secret_that_did_not_come_is_said_to_be_lost() {
     }
 }
 
-/// Two clients of one name, one of another, and one whose id would lead to another path.
+/// Two clients with one name, one with another, and one whose id would change the path.
 const NAMED: &str = r#"[
     {"id":"b0c1d2e3-f4a5-6789-bcde-890123456789","name":"ci"},
     {"id":"00000000-0000-4000-8000-000000000001","name":"twin"},
@@ -433,7 +433,7 @@ fn invites_send_people_to_the_web() {
 }
 
 #[test]
-fn a_secret_that_nobody_read_is_said_to_be_lost_and_which_client_to_delete() {
+fn a_secret_on_a_closed_pipe_is_reported_lost_with_the_client_to_delete() {
     let platform = fake(|_| (200, r#"{"id":"77","auth0_secret":"s3cr3t"}"#));
     let fixture = Fixture::signed_in(&platform).unread();
     for format in ["text", "json", "yaml"] {
