@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_has_the_words_of_go() {
+    fn an_error_has_the_message_of_go() {
         for (text, reason) in [
             ("30", "time: missing unit in duration \"30\""),
             ("1d", "time: unknown unit \"d\" in duration \"1d\""),

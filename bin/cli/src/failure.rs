@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_cannot_draw_on_the_terminal() {
+    fn a_message_of_a_server_cannot_control_the_terminal() {
         let failure = Failure::general("API error (500): \u{1b}[2Jgone\n(server said (500): x)");
         assert_eq!(
             failure.render(Format::Text, true),

@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_keeps_what_sorting_would_put_first(
+        fn the_kept_chunks_are_the_first_of_a_sort(
             scores in prop::collection::vec(-3_i8..3, 0..60),
             room in 0_usize..9,
         ) {

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_the_program_tells_how_it_got_there() {
+    fn the_path_of_the_program_shows_how_it_was_installed() {
         for (path, method) in [
             ("/home/ada/.cargo/bin/ziggurat", "cargo"),
             ("/opt/homebrew/bin/ziggurat", "homebrew"),

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn three_answers_come_with_advice_and_the_words_of_the_server() {
+    fn three_answers_have_advice_and_the_message_of_the_server() {
         for (status, body, first, last, exit) in [
             (
                 400,

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_three_seconds_and_said_so() {
+    fn the_limit_is_three_seconds_and_is_in_the_message() {
         assert_eq!(
             format!("{:?}", Bounded::new(Hanging::default()).limit),
             "3s"

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_spelled_out() {
+    fn invisible_characters_are_escaped() {
         for (text, escaped) in [
             ("plain", "plain"),
             ("a b", "a b"),

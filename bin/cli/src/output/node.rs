@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_nothing() {
+    fn text_that_is_no_json_is_none() {
         for text in ["", "{", "<html>", "{} {}", "nul"] {
             assert_eq!(Node::read(text.as_bytes()), None, "{text:?}");
         }

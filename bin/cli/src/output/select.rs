@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_wrong_use_and_what_fails_is_a_failure() {
+    fn an_invalid_program_is_wrong_use_and_a_failing_one_is_a_failure() {
         for source in [".[", "nothing(", "nothing", ""] {
             if let Err(failure) = run(source, "{}") {
                 assert_eq!(failure.exit(), 2, "{source:?}");

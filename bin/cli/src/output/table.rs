@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_show_days_truths_and_what_is_absent() {
+    fn cells_show_days_booleans_and_absent_values() {
         let record = Node::read(
             br#"{"created_at":"2026-01-02T03:04:05Z","is_owner":true,"n":5,"x":null,"o":{"a":1},"oauth_client_id":"c"}"#,
         )

@@ -159,7 +159,7 @@ const WRONG: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_said_in_the_known_words() {
+fn errors_have_the_messages_of_go_programs() {
     for (line, message) in WRONG {
         assert_eq!(refusal(line), *message, "{line}");
     }

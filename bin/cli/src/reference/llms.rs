@@ -30,8 +30,8 @@ Results go to standard output, everything else to standard error. Use -o json fo
 JSON: a list is a bare array, a record a bare object. Commands that write take --dry-run, which \
 prints the request and sends nothing. Deletions ask unless --force is given, and fail with exit \
 code 2 without a terminal to ask on. Under -o json an error is one line of JSON on standard error \
-with the members error.code, error.exit_code and error.message. Exit codes: 0 success, 1 failure, 2 \
-wrong use, 3 timeout, 4 not found, 5 not signed in or refused, 130 interrupted.";
+with the members error.code, error.exit_code and error.message. Exit codes: 0 success, 1 failure, \
+2 wrong use, 3 timeout, 4 not found, 5 not signed in or refused, 130 interrupted.";
 
 /// Returns the page of a command.
 pub(super) fn page(path: &[&str], command: &'static Command) -> String {

@@ -103,7 +103,7 @@ fn every_command_that_writes_can_be_tried_without_writing() {
 }
 
 #[test]
-fn what_knows_the_tree_works_without_configuration() {
+fn commands_about_the_tree_work_without_configuration() {
     let fixture = Fixture::new().with_config("broken: [");
     for line in [
         "version",
@@ -147,7 +147,7 @@ fn unknown_pages_and_topics_are_refused() {
 }
 
 #[test]
-fn completion_offers_what_could_stand_there() {
+fn completion_offers_only_words_that_fit() {
     let fixture = Fixture::new().with_config("profiles:\n  staging: {}\n  default: {}\n");
     for (line, offers) in [
         ("pl", "platform\tManage the account on a platform\n"),
@@ -174,7 +174,7 @@ fn completion_offers_what_could_stand_there() {
 }
 
 #[test]
-fn completion_is_installed_once_and_taken_away_again() {
+fn completion_is_installed_once_and_removed_again() {
     let fixture = Fixture::new().with("SHELL", "/bin/zsh");
     let script = fixture.home().join(".zsh/completions/_ziggurat");
     let startup = fixture.home().join(".zshrc");
@@ -316,7 +316,7 @@ fn members_are_chosen_in_text_too() {
 }
 
 #[test]
-fn a_reader_who_went_away_is_told_nothing() {
+fn a_closed_pipe_gets_no_message() {
     let platform = fake(|_| (200, "[{\"id\":\"1\"}]"));
     let fixture = Fixture::signed_in(&platform).unread();
     for line in [
@@ -331,7 +331,7 @@ fn a_reader_who_went_away_is_told_nothing() {
 }
 
 #[test]
-fn without_a_home_nothing_is_read_from_where_one_stands() {
+fn without_a_home_nothing_is_read_from_the_working_directory() {
     for home in ["", ".", "relative"] {
         let fixture = Fixture::new().with("HOME", home);
         assert_eq!(fixture.run("profile list").exit, 0);

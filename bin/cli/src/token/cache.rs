@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_comes_back_as_it_was_kept() {
+    fn a_token_is_loaded_as_it_was_saved() {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = Cache::of(&folder.path().join("cache"), "staging");
         assert!(cache.load().is_none());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_an_empty_cache() {
+    fn an_unreadable_file_is_an_empty_cache() {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = Cache::of(folder.path(), "default");
         for text in [
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn clearing_takes_what_was_left_behind_and_nothing_else() {
+    fn clearing_removes_leftover_files_and_no_others() {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = Cache::of(folder.path(), "default");
         cache.save(&token(), "x").expect("a save");

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_cannot_be_read_keeps_the_token_in_it_to_itself() {
+    fn the_error_of_an_invalid_answer_does_not_show_its_token() {
         for body in [
             r#"{"access_token":"hush","expires_in":"soon"}"#,
             r#"{"access_token":"hush""#,

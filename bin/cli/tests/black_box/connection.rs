@@ -97,7 +97,7 @@ fn a_server_that_asks_for_long_is_not_waited_for_but_quoted() {
 }
 
 #[test]
-fn a_read_follows_redirects_and_keeps_its_credential_at_home() {
+fn a_read_follows_redirects_and_keeps_its_credential_on_the_same_host() {
     let away = Server::answering(|_| Reply::json(200, r#"{"from":"away"}"#));
     let location = format!("{}/there", away.url());
     let server = Server::platform(move |seen| {
@@ -188,7 +188,7 @@ fn plain_http_goes_through_the_proxy_with_its_password() {
 }
 
 #[test]
-fn what_is_excepted_and_this_machine_are_reached_directly() {
+fn exempt_hosts_and_this_machine_are_reached_directly() {
     let proxy = Server::answering(|_| Reply::json(200, "[]"));
     let server = Server::platform(|_| Reply::json(200, "[]"));
     let user = User::of(&server).with("HTTP_PROXY", &proxy.url());

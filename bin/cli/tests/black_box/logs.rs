@@ -120,7 +120,7 @@ fn an_exchange_is_shown_masked_and_only_if_it_is_json() {
 }
 
 #[test]
-fn trouble_is_one_line_of_the_log() {
+fn a_failure_is_one_line_of_the_log() {
     let server = Server::platform(|_| Reply::Close);
     let ran = User::of(&server).platform(&["tenant", "list", "-v", "--retries", "1"]);
     let troubles = ran
@@ -208,7 +208,7 @@ fn a_new_secret_is_captured_whole_and_alone() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_met_with_silence() {
+fn a_closed_pipe_ends_the_program_silently() {
     let body = format!("[{}0]", "0,".repeat(200_000));
     let server = Server::platform(move |_| Reply::json(200, &body));
     let user = User::of(&server);

@@ -183,7 +183,7 @@ fn every_command_reports_an_unreachable_or_silent_server() {
 }
 
 #[test]
-fn what_can_be_refused_here_sends_nothing() {
+fn an_invalid_command_line_sends_nothing() {
     let server = Server::platform(|_| Reply::json(200, "{}"));
     let user = User::of(&server);
     let commands: [(&[&str], i32); 16] = [

@@ -133,7 +133,7 @@ fn the_waiting_notice_names_the_host_and_is_erased() {
 }
 
 #[test]
-fn a_server_cannot_draw_on_the_terminal() {
+fn a_server_cannot_control_the_terminal() {
     let server = Server::platform(|_| {
         let headers = vec![("X-Tricky", "a\u{9b}2Jb".to_owned())];
         Reply::With(
@@ -157,7 +157,7 @@ fn a_server_cannot_draw_on_the_terminal() {
 }
 
 #[test]
-fn no_format_of_a_result_lets_a_server_draw_on_the_terminal_and_a_pipe_gets_it_raw() {
+fn no_format_lets_a_server_control_the_terminal_and_a_pipe_gets_raw_bytes() {
     let name = "a\u{1b}[2J\u{9b}2J\u{202e}\u{7f}z";
     let server = Server::platform(move |_| {
         let name = name.replace('\u{1b}', "\\u001b");

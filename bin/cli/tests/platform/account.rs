@@ -125,7 +125,7 @@ fn a_wrong_secret_is_refused_and_nothing_is_kept() {
 }
 
 #[test]
-fn who_signs_in_is_who_the_platform_sees_until_they_sign_out() {
+fn the_platform_sees_the_signed_in_client_until_the_logout() {
     let platform = Platform::of("signing-in");
     let machine = platform.machine();
     let seen = machine.json("platform auth whoami");
@@ -139,7 +139,7 @@ fn who_signs_in_is_who_the_platform_sees_until_they_sign_out() {
 }
 
 #[test]
-fn names_that_the_service_refuses_are_its_own_to_explain() {
+fn the_service_explains_why_it_refuses_a_name() {
     let platform = Platform::of("names");
     let machine = platform.machine();
     let name = "x".repeat(256);

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_page_of_openings_takes_no_longer_than_its_length() {
+    fn a_long_page_of_open_tags_is_read_in_linear_time() {
         // In quadratic time, these would take minutes.
         for opening in [
             "<", "<!", "<a ", "<!--", "</", "<script", "<script>", "&", "<p '",

@@ -87,7 +87,7 @@ async fn voyage_gets_the_input_type_of_a_text() {
 }
 
 #[tokio::test]
-async fn a_vector_of_nothing_or_of_no_numbers_is_an_error() {
+async fn an_empty_or_non_numeric_vector_is_an_error() {
     let fake = Fake::start();
     for (vector, is_empty) in [
         ("[]", true),

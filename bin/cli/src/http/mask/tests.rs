@@ -179,7 +179,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn nothing_that_comes_over_a_wire_makes_it_stumble(
+    fn no_input_causes_a_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         text in r#"(token|password|[{}\[\]",:=&\\'\n é]|\PC){0,30}"#,
     ) {

@@ -164,7 +164,7 @@ fn a_keychain_that_refuses_leaves_the_secret_in_the_file_with_a_warning() {
 }
 
 #[test]
-fn a_keychain_that_broke_after_the_login_is_said_so_and_stops_nothing() {
+fn a_keychain_that_broke_after_the_login_is_reported_and_stops_nothing() {
     let (fake, (fixture, memory)) = (platform(), fixture());
     login(&fixture, &fake, "");
     memory.refuse(true);
@@ -197,7 +197,7 @@ fn an_entry_that_is_gone_is_no_credential() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_saved_takes_the_secret_back() {
+fn a_configuration_that_cannot_be_saved_removes_the_secret() {
     let (fake, (fixture, memory)) = (platform(), fixture());
     fs::write(fixture.home().join("blocked"), "").expect("a file where a folder should be");
     let path = fixture.home().join("blocked/config.yaml");

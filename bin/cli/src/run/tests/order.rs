@@ -136,7 +136,7 @@ fn a_wrong_command_line_sends_nothing() {
 }
 
 #[test]
-fn what_comes_first_is_what_is_said() {
+fn the_first_failing_check_is_reported() {
     let broken = Fixture::new().with_config("broken: [");
     for (line, exit) in [
         ("platform tenat", 2),
@@ -174,7 +174,7 @@ fn what_comes_first_is_what_is_said() {
 }
 
 #[test]
-fn a_person_is_told_how_the_command_is_called() {
+fn a_user_gets_the_usage_of_the_command() {
     let fixture = Fixture::new();
     for (line, said) in [
         (
@@ -203,7 +203,7 @@ fn a_person_is_told_how_the_command_is_called() {
 }
 
 #[test]
-fn a_build_that_does_not_know_its_commit_says_nothing_of_it() {
+fn a_build_without_a_commit_does_not_print_one() {
     let done = Fixture::new().run("version");
     assert!(!done.stdout.contains("unknown"), "{}", done.stdout);
     let is_known = option_env!("ZIGGURAT_GIT_COMMIT").is_some();

@@ -92,7 +92,7 @@ fn a_success_without_a_record_is_noted() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_failure() {
+fn an_invalid_response_is_a_failure() {
     for (line, body, message) in [
         (
             "client list",
@@ -234,7 +234,7 @@ fn a_dry_run_tells_the_request_and_the_checks() {
 }
 
 #[test]
-fn a_new_secret_is_all_there_is_on_standard_output() {
+fn a_new_secret_is_the_only_text_on_standard_output() {
     const CREATED: &str = r#"{"id":"1","name":"ci\"x","auth0_id":"Zk3","auth0_secret":"s3cr3t"}"#;
     let platform = fake(|_| (201, CREATED));
     let fixture = Fixture::signed_in(&platform);
