@@ -18,13 +18,13 @@ const HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, Accept");
 /// One day.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
 const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
-const ANYBODY: HeaderValue = HeaderValue::from_static("*");
+const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 
 /// The origins whose pages may use a server.
 #[derive(Clone, Debug)]
 pub struct AllowedOrigins {
     listed: Arc<[HeaderValue]>,
-    anybody: bool,
+    allows_all: bool,
 }
 
 /// Answers every `OPTIONS` request, and tells browsers that the pages of some origins may read the
@@ -107,7 +107,7 @@ impl AllowedOrigins {
             .filter_map(|origin| HeaderValue::from_str(origin.as_ref()).ok());
         let listed: Arc<[_]> = values.collect();
         Self {
-            anybody: listed.contains(&ANYBODY),
+            allows_all: listed.contains(&ANY_ORIGIN),
             listed,
         }
     }
@@ -115,9 +115,9 @@ impl AllowedOrigins {
     fn judge(&self, headers: &HeaderMap) -> Verdict {
         let origin = headers.get(header::ORIGIN);
         match origin {
-            Some(_) if self.anybody => Verdict::Allowed(ANYBODY),
+            Some(_) if self.allows_all => Verdict::Allowed(ANY_ORIGIN),
             Some(origin) if self.listed.contains(origin) => Verdict::Allowed(origin.clone()),
-            _ if self.anybody || self.listed.is_empty() => Verdict::Silence,
+            _ if self.allows_all || self.listed.is_empty() => Verdict::Silence,
             _ => Verdict::Other,
         }
     }
@@ -129,7 +129,7 @@ impl Verdict {
     fn write(&mut self, headers: &mut HeaderMap) {
         match std::mem::replace(self, Self::Silence) {
             Self::Allowed(origin) => {
-                if origin != ANYBODY {
+                if origin != ANY_ORIGIN {
                     headers.append(header::VARY, ORIGIN);
                 }
                 headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -93,7 +93,7 @@ impl Crowd {
         }
         self.room.is_wanted(true);
         while self.len() >= self.capacity {
-            self.ask_somebody_to_leave();
+            self.ask_one_to_leave();
             tokio::select! {
                 Some(ended) = self.tasks.join_next_with_id() => self.forget(ended),
                 () = self.room.freed() => {}
@@ -117,7 +117,7 @@ impl Crowd {
                 connections, "cannot accept before another connection ends"
             );
         }
-        self.ask_somebody_to_leave();
+        self.ask_one_to_leave();
         let gone = async {
             match self.tasks.join_next_with_id().await {
                 Some(gone) => gone,
@@ -142,7 +142,7 @@ impl Crowd {
     }
 
     /// Asks one connection at a time. Linear search is enough: it runs only per new connection.
-    fn ask_somebody_to_leave(&self) {
+    fn ask_one_to_leave(&self) {
         let members = self.members.values();
         if members.clone().any(|member| member.was_asked_to_leave()) {
             return;
