@@ -1,4 +1,4 @@
-//! What a configuration depends on besides its file and the command line.
+//! Inputs of a configuration besides its file and the command line.
 
 use std::{
     env, fs,
@@ -7,21 +7,21 @@ use std::{
 
 use super::Environment;
 
-/// The environment, and the folders files are looked for in.
+/// The environment, and the folders that are searched for files.
 #[derive(Clone, Debug)]
 pub struct ConfigSources {
-    /// The variables.
+    /// The environment variables.
     pub environment: Environment,
-    /// Where administrators keep configuration files.
+    /// Folder in which administrators keep configuration files.
     pub system_folder: PathBuf,
-    /// Where the program is.
+    /// Folder of the program.
     pub binary_folder: PathBuf,
 }
 
 // === impl ConfigSources ===
 
 impl ConfigSources {
-    /// Those of this process.
+    /// Returns the sources of this process.
     #[must_use]
     pub fn of_process() -> Self {
         let binary = env::current_exe().unwrap_or_default();
@@ -33,19 +33,19 @@ impl ConfigSources {
         }
     }
 
-    /// The home of the user.
+    /// Returns the home folder of the user.
     #[must_use]
     pub fn home(&self) -> Option<&Path> {
         self.environment.get("HOME").map(Path::new)
     }
 
-    /// Where a configuration file of this name is looked for if none is named, in this order.
+    /// Returns the paths at which a configuration file is searched if no path is given, in order.
     #[must_use]
     pub fn usual_files(&self, name: &str) -> [PathBuf; 2] {
         [&self.system_folder, &self.binary_folder].map(|folder| folder.join(name))
     }
 
-    /// A path with `~` for the home of the user.
+    /// Replaces a leading `~` by the home folder of the user.
     #[must_use]
     pub fn at_home(&self, path: PathBuf) -> PathBuf {
         match (path.strip_prefix("~"), self.home()) {
@@ -54,14 +54,14 @@ impl ConfigSources {
         }
     }
 
-    /// A path as it was written, with `~` for the home of the user; nothing if it is empty.
+    /// Replaces a leading `~` by the home folder of the user; returns `None` for an empty path.
     #[must_use]
     pub fn path(&self, path: Option<PathBuf>) -> Option<PathBuf> {
         let path = path.filter(|path| !path.as_os_str().is_empty())?;
         Some(self.at_home(path))
     }
 
-    /// A path as it was written, or one next to the program if nothing was.
+    /// Returns the given path, or `name` in the folder of the program if no path is given.
     #[must_use]
     pub fn path_or(&self, path: Option<PathBuf>, name: &str) -> PathBuf {
         self.path(path)

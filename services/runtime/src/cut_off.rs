@@ -1,7 +1,7 @@
-//! The end of the time in which requests may finish when a program stops.
+//! The end of the grace period for requests when a program shuts down.
 //!
-//! Those that are still in flight then are told, so that each can answer with an error in the
-//! form of its protocol. A little later their connections are cut.
+//! Requests that are still running are notified then, so that each can send an error in the form of
+//! its protocol. Their connections are closed a little later.
 //!
 //! ```
 //! use ziggurat_runtime::cut_off::CutOff;
@@ -27,35 +27,35 @@ use tokio::sync::Semaphore;
 /// Time to send the errors after the cut-off.
 pub const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The end of the time in which requests may finish. Clones are one and the same.
+/// The end of the grace period for requests. All clones share one state.
 ///
 /// The default never happens unless [`happen`](Self::happen) is called on it or a clone.
 #[derive(Clone)]
-// Closed when it has happened; it never has a permit.
+// The semaphore never has a permit; it is closed at the cut-off.
 pub struct CutOff(Arc<Semaphore>);
 
-/// A future of a [`CutOff`] that costs nothing before it is polled.
+/// Future of a [`CutOff`] that allocates nothing before it is polled.
 pub struct AtCutOff {
     cut_off: CutOff,
-    // Boxed: only for a request that has to wait for something.
+    // Boxed, so that requests that never wait allocate nothing.
     happened: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 // === impl CutOff ===
 
 impl CutOff {
-    /// Tells all requests in flight, and those that still come.
+    /// Notifies all running requests and all later ones.
     pub fn happen(&self) {
         self.0.close();
     }
 
-    /// Waits until it happens.
+    /// Waits for the cut-off.
     pub async fn happened(&self) {
-        // It ends in an error, for that is how a closed semaphore answers.
+        // A closed semaphore returns an error.
         drop(self.0.acquire().await);
     }
 
-    /// Makes a future that is ready when it has happened.
+    /// Returns a future that is ready at the cut-off.
     #[must_use]
     pub fn pending(&self) -> AtCutOff {
         AtCutOff {
@@ -81,7 +81,7 @@ impl fmt::Debug for CutOff {
 // === impl AtCutOff ===
 
 impl AtCutOff {
-    /// Ready when it has happened.
+    /// Returns `Ready` once the cut-off has happened.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let happened = self.happened.get_or_insert_with(|| {
             let cut_off = self.cut_off.clone();
@@ -90,7 +90,7 @@ impl AtCutOff {
         if happened.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
-        // A future that is ready must not be polled again.
+        // A completed future must not be polled again.
         self.happened = None;
         Poll::Ready(())
     }

@@ -1,4 +1,4 @@
-//! Durations as Go writes them: `300ms`, `10s`, `1h30m`, `1.5h`.
+//! Durations in the syntax of Go: `300ms`, `10s`, `1h30m`, `1.5h`.
 //!
 //! ```
 //! use std::time::Duration;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// The longest one Go has, about 292 years.
+/// Longest duration of Go, about 292 years.
 const MAX_NANOS: u128 = i64::MAX as u128;
 
-/// A text that is no duration.
+/// The text is not a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a duration (write 300ms, 10s, 5m or 1h30m)")]
 pub struct InvalidDuration;
 
-/// The reason why a text is no duration, for programs that name it.
+/// Reason why a text is not a duration, for programs that report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason<'a> {
-    /// It is not made of numbers and units, or is too long.
+    /// The text is not made of numbers and units, or the duration is too long.
     Invalid,
     /// A number has no unit.
     MissingUnit,
@@ -33,15 +33,15 @@ pub enum Reason<'a> {
 /// A duration that may be negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signed {
-    /// It is less than zero.
+    /// Is true if the duration is less than zero.
     pub is_negative: bool,
-    /// Its length in either direction.
+    /// Absolute value of the duration.
     pub length: Duration,
 }
 
-/// Reads numbers with units, each next to the other, or a bare `0`.
+/// Parses a sequence of numbers with units, or `0` without a unit.
 ///
-/// A negative duration is none: nothing here can be set to one.
+/// Negative durations are refused, because no setting accepts one.
 ///
 /// # Errors
 /// Fails on any other text.
@@ -52,10 +52,10 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     }
 }
 
-/// Reads a duration with an optional sign.
+/// Parses a duration with an optional sign.
 ///
 /// # Errors
-/// Fails on any other text, with the reason that Go gives.
+/// Fails on any other text, with the same reason as Go.
 pub fn signed(text: &str) -> Result<Signed, Reason<'_>> {
     let has_minus = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -65,7 +65,7 @@ pub fn signed(text: &str) -> Result<Signed, Reason<'_>> {
     } else if rest.is_empty() {
         return Err(Reason::Invalid);
     }
-    // The most negative count is one further away from zero than the most positive.
+    // The minimum of an `i64` has an absolute value one larger than its maximum.
     let max = MAX_NANOS + u128::from(has_minus);
     while !rest.is_empty() {
         let (whole, after) = digits(rest);
@@ -86,7 +86,7 @@ pub fn signed(text: &str) -> Result<Signed, Reason<'_>> {
         }
         rest = after;
     }
-    // Within an i64, so within a u64.
+    // The value fits into an `i64`, so it fits into a `u64`.
     let nanos = u64::try_from(nanos).map_err(|_| Reason::Invalid)?;
     Ok(Signed {
         is_negative: has_minus && nanos > 0,
@@ -115,7 +115,7 @@ fn unit_nanos(unit: &str) -> Result<u64, Reason<'_>> {
     })
 }
 
-/// Nanoseconds of `whole.fraction` units, what is smaller cut off.
+/// Returns the nanoseconds of `whole.fraction` units, rounded down.
 fn scaled(whole: &str, fraction: &str, unit: u64) -> Option<u128> {
     let mut nanos = if whole.is_empty() {
         0
@@ -124,7 +124,7 @@ fn scaled(whole: &str, fraction: &str, unit: u64) -> Option<u128> {
     };
     nanos *= u128::from(unit);
     let mut place = u128::from(unit);
-    // Kept exact: a digit times its place, and the rest of the place carried on.
+    // Exact arithmetic: the remainder of each digit is carried to the next one.
     let mut carry: u128 = 0;
     let mut scale: u128 = 1;
     for digit in fraction.bytes().take(18) {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_go_takes_is_taken() {
+    fn texts_that_go_accepts_are_accepted() {
         for (text, nanos) in [
             ("0", 0),
             ("+0", 0),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_refused_and_so_is_less_than_nothing() {
+    fn texts_that_go_refuses_and_negative_durations_are_refused() {
         for text in [
             "",
             "+",
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_is_kept_and_the_reason_is_the_one_of_go() {
+    fn the_sign_is_kept_and_the_reason_is_that_of_go() {
         for (text, is_negative, nanos) in [
             ("-1s", true, 1_000_000_000),
             ("-0", false, 0),
@@ -228,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_duration_written_out_is_read_back(
+        fn any_formatted_duration_is_parsed_back(
             hours in 0_u64..1000,
             minutes in 0_u64..60,
             seconds in 0_u64..60,
@@ -241,7 +241,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_breaks_the_parser(text in "\\PC*|[-+.0-9nuµmsh]{0,40}") {
+        fn no_text_makes_the_parser_panic(text in "\\PC*|[-+.0-9nuµmsh]{0,40}") {
             let _ = parse(&text);
         }
     }

@@ -1,8 +1,8 @@
-//! Environment variables: given as a map, and read by name.
+//! Environment variables, given as a map and read by name.
 
 use std::{collections::BTreeMap, ffi::OsString, fmt};
 
-/// The environment of the process, or of a test. An empty variable is not there.
+/// Environment variables of the process or of a test. An empty variable counts as unset.
 ///
 /// ```
 /// use ziggurat_runtime::Environment;
@@ -20,7 +20,7 @@ pub struct Environment {
 // === impl Environment ===
 
 impl Environment {
-    /// Takes variables that are text, and notes those that are not.
+    /// Keeps the variables that are valid Unicode, and the names of the others.
     pub fn new(
         variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
     ) -> Self {
@@ -30,7 +30,7 @@ impl Environment {
                 continue;
             };
             match value.into().into_string() {
-                // The last value of a name counts, so an empty one takes an earlier one away.
+                // The last value of a name wins, so an empty one removes an earlier one.
                 Ok(value) if value.is_empty() => {
                     environment.variables.remove(&name);
                 }
@@ -43,25 +43,25 @@ impl Environment {
         environment
     }
 
-    /// The value of a variable, unless it is empty.
+    /// Returns the value of a variable, unless it is empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// The names of all that are there, in alphabetical order.
+    /// Returns the names of all variables, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().map(String::as_str)
     }
 
-    /// The names of those whose values are not text.
+    /// Returns the names of the variables whose values are not valid Unicode.
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
         self.unreadable.iter().map(String::as_str)
     }
 }
 
 impl fmt::Debug for Environment {
-    /// Names only: values may be secret.
+    /// Prints names only, because values may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_do_not_show() {
+    fn debug_output_has_no_values() {
         let environment = Environment::new([("PGPASSWORD", "swordfish")]);
         assert!(!format!("{environment:?}").contains("swordfish"));
     }

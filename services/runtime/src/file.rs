@@ -1,4 +1,4 @@
-//! Reading a configuration file without trusting its size.
+//! Reads a configuration file of untrusted size.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,10 +17,10 @@
 //! # }
 //! ```
 //!
-//! A file is read twice. The first reading keeps nothing: it counts the contents of the file with
-//! its aliases expanded, up to a fixed amount, and notes unknown keys and values of a wrong kind.
-//! So the second reading, into structs, is known to be small, though the limit of the library for
-//! aliases grows with the file.
+//! A file is parsed twice. The first pass keeps no values: it counts the content with its aliases
+//! expanded, up to a fixed limit, and collects unknown keys and values of a wrong kind. So the
+//! second pass, into structs, is known to be small, although the alias limit of the library grows
+//! with the file.
 
 use std::{
     fmt,
@@ -37,54 +37,53 @@ use thiserror::Error;
 
 use super::keys::{self, Keys, Kind};
 
-/// The largest file that is read.
+/// Maximum size of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The most a file may say once its aliases are followed: bytes of text, and one for each value.
+/// Limit on the content with aliases expanded: bytes of text, plus one per value.
 const MAX_SAID: usize = 4 << 20;
 
-/// The most unknown keys, and the most values of a wrong kind, that are named.
+/// Limit on the unknown keys, and on the values of a wrong kind, that are reported.
 const MAX_NAMED: usize = 20;
 
-/// Why a file is not understood.
+/// Reason why a file cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// There is none.
+    /// The file does not exist.
     #[error("there is no such file")]
     NotFound,
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[source] io::Error),
-    /// It is too large to be a configuration.
+    /// The file is too large to be a configuration.
     #[error("it is larger than 1 MiB")]
     TooLarge,
-    /// Values are of another kind than their keys take; each in a sentence.
+    /// Values of another kind than their keys accept; one sentence each.
     #[error("{}", .0.join("; "))]
     WrongKind(Vec<String>),
-    /// It is something else.
+    /// The file is not YAML of the expected shape.
     #[error(transparent)]
     NotUnderstood(serde_yaml::Error),
 }
 
-/// What a file says.
+/// Content of a file.
 #[derive(Debug)]
 pub struct Read<T> {
-    /// It, in the words of the file.
+    /// The values, as written in the file.
     pub raw: T,
-    /// The keys that mean nothing, each in a sentence: mistakes.
+    /// Unknown keys, one sentence each: mistakes of the operator.
     pub unknown: Vec<String>,
-    /// The keys that mean nothing here but something to the reference implementation, each in a
-    /// sentence.
+    /// Keys that only the reference implementation knows, one sentence each.
     pub foreign: Vec<String>,
 }
 
-/// Reads a file. An empty one is as good as the default.
+/// Reads a file. An empty file gives the default.
 ///
 /// `foreign` lists the keys that only the reference implementation has, written as in [`Keys`].
 ///
 /// # Errors
-/// Fails if it is not there, too large, or something else than YAML of this shape.
+/// Fails if the file does not exist, is too large, or is not YAML of this shape.
 pub fn read<T: DeserializeOwned + Default>(
     path: &Path,
     foreign: &[&str],
@@ -96,7 +95,7 @@ pub fn read<T: DeserializeOwned + Default>(
 /// Reads a small file as text.
 ///
 /// # Errors
-/// Fails if it is not there, is larger, or is no text.
+/// Fails if the file does not exist, is larger than `max_bytes`, or is not UTF-8.
 pub fn text(path: &Path, max_bytes: u64) -> Result<String, FileError> {
     let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => FileError::NotFound,
@@ -156,14 +155,14 @@ fn parse<T: DeserializeOwned + Default>(
     })
 }
 
-/// Tells a file of comments alone, which the library takes for the lack of a document.
+/// Returns whether a file has only comments, for which the library reports a missing document.
 fn is_empty(text: &str) -> bool {
     text.lines()
         .map(str::trim)
         .all(|line| line.is_empty() || line.starts_with('#'))
 }
 
-/// The findings of the first reading.
+/// Findings of the first pass.
 struct Survey<'a> {
     keys: &'a Keys,
     foreign: &'a [&'a str],
@@ -179,17 +178,17 @@ struct Unknown {
     meant: Option<String>,
 }
 
-/// Where a value is: with the indexes of lists, for people, and without, to be looked up.
+/// Path of a value: with the indexes of lists for messages, and without them for lookups.
 #[derive(Clone, Default)]
 struct Place {
     written: String,
     pattern: String,
 }
 
-/// Looks at one value.
+/// Visits one value.
 struct Look<'a, 'k> {
     survey: &'a mut Survey<'k>,
-    /// Nothing below an unknown key, where no other is worth a warning.
+    /// `None` below an unknown key, because that key is reported already.
     place: Option<Place>,
 }
 
@@ -206,7 +205,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Notes a value that its key does not take.
+    /// Records a value that its key does not accept.
     fn check(&mut self, place: Option<&Place>, is_good: impl Fn(Kind) -> bool) {
         let Some((place, kind)) =
             place.and_then(|place| Some((place, self.keys.kind(&place.pattern)?)))
@@ -236,7 +235,7 @@ impl Survey<'_> {
             return;
         }
         let meant = self.keys.nearest(&place.pattern).map(|meant| {
-            // Show a neighbour with the index of the key itself.
+            // A key of the same section is suggested with the index of the unknown key.
             let section = place.pattern.rsplit_once('.').map(|(section, _)| section);
             let same = meant
                 .rsplit_once('.')
@@ -294,7 +293,7 @@ impl Look<'_, '_> {
         self.survey.count("")
     }
 
-    /// A text is written as a number in YAML now and then.
+    /// YAML parses some texts as numbers, so a text key accepts a number.
     fn whole<E: serde::de::Error>(self, number: i128) -> Result<(), E> {
         self.scalar(|kind| match kind {
             Kind::Whole(least, most) => (least..=most).contains(&number),

@@ -1,4 +1,4 @@
-//! Flags with one dash or two, and a value behind them or not.
+//! Flags with one dash or two, with or without a value after `=`.
 //!
 //! ```
 //! use std::ffi::OsStr;
@@ -11,8 +11,8 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 
-/// The flag without its one or two dashes, empty for the word `--`, which ends the flags; nothing
-/// if the word is no flag.
+/// Strips one or two dashes from a flag; returns an empty name for `--`, which ends the flags, and
+/// `None` for other words.
 #[must_use]
 pub fn without_dashes(word: &OsStr) -> Option<&[u8]> {
     let word = word.as_bytes();
@@ -20,7 +20,7 @@ pub fn without_dashes(word: &OsStr) -> Option<&[u8]> {
     Some(flag.strip_prefix(b"-").unwrap_or(flag))
 }
 
-/// The name of a flag, and the value that was written behind it.
+/// Splits a flag into its name and the value after `=`.
 #[must_use]
 pub fn split(flag: &[u8]) -> (&[u8], Option<&[u8]>) {
     match flag.iter().position(|&byte| byte == b'=') {

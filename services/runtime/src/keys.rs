@@ -1,7 +1,7 @@
-//! Which keys a configuration file may have.
+//! Keys that a configuration file may have.
 //!
-//! There is no list to maintain: the structs are deserialized once from nothing, by a deserializer that
-//! writes down the fields they ask for.
+//! There is no list to maintain: the structs are deserialized once from empty values, by a
+//! deserializer that records the fields they request.
 //!
 //! ```
 //! use ziggurat_runtime::keys::Keys;
@@ -32,20 +32,20 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-/// The known keys, written with dots: `http.tls.enabled`, `databases[].name`.
+/// The known keys, as paths with dots: `http.tls.enabled`, `databases[].name`.
 #[derive(Debug, Default)]
 pub struct Keys {
     paths: BTreeSet<String>,
-    /// Those below which anything may be.
+    /// Paths below which any key is allowed.
     open: BTreeSet<String>,
     kinds: BTreeMap<String, Kind>,
 }
 
-/// A kind of value, as the field asks for it.
+/// Kind of value that a field requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
-    /// A whole number from the first to the second.
+    /// An integer from the first to the second bound.
     Whole(i128, i128),
     Number,
     Text,
@@ -56,13 +56,13 @@ pub(super) enum Kind {
 // === impl Keys ===
 
 impl Keys {
-    /// The keys of a struct and of the structs in it.
+    /// Returns the keys of a struct and of its nested structs.
     ///
-    /// Every field has to accept an empty text, zero, `false`, `null` or an empty map, as raw
-    /// ones do. What is below a map, and below a field that takes anything, is its own affair.
+    /// Every field must accept an empty text, zero, `false`, `null` or an empty map. Keys below a
+    /// map, or below a field that accepts anything, are not checked.
     ///
     /// # Panics
-    /// Panics on a struct that is not raw.
+    /// Panics if a field does not accept such a value.
     #[must_use]
     pub fn of<'de, T: Deserialize<'de>>() -> Self {
         let keys = RefCell::default();
@@ -74,12 +74,12 @@ impl Keys {
         keys.into_inner()
     }
 
-    /// All of them, in alphabetical order.
+    /// Returns all keys, in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
     }
 
-    /// Whether a key is one of them, or below one that may hold anything.
+    /// Returns whether a key is known, or below a key that allows any content.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
         let is_below = |open: &String| {
@@ -89,13 +89,13 @@ impl Keys {
         self.paths.contains(path) || self.open.iter().any(is_below)
     }
 
-    /// The kind of value of a key, if it takes only one.
+    /// Returns the kind of value of a key, if it accepts only one kind.
     pub(super) fn kind(&self, path: &str) -> Option<Kind> {
         self.kinds.get(path).copied()
     }
 
-    /// The known key most like an unknown one, if one is like it: another at the same place
-    /// with a letter or two wrong, or else the same one at another place.
+    /// Returns the known key that is most similar to an unknown one: one of the same section with a
+    /// few typing errors, or else the same key in another section.
     #[must_use]
     pub fn nearest(&self, path: &str) -> Option<&str> {
         let (section, key) = path.rsplit_once('.').unwrap_or(("", path));
@@ -118,7 +118,7 @@ impl Keys {
     }
 }
 
-/// Whether so many wrong letters are still a slip.
+/// Returns whether a distance is small enough for a typing error.
 #[must_use]
 pub fn is_near(distance: usize, word: &str) -> bool {
     distance <= (word.len() / 3).clamp(1, 3)
@@ -144,10 +144,10 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How many letters have to be added, removed, exchanged or swapped with their neighbour.
+/// Counts the letters to add, remove, replace or swap with their neighbour.
 #[must_use]
 pub fn distance(one: &str, two: &str) -> usize {
-    // Longer than any key: no need to look.
+    // Far beyond a typing error; the exact distance does not matter.
     if one.len().abs_diff(two.len()) > 3 {
         return usize::MAX;
     }
@@ -171,7 +171,7 @@ pub fn distance(one: &str, two: &str) -> usize {
     last[two.len()]
 }
 
-/// Writes down the fields it is asked for, and answers with as little as it can.
+/// Deserializer that records the requested fields and returns empty values.
 #[derive(Clone, Copy)]
 struct Probe<'a> {
     path: &'a str,
@@ -179,12 +179,12 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// Notes that anything may be below.
+    /// Records that any key is allowed below this path.
     fn is_open(self) {
         self.keys.borrow_mut().open.insert(self.path.to_owned());
     }
 
-    /// Notes the kind of value that is asked for.
+    /// Records the requested kind of value.
     fn is_a(self, kind: Kind) {
         let mut keys = self.keys.borrow_mut();
         keys.kinds.insert(self.path.to_owned(), kind);
@@ -332,7 +332,7 @@ impl<'de> SeqAccess<'de> for One<'_> {
     }
 }
 
-/// A key below a section.
+/// Returns the path of a key in a section.
 pub(super) fn join(section: &str, key: &str) -> String {
     if section.is_empty() {
         key.to_owned()
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_finds_the_key_that_was_meant() {
+    fn a_key_with_a_typing_error_finds_the_correct_key() {
         let keys = Keys::of::<Root>();
         for (path, meant) in [
             ("color", Some("colour")),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn swapped_letters_are_one_slip() {
+    fn two_swapped_letters_count_as_one_error() {
         assert_eq!(distance("adress", "address"), 1);
         assert_eq!(distance("enbaled", "enabled"), 1);
         assert_eq!(distance("port", "port"), 0);

@@ -1,9 +1,7 @@
-//! What every program of the house needs around its services: words that are read, files that
-//! are watched, lines that are written, and signals.
+//! Basic parts of every program: parsing of options and files, file watching, logs and signals.
 //!
-//! Nothing here knows what a program serves. Nothing looks at the environment, standard input or
-//! the command line by itself, but for [`ConfigSources::of_process`]: a program hands in what it
-//! has.
+//! Nothing here depends on the services of a program. Only [`ConfigSources::of_process`] reads the
+//! environment; a program passes in all other input.
 //!
 //! ```
 //! use std::time::Duration;

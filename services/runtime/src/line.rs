@@ -1,8 +1,8 @@
-//! Lines of text that know which of their parts need no escape.
+//! Lines of text that skip escaping for parts that need none.
 
 use crate::scan;
 
-/// A line that text is appended to.
+/// A line to which text is appended.
 pub trait Line {
     /// Appends text.
     fn push_str(&mut self, text: &str);
@@ -14,8 +14,7 @@ pub trait Line {
     fn push_tab(&mut self);
 }
 
-/// Bytes that no format escapes: printable ASCII without quotes and backslashes. Most fields are
-/// of this kind.
+/// Bytes that no format escapes: printable ASCII without quotes and backslashes, as in most fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a>(&'a [u8]);
 
@@ -38,13 +37,13 @@ impl Line for String {
 // === impl Plain ===
 
 impl<'a> Plain<'a> {
-    /// Takes bytes if none of them needs an escape.
+    /// Wraps bytes if none of them needs an escape.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         scan::is_plain(bytes).then_some(Self(bytes))
     }
 
-    /// Takes text of which the caller knows that it needs no escape, such as a number.
+    /// Wraps text that the caller knows to need no escape, such as a number.
     #[must_use]
     pub fn known(text: &'a str) -> Self {
         debug_assert!(scan::is_plain(text.as_bytes()), "it needs an escape");

@@ -1,4 +1,4 @@
-//! Listening on one of several addresses, or on all of them.
+//! Binds the first of several addresses, or all of them.
 //!
 //! ```
 //! use ziggurat_runtime::listen;
@@ -14,17 +14,17 @@ use std::{io, net::SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections that the system completes before they are accepted, as far as it allows. Those
-/// beyond are refused or reset when many clients come at once.
+/// Limit on connections that wait to be accepted; the system may lower it. With a small one,
+/// connections are refused or reset when many clients connect at once.
 const BACKLOG: u32 = 4096;
 
-/// Listens on the first address that can be bound; nothing if there is no address.
+/// Listens on the first address that can be bound; returns `None` if there is no address.
 ///
 /// # Panics
-/// Outside of a Tokio runtime.
+/// Panics outside a Tokio runtime.
 ///
 /// # Errors
-/// Fails if none can be bound, with what the system says about the last.
+/// Fails if no address can be bound, with the error of the last one.
 pub fn on_first(
     candidates: impl IntoIterator<Item = SocketAddr>,
 ) -> io::Result<Option<TcpListener>> {
@@ -38,16 +38,16 @@ pub fn on_first(
     refusal.map_or(Ok(None), Err)
 }
 
-/// Listens on every address that this machine has; nothing if there is no address.
+/// Listens on every address that this machine has; returns no listener if there is no address.
 ///
-/// A machine without IPv6 has fewer than were asked for. An address that somebody else listens
-/// on is no reason to do without it: clients would reach the wrong server.
+/// Addresses that this machine does not have are skipped, such as IPv6 ones without IPv6. An
+/// address that another program uses is an error: clients would reach the wrong server.
 ///
 /// # Panics
-/// Outside of a Tokio runtime.
+/// Panics outside a Tokio runtime.
 ///
 /// # Errors
-/// Fails if one cannot be bound though the machine has it, or if it has none of them.
+/// Fails if an address of this machine cannot be bound, or if the machine has none of them.
 pub fn on_all(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<Vec<TcpListener>> {
     let (mut listeners, mut refusal) = (Vec::new(), None);
     for address in addresses {
@@ -69,13 +69,13 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     } else {
         TcpSocket::new_v6()?
     };
-    // The address of a program that has just ended may be taken again at once.
+    // Lets a restarted program bind its address at once.
     socket.set_reuseaddr(cfg!(unix))?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// The same error in words that say what to do.
+/// Adds advice to an error of the system.
 fn explained(error: io::Error) -> io::Error {
     let words = match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -92,7 +92,7 @@ fn explained(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), words)
 }
 
-/// Tells whether an address is none of this machine's.
+/// Returns whether this machine does not have the address.
 fn is_elsewhere(error: &io::Error) -> bool {
     const EAFNOSUPPORT: i32 = if cfg!(target_os = "linux") { 97 } else { 47 };
     error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(EAFNOSUPPORT)
@@ -102,7 +102,7 @@ fn is_elsewhere(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// An address that is no machine's (RFC 5737).
+    /// An address that no machine has (RFC 5737).
     const ELSEWHERE: &str = "192.0.2.1:0";
 
     fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_that_can_be_bound_is_listened_on() {
+    async fn the_first_address_that_can_be_bound_is_used() {
         let listener = on_first(addresses(&[ELSEWHERE, "127.0.0.1:0"]));
         let listener = listener.expect("bound").expect("an address");
         assert!(listener.local_addr().expect("bound").ip().is_loopback());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_of_another_machine_is_done_without_and_one_that_is_taken_is_not() {
+    async fn an_address_of_another_machine_is_skipped_and_a_used_one_is_an_error() {
         let listeners = on_all(addresses(&["127.0.0.1:0", ELSEWHERE, "127.0.0.2:0"]));
         let listeners = listeners.expect("bound");
         assert_eq!(listeners.len(), 2);

@@ -1,8 +1,7 @@
-//! What a program writes while it runs: takes events and writes them, a line each.
+//! Logs of a program: receives events and writes one line for each.
 //!
-//! There are no spans here: what belongs together has a request id. Which events are written and
-//! what a line looks like is for a [`Format`] to say; [`Options`] reads the variables and keys that
-//! all programs have for it.
+//! Spans are ignored: the events of a request share a request id. A [`Format`] selects and formats
+//! the events; [`Options`] reads the variables and keys that all programs have for it.
 //!
 //! ```
 //! use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! How many files the system lets us have open, connections included.
+//! Limit of the system on open files, connections included.
 //!
 //! ```
 //! use ziggurat_runtime::open_files;
@@ -9,14 +9,14 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::warn;
 
-/// Kept for what is no client's connection: those to PostgreSQL, and files.
+/// Files kept for other uses than client connections, such as connections to PostgreSQL.
 const RESERVE: usize = 256;
 
-/// Has the system allow as many open files as it will, and says how many connections of clients
-/// that is room for: as many as are wanted, if possible.
+/// Raises the limit on open files as far as needed, and returns the number of client connections it
+/// allows, at most `wanted`.
 ///
-/// Many systems allow 1,024 unless a program asks for more, for the sake of programs that were
-/// written when there could not be more. `name` is what the operator knows the number by.
+/// Many systems allow 1,024 unless a program asks for more. `name` is the setting of the operator
+/// for this number.
 #[must_use]
 pub fn room_for(wanted: usize, name: &str) -> usize {
     let limit = getrlimit(Resource::Nofile);
@@ -26,7 +26,7 @@ pub fn room_for(wanted: usize, name: &str) -> usize {
     };
     let current = match setrlimit(Resource::Nofile, all) {
         Ok(()) => limit.maximum,
-        // macOS has another limit below this one.
+        // The system may cap it lower, as macOS does.
         Err(_) => limit.current,
     };
     let Some(files) = current else { return wanted };
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_left_for_what_is_no_connection_of_a_client() {
+    fn some_files_are_kept_for_other_uses_than_client_connections() {
         let cases = [
             (0, 1),
             (1, 1),

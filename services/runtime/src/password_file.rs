@@ -1,4 +1,4 @@
-//! The password file of libpq, and what keeps it from being used.
+//! Checks that libpq may use its password file.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,8 +22,8 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use super::Environment;
 
-/// A sentence about a password file that is ignored because of its permissions, in the words of
-/// psql; nothing if it may be used, or is not there.
+/// Returns a warning in the words of psql if the permissions of the password file prevent its use;
+/// returns `None` if the file may be used or does not exist.
 #[must_use]
 pub fn warning(environment: &Environment) -> Option<String> {
     let named = environment.get("PGPASSFILE").map(PathBuf::from);

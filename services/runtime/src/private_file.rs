@@ -1,4 +1,4 @@
-//! Files that only their owner may read, replaced whole or not at all.
+//! Files that only their owner may read, with atomic replacement.
 //!
 //! ```
 //! # fn main() -> std::io::Result<()> {
@@ -22,19 +22,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Keeps other processes from a file while it is read, changed and written.
+/// Locks a file against other processes while it is read, changed and written.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "the lock lasts as long as the file")] File);
 
 // === impl Lock ===
 
 impl Lock {
-    /// Waits for the lock of a file no longer than this.
+    /// Waits for the lock of a file, at most for `timeout`.
     ///
-    /// The lock file stays: removing it would let two processes in.
+    /// The lock file is never removed: otherwise two processes could hold the lock.
     ///
     /// # Errors
-    /// Fails if the lock file cannot be opened, or another process keeps it for too long.
+    /// Fails if the lock file cannot be opened, or another process holds the lock for too long.
     pub fn within(path: &Path, timeout: Duration) -> io::Result<Self> {
         let file = private_options()
             .create(true)
@@ -59,9 +59,9 @@ impl Lock {
     }
 }
 
-/// Replaces a file: a temporary one in the same folder is written, synced, and renamed over it.
+/// Replaces a file: writes and syncs a temporary file in the same folder, then renames it.
 ///
-/// The mode is set before the first byte is written, and nothing is left behind on failure.
+/// The mode is set before the first byte is written, and a failure leaves no file behind.
 ///
 /// # Errors
 /// Fails if the new file cannot be written or renamed.
@@ -70,18 +70,18 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut new = tempfile::Builder::new()
         .prefix(sibling(path, ".", ".tmp").file_name().unwrap_or_default())
         .make_in(folder, |path| private_options().create_new(true).open(path))?;
-    // Written as a plain file, whose errors do not name the temporary path.
+    // Written through the plain file, whose errors do not contain the temporary path.
     new.as_file_mut().write_all(content)?;
-    // Before the rename, or a crash may leave the new name with nothing in it.
+    // Synced before the rename; otherwise a crash may leave an empty file under the new name.
     new.as_file().sync_all()?;
     new.persist(path)?;
-    // Without this the rename may be lost with the power. A folder that cannot be opened or
-    // synced (some file systems) does not make the save a failure.
+    // Without this a power failure may undo the rename. Some file systems cannot open or sync a
+    // folder; the file is saved nevertheless.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }
 
-/// Finds the file behind a path: a link is followed, so that it stays a link.
+/// Resolves a path, so that a symbolic link is kept and its target is replaced.
 #[must_use]
 pub fn target(path: &Path) -> PathBuf {
     if let Ok(target) = fs::canonicalize(path) {
@@ -93,7 +93,7 @@ pub fn target(path: &Path) -> PathBuf {
     }
 }
 
-/// Creates the folder of a file for its owner alone; `is_ours` makes one that exists private too.
+/// Creates the private folder of a file; `is_ours` makes an existing folder private too.
 ///
 /// # Errors
 /// Fails if the folder cannot be created or its mode cannot be set.
@@ -114,7 +114,7 @@ pub fn create_folder(path: &Path, is_ours: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Says whether other accounts than the owner's may read a file.
+/// Returns whether accounts other than the owner may read a file.
 #[must_use]
 #[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes"))]
 pub fn is_readable_by_others(path: &Path) -> bool {
@@ -134,7 +134,7 @@ fn private_options() -> OpenOptions {
     options
 }
 
-/// `<folder>/<before><name><after>`.
+/// Returns `<folder>/<before><name><after>`.
 fn sibling(path: &Path, before: &str, after: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{before}{name}{after}"))

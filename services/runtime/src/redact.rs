@@ -1,4 +1,4 @@
-//! Keeps known secrets out of what is said: those of one client, or of a whole program.
+//! Removes known secrets from messages: those of one client, or of a whole program.
 //!
 //! ```
 //! use ziggurat_runtime::redact::Redactor;
@@ -12,37 +12,37 @@ use std::{collections::HashSet, fmt, mem};
 
 use ziggurat_layers::sanitize::{REDACTED, scrub};
 
-/// What of a secret gives it away, in bytes.
+/// Length of the part of a secret that must not be shown, in bytes.
 const RUN: usize = 6;
 
-/// What of its ends is hidden where the rest of it is left out, in bytes.
+/// Length of the ends of a secret that are hidden around a mask, in bytes.
 const SHORTEST_END: usize = 3;
 
-/// What providers put in the place of what they leave out.
+/// Masks that providers put in place of a part of a key.
 const MASKS: [&str; 4] = ["*", "...", "…", "•"];
 
-/// A secret that is shorter is hidden as a whole only: its runs are words like any other.
+/// Minimum length for hiding parts: parts of shorter secrets may be ordinary words.
 const LONG: usize = 12;
 
-/// What is shorter is no secret, and hiding it would hide half the message.
+/// Minimum length of a secret: hiding shorter texts would hide half of the message.
 const SHORTEST: usize = 4;
 
-/// Removes secrets from text, whole and in pieces, and whatever else looks like one.
+/// Removes secrets from text, whole and in parts, and other text that looks like a secret.
 ///
-/// Providers quote the key they refuse, some of them with stars in its middle.
+/// Providers quote the key they refuse, some of them with its middle masked.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Those that are too short for pieces.
+    /// Secrets that are hidden only as a whole.
     short: Vec<Box<[u8]>>,
     runs: HashSet<[u8; RUN]>,
-    /// The beginning and the end of those that are long.
+    /// Beginnings and ends of the long secrets.
     ends: Vec<[[u8; RUN]; 2]>,
 }
 
 // === impl Redactor ===
 
 impl Redactor {
-    /// Hides one more secret.
+    /// Adds a secret to hide.
     pub fn add(&mut self, secret: &[u8]) {
         if secret.len() >= LONG {
             self.runs.extend(
@@ -59,13 +59,13 @@ impl Redactor {
         }
     }
 
-    /// The text without them, and without what looks like a secret.
+    /// Returns the text without the secrets, and without text that looks like one.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         scrub(&self.hide(text)).into_owned()
     }
 
-    /// The text without them, and with all the rest.
+    /// Returns the text without the secrets, otherwise unchanged.
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
         let hidden = self.hidden(text.as_bytes());
@@ -83,7 +83,7 @@ impl Redactor {
         shown
     }
 
-    /// Which bytes belong to a secret.
+    /// Marks the bytes that belong to a secret.
     fn hidden(&self, text: &[u8]) -> Vec<bool> {
         let mut hidden = vec![false; text.len()];
         for (at, run) in text.windows(RUN).enumerate() {
@@ -103,7 +103,7 @@ impl Redactor {
         hidden
     }
 
-    /// Hides what is left of a secret on either side of what stands for the rest of it.
+    /// Marks the ends of a secret on both sides of a mask.
     fn hide_ends(&self, text: &[u8], hidden: &mut [bool]) {
         for mask in MASKS.map(str::as_bytes) {
             let places = text.windows(mask.len()).enumerate();
@@ -125,8 +125,8 @@ impl Redactor {
     }
 }
 
-/// Hides all of what stands without a break around a piece of a secret: another key that has the
-/// piece too, as keys of one provider begin alike, must not leave its rest.
+/// Extends each mark to the whole key around it: keys of one provider begin alike, so a part may
+/// match another key, whose rest must not be shown.
 fn widen(text: &[u8], mut hidden: &mut [bool]) {
     for run in text.chunk_by(|one, next| is_of_keys(*one) == is_of_keys(*next)) {
         let (marks, others) = mem::take(&mut hidden).split_at_mut(run.len());
@@ -137,8 +137,8 @@ fn widen(text: &[u8], mut hidden: &mut [bool]) {
     }
 }
 
-/// Says whether keys of providers are made of such bytes. Those that sentences, URLs and masks
-/// are made of too are left out.
+/// Returns whether keys of providers consist of such bytes, except for those that are usual in
+/// sentences, URLs and masks.
 fn is_of_keys(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+')
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_whole_and_in_pieces_and_the_rest_stays() {
+    fn a_secret_is_hidden_whole_and_in_parts_and_the_rest_stays() {
         let redactor = redactor(&["wq8JkLmN2pRs7TuV", "opensesame", "abc"]);
         for (text, expected) in [
             ("no key here", "no key here"),
@@ -177,15 +177,15 @@ mod tests {
             ("ein Schlüssel: öwq8JkLmö", "ein Schlüssel: ö[redacted]ö"),
             ("five of it: wq8Jk", "five of it: wq8Jk"),
             ("opensesame, said he", "[redacted], said he"),
-            // Another key that begins or ends like ours, or has a piece of it.
+            // Another key with the same beginning, end or part.
             ("bad: wq8JkLmNabcdef!", "bad: [redacted]!"),
             ("bad: sk-ant-wq8JkLabcdef.", "bad: [redacted]."),
             ("key=abc-Rs7TuV, no", "key=[redacted], no"),
             ("it opensesame123", "it [redacted]123"),
-            // Too short for pieces, and too short for a secret.
+            // Too short for parts, and too short for a secret.
             ("opense", "opense"),
             ("abc", "abc"),
-            // Not ours, but it looks like one.
+            // Not added, but it looks like a secret.
             ("try sk-ant-abcdef1234", "try [redacted]"),
         ] {
             assert_eq!(redactor.redact(text), expected);
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn a_redactor_says_nothing_of_its_secrets() {
+    fn debug_output_of_a_redactor_has_no_secrets() {
         let shown = format!("{:?}", redactor(&["wq8JkLmN2pRs7TuV"]));
         assert!(!shown.contains("wq8"), "{shown}");
     }
 
     proptest! {
         #[test]
-        fn no_run_of_a_long_secret_is_left_in_any_text(
+        fn no_part_of_a_long_secret_is_left_in_any_text(
             before in "\\PC{0,20}",
             secret in "[a-zA-Z0-9]{12,40}",
             from in 0_usize..6,

@@ -1,4 +1,4 @@
-//! The wait that a server asks for (RFC 9110, section 10.2.3).
+//! The `Retry-After` header field (RFC 9110, section 10.2.3).
 //!
 //! ```
 //! use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use http::{HeaderMap, header::RETRY_AFTER};
 use jiff::{Timestamp, fmt::rfc2822};
 
-/// Reads `Retry-After`: seconds, or a date. A date in the past means now.
+/// Reads `Retry-After`: seconds, or a date. A date in the past gives zero.
 #[must_use]
 pub fn read(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();

@@ -1,19 +1,19 @@
-//! Finds the bytes in a text that have to be escaped, eight bytes at a time.
+//! Finds the bytes of a text that need an escape, eight bytes at a time.
 //!
-//! The texts are fields and lines, most of them short and with nothing to escape.
+//! Most of the texts are short fields and lines that need no escape.
 
-/// A byte in each of eight places.
+/// The value 1 in each of eight bytes.
 const ONES: u64 = u64::from_le_bytes([1; 8]);
 
 /// The sign bit of each of eight bytes.
 const SIGNS: u64 = u64::from_le_bytes([0x80; 8]);
 
-/// The first control character (below 0x20).
+/// Returns the position of the first control character (below 0x20).
 pub fn control(text: &str) -> Option<usize> {
     first(text.as_bytes(), controls, |byte| byte < 0x20)
 }
 
-/// The first byte that cannot stand in a JSON string as it is (RFC 8259, section 7).
+/// Returns the position of the first byte that JSON strings escape (RFC 8259, section 7).
 #[must_use]
 pub fn special(text: &str) -> Option<usize> {
     let specials = |word| controls(word) | equal(word, b'"') | equal(word, b'\\');
@@ -21,15 +21,15 @@ pub fn special(text: &str) -> Option<usize> {
     first(text.as_bytes(), specials, is_special)
 }
 
-/// Whether all of it is printable ASCII without a quote or a backslash: no format has to escape
-/// any of it.
+/// Returns whether all bytes are printable ASCII without quotes and backslashes, which no format
+/// escapes.
 #[must_use]
 pub fn is_plain(bytes: &[u8]) -> bool {
     let unfit = |word| controls(word) | equal(word, b'"') | equal(word, b'\\') | word & SIGNS;
     let is_fit = |word: [u8; 8]| unfit(u64::from_le_bytes(word)) == 0;
     let (words, rest) = bytes.as_chunks::<8>();
     if let Some(last) = bytes.last_chunk::<8>() {
-        // What is behind the last whole word is in the last eight bytes.
+        // The bytes after the last whole word are among the last eight bytes.
         return words.iter().all(|word| is_fit(*word)) && is_fit(*last);
     }
     let mut word = [b'x'; 8];
@@ -37,8 +37,8 @@ pub fn is_plain(bytes: &[u8]) -> bool {
     is_fit(word)
 }
 
-/// The sign bits of `found` are those of what is looked for; behind the first of them it may
-/// find too much, since what is subtracted there borrows.
+/// Returns the first match. `found` sets the sign bits of matching bytes; only its first match
+/// counts, because the subtraction borrows from later bytes.
 fn first(bytes: &[u8], found: impl Fn(u64) -> u64, is_it: impl Fn(u8) -> bool) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
@@ -52,12 +52,12 @@ fn first(bytes: &[u8], found: impl Fn(u64) -> u64, is_it: impl Fn(u8) -> bool) -
     Some(words.len() * 8 + place)
 }
 
-/// Bytes below 0x20.
+/// Marks bytes below 0x20.
 fn controls(word: u64) -> u64 {
     word.wrapping_sub(ONES * 0x20) & !word & SIGNS
 }
 
-/// Bytes that are this one.
+/// Marks bytes equal to `byte`.
 fn equal(word: u64, byte: u8) -> u64 {
     let difference = word ^ (ONES * u64::from(byte));
     difference.wrapping_sub(ONES) & !difference & SIGNS
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_found_or_passed_over_in_every_place() {
+    fn every_byte_value_is_handled_at_every_position() {
         for code in 0..=u8::MAX {
             for place in 0..20 {
                 let mut text = "x".repeat(place);
@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_as_byte_by_byte(text: String) {
+        fn any_text_gives_the_same_result_as_a_scan_by_bytes(text: String) {
             prop_assert_eq!(control(&text), text.bytes().position(|b| b < 0x20));
             let is_special = |b| b < 0x20 || b == b'"' || b == b'\\';
             prop_assert_eq!(special(&text), text.bytes().position(is_special));

@@ -1,24 +1,25 @@
-//! A text that shows nowhere.
+//! A text that is hidden from `Debug` output.
 
 use std::fmt;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Deserializer};
 
-/// A password or a key. It can be compared, for a changed one is a changed configuration.
+/// A password or a key. Can be compared, so that a changed secret counts as a changed
+/// configuration.
 #[derive(Clone, Default)]
 pub struct Secret(SecretString);
 
 // === impl Secret ===
 
 impl Secret {
-    /// The text itself.
+    /// Returns the text itself.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the text is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.expose().is_empty()
@@ -53,7 +54,7 @@ impl Eq for Secret {}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whether there is one is worth knowing, and gives nothing away.
+        // Operators need to know that a secret is missing, and this reveals nothing else.
         f.write_str(if self.is_empty() {
             "Secret(none)"
         } else {

@@ -1,4 +1,4 @@
-//! Signals that tell a program to end.
+//! Signals that shut down a program.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -12,12 +12,12 @@ use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Resolves when the process is asked to end, by SIGINT or SIGTERM.
+/// Returns a future that resolves on SIGINT or SIGTERM.
 ///
-/// From this call on neither of them ends the process by itself.
+/// From this call on, these signals no longer end the process by themselves.
 ///
 /// # Errors
-/// Fails if the signals cannot be listened to.
+/// Fails if the signal handlers cannot be installed.
 pub fn stop() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,8 +1,8 @@
-//! Noticing that files have changed.
+//! Detects changes of files.
 //!
-//! Folders are watched and not files, because files are replaced: by editors, and where a
-//! secret is mounted, by a link that leads elsewhere. Whoever wants to know whether it was one of
-//! its files compares their [`Stamp`]s.
+//! Folders are watched instead of files, because files are replaced: by editors, or by a changed
+//! symbolic link if a secret is mounted. Callers compare [`Stamp`]s to see which files have
+//! changed.
 //!
 //! ```
 //! # tokio_test::block_on(async {
@@ -33,33 +33,32 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::{sync::Notify, time};
 use tracing::warn;
 
-/// More links than this in one path are a circle.
+/// Limit on symbolic links in one path, which ends cycles.
 const MAX_LINKS: usize = 32;
 
-/// The time in which files must not change before they are read: some are written in several
-/// steps, or belong to others.
+/// Time without changes before files are read, because some are written in several steps or belong
+/// to a set of files.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// So many times that is waited for; then they are read in any case.
+/// Limit on waits for such a time; the files are read after the last one.
 const MAX_WAITS: u32 = 10;
 
-/// The folders that are watched: all those in which a change can make a path lead to another
-/// file.
+/// Watches all folders in which a change can make a path lead to another file.
 #[derive(Debug)]
 #[must_use = "nothing is watched when it is dropped"]
 pub struct Folders {
-    /// What the files are, for the log.
+    /// Description of the files, for the log.
     what: &'static str,
     watcher: Option<RecommendedWatcher>,
-    /// By path; another folder may come to be there.
+    /// Device and inode by path, because a folder may be replaced.
     watched: BTreeMap<PathBuf, (u64, u64)>,
     news: Arc<Notify>,
 }
 
-/// What a file looks like from outside: another file, or another content, looks otherwise.
+/// Identity and metadata of a file, which differ after it is changed or replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Where the links lead.
+    /// Path after all symbolic links.
     target: PathBuf,
     device: u64,
     inode: u64,
@@ -70,12 +69,12 @@ pub struct Stamp {
 // === impl Folders ===
 
 impl Folders {
-    /// Gets ready to watch; where the system does not let us, that is logged.
+    /// Creates a watcher; logs a warning if the system does not allow it.
     pub fn new(what: &'static str) -> Self {
         let news = Arc::new(Notify::new());
         let teller = Arc::clone(&news);
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // Reading is no news; and we read.
+            // Read access is no change, and the program itself reads the files.
             if !matches!(&event, Ok(event) if matches!(event.kind, EventKind::Access(_))) {
                 teller.notify_one();
             }
@@ -90,18 +89,18 @@ impl Folders {
         }
     }
 
-    /// Waits until something has happened in one of the folders since it was last waited for.
+    /// Waits for a change in one of the folders since the last wait.
     pub async fn changed(&self) {
         self.news.notified().await;
     }
 
-    /// Makes it look as if something had happened.
+    /// Triggers [`changed`](Self::changed) without a change.
     pub fn nudge(&self) {
         self.news.notify_one();
     }
 
-    /// Watches the folders on the way to these files, as the links lead at the moment, and no
-    /// others. Files that are not there yet are watched for.
+    /// Watches exactly the folders on the current paths to these files, links included. The files
+    /// may be missing.
     pub fn follow(&mut self, paths: impl IntoIterator<Item = impl AsRef<Path>>) {
         let Some(watcher) = &mut self.watcher else {
             return;
@@ -117,7 +116,7 @@ impl Folders {
         self.watched.retain(|folder, is| {
             let stays = wanted.get(folder) == Some(is);
             if !stays {
-                // It may be gone, and its watch with it.
+                // Fails if the folder was deleted, and its watch with it.
                 let _ = watcher.unwatch(folder);
             }
             stays
@@ -142,7 +141,7 @@ impl Folders {
 // === impl Stamp ===
 
 impl Stamp {
-    /// That of the file a path leads to; nothing if it leads nowhere.
+    /// Returns the stamp of the file at a path, or `None` if there is no file.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         let about = fs::metadata(path).ok()?;
@@ -156,7 +155,8 @@ impl Stamp {
     }
 }
 
-/// Looks until nothing changes any more, for five seconds at most, and returns what was seen last.
+/// Repeats `look` until its result stops changing, for five seconds at most; returns the last
+/// result.
 pub async fn settled<T: PartialEq>(look: impl Fn() -> T) -> T {
     let mut now = look();
     for _ in 0..MAX_WAITS {
@@ -170,8 +170,8 @@ pub async fn settled<T: PartialEq>(look: impl Fn() -> T) -> T {
     now
 }
 
-/// The folder of a file, or the nearest that is there, and those of all links that are
-/// followed on the way to it.
+/// Returns the folder of a file, or its nearest existing parent, and those of all links on the
+/// path.
 fn folders_on_the_way(path: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     let mut to_follow = vec![path.to_owned()];
@@ -192,7 +192,7 @@ fn folders_on_the_way(path: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The folder a file is in, the present one if it names none.
+/// Returns the folder of a file, or the current folder if the path names none.
 #[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_replaced_or_reached_by_another_link_looks_otherwise() {
+    fn a_replaced_or_relinked_file_has_another_stamp() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         fs::write(at("one"), "same").expect("written");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_folder_a_link_passes_through_is_on_the_way() {
+    fn every_folder_on_a_path_of_links_is_watched() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("data")).expect("created");

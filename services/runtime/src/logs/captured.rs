@@ -1,4 +1,4 @@
-//! Captures what a test logs on its own thread.
+//! Captures the log of a test on its own thread.
 
 use std::{
     mem,
@@ -13,18 +13,18 @@ use tracing::{
 
 use super::{Format, Log, LogEvent};
 
-/// The warnings and errors since the last look.
+/// The warnings and errors since the last call.
 #[derive(Clone, Debug, Default)]
 pub struct Captured(CapturedLog);
 
-/// The lines of a test, whatever their level, each behind its level.
+/// The lines of a test at every level, each after its level.
 #[derive(Clone, Debug, Default)]
 pub struct CapturedLog(Arc<Mutex<String>>);
 
 struct UpTo(LevelFilter);
 
-/// A second subscriber that lives as long as the tests. As long as there is only one, an event
-/// that first happens on a thread without a subscriber is switched off for all threads.
+/// A second subscriber that lives as long as the tests. With only one, `tracing` disables an event
+/// for all threads if it first occurs on a thread without a subscriber.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
 // === impl Captured ===

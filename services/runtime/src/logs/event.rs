@@ -1,4 +1,4 @@
-//! What an event says.
+//! Content of a log event.
 
 use std::{
     error::Error,
@@ -12,8 +12,7 @@ use tracing::{
     field::{self, Visit},
 };
 
-/// What an event says: a message, and fields in the order they were given. As JSON it is the
-/// object of the fields.
+/// Message of an event, and its fields in the given order. Serializes as the object of the fields.
 #[derive(Clone, Debug, Default)]
 pub struct LogEvent {
     message: String,
@@ -23,47 +22,47 @@ pub struct LogEvent {
 /// One field of an event.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// What it is called.
+    /// Name of the field.
     pub name: &'static str,
-    /// What it says.
+    /// Value of the field.
     pub value: Value,
-    /// Whether it was an error or another value that speaks for itself, and so perhaps in the
-    /// words of somebody else.
+    /// Is true for an error or another value that formats itself, so that its text may come from
+    /// another system.
     pub is_foreign: bool,
 }
 
 // === impl LogEvent ===
 
 impl LogEvent {
-    /// Listens to an event.
+    /// Reads an event.
     pub(super) fn of(event: &Event<'_>) -> Self {
         let mut said = Self::default();
         event.record(&mut said);
         said
     }
 
-    /// The message.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Says the message in other words.
+    /// Replaces the message.
     pub fn rephrase(&mut self, message: String) {
         self.message = message;
     }
 
-    /// The fields.
+    /// Returns the fields.
     pub(super) fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// The fields, to be changed.
+    /// Returns the fields for changes.
     pub fn fields_mut(&mut self) -> &mut [Field] {
         &mut self.fields
     }
 
-    /// Appends the message so that it stays on its line.
+    /// Appends the message, with control characters escaped.
     pub fn push_message(&self, line: &mut String) {
         for c in self.message.chars() {
             if c.is_control() {
@@ -113,7 +112,7 @@ impl Visit for LogEvent {
     }
 
     fn record_f64(&mut self, field: &field::Field, value: f64) {
-        // Durations in milliseconds; less than a microsecond says nothing.
+        // Durations are in milliseconds; digits below a microsecond are noise.
         self.keep(field, ((value * 1e3).round() / 1e3).into(), false);
     }
 
@@ -126,7 +125,7 @@ impl Visit for LogEvent {
         let mut source = value.source();
         while let Some(cause) = source {
             let more = cause.to_string();
-            // Not all errors leave it to their source to say it.
+            // Some errors include the text of their source already.
             if !text.contains(&more) {
                 push(&mut text, format_args!(": {more}"));
             }
@@ -150,7 +149,7 @@ impl Serialize for LogEvent {
     }
 }
 
-/// Appends a text so that it can be told where it ends.
+/// Appends a text, in quotes if its end would be unclear.
 pub fn push_value(line: &mut String, text: &str) {
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=');
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_said_stays_on_its_line() {
+    fn any_message_and_field_stay_on_one_line() {
         let lines = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&lines);
         let log = Log::new(Whole, move |line: &str| {

@@ -6,13 +6,13 @@ use tracing::{Level, Metadata};
 
 use super::LogEvent;
 
-/// The members that come before the fields of an event; a field of the same name gets a `_`.
+/// Members before the fields of an event; a field of the same name gets a `_`.
 const OWN: [&str; 4] = ["timestamp", "level", "target", "message"];
 
-/// The fields that come before the others.
+/// Fields that come before the others.
 const FIRST: [&str; 3] = ["request_id", "caller", "trace_id"];
 
-/// Renders an event as a JSON object: `timestamp`, `level`, `target`, `message`, then the fields.
+/// Formats an event as a JSON object: `timestamp`, `level`, `target`, `message`, then the fields.
 ///
 /// # Panics
 /// Never: the names of members are texts.

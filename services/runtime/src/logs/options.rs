@@ -13,13 +13,13 @@ const LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),
 ];
 
-/// The forms by name, and if that is JSON.
+/// The formats by name, and whether each is JSON.
 const FORMS: [(&str, bool); 2] = [("text", false), ("json", true)];
 
-/// The section `log` of a configuration file as written.
+/// The section `log` of a configuration file, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct RawLog {
-    /// A level or a filter.
+    /// Level or filter.
     #[serde(default, deserialize_with = "filled")]
     pub level: Option<String>,
     /// `text` or `json`.
@@ -29,10 +29,10 @@ pub struct RawLog {
 
 /// Log levels and format.
 ///
-/// `ZIGGURAT_LOG` and `ZIGGURAT_LOG_FORMAT` come first, then the variables that each program has
-/// of its own, then `RUST_LOG`, then the configuration file. A filter is a list such as
-/// `info,ziggurat::database=debug`: a level for everything, and levels for targets that begin
-/// so. What a filter does not mention stays as it would be without it.
+/// `ZIGGURAT_LOG` and `ZIGGURAT_LOG_FORMAT` come first, then the variables of each program, then
+/// `RUST_LOG`, then the configuration file. A filter is a list such as
+/// `info,ziggurat::database=debug`: a default level, and levels for targets with the given
+/// prefixes. Later sources decide for targets that a filter does not mention.
 ///
 /// ```
 /// use tracing::metadata::LevelFilter;
@@ -47,14 +47,14 @@ pub struct RawLog {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Of `ZIGGURAT_LOG`.
+    /// Filter of `ZIGGURAT_LOG`.
     first: Filter,
-    /// Of `RUST_LOG`, then of the file.
+    /// Filters of `RUST_LOG` and of the file.
     last: [Filter; 2],
     is_json: bool,
 }
 
-/// A level for everything, and others for targets that begin so.
+/// A default level, and levels by target prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Filter {
     all: Option<LevelFilter>,
@@ -64,7 +64,7 @@ struct Filter {
 // === impl RawLog ===
 
 impl RawLog {
-    /// The mistakes in it: the key, and what is wrong.
+    /// Returns the invalid keys, each with its error.
     pub fn problems(&self) -> impl Iterator<Item = (&'static str, String)> {
         let level = self.level.as_deref().map(Filter::parse);
         let level = level.and_then(Result::err);
@@ -80,10 +80,10 @@ impl RawLog {
 // === impl Options ===
 
 impl Options {
-    /// Reads the variables, and what the configuration file says. `old_format` is a variable for
-    /// the form that the program had before.
+    /// Reads the variables and the configuration file. `old_format` is an older variable of the
+    /// program for the format.
     ///
-    /// A variable that is not understood is ignored with a warning.
+    /// An invalid variable is ignored with a warning.
     pub fn read<'a>(
         mut get: impl FnMut(&'static str) -> Option<&'a str>,
         old_format: Option<&'static str>,
@@ -113,19 +113,19 @@ impl Options {
         options
     }
 
-    /// Reads a level by its name, for variables of a program's own.
+    /// Parses the name of a level, for a program's own variables.
     ///
     /// # Errors
-    /// Names the levels there are.
+    /// Fails on other texts and lists the valid names.
     pub fn named_level(text: &str) -> Result<LevelFilter, String> {
         one_of(&LEVELS, text)
     }
 
-    /// The level up to which events of a target are written. `old` is that of a variable of the
-    /// program's own; `of` makes the level for this target of a level for everything.
+    /// Returns the maximum level of events of a target. `old` is the level of a program's own
+    /// variable; `of` derives the level for this target from a default level.
     ///
-    /// Nothing of sqlx is ever written: it repeats notices of PostgreSQL, and those quote what
-    /// callers have written.
+    /// Events of sqlx are never written: they repeat notices of PostgreSQL, which quote text of
+    /// callers.
     pub fn level(
         &self,
         target: &str,
@@ -148,7 +148,7 @@ impl Options {
             .unwrap_or_else(|| of(default))
     }
 
-    /// A level that no event goes beyond, as far as these options know.
+    /// Returns a level that no event of these options exceeds.
     #[must_use]
     pub fn most(&self) -> LevelFilter {
         let filters = self.last.iter().chain([&self.first]);
@@ -159,7 +159,7 @@ impl Options {
         levels.max().unwrap_or(LevelFilter::OFF)
     }
 
-    /// Tells whether lines are JSON objects.
+    /// Returns whether lines are JSON objects.
     #[must_use]
     pub fn is_json(&self) -> bool {
         self.is_json
@@ -169,7 +169,7 @@ impl Options {
 // === impl Filter ===
 
 impl Filter {
-    /// Reads `level`, or a list with commas of `level` and `target=level`.
+    /// Parses `level`, or a comma-separated list of `level` and `target=level`.
     fn parse(text: &str) -> Result<Self, String> {
         let mut filter = Self::default();
         let items = text.split(',').map(str::trim);
@@ -193,13 +193,13 @@ impl Filter {
     }
 }
 
-/// An empty text is none.
+/// Reads a text, with an empty one as `None`.
 fn filled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.filter(|text| !text.is_empty()))
 }
 
-/// Finds a value by its name in any case.
+/// Finds a value by its name, ignoring case.
 fn one_of<T: Copy>(choices: &[(&str, T)], text: &str) -> Result<T, String> {
     let found = choices
         .iter()
@@ -265,7 +265,7 @@ mod tests {
             ("ziggurat::database", LevelFilter::OFF),
             ("hyper::proto", LevelFilter::TRACE),
             ("sqlx::query", LevelFilter::OFF),
-            // Not mentioned: as the file says.
+            // Not in the filter, so the file decides.
             ("notify", LevelFilter::WARN),
         ] {
             let level = options.level(target, None, LevelFilter::INFO, |all| all);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_ignored_with_a_warning_or_a_problem_of_the_file() {
+    fn an_invalid_value_is_ignored_with_a_warning_or_is_a_problem_of_the_file() {
         let (options, warnings) = read(
             &[
                 ("ZIGGURAT_LOG", "loud"),

@@ -1,4 +1,4 @@
-//! Takes events and writes them.
+//! Subscriber that receives events and writes them.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use tracing::{
 
 use super::LogEvent;
 
-/// Which events are written, and how.
+/// Selects and formats the events.
 pub trait Format: 'static {
-    /// What no event that is written goes beyond.
+    /// Returns the maximum level of the events to write.
     fn most(&self) -> LevelFilter;
 
-    /// Whether events of a place are written; asked once for each place.
+    /// Returns whether events of a callsite are written; called once per callsite.
     fn allows(&self, metadata: &Metadata<'_>) -> bool;
 
-    /// The line of an event, without its line break.
+    /// Formats an event, without a line break.
     fn line(&self, metadata: &Metadata<'_>, said: LogEvent) -> String;
 }
 
-/// Writes what its format allows.
+/// Writes the events that its format allows.
 pub struct Log<F, W> {
     format: F,
     write: W,
@@ -35,7 +35,7 @@ where
     F: Format,
     W: Fn(&str) + 'static,
 {
-    /// Gives lines to `write`, each in one piece with its line break.
+    /// Passes complete lines to `write`, each with its line break.
     pub fn new(format: F, write: W) -> Self {
         Self { format, write }
     }
@@ -46,7 +46,7 @@ where
     F: Format,
     W: Fn(&str) + 'static,
 {
-    /// Asked once for each place an event may come from: what is off costs a look at a flag.
+    /// Called once per callsite, so a disabled event costs only a check of a flag.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         !metadata.is_span() && self.format.allows(metadata)
     }
