@@ -1,4 +1,4 @@
-//! Passwords that are tried somewhere else than at a login, and count like one.
+//! Counts password attempts outside of logins, under the limit of logins.
 
 use std::net::IpAddr;
 
@@ -8,8 +8,7 @@ use ziggurat_state as store;
 
 use super::{Accounts, LoginError, Settings, WallClock};
 
-/// Counts passwords that were wrong by the address of the client, in the same window as failed
-/// logins.
+/// Counts wrong passwords by client address, in the same window as failed logins.
 #[derive(Clone, Debug)]
 pub struct PasswordAttempts {
     failures: FailureWindow<WallClock>,
@@ -32,7 +31,7 @@ enum Kind {
 // === impl Accounts ===
 
 impl Accounts {
-    /// Counts other passwords together with those of logins.
+    /// Returns a counter in the same window as failed logins.
     #[must_use]
     pub fn password_attempts(&self) -> PasswordAttempts {
         let shared = &self.shared;
@@ -50,7 +49,7 @@ impl PasswordAttempts {
     /// Admits an attempt of a client, unless too many of its passwords were wrong.
     ///
     /// # Errors
-    /// When it has to wait, or the database that replicas share did not say.
+    /// Fails if the client has to wait, or the database shared by the replicas is unreachable.
     pub async fn admit(&self, client: IpAddr) -> Result<PasswordAttempt, LoginError> {
         let key = Key::from(client);
         let kind = match &self.shared {
@@ -65,7 +64,7 @@ impl PasswordAttempts {
 }
 
 impl Default for PasswordAttempts {
-    /// Counts alone, for a server without accounts.
+    /// Counts in this process only, for a server without accounts.
     fn default() -> Self {
         let settings = Settings::default();
         let failures = FailureWindow::new(settings.failed_logins).with_clock(settings.clock);
@@ -79,8 +78,8 @@ impl Default for PasswordAttempts {
 // === impl PasswordAttempt ===
 
 impl PasswordAttempt {
-    /// Counts a password that was wrong, and nothing else. One that was right does not forgive
-    /// those before it, since anyone may own a database that takes it.
+    /// Counts a wrong password. A right one does not clear earlier failures, because a client may
+    /// own a database that accepts its password.
     pub async fn settle(self, is_wrong: bool) {
         match self.kind {
             Kind::Local(attempt) => {

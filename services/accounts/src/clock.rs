@@ -1,14 +1,14 @@
-//! Where accounts take the time from.
+//! Clock of the accounts.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use ziggurat_layers::rate_limit::{self, ManualClock, Monotonic};
 
-/// Tells the time of day.
+/// Wall clock.
 ///
-/// Expiry dates are dates, so setting the clock of the machine moves them nearer or further
-/// away; failed logins are counted in time that only passes.
+/// Expiry dates are dates, so a change of the system clock moves them; failed logins are counted in
+/// monotonic time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,13 +36,13 @@ enum Source {
 // === impl WallClock ===
 
 impl WallClock {
-    /// Stands still until it is advanced, for tests.
+    /// Creates a clock that stands still until it is advanced, for tests.
     pub fn manual(start: Timestamp) -> Self {
         let passed = ManualClock::new();
         Self(Source::Manual { passed, start })
     }
 
-    /// The present moment.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
@@ -51,7 +51,7 @@ impl WallClock {
         }
     }
 
-    /// Moves a manual clock on; the time of the system passes by itself.
+    /// Advances a manual clock; has no effect on the system clock.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual { passed, .. } = &self.0 {
             passed.advance(by);

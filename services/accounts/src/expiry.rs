@@ -1,4 +1,4 @@
-//! For how long a token is good, in words.
+//! Parses the lifetime of tokens.
 
 use std::str::FromStr;
 
@@ -12,10 +12,10 @@ const DAYS_A_YEAR: i64 = 365;
 /// A thousand years: more is a typing error, and dates end with the year 9999.
 const MAX_HOURS: i64 = 1000 * DAYS_A_YEAR * HOURS_A_DAY;
 
-/// For how long a token is good.
+/// Lifetime of a token.
 ///
-/// Written as a whole number and a unit, hours (`h`), days (`d`), weeks (`w`) or years of 365
-/// days (`y`), or as `never`. Months have no fixed length and are refused.
+/// Written as a whole number and a unit: hours (`h`), days (`d`), weeks (`w`) or years of 365 days
+/// (`y`), or as `never`. Months have no fixed length and are refused.
 ///
 /// ```
 /// use ziggurat_accounts::Expiry;
@@ -34,17 +34,17 @@ pub struct Expiry {
     hours: Option<i64>,
 }
 
-/// A text that says nothing about an expiry. The words are for the administrator.
+/// The text is not a lifetime. The message is for the administrator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidExpiry {
-    /// It is too short to be a number and a unit.
+    /// The text is too short for a number and a unit.
     #[error("invalid duration format")]
     Format,
-    /// There is no such unit.
+    /// The unit is unknown.
     #[error("invalid duration unit: {0} (use h, d, w, or y)")]
     Unit(char),
-    /// What stands before the unit is no number, or a useless one.
+    /// The text before the unit is not a number, or is out of range.
     #[error("invalid number in duration: {0}")]
     Number(&'static str),
 }
@@ -52,13 +52,13 @@ pub enum InvalidExpiry {
 // === impl Expiry ===
 
 impl Expiry {
-    /// The word for a token that is good for ever.
+    /// Lifetime of a token that never expires.
     pub const NEVER: Self = Self { hours: None };
 
-    /// When a token made now is good no more.
+    /// Returns the expiry date of a token created at `now`, or `None` if it never expires.
     #[must_use]
     pub fn after(self, now: Timestamp) -> Option<Timestamp> {
-        // Out of the calendar is as good as never.
+        // A date after the end of the calendar counts as never.
         now.checked_add(SignedDuration::from_hours(self.hours?))
             .ok()
     }
@@ -95,7 +95,7 @@ impl FromStr for Expiry {
 
 const TOO_LARGE: InvalidExpiry = InvalidExpiry::Number("it is more than 1000 years");
 
-/// Reads digits and nothing else: no sign, which the parser of the standard library takes.
+/// Parses digits only; the parser of the standard library also accepts a sign.
 fn number(digits: &str) -> Result<i64, InvalidExpiry> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(InvalidExpiry::Number("it must be a whole number"));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expiry_is_refused_with_a_reason() {
+    fn invalid_lifetimes_are_refused_with_a_reason() {
         let cases = [
             ("", "invalid duration format"),
             ("d", "invalid duration format"),

@@ -1,9 +1,9 @@
-//! The one way account files are read and written.
+//! Reads and writes account files.
 //!
-//! A file is replaced as a whole: whoever reads it, at any moment and after any crash, reads
-//! what one writer wrote. Writers take turns by a lock on a file beside it, and each applies its
-//! change to what it finds there, so that the server and an administrator's command, or two
-//! threads, never lose each other's.
+//! A file is replaced atomically, so readers always see the complete output of one writer, even
+//! after a crash. Writers hold a lock on a separate file, and each applies its change to the
+//! current content. So the server, a command of an administrator, and other threads never overwrite
+//! each other's changes.
 
 use std::{
     fmt,
@@ -24,12 +24,12 @@ use ziggurat_runtime::watch::folder_of;
 
 use crate::yaml::{self, Node, Unexpected};
 
-/// What a file is read into.
+/// Content of an account file.
 pub(super) trait Table: Default {
-    /// Makes sense of the document.
+    /// Reads the table from a document.
     fn from_document(document: Node) -> Result<Self, Unexpected>;
 
-    /// The document, with all that was not understood.
+    /// Returns the document, unknown parts included.
     fn to_document(&self) -> Node;
 }
 
@@ -40,70 +40,70 @@ pub(super) struct TableFile<T> {
     table: PhantomData<fn() -> T>,
 }
 
-/// A table, and of which text.
+/// A table, and the fingerprint of its text.
 #[derive(Clone, Default)]
 pub(super) struct Loaded<T> {
     pub(super) table: T,
-    /// `None` if there is no file.
+    /// `None` if the file does not exist.
     pub(super) text: Option<Fingerprint>,
 }
 
-/// Tells one text from another.
+/// Hash of a text, to detect changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fingerprint(u64);
 
-/// What a change came to.
+/// Result of a change.
 pub(super) enum Change<R> {
-    /// The table is another now.
+    /// The table was changed.
     Write(R),
-    /// The table is as it was.
+    /// The table is unchanged.
     Leave(R),
 }
 
-/// What came of an update.
+/// Result of an update.
 pub(super) struct Updated<T, R> {
-    /// What the change said.
+    /// The result of the change.
     pub(super) outcome: R,
-    /// What the file holds now.
+    /// Current content of the file.
     pub(super) now: Loaded<T>,
-    /// What it held before.
+    /// Fingerprint of the file before the update.
     pub(super) before: Option<Fingerprint>,
 }
 
-/// Why an account file cannot be used. The words are for the administrator.
+/// Reason why an account file cannot be used. The message is for the administrator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("{}: {error}", path.display())]
     Io {
-        /// The file, or what belongs to it.
+        /// Path of the file, its lock file or its temporary file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// It is not YAML.
+    /// The file is not YAML.
     #[error("{}: {error}", path.display())]
     Yaml {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the library says.
+        /// Error of the library.
         error: serde_yaml::Error,
     },
-    /// It is YAML, but not of accounts.
+    /// The file is YAML, but not an account file.
     #[error("{}: {problem}", path.display())]
     Invalid {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where, and what was expected.
+        /// Position, and the expected value.
         problem: String,
     },
-    /// It is too large to be read, or would be.
+    /// The file is too large to be read, or would be after the change.
     #[error("{}: larger than {max_bytes} bytes", path.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Largest size of it.
+        /// Maximum size of the file.
         max_bytes: usize,
     },
 }
@@ -119,7 +119,7 @@ impl<T: Table> TableFile<T> {
         }
     }
 
-    /// Sets how large the file may be.
+    /// Sets the maximum size of the file.
     #[cfg(test)]
     pub(super) fn with_max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
@@ -129,12 +129,12 @@ impl<T: Table> TableFile<T> {
         &self.path
     }
 
-    /// What the file holds, if it is there.
+    /// Reads the file, if it exists.
     pub(super) fn read(&self) -> Result<Loaded<T>, FileError> {
         self.parse(self.read_text()?)
     }
 
-    /// What the file holds, unless that is what is known already.
+    /// Reads the file, unless it has this fingerprint.
     pub(super) fn read_if_not(
         &self,
         known: Option<Fingerprint>,
@@ -146,12 +146,12 @@ impl<T: Table> TableFile<T> {
         self.parse(text).map(Some)
     }
 
-    /// Applies a change to what the file holds at the moment. Waits for other writers.
+    /// Applies a change to the current content of the file. Waits for other writers.
     pub(super) fn update<R, E: From<FileError>>(
         &self,
         change: impl FnOnce(&mut T) -> Result<Change<R>, E>,
     ) -> Result<Updated<T, R>, E> {
-        // The file a link points to is replaced, not the link.
+        // Replaces the target of a link, not the link.
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let _turn = self.lock(&target)?;
         let mut now = self.read()?;
@@ -201,7 +201,7 @@ impl<T: Table> TableFile<T> {
         Ok(Loaded { table, text })
     }
 
-    /// Waits until nobody else writes.
+    /// Waits for other writers and locks the file.
     fn lock(&self, target: &Path) -> Result<File, FileError> {
         let folder = folder_of(target);
         DirBuilder::new()
@@ -210,7 +210,7 @@ impl<T: Table> TableFile<T> {
             .create(folder)
             .map_err(|error| self.io(error))?;
         let path = beside(target, "lock");
-        // It stays: a lock on a file that may be removed excludes nobody.
+        // The lock file is never removed: otherwise two writers could hold the lock.
         let lock = OpenOptions::new()
             .write(true)
             .create(true)
@@ -221,7 +221,7 @@ impl<T: Table> TableFile<T> {
             .map_err(|error| FileError::Io { path, error })
     }
 
-    /// Replaces the file, while nobody else does.
+    /// Replaces the file; the caller holds the lock.
     fn write(&self, target: &Path, table: &T) -> Result<Fingerprint, FileError> {
         let text = yaml::write(&table.to_document()).map_err(|error| self.yaml(error))?;
         self.check_size(text.len())?;
@@ -268,20 +268,21 @@ fn replace(target: &Path, text: &str) -> io::Result<()> {
     if let Ok(old) = fs::metadata(target) {
         let about = new.as_file().metadata()?;
         if (old.uid(), old.gid()) != (about.uid(), about.gid()) {
-            // Root runs a command on the file of a server that is not root. Where that is not
-            // permitted the new owner may read it all the same.
+            // Keeps the owner if root runs a command on the file of another account. If that is not
+            // permitted, the new owner can still read the file.
             let _ = fchown(new.as_file(), Some(old.uid()), Some(old.gid()));
         }
     }
     new.write_all(text.as_bytes())?;
-    // Before the rename, or a crash may leave the new name with nothing in it.
+    // Synced before the rename; otherwise a crash may leave an empty file under the new name.
     new.as_file().sync_all()?;
     new.persist(target)?;
-    // And the rename itself.
+    // Syncs the rename too.
     File::open(folder_of(target))?.sync_all()
 }
 
-/// Only one writer is here at a time, so one name is enough, and what a killed one left goes.
+/// One name is enough, because only one writer runs at a time; also removes the file of a killed
+/// one.
 fn new_file(target: &Path) -> io::Result<NamedTempFile> {
     let path = beside(target, "new");
     match fs::remove_file(&path) {
@@ -296,7 +297,7 @@ fn new_file(target: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(folder_of(target))
 }
 
-/// A hidden name in the same folder.
+/// Returns a hidden name in the same folder.
 fn beside(target: &Path, suffix: &str) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!(".{name}.{suffix}"))

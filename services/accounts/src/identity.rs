@@ -1,11 +1,11 @@
-//! What a bearer token proves.
+//! Identity of a caller with a valid bearer token.
 
 use std::{fmt, sync::Arc};
 
 use ziggurat_layers::bearer::TokenHash;
 
-/// A caller that has shown a good token. The bearer layer leaves it in the extensions of the
-/// request; where nobody has to sign in there is none.
+/// Identity of an authenticated caller. The bearer layer adds it to the extensions of the request;
+/// without authentication there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     token: TokenHash,
@@ -13,49 +13,48 @@ pub struct Identity {
     selection: Selection,
 }
 
-/// Where it is known which database a session uses.
+/// Storage of the database that a session has selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// In this process.
+    /// In the memory of this process.
     Here,
-    /// Wherever the session is known: this one, if any.
+    /// In the session record shared by all replicas; holds the selected database, if any.
     Everywhere(Option<Arc<str>>),
 }
 
-/// To whom a token was given.
+/// Holder of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// A program, with an API token an administrator made.
+    /// A program, with an API token that an administrator created.
     Program {
-        /// The one database it may use; without one, the first that is configured.
+        /// The only database it may use; `None` for the first configured one.
         database: Option<Arc<str>>,
     },
-    /// A person who has logged in.
+    /// A user who has logged in.
     User {
-        /// The user name.
+        /// Name of the user.
         name: Arc<str>,
-        /// The databases the account is restricted to; empty for no restriction.
+        /// Databases that the account may use; empty for all.
         databases: Arc<[String]>,
     },
-    /// A client that an issuer vouches for.
+    /// A client of a trusted issuer.
     Client {
-        /// What the issuer calls it.
+        /// Subject of the token.
         subject: Arc<str>,
-        /// The client that the token was given to, if the token names it.
+        /// Client that the token was issued to, if the token names it.
         client: Option<Arc<str>>,
-        /// The tenant that the client belongs to, if the token names it.
+        /// Tenant of the client, if the token names it.
         tenant: Option<Arc<str>>,
-        /// The databases tokens of this issuer are good for; empty for no restriction.
+        /// Databases that tokens of this issuer give access to; empty for all.
         databases: Arc<[String]>,
     },
 }
 
-/// The account behind a caller. All sessions of a user have it in common, and all tokens that an
-/// issuer gave to one subject; an API token is an account of its own.
+/// Account of a caller. All sessions of a user share one account, and so do all tokens of an issuer
+/// for one subject; an API token is an account of its own.
 ///
-/// It stays the same for as long as the account exists, so it is what limits for all sessions of
-/// an account are counted by. Its text begins with the kind: `user:alice`, `token:<digest>`,
-/// `client:<subject>`.
+/// It never changes, so limits for all sessions of an account are counted by it. Its text begins
+/// with the kind: `user:alice`, `token:<digest>`, `client:<subject>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Account {
@@ -70,7 +69,7 @@ pub enum Account {
 // === impl Identity ===
 
 impl Identity {
-    /// Puts together what is known of a token.
+    /// Creates the identity for a token.
     #[must_use]
     pub fn new(token: TokenHash, holder: Holder) -> Self {
         Self {
@@ -80,27 +79,27 @@ impl Identity {
         }
     }
 
-    /// Says which database a session uses that all replicas know, if it has selected one.
+    /// Sets the database that a shared session has selected, if any.
     #[must_use]
     pub fn with_selection(self, database: Option<Arc<str>>) -> Self {
         let selection = Selection::Everywhere(database);
         Self { selection, ..self }
     }
 
-    /// Returns where the selection of a database is kept.
+    /// Returns the storage of the selected database.
     #[must_use]
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// The digest of the token. Its hexadecimal form is the session key.
+    /// Returns the digest of the token. Its hexadecimal form is the session key.
     #[must_use]
     pub fn token(&self) -> TokenHash {
         self.token
     }
 
-    /// The account behind the token: the same for all sessions of a user, whereas
-    /// [`token`](Self::token) is another for each. Copies no text.
+    /// Returns the account of the token: the same for all sessions of a user, while
+    /// [`token`](Self::token) differs. Copies no text.
     #[must_use]
     pub fn account(&self) -> Account {
         match &self.holder {
@@ -110,13 +109,13 @@ impl Identity {
         }
     }
 
-    /// To whom the token was given.
+    /// Returns the holder of the token.
     #[must_use]
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
 
-    /// The name of the user, if it is one.
+    /// Returns the name of the user, if the holder is a user.
     #[must_use]
     pub fn user(&self) -> Option<&str> {
         match &self.holder {
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_of_a_user_have_one_account_and_kinds_of_callers_share_no_name() {
+    fn sessions_of_a_user_share_an_account_and_kinds_of_callers_share_no_name() {
         let user = |name: &str, token: &str| {
             let name = Arc::from(name);
             let databases = Arc::default();

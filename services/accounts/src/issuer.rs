@@ -1,9 +1,9 @@
-//! Tokens that somebody else issues: signed, and checked here without asking.
+//! Validates signed tokens of an external issuer without a request to it.
 //!
-//! An [`Issuer`] knows the keys of an OAuth authorization server and, where it publishes them,
-//! the clients that are gone before their tokens. Both are fetched in the background while it
-//! [runs](Issuer::run); a request asks nobody, but for one whose token is signed with a key that
-//! is not known: that one waits for a look, of which there are only so many.
+//! An [`Issuer`] holds the keys of an OAuth authorization server and, if it publishes them, the
+//! revoked clients. A background task fetches both while the issuer [runs](Issuer::run). A request
+//! waits only if its token is signed with an unknown key, until the keys are fetched again; the
+//! number of these fetches is limited.
 //!
 //! ```
 //! use ziggurat_layers::bearer::{Denied, Verify as _};
@@ -21,11 +21,12 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # What a token has to be
+//! # Valid tokens
 //!
-//! Signed with RS256, ES256 or `EdDSA` by a key of the issuer; of this issuer and for this
-//! audience; not over; not of a client that is gone; and with every scope that is wanted. All
-//! tokens of one subject are one caller: they share connections and a selection.
+//! A token must be signed with RS256, ES256 or `EdDSA` by a key of the issuer. It must name this
+//! issuer and this audience, have every required scope, not be expired, and not belong to a revoked
+//! client. All tokens of one subject are one caller: they share connections and a selected
+//! database.
 
 mod claims;
 mod endpoints;
@@ -63,62 +64,62 @@ use super::{Identity, WallClock};
 
 pub use self::token_verifier::{TokenVerifier, TokenVerifyFuture};
 
-/// How often keys are fetched that nobody misses.
+/// Interval between regular fetches of the keys.
 const KEYS: Duration = Duration::from_mins(10);
 
-/// How often they are fetched at most, whoever misses one.
+/// Minimum time between two fetches, however many unknown keys are seen.
 const GAP: Duration = Duration::from_secs(10);
 
-/// How long a request waits for that.
+/// Timeout of a request that waits for a fetch.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is known of an issuer, and what is asked of its tokens.
+/// Settings of an issuer and of the validation of its tokens.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What it calls itself, to the letter.
+    /// Exact name of the issuer.
     pub issuer: String,
-    /// What this server is called in tokens: one of these has to be there.
+    /// Accepted audiences; a token must name one of them.
     pub audience: Vec<String>,
-    /// The scopes a token has to have, all of them.
+    /// Required scopes; a token must have all of them.
     pub scope: Vec<String>,
-    /// The databases its tokens are good for; empty for all.
+    /// Databases that its tokens give access to; empty for all.
     pub databases: Vec<String>,
-    /// Where its keys are, if it does not say so itself.
+    /// URL of its keys, if its metadata does not name it.
     pub jwks: Option<String>,
-    /// Where it says which clients are gone, if it does not say so itself.
+    /// URL of its list of revoked clients, if its metadata does not name it.
     pub revocations: Option<String>,
-    /// How often it is asked who is gone.
+    /// Interval between fetches of the list of revoked clients.
     pub poll: Duration,
-    /// What happens to its tokens when it cannot be asked for long who is gone.
+    /// Policy for its tokens while the list of revoked clients is out of date.
     pub when_stale: WhenStale,
-    /// How long that is.
+    /// Age at which the list of revoked clients is out of date.
     pub stale_after: Duration,
-    /// Authorities to trust besides the usual ones, PEM.
+    /// Root certificates to trust in addition to the usual ones, PEM.
     pub root_certificates: Vec<u8>,
-    /// Where the time comes from.
+    /// Clock.
     pub clock: WallClock,
 }
 
-/// What happens to tokens when it is not known who is gone.
+/// Policy for tokens while the list of revoked clients is out of date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenStale {
-    /// They are not believed until it is known again.
+    /// Refuses tokens until the list is fetched again.
     #[default]
     Refuse,
-    /// They are believed until they end.
+    /// Accepts tokens until they expire.
     Accept,
 }
 
-/// Why an issuer cannot be trusted. The words are for the operator.
+/// Reason why an issuer cannot be used. The message is for the operator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InvalidIssuer {
-    /// The TLS library fails, or does not take a certificate.
+    /// The TLS library fails, or does not accept a certificate.
     #[error("no connection to the issuer can be made")]
     Client(#[from] reqwest::Error),
 }
 
-/// Somebody whose tokens are believed. Clones share what is known.
+/// A trusted issuer. Clones share keys and cached tokens.
 #[derive(Clone)]
 pub struct Issuer {
     shared: Arc<Shared>,
@@ -128,31 +129,31 @@ struct Shared {
     settings: Settings,
     checks: Checks,
     fetcher: Fetcher,
-    /// What the issuer has said.
+    /// Latest data of the issuer.
     said: ArcSwap<Said>,
-    /// The tokens that were found to be good.
+    /// Cache of valid tokens.
     known: ArcSwap<Known>,
-    /// Somebody misses a key.
+    /// Notified when a request sees an unknown key.
     missed: Notify,
-    /// Told after each look for keys.
+    /// Notified after each fetch of the keys.
     looked: watch::Sender<()>,
     gone: Gone,
 }
 
-/// Told the session keys of callers who have no good token any more.
+/// Receives the session keys of callers without a valid token.
 type Gone = Box<dyn Fn(&str) + Send + Sync>;
 
-/// What the issuer has said so far.
+/// Data fetched from the issuer.
 #[derive(Clone, Default)]
 struct Said {
     endpoints: Option<Endpoints>,
     keys: Option<Arc<KeySet>>,
     revoked: Arc<Revoked>,
-    /// Whether it is being asked for keys.
+    /// Is true while keys are being fetched.
     is_asked: bool,
-    /// When it was last asked for keys.
+    /// Time of the last fetch of keys.
     asked: Option<Duration>,
-    /// When it last gave some.
+    /// Time of the last successful fetch of keys.
     answered: Option<Duration>,
 }
 
@@ -185,13 +186,13 @@ impl Settings {
 // === impl Issuer ===
 
 impl Issuer {
-    /// Gets ready to trust an issuer. Nothing is asked before it [runs](Self::run).
+    /// Creates an issuer. Sends no request before it [runs](Self::run).
     ///
-    /// `gone` is told the session key of every caller who has no good token any more. It must
+    /// `gone` receives the session key of every caller that no longer has a valid token. It must
     /// not block.
     ///
     /// # Errors
-    /// When no connection to it could be made.
+    /// Fails if the HTTP client cannot be created.
     pub fn new(
         settings: Settings,
         gone: impl Fn(&str) + Send + Sync + 'static,
@@ -211,7 +212,7 @@ impl Issuer {
         })
     }
 
-    /// Asks the issuer again and again what is new. Never ends; drop it to stop.
+    /// Fetches keys and revoked clients repeatedly. Never ends; drop the future to stop.
     pub async fn run(self) {
         let shared = &self.shared;
         loop {
@@ -223,7 +224,7 @@ impl Issuer {
         }
     }
 
-    /// Asks the issuer once what is new.
+    /// Fetches the revoked clients once, and the keys if they are due.
     pub async fn poll(&self) {
         let shared = &self.shared;
         let is_due = match shared.said.load().answered {
@@ -260,7 +261,7 @@ impl Issuer {
 
 impl Verify for Issuer {
     type Identity = Identity;
-    // Boxed: only for a token that is signed with a key nobody knows.
+    // Boxed, because only tokens with an unknown key have to wait.
     type Future = Pin<Box<dyn Future<Output = Result<Identity, Denied>> + Send>>;
 
     fn verify(&self, token: &str) -> Self::Future {
@@ -268,12 +269,12 @@ impl Verify for Issuer {
         Box::pin(async move {
             let shared = &issuer.shared;
             let mut looked = shared.looked.subscribe();
-            // It may have come in between.
+            // The keys may have been fetched in between.
             if let Some(verdict) = shared.verdict(&token) {
                 return verdict;
             }
             shared.missed.notify_one();
-            // Nobody looks while it does not run.
+            // Times out, because no task fetches keys unless the issuer runs.
             let _ = time::timeout(PATIENCE, looked.changed()).await;
             shared.verdict(&token).unwrap_or_else(|| shared.unknown())
         })
@@ -305,18 +306,18 @@ impl Shared {
         now.saturating_sub(since)
     }
 
-    /// Whether keys may be asked for now.
+    /// Returns whether the keys may be fetched now.
     fn may_look(&self) -> bool {
         let asked = self.said.load().asked;
         asked.is_none_or(|at| self.elapsed(at) >= GAP)
     }
 
-    /// Whether it is worth to wait for keys.
+    /// Returns whether a fetch of the keys is running or allowed.
     fn may_wait(&self) -> bool {
         self.said.load().is_asked || self.may_look()
     }
 
-    /// What becomes of a token whose key is not known: it may be good if there are no keys yet.
+    /// Returns the error for an unknown key: `Unavailable` if no keys have been fetched yet.
     fn unknown(&self) -> Result<Identity, Denied> {
         Err(match self.said.load().keys {
             Some(_) => Denied::Invalid,
@@ -324,7 +325,7 @@ impl Shared {
         })
     }
 
-    /// Whether a token is good; nothing if it is signed with a key that is not known.
+    /// Validates a token; returns `None` if it is signed with an unknown key.
     fn verdict(&self, token: &str) -> Option<Result<Identity, Denied>> {
         let said = self.said.load();
         let hash = TokenHash::of(token);
@@ -361,7 +362,7 @@ impl Shared {
         Ok(good.identity.clone())
     }
 
-    /// Whether it has not been known for long who is gone.
+    /// Returns whether the list of revoked clients is out of date.
     fn is_stale(&self, said: &Said) -> bool {
         let settings = &self.settings;
         if settings.when_stale == WhenStale::Accept {
@@ -388,7 +389,7 @@ impl Shared {
         self.tell(&gone);
     }
 
-    /// Lets go of what has ended.
+    /// Drops expired tokens and those of revoked clients.
     fn sweep(&self) {
         let said = self.said.load_full();
         let now = self.settings.clock.now().as_second();
@@ -417,7 +418,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// Says whether they are others than before.
+    /// Returns whether the keys have changed.
     async fn ask_for_keys(&self) -> Result<bool, FetchError> {
         let now = self.settings.moment();
         self.say(|said| {
@@ -430,7 +431,7 @@ impl Shared {
         let keys = KeySet::parse(&body, before.as_deref())?;
         let is_new = before.is_none_or(|before| before.epoch() != keys.epoch());
         if self.said.load().answered.is_none() {
-            // With keys alone the first tokens would be refused for want of the rest.
+            // Also fetches the revoked clients; without them, the first tokens would be refused.
             let told = self.ask_who_is_gone().await;
             if self.settings.when_stale == WhenStale::Refuse {
                 told?;

@@ -1,10 +1,10 @@
-//! Who may come in, and as whom.
+//! Authentication of programs and users.
 //!
-//! Programs come with API tokens, which an administrator makes and a [`TokenFile`] keeps as
-//! digests. People [log in](Accounts::login) with a name and a password from a [`UserFile`],
-//! and get a session: a token that lives 24 hours, in memory only. Both are tokens to the bearer
-//! layer, whose [`Verify`] an [`Accounts`] is; checking one is a digest and a look-up in a map
-//! that is replaced and never changed.
+//! Programs use API tokens, which an administrator creates and a [`TokenFile`] keeps as digests.
+//! Users [log in](Accounts::login) with a name and a password from a [`UserFile`], and get a
+//! session: a token that is valid for 24 hours and kept in memory only. [`Accounts`] implements
+//! [`Verify`] of the bearer layer for both kinds; a check is a digest and a lookup in an immutable
+//! map.
 //!
 //! ```
 //! use ziggurat_layers::bearer::Verify as _;
@@ -38,9 +38,9 @@
 //!
 //! # Files
 //!
-//! Administrators and other programs may change the files at any time. A [`Watch`] applies what
-//! they change; the server writes down logins and failed logins by applying them to what it
-//! finds in the file. Members it does not know are kept, comments are not.
+//! Administrators and other programs may change the files at any time. A [`Watch`] applies their
+//! changes; the server records logins and failed logins by applying them to the current content of
+//! the file. Unknown members are kept, comments are not.
 
 mod attempts;
 mod clock;
@@ -103,38 +103,34 @@ pub use self::{
     watch::Watch,
 };
 
-/// How accounts are kept. Every member has a default, but the files need names.
+/// Settings of the accounts. Every member has a default, but the files need names.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the API tokens are.
+    /// Path of the file of API tokens.
     pub token_file: PathBuf,
-    /// Whether there has to be a file of API tokens: where an issuer is trusted, nobody may need
-    /// one.
+    /// Is true if the token file must exist; with a trusted issuer, API tokens are optional.
     pub requires_tokens: bool,
-    /// Where the users are; it need not exist.
+    /// Path of the file of users; it need not exist.
     pub user_file: PathBuf,
-    /// How many logins of a user may fail in a row before the account is disabled; 0 for any
-    /// number.
+    /// Limit on failed logins of a user in a row; then the account is disabled. 0 for no limit.
     pub max_failed_attempts: u32,
-    /// How many logins from one address may fail, and for how long that counts (10 per 15
-    /// minutes by default).
+    /// Limit on failed logins per client address and time (10 per 15 minutes by default).
     pub failed_logins: Quota,
-    /// How many passwords are checked at the same time (by default 2, and fewer than there are
-    /// cores if there is more than one); each takes a core for some tenths of a second.
+    /// Limit on concurrent password checks (2 by default, but fewer than cores if there are
+    /// several); each uses a core for some tenths of a second.
     pub concurrent_logins: usize,
-    /// Logins that may wait for their turn (128 by default), for a few seconds; others
-    /// are refused. As many may wait of accounts that have logged in before, which go first.
+    /// Limit on logins that wait a few seconds for a check (128 by default); others are refused.
+    /// The limit holds separately for accounts that have logged in before, which go first.
     pub waiting_logins: usize,
-    /// Sessions that a user may have (16 by default, at least 1): the oldest ends when
-    /// another begins.
+    /// Limit on sessions of a user (16 by default, at least 1): a new session ends the oldest one.
     pub max_sessions: usize,
-    /// What hashing a password costs (12 by default): the expense that is made when there is
-    /// no user whose password could be checked.
+    /// bcrypt cost of checks without a user (12 by default), so that the time does not reveal which
+    /// users exist.
     pub password_cost: u32,
-    /// Where the time comes from.
+    /// Clock.
     pub clock: WallClock,
-    /// What replicas of the server know together, if there are several: then sessions, failed
-    /// logins and locked accounts are kept there, and not in this process and its files.
+    /// State shared by the replicas of the server, if there are several: it then holds sessions,
+    /// failed logins and locked accounts, instead of this process and its files.
     pub shared: Option<store::Shared>,
 }
 
@@ -144,11 +140,11 @@ pub struct Accounts {
     shared: Arc<Shared>,
 }
 
-/// Why a server has no accounts. The words are for the administrator.
+/// Reason why accounts cannot be opened. The message is for the administrator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Nobody could come in.
+    /// Without a token file, no client could authenticate.
     #[error(
         "token file not found: {}; create a token with -add-token, or switch authentication off with -no-auth",
         .0.display()
@@ -161,7 +157,7 @@ pub enum OpenError {
 
 struct Shared {
     known: ArcSwap<TokenIndex>,
-    /// Held while files are read and written, so by blocking threads only.
+    /// Locked while files are read and written, so only by blocking threads.
     state: Mutex<State>,
     paths: [PathBuf; 2],
     gone: Gone,
@@ -173,11 +169,11 @@ struct Shared {
     together: Option<Replicated>,
     gate: LoginLimiter,
     clock: WallClock,
-    /// Told of every change of what is known.
+    /// Notified of every change of the token index.
     changes: tokio::sync::watch::Sender<()>,
 }
 
-/// Told the session keys of tokens that are good no more.
+/// Receives the session keys of tokens that are no longer valid.
 type Gone = Box<dyn Fn(&str) + Send + Sync>;
 
 struct State {
@@ -211,14 +207,14 @@ impl Default for Settings {
 // === impl Accounts ===
 
 impl Accounts {
-    /// Reads the files, and drops the tokens that have expired a day ago or earlier.
+    /// Reads the files, and drops tokens that expired at least a day ago.
     ///
-    /// From then on `gone` is told the session key of every token that is good no more:
-    /// expired, removed, bound to another database, or of a user who is disabled or gone. It is
-    /// called on the thread that found out and must not block.
+    /// From then on `gone` receives the session key of every token that is no longer valid:
+    /// expired, removed, bound to another database, or of a disabled or deleted user. It is called
+    /// on the thread that detects this and must not block.
     ///
     /// # Errors
-    /// When there is no token file, or one of the files cannot be used.
+    /// Fails if the token file is missing, or one of the files cannot be used.
     pub fn open(
         settings: Settings,
         gone: impl Fn(&str) + Send + Sync + 'static,
@@ -261,9 +257,9 @@ impl Accounts {
         })
     }
 
-    /// How many API tokens and users there are; those that cannot be used now are counted too.
+    /// Returns the number of API tokens and of users, including those that cannot be used now.
     ///
-    /// Waits while a file is read or written, so it is for the start of a server.
+    /// Waits while a file is read or written, so call it only at the start of a server.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let state = self.shared.state();
@@ -296,7 +292,7 @@ impl Verify for Accounts {
 
     fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
         match self.find(token) {
-            // It may be a session of another replica, or have been ended there.
+            // Another replica may have opened or ended the session.
             Err(Denied::Invalid) if self.shared.together.is_some() => None,
             verdict => Some(verdict),
         }
@@ -315,11 +311,11 @@ impl fmt::Debug for Accounts {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while holding it that leaves a table half changed.
+        // No code panics with a half-changed table while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what the files hold.
+    /// Logs the content of the files.
     fn announce(&self) {
         let state = self.state();
         let [token_file, user_file] = self.paths.each_ref().map(|path| path.display());
@@ -334,7 +330,7 @@ impl Shared {
         );
     }
 
-    /// Takes over what the files hold.
+    /// Reads the files again.
     fn reload(&self) {
         let mut state = self.state();
         let has_tokens = state.tokens.reload();
@@ -344,7 +340,7 @@ impl Shared {
         }
     }
 
-    /// Lets go of what has ended.
+    /// Drops expired tokens and sessions.
     fn sweep(&self) {
         let now = self.clock.now();
         let mut state = self.state();
@@ -364,7 +360,7 @@ impl Shared {
         self.publish(state);
     }
 
-    /// Puts what is known into force, and tells what is so no more.
+    /// Replaces the token index, and reports the tokens that are no longer valid.
     fn publish(&self, mut state: MutexGuard<'_, State>) {
         let State {
             tokens,
@@ -379,7 +375,7 @@ impl Shared {
             sessions,
         ));
         let before = self.known.swap(Arc::clone(&known));
-        // Whoever is told may take its time, and a lock.
+        // Unlocked first, because the callback may be slow or take a lock.
         drop(state);
         self.end_sessions_of_the_gone(&before, &known);
         for token in known.gone_since(&before) {
@@ -393,8 +389,8 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// One core stays free: where all of them check passwords, whoever only asks for rows waits
-/// several times as long.
+/// Keeps one core free: if all cores check passwords, queries of other clients take several times
+/// as long.
 fn logins_for(cores: usize) -> usize {
     cores.saturating_sub(1).clamp(1, 2)
 }

@@ -1,4 +1,4 @@
-//! Names and passwords become sessions.
+//! Opens sessions for names and passwords.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -25,91 +25,91 @@ use crate::{
 
 pub(super) const SESSION: SignedDuration = SignedDuration::from_hours(24);
 
-/// Longest wait of a login for its turn.
+/// Longest wait of a login for its password check.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// When a login that found no room is worth another try.
+/// `Retry-After` of a login that got no turn.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// A session that was opened.
 #[derive(Debug)]
 pub struct Session {
-    /// The token that proves it: given out once, kept nowhere.
+    /// The session token: returned once, stored only as a digest.
     pub token: SecretString,
-    /// When it ends.
+    /// Expiry date.
     pub expires_at: Timestamp,
 }
 
-/// Why nobody was logged in. The words are for the client.
+/// Reason why a login failed. The message is for the client.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoginError {
-    /// Too many attempts from this address have failed. The password was not looked at.
+    /// Too many attempts from this address have failed. The password was not checked.
     #[error("too many failed authentication attempts from this IP address, please try again later")]
     RateLimited {
-        /// When another attempt will be looked at.
+        /// Time until the next attempt is allowed.
         retry_after: Duration,
     },
-    /// Too many logins are waiting. The password was not looked at.
+    /// Too many logins are waiting. The password was not checked.
     #[error("authentication failed: too many logins at the same time, please try again")]
     Busy {
-        /// When another attempt is worth it.
+        /// Time until a retry is useful.
         retry_after: Duration,
     },
-    /// There is no such user, or the password is another.
+    /// The user does not exist, or the password is wrong.
     #[error("authentication failed: invalid username or password")]
     Invalid,
     /// The account is disabled, whatever the password.
     #[error("authentication failed: user account is disabled")]
     Disabled,
-    /// The server could not do it.
+    /// The server failed.
     #[error("authentication failed: the server could not open a session")]
     Internal(#[source] LoginFault),
-    /// What replicas know together cannot be reached. The password may not have been looked at.
+    /// The database shared by the replicas is unreachable. The password may not have been checked.
     #[error("authentication failed: nobody can log in at the moment, please try again later")]
     Unavailable {
-        /// When another attempt is worth it.
+        /// Time until a retry is useful.
         retry_after: Duration,
-        /// What went wrong.
+        /// Error of the database.
         source: StoreError,
     },
 }
 
-/// What kept the server from opening a session.
+/// Server fault that prevented a session.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoginFault {
     /// The system has no random bytes.
     #[error("no random bytes for a token")]
     Random(#[from] SysError),
-    /// The check of the password did not come to its end.
+    /// The password check was aborted.
     #[error("the login was aborted")]
     Aborted(#[from] JoinError),
 }
 
-/// What came of the check of a password.
+/// Result of a password check.
 pub(super) enum Checked {
-    /// There is no such user.
+    /// The user does not exist.
     Nobody,
     /// The account is disabled, whatever the password.
     Disabled,
-    /// The password is another.
+    /// The password is wrong.
     Wrong(UserRecord),
-    /// It is the password of this user.
+    /// The password is right.
     Right(UserRecord),
 }
 
 // === impl Accounts ===
 
 impl Accounts {
-    /// Opens a session for whoever knows the password.
+    /// Opens a session for a user with the right password.
     ///
-    /// An address that has failed too often is turned away at once. For everybody else one
-    /// password is checked, in the time it takes for one that is right, whether there is such a
-    /// user or not. Without an address nothing is counted, except for the account.
+    /// An address with too many failures is refused at once. Otherwise one password is checked,
+    /// which takes the same time whether the user exists or not. Without an address, failures are
+    /// counted for the account only.
     ///
     /// # Errors
-    /// When no session was opened.
+    /// Fails if no session was opened.
     pub async fn login(
         &self,
         username: &str,
@@ -134,12 +134,12 @@ impl Accounts {
     ) -> Result<Session, LoginError> {
         let failures = &self.shared.failures;
         if let Some(key) = key {
-            // Before the wait: a flood from one address must not fill the room.
+            // Checked before the wait, so that a flood from one address does not fill the queue.
             let _ = failures.admit(key)?;
         }
         let turn = self.turn(username).await?;
-        // Behind the wait each attempt counts until it succeeds, so that no more are made at
-        // once than may fail, and those who merely wait do not look like guessers.
+        // After the wait each attempt counts as a failure until it succeeds: so concurrent attempts
+        // cannot exceed the limit, and waiting logins do not count.
         let strict = failures.clone().with_in_flight_counted();
         let attempt = key.map(|key| strict.admit(key)).transpose()?;
 
@@ -162,8 +162,8 @@ impl Accounts {
         result
     }
 
-    /// Waits for the turn to have a password checked, for a few seconds at most. Accounts that
-    /// have logged in before go first; what a client is told does not depend on that.
+    /// Waits a few seconds at most for a password check. Accounts that have logged in before go
+    /// first; the response does not depend on that.
     pub(super) async fn turn(&self, username: &str) -> Result<Turn, LoginError> {
         let busy = |_| LoginError::Busy { retry_after: BUSY };
         let account = self.shared.known.load().has_logged_in(username);
@@ -174,7 +174,7 @@ impl Accounts {
 // === impl Shared ===
 
 impl Shared {
-    /// Checks a password and does what follows from it. Takes its time.
+    /// Checks a password and opens a session. Blocks for long.
     fn log_in(&self, username: &str, password: &SecretString) -> Result<Session, LoginError> {
         match self.check(username, password) {
             Checked::Nobody => Err(LoginError::Invalid),
@@ -187,9 +187,9 @@ impl Shared {
         }
     }
 
-    /// Checks a password. Takes its time.
+    /// Checks a password. Blocks for long.
     pub(super) fn check(&self, username: &str, password: &SecretString) -> Checked {
-        // Not held while the password is checked.
+        // The lock is not held during the password check.
         let user = self.state().users.table().find(username).cloned();
         let hash = user.as_ref().map(|user| &*user.password_hash);
         let is_right = self.passwords.is_right(password, hash);
@@ -201,7 +201,7 @@ impl Shared {
         }
     }
 
-    /// Writes down a login, unless the account has changed while the password was checked.
+    /// Records a login, unless the account has changed during the password check.
     pub(super) fn note_login(&self, username: &str, checked: &str) -> Result<(), LoginError> {
         let now = self.clock.now();
         let mut state = self.state();
@@ -229,7 +229,7 @@ impl Shared {
                     .open(hash, user, expires_at, self.max_sessions);
             }
         }
-        // Even if not: the file may have held other news.
+        // Also after a failure, because the file may contain other changes.
         self.publish(state);
         admitted.map(|()| Session { token, expires_at })
     }
@@ -250,8 +250,7 @@ impl Shared {
     }
 }
 
-/// Writes down a login that is news, unless the account has changed while the password was
-/// checked.
+/// Records a login if needed, unless the account has changed during the password check.
 fn admit(
     users: &mut Users,
     username: &str,

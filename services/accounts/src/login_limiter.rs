@@ -1,10 +1,10 @@
-//! Limits how many passwords are checked at a time, and decides which login is next.
+//! Limits concurrent password checks, and decides which login is next.
 //!
-//! Logins that find no free place wait for a few seconds at most, in one of two bounded queues:
-//! accounts that have logged in before in the first, all other names in the second. The first is
-//! served first, but for every fourth turn. So a flood of invented names delays no account that
-//! is in use, and a first login has its turn as well. An account has only a few places in the
-//! first queue: more logins to it at a time, most of them guesses, wait in the second.
+//! Logins without a free slot wait for a few seconds at most, in one of two bounded queues:
+//! accounts that have logged in before in the first, all other names in the second. The first queue
+//! goes first, except for every fourth turn. So a flood of invented names does not delay existing
+//! users, and first logins still get a turn. An account has only a few places in the first queue:
+//! further logins to it, most of them guesses, wait in the second.
 
 use std::{
     collections::VecDeque,
@@ -14,13 +14,13 @@ use std::{
 
 use tokio::{sync::oneshot, time};
 
-/// Logins to one account that wait in the first queue.
+/// Limit on logins to one account in the first queue.
 const PER_ACCOUNT: usize = 4;
 
-/// Each turn of this number goes to the second queue first.
+/// Every turn with this interval serves the second queue first.
 const OTHERS_TURN: usize = 4;
 
-/// Lets a number of logins in, and a number of others wait. Clones share the places.
+/// Limits concurrent and waiting logins. Clones share the limits.
 #[derive(Clone, Debug)]
 pub(super) struct LoginLimiter {
     queues: Arc<Mutex<Queues>>,
@@ -29,9 +29,9 @@ pub(super) struct LoginLimiter {
 
 #[derive(Debug)]
 struct Queues {
-    /// Places that are free. There are none while a login waits.
+    /// Free slots. There are none while a login waits.
     free: usize,
-    /// Most logins that wait in each queue.
+    /// Limit on the logins in each queue.
     room: usize,
     known: VecDeque<Waiting>,
     others: VecDeque<Waiting>,
@@ -44,14 +44,14 @@ struct Waiting {
     turn: oneshot::Sender<Turn>,
 }
 
-/// A place inside, until it is dropped.
+/// A slot for a password check, released on drop.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// `None` for a turn that was given to a login that had left.
+    /// `None` for a turn that was passed to a cancelled login.
     gate: Option<LoginLimiter>,
 }
 
-/// There is no room to wait in, or the wait was too long.
+/// The queue is full, or the wait was too long.
 #[derive(Debug)]
 pub(super) struct Full;
 
@@ -72,13 +72,13 @@ impl LoginLimiter {
         }
     }
 
-    /// Waits for a place, for a login to this account if it has logged in before.
+    /// Waits for a slot; `account` is `None` if the account has not logged in before.
     pub(super) async fn enter(&self, account: Option<Arc<str>>) -> Result<Turn, Full> {
         let entered = self.queues().enter(account);
         let Some(turn) = entered? else {
             return Ok(self.turn());
         };
-        // The place in the queue is given up with the receiver.
+        // Dropping the receiver leaves the queue.
         let turn = time::timeout(self.patience, turn).await;
         turn.map_err(|_| Full)?.map_err(|_| Full)
     }
@@ -88,7 +88,7 @@ impl LoginLimiter {
         Turn { gate }
     }
 
-    /// Gives a place that has become free to the login that is next.
+    /// Passes a released slot to the next login.
     fn pass_on(&self) {
         loop {
             let next = self.queues().next();
@@ -97,14 +97,15 @@ impl LoginLimiter {
             };
             match next.turn.send(self.turn()) {
                 Ok(()) => return,
-                // That login has left. Dropped as it is, the turn would come here again.
+                // That login was cancelled. With its limiter, the dropped turn would release the
+                // slot twice.
                 Err(mut turn) => turn.gate = None,
             }
         }
     }
 
     fn queues(&self) -> MutexGuard<'_, Queues> {
-        // Nothing panics while holding it that leaves a queue half changed.
+        // No code panics with a half-changed queue while it holds the lock.
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -112,7 +113,7 @@ impl LoginLimiter {
 // === impl Queues ===
 
 impl Queues {
-    /// Takes a free place (none), or one in a queue.
+    /// Takes a free slot (`None`), or a place in a queue.
     fn enter(
         &mut self,
         account: Option<Arc<str>>,
@@ -139,7 +140,7 @@ impl Queues {
         Ok(Some(receiver))
     }
 
-    /// Takes the login that is next out of its queue, or counts the place as free.
+    /// Removes the next login from its queue, or counts the slot as free.
     fn next(&mut self) -> Option<Waiting> {
         self.turns = self.turns.wrapping_add(1);
         let (first, second) = if self.turns.is_multiple_of(OTHERS_TURN) {
@@ -174,7 +175,7 @@ mod tests {
     const SECONDS: Duration = Duration::from_secs(5);
 
     #[tokio::test(start_paused = true)]
-    async fn one_is_inside_one_waits_and_one_is_sent_away() {
+    async fn one_login_runs_one_waits_and_one_is_refused() {
         let gate = LoginLimiter::new(1, 1, SECONDS);
         let first = assert_ready!(task::spawn(gate.enter(None)).poll()).expect("empty");
         let mut second = task::spawn(gate.enter(None));
@@ -186,7 +187,7 @@ mod tests {
         let second = assert_ready!(second.poll()).expect("its turn");
         let mut third = task::spawn(gate.enter(None));
         assert_pending!(third.poll());
-        // A login that gives up leaves the queue.
+        // A cancelled login leaves the queue.
         drop(third);
         let mut fourth = task::spawn(gate.enter(None));
         assert_pending!(fourth.poll());
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_ends_after_some_seconds_and_costs_no_place() {
+    async fn a_wait_ends_after_some_seconds_and_releases_its_slot() {
         let gate = LoginLimiter::new(1, 4, SECONDS);
         let inside = gate.enter(None).await.expect("empty");
         assert!(gate.enter(None).await.is_err());
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn accounts_that_have_logged_in_go_first_and_others_are_not_forgotten() {
+    async fn accounts_that_have_logged_in_go_first_and_others_still_get_turns() {
         let gate = LoginLimiter::new(1, 16, SECONDS);
         let mut inside = gate.enter(None).await.expect("empty");
         let name = |at: usize| Some(Arc::from(format!("user {at}")));
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn guesses_at_one_account_do_not_fill_the_queue_of_the_others() {
+    async fn guesses_at_one_account_do_not_fill_the_queue_of_the_other_accounts() {
         let gate = LoginLimiter::new(1, 8, SECONDS);
         let inside = gate.enter(None).await.expect("empty");
         let alice = || Some(Arc::from("alice"));

@@ -1,4 +1,4 @@
-//! Passwords, and the hashes that are kept of them.
+//! Passwords and their stored hashes.
 
 mod digest;
 
@@ -24,13 +24,13 @@ use self::digest::{MAX_BYTES, Salt, kept};
 /// About 0.4 s on a machine of 2026.
 const DEFAULT_COST: u32 = 12;
 
-/// bcrypt knows no less.
+/// Minimum of bcrypt.
 const MIN_COST: u32 = 4;
 
-/// A hash that costs more is as good as none: checking it takes the server minutes.
+/// Hashes with a higher cost are refused, because a check would take the server minutes.
 const MAX_COST: u32 = 16;
 
-/// Hashes passwords and checks them, always at the same expense.
+/// Hashes and checks passwords, always at the same cost.
 #[derive(Clone)]
 #[must_use]
 pub(super) struct Passwords {
@@ -39,17 +39,17 @@ pub(super) struct Passwords {
     checks: Arc<AtomicUsize>,
 }
 
-/// Why a password cannot be set. The words are for the administrator.
+/// Reason why a password cannot be set. The message is for the administrator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PasswordError {
-    /// There is none.
+    /// The password is empty.
     #[error("password is required")]
     Missing,
-    /// It can be guessed.
+    /// The password is too easy to guess.
     #[error("password must have at least {0} characters")]
     TooShort(usize),
-    /// What is behind the 72nd byte would not count.
+    /// bcrypt ignores all bytes after the 72nd.
     #[error("password must not be longer than 72 bytes")]
     TooLong,
     /// The system has no random bytes.
@@ -62,14 +62,14 @@ pub enum PasswordError {
 impl Passwords {
     pub(super) fn with_cost(cost: u32) -> Self {
         Self {
-            // Or nobody could log in with what is made at that cost.
+            // Hashes of other costs are refused at login.
             cost: cost.clamp(MIN_COST, MAX_COST),
             #[cfg(test)]
             checks: Arc::default(),
         }
     }
 
-    /// Hashes a new password. Takes its time.
+    /// Hashes a new password. Blocks for long.
     pub(super) fn hash(&self, password: &SecretString) -> Result<String, PasswordError> {
         let password = password.expose_secret();
         match password.len() {
@@ -82,8 +82,8 @@ impl Passwords {
         Ok(kept(password, salt, self.cost))
     }
 
-    /// Checks a password. Takes its time once, whether there is a hash or not, so that the
-    /// time does not tell who has an account.
+    /// Checks a password. Takes equally long with and without a hash, so that the time does not
+    /// reveal which users exist.
     pub(super) fn is_right(&self, password: &SecretString, hash: Option<&str>) -> bool {
         #[cfg(test)]
         self.checks.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Passwords {
         let made = kept(password, salt, cost);
         let expected = parts.map_or_else(String::new, |parts| parts.to_string());
         let matches = verify_slices_are_equal(made.as_bytes(), expected.as_bytes());
-        // A longer password would pass with its first 72 bytes.
+        // bcrypt would accept a longer password by its first 72 bytes.
         matches.is_ok() && password.len() <= MAX_BYTES
     }
 
@@ -121,7 +121,7 @@ impl fmt::Debug for Passwords {
     }
 }
 
-/// The parts of a hash, whichever of its three spellings it has.
+/// Returns the parts of a hash in any of its three formats, if its cost is allowed.
 fn usable(hash: &str) -> Option<HashParts> {
     let parts = hash.parse::<HashParts>().ok();
     let parts = parts.filter(|parts| (MIN_COST..=MAX_COST).contains(&parts.get_cost()));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_passes_and_every_other_does_not() {
+    fn only_the_right_password_is_accepted() {
         let passwords = cheap();
         let hash = passwords.hash(&"correct horse".into()).expect("hashed");
         assert!(hash.starts_with("$2b$04$"), "{hash}");
@@ -156,19 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_is_one_that_is_taken_back() {
+    fn the_cost_of_new_hashes_is_one_that_is_accepted() {
         for (cost, expected) in [(0, 4), (4, 4), (12, 12), (16, 16), (31, 16), (u32::MAX, 16)] {
             assert_eq!(Passwords::with_cost(cost).cost, expected, "{cost}");
         }
     }
 
     #[test]
-    fn the_usual_cost_is_twelve() {
+    fn the_default_cost_is_twelve() {
         assert_eq!(Passwords::default().cost, 12);
     }
 
     #[test]
-    fn all_three_spellings_of_a_hash_are_known() {
+    fn all_three_formats_of_a_hash_are_accepted() {
         let passwords = cheap();
         let hash = passwords.hash(&"secret".into()).expect("hashed");
         for version in ["$2a$", "$2b$", "$2y$"] {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn seventy_two_bytes_are_a_password_and_one_more_is_not() {
+    fn seventy_two_bytes_are_accepted_and_one_more_is_not() {
         let passwords = cheap();
         let longest = "x".repeat(72);
         let hash = passwords.hash(&longest.as_str().into()).expect("hashed");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_nobody_can_check_is_nobodys() {
+    fn an_invalid_or_too_costly_hash_matches_no_password() {
         let passwords = cheap();
         let hash = passwords.hash(&"secret".into()).expect("hashed");
         let [cheaper, expensive] = ["$03$", "$31$"].map(|cost| hash.replace("$04$", cost));

@@ -1,8 +1,8 @@
-//! Accounts of which several replicas keep sessions.
+//! Sessions shared by several replicas.
 //!
-//! The sessions are in a database that all of them ask, for every request: a session that was
-//! ended is over everywhere, and what it has selected holds everywhere. What was asked is
-//! remembered, for the time in which the database cannot be reached.
+//! The sessions are in a database that every replica queries for every request: a session that one
+//! replica ends is invalid on all, and so is its selected database shared. Results are cached for
+//! the time in which the database is unreachable.
 
 use std::{
     collections::HashMap,
@@ -28,20 +28,20 @@ use super::{
 };
 use crate::secret;
 
-/// How long a session is good that cannot be asked about.
+/// Time for which a cached session is valid while the database is unreachable.
 const GRACE: Duration = Duration::from_mins(5);
 
-/// How many sessions are remembered. When there are more, those that may not be used without
-/// asking are forgotten, and new ones are not remembered if that is not enough.
+/// Limit on cached sessions. Beyond it, outdated sessions are dropped; if that is not enough, new
+/// sessions are not cached.
 const MAX_REMEMBERED: usize = 1 << 16;
 
-/// What this replica knows of the sessions of all.
+/// This replica's view of the shared sessions.
 pub(super) struct Replicated {
     store: store::Shared,
     remembered: Mutex<HashMap<TokenHash, Remembered>>,
 }
 
-/// A session that was good when it was last asked about.
+/// A session that was valid at the last query.
 struct Remembered {
     session: SharedSession,
     asked: Duration,
@@ -66,20 +66,20 @@ impl Replicated {
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<TokenHash, Remembered>> {
-        // Nothing panics while holding it, and a map is whole at any time.
+        // No code panics while it holds the lock, and the map is always consistent.
         self.remembered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was known of a session, if that is not too long ago.
+    /// Returns a cached session, if it is recent enough.
     fn recall(&self, token: TokenHash, now: Duration) -> Option<SharedSession> {
         let remembered = self.remembered();
         let known = remembered.get(&token)?;
         known.is_recent(now).then(|| known.session.clone())
     }
 
-    /// Remembers a session, and says which had to be forgotten for it.
+    /// Caches a session, and returns the sessions that were dropped for it.
     fn remember(&self, token: TokenHash, session: SharedSession, now: Duration) -> Vec<TokenHash> {
         let mut remembered = self.remembered();
         let mut gone = Vec::new();
@@ -100,8 +100,7 @@ impl Replicated {
         gone
     }
 
-    /// Forgets the sessions that are over and those for which this does not hold, and says which
-    /// they are.
+    /// Drops and returns the sessions that are outdated or do not match `is_good`.
     fn retain(
         &self,
         now: Duration,
@@ -122,12 +121,12 @@ impl Replicated {
 // === impl Remembered ===
 
 impl Remembered {
-    /// The time that has passed since the database was asked, which no setting of a clock moves.
+    /// Returns the monotonic time since the query, which does not depend on the system clock.
     fn age(&self, now: Duration) -> Duration {
         now.saturating_sub(self.asked)
     }
 
-    /// Tells whether it may be used without asking.
+    /// Returns whether the session may be used without a query.
     fn is_recent(&self, now: Duration) -> bool {
         self.age(now) < GRACE.min(self.session.left)
     }
@@ -136,7 +135,7 @@ impl Remembered {
 // === impl Accounts ===
 
 impl Accounts {
-    /// As alone, but what counts is what all replicas know.
+    /// Same as `log_in_alone`, but counts in the state shared by all replicas.
     pub(super) async fn log_in_together(
         &self,
         together: &Replicated,
@@ -148,7 +147,7 @@ impl Accounts {
         if let Some(key) = key
             && let Some(retry_after) = store.wait_of(key, quota).await?
         {
-            // Before the wait: a flood from one address must not fill the room.
+            // Checked before the wait, so that a flood from one address does not fill the queue.
             return Err(LoginError::RateLimited { retry_after });
         }
         let turn = self.turn(username).await?;
@@ -175,7 +174,7 @@ impl Accounts {
         result
     }
 
-    /// Does what follows from the check of a password.
+    /// Completes a login after the password check.
     async fn follow(
         &self,
         store: &store::Shared,
@@ -217,7 +216,7 @@ impl Accounts {
         let hash = TokenHash::of(token.expose_secret());
         let ends = store.open_session(hash, &new).await?;
         let expires_at = ends.ok_or(LoginError::Disabled)?;
-        // It is open, whatever becomes of the count.
+        // The session is open even if the counter cannot be reset.
         say(store.account_succeeded(username).await);
         Ok(Session { token, expires_at })
     }
@@ -231,7 +230,7 @@ async fn settle(store: &store::Shared, attempt: Attempt, result: &Result<Session
     });
 }
 
-/// The login has been decided by then, so it is only worth a word.
+/// Only logs the error, because the login has been decided already.
 fn say(result: Result<(), StoreError>) {
     if let Err(error) = result {
         let error: &dyn std::error::Error = &error;
@@ -242,7 +241,7 @@ fn say(result: Result<(), StoreError>) {
 // === impl Shared ===
 
 impl Shared {
-    /// What an answer about a token means.
+    /// Converts the result of a lookup into an identity.
     pub(super) fn conclude(&self, token: TokenHash, answer: Answer) -> Result<Identity, Denied> {
         let Some(together) = &self.together else {
             return Err(Denied::Invalid);
@@ -275,8 +274,8 @@ impl Shared {
         identity.ok_or(Denied::Invalid)
     }
 
-    /// Being enabled again does not bring sessions back, so they end while an account is
-    /// disabled.
+    /// Ends the sessions of disabled accounts now, because they must not return when the account is
+    /// enabled again.
     pub(super) fn end_sessions_of_the_disabled(&self) {
         if let Some(together) = &self.together {
             let state = self.state();
@@ -291,7 +290,7 @@ impl Shared {
         }
     }
 
-    /// Ends the sessions of users who are disabled or gone, and forgets those that are over.
+    /// Ends the sessions of disabled and deleted users, and drops outdated sessions from the cache.
     pub(super) fn end_sessions_of_the_gone(&self, before: &TokenIndex, known: &TokenIndex) {
         let Some(together) = &self.together else {
             return;

@@ -1,4 +1,4 @@
-//! Tokens that cannot be guessed.
+//! Random tokens.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 use rand::{
@@ -7,22 +7,22 @@ use rand::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// The start of every new API token. Those that were made without it stay good.
+/// Prefix of new API tokens. Older tokens without it stay valid.
 const PREFIX: &str = "zig_";
 
-/// As many as a SHA-256 digest has, so that guessing the token is no easier than the digest.
+/// Same size as a SHA-256 digest, so that a token is as hard to guess as its digest.
 const RANDOM_BYTES: usize = 32;
 
-/// Makes a token: 44 characters of URL-safe base64 with its padding, all of which may stand
-/// in an `Authorization` header.
+/// Creates a token: 44 characters of URL-safe base64 with padding, all of them allowed in an
+/// `Authorization` header.
 pub fn new_token() -> Result<SecretString, SysError> {
     let mut bytes = [0; RANDOM_BYTES];
-    // Never from a seeded generator, which may be forked, or read from a core dump.
+    // Never from a seeded generator, whose state may be forked, or leak in a core dump.
     SysRng.try_fill_bytes(&mut bytes)?;
     Ok(URL_SAFE.encode(bytes).into())
 }
 
-/// Makes an API token: the same behind a prefix, by which scanners of secrets know it.
+/// Creates an API token, with a prefix that secret scanners recognize.
 pub(super) fn new_api_token() -> Result<SecretString, SysError> {
     let token = new_token()?;
     Ok(format!("{PREFIX}{}", token.expose_secret()).into())
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_44_characters_that_a_header_takes_and_never_the_same() {
+    fn a_token_has_44_characters_allowed_in_a_header_and_is_never_repeated() {
         let mut seen = HashSet::new();
         for _ in 0..100 {
             let token = new_token().expect("random bytes");

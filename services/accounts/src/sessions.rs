@@ -1,4 +1,4 @@
-//! Who has logged in.
+//! Sessions of users.
 
 use std::collections::HashMap;
 
@@ -7,18 +7,18 @@ use ziggurat_layers::bearer::TokenHash;
 
 use crate::users::UserRecord;
 
-/// The sessions: in memory only, by the digest of their token. Their number is limited for each
-/// user, and users are made by administrators.
+/// Sessions in memory, by the digest of their token. Their number is bounded, because it is limited
+/// for each user and only administrators create users.
 #[derive(Default)]
 pub(super) struct Sessions {
     by_token: HashMap<TokenHash, Session>,
     opened: u64,
 }
 
-/// The session behind a token.
+/// The session of a token.
 pub(super) struct Session {
     pub(super) user: String,
-    /// When the account was made: another of the same name is another account.
+    /// Creation date of the account: a new account of the same name does not match.
     account_made: Option<Timestamp>,
     pub(super) ends: Timestamp,
     serial: u64,
@@ -31,7 +31,7 @@ impl Sessions {
         self.by_token.iter()
     }
 
-    /// Opens a session, and ends the oldest of a user who has `max` of them already.
+    /// Opens a session, and ends the oldest one of a user who already has `max`.
     pub(super) fn open(
         &mut self,
         token: TokenHash,
@@ -58,8 +58,8 @@ impl Sessions {
         self.by_token.insert(token, session);
     }
 
-    /// Ends the sessions that are over, and those of accounts that are disabled or gone. Being
-    /// enabled again does not bring them back.
+    /// Removes expired sessions, and those of disabled or deleted accounts. They stay removed when
+    /// an account is enabled again.
     pub(super) fn retain_good(&mut self, now: Timestamp, users: &HashMap<&str, &UserRecord>) {
         self.by_token.retain(|_, session| {
             let user = users.get(&*session.user);

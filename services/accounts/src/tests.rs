@@ -18,7 +18,7 @@ use super::*;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// The accounts of a server, and what an administrator has of them.
+/// The accounts of a server, with the files of its administrator.
 struct Bench {
     folder: TempDir,
     tokens: TokenFile,
@@ -29,7 +29,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// With one token that is not returned, and the user alice.
+    /// Creates accounts with the user alice and one token that is not returned.
     fn new() -> Self {
         Self::with(|_| {})
     }
@@ -67,7 +67,7 @@ impl Bench {
         }
     }
 
-    /// Makes a token that ends after so long. The server does not know it yet.
+    /// Creates a token with this lifetime. The server does not know it before a reload.
     fn token(&self, lives: Option<Duration>) -> SecretString {
         let expires_at = lives.map(|lives| self.clock.now() + lives);
         let new = NewToken {
@@ -124,7 +124,7 @@ fn key(token: &SecretString) -> String {
 }
 
 #[test]
-fn a_core_stays_free_for_those_who_do_not_log_in_if_there_is_one() {
+fn one_core_stays_free_for_other_clients_if_there_are_several() {
     for (cores, logins) in [(1, 1), (2, 1), (3, 2), (4, 2), (64, 2)] {
         assert_eq!(logins_for(cores), logins, "{cores}");
     }
@@ -158,7 +158,7 @@ fn a_server_without_a_user_file_has_no_users() {
 }
 
 #[test]
-fn a_token_proves_what_it_is_bound_to_until_it_ends() {
+fn a_token_identifies_its_holder_until_it_expires() {
     let bench = Bench::new();
     let made = bench.tokens.add(
         NewToken {
@@ -194,7 +194,7 @@ fn expired_tokens_leave_memory_and_file_and_their_connections_close() {
     bench.accounts.shared.sweep();
     assert_eq!(bench.gone(), [key(&short)]);
     assert!(!bench.is_good(&short));
-    // The clock may be wrong, and the file be that of several servers.
+    // The file keeps it, since this clock may be wrong, and other servers may use the file.
     assert_eq!(bench.tokens.list().expect("read").len(), 3);
     assert!(bench.is_good(&long));
     bench
@@ -226,7 +226,7 @@ fn tokens_that_expired_while_the_server_was_down_are_dropped_at_its_start() {
 }
 
 #[test]
-fn what_the_file_lost_is_gone_and_what_it_kept_is_not() {
+fn tokens_removed_from_the_file_are_invalid_and_the_others_stay_valid() {
     let bench = Bench::new();
     let (removed, kept, moved) = (bench.token(None), bench.token(None), bench.token(None));
     bench.reload();
@@ -246,7 +246,7 @@ fn what_the_file_lost_is_gone_and_what_it_kept_is_not() {
 }
 
 #[test]
-fn nothing_shows_a_secret() {
+fn debug_output_has_no_secrets() {
     let bench = Bench::new();
     let token = bench.token(None);
     bench.reload();

@@ -1,4 +1,4 @@
-//! Every good token, as one look-up.
+//! Index of all valid tokens.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,8 +13,8 @@ use crate::{
     users::Users,
 };
 
-/// The tokens that are good at a moment, and what they prove. Made anew for every change and
-/// never changed, so that checking a token waits for nobody.
+/// The currently valid tokens and their identities. Replaced on every change and never modified, so
+/// that checks never wait.
 #[derive(Default)]
 pub(super) struct TokenIndex {
     by_token: HashMap<TokenHash, Good>,
@@ -26,9 +26,9 @@ struct Good {
     ends: Option<Timestamp>,
 }
 
-/// A user who may be logged in.
+/// A user who may log in.
 struct Person {
-    /// When the account was made, in seconds: another of the same name is another account.
+    /// Creation date in seconds: a new account of the same name does not match.
     made: Option<i64>,
     databases: Arc<[String]>,
     has_logged_in: bool,
@@ -37,7 +37,7 @@ struct Person {
 // === impl TokenIndex ===
 
 impl TokenIndex {
-    /// Puts together what is known; ends the sessions that have nobody behind them.
+    /// Builds the index; ends sessions whose account is no longer valid.
     pub(super) fn new(
         now: Timestamp,
         tokens: &Tokens,
@@ -78,7 +78,7 @@ impl TokenIndex {
         }
     }
 
-    /// What a token proves, if it is good.
+    /// Returns the identity of a token, if it is valid.
     pub(super) fn identity(
         &self,
         token: TokenHash,
@@ -91,8 +91,8 @@ impl TokenIndex {
         }
     }
 
-    /// What a session proves that all replicas know, if its account is good. Whether it is over
-    /// is decided by the clock of the database and not by this one.
+    /// Returns the identity of a shared session, if its account is valid. The clock of the database
+    /// decides whether the session has expired, not this one.
     pub(super) fn member(&self, token: TokenHash, session: &SharedSession) -> Option<Identity> {
         let (name, person) = self.by_name.get_key_value(&*session.user)?;
         if !person.has(session) {
@@ -105,19 +105,19 @@ impl TokenIndex {
         Some(Identity::new(token, holder).with_selection(session.selection.clone()))
     }
 
-    /// The name of a user who has logged in before, and may do so again.
+    /// Returns the name of an enabled user who has logged in before.
     pub(super) fn has_logged_in(&self, user: &str) -> Option<Arc<str>> {
         let (name, person) = self.by_name.get_key_value(user)?;
         person.has_logged_in.then(|| Arc::clone(name))
     }
 
-    /// Tells whether a session that all replicas know is of an account that is good.
+    /// Returns whether a shared session belongs to a valid account.
     pub(super) fn is_member(&self, session: &SharedSession) -> bool {
         let person = self.by_name.get(&*session.user);
         person.is_some_and(|person| person.has(session))
     }
 
-    /// The users who were good before and are not any more.
+    /// Returns the users who were valid before and no longer are.
     pub(super) fn people_gone_since<'a>(
         &'a self,
         before: &'a Self,
@@ -130,12 +130,12 @@ impl TokenIndex {
         people.filter(is_gone).map(|(name, _)| name)
     }
 
-    /// When the first of them ends.
+    /// Returns the earliest expiry date.
     pub(super) fn next_end(&self) -> Option<Timestamp> {
         self.by_token.values().filter_map(|good| good.ends).min()
     }
 
-    /// The tokens that are good no more, or for another database.
+    /// Returns the tokens that are no longer valid, or are bound to another database now.
     pub(super) fn gone_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = TokenHash> {
         let is_gone = |(token, old): &(&TokenHash, &Good)| {
             let new = self.by_token.get(*token);
@@ -156,7 +156,7 @@ impl TokenIndex {
 // === impl Good ===
 
 impl Good {
-    /// A user may be given another list of databases and keeps the session.
+    /// Sessions of a user stay when the databases of the user change.
     fn is_as_good_as(&self, old: &Self) -> bool {
         self.identity.user().is_some() || self.identity == old.identity
     }
@@ -165,7 +165,7 @@ impl Good {
 // === impl Person ===
 
 impl Person {
-    /// Tells whether a session is of this account.
+    /// Returns whether a session belongs to this account.
     fn has(&self, session: &SharedSession) -> bool {
         self.made == session.account_made.map(Timestamp::as_second)
     }

@@ -17,10 +17,10 @@ use crate::{
     yaml::{Map, Node, Unexpected},
 };
 
-/// The shortest beginning of a hash that names a token.
+/// Minimum length of a hash prefix that selects a token.
 const MIN_PREFIX: usize = 8;
 
-/// The file of API tokens, as an administrator works on it. A server may be running meanwhile.
+/// File of API tokens, for administration. A server may use the file at the same time.
 ///
 /// ```
 /// use ziggurat_accounts::{NewToken, TokenFile};
@@ -42,51 +42,51 @@ pub struct TokenFile {
     file: TableFile<Tokens>,
 }
 
-/// What is kept of an API token.
+/// Stored data of an API token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRecord {
-    /// Its name: `token-` and a number.
+    /// Name: `token-` and a number.
     pub id: String,
-    /// The digest of the token.
+    /// Digest of the token.
     pub hash: TokenHash,
-    /// What it is for, in the words of whoever made it.
+    /// Note of the administrator about its use.
     pub note: String,
-    /// When it was made, if the file says so.
+    /// Creation date, if the file has it.
     pub created_at: Option<Timestamp>,
-    /// When it ends, if ever.
+    /// Expiry date, if any.
     pub expires_at: Option<Timestamp>,
-    /// The database it is bound to; without one, to the first that is configured.
+    /// Database it is bound to; `None` for the first configured one.
     pub database: Option<String>,
 }
 
-/// What an administrator says of a token to be made.
+/// Options for a new token.
 #[derive(Clone, Debug, Default)]
 pub struct NewToken {
-    /// What it is for.
+    /// Note about its use.
     pub note: String,
-    /// The database to bind it to.
+    /// Database to bind it to.
     pub database: Option<String>,
-    /// When it ends, if ever.
+    /// Expiry date, if any.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A token that was made.
+/// A new token.
 #[derive(Debug)]
 pub struct CreatedToken {
-    /// The token: shown once, kept nowhere.
+    /// The token: shown once, stored only as a digest.
     pub token: SecretString,
-    /// What is kept of it.
+    /// Stored data of the token.
     pub record: TokenRecord,
 }
 
-/// Why nothing can be done about a token. The words are for the administrator.
+/// Reason why an operation on a token failed. The message is for the administrator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// There is none.
+    /// The token does not exist.
     #[error("token not found: {0}")]
     NotFound(String),
-    /// Several hashes begin like this.
+    /// Several hashes have this prefix.
     #[error("several tokens match: {0}")]
     Ambiguous(String),
     /// The system has no random bytes.
@@ -97,15 +97,15 @@ pub enum TokenError {
     File(#[from] FileError),
 }
 
-/// What the token file holds.
+/// Content of the token file.
 #[derive(Clone, Default)]
 pub(super) struct Tokens {
-    /// The members of the document that are not tokens.
+    /// Members of the document other than the tokens.
     rest: Map,
     tokens: Vec<Kept>,
 }
 
-/// A token as it is understood, and as it is written.
+/// A token, parsed and as written.
 #[derive(Clone)]
 struct Kept {
     record: TokenRecord,
@@ -115,7 +115,7 @@ struct Kept {
 // === impl TokenFile ===
 
 impl TokenFile {
-    /// Works on this file, which need not exist.
+    /// Uses this file, which need not exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -123,16 +123,17 @@ impl TokenFile {
         }
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The tokens, by the time they were made.
+    /// Returns the tokens by creation date.
     ///
     /// # Errors
-    /// When the file cannot be read. A file that is not there holds none.
+    ///
+    /// Fails if the file cannot be read. A missing file has no tokens.
     pub fn list(&self) -> Result<Vec<TokenRecord>, FileError> {
         let tokens = self.file.read()?.table;
         let mut records: Vec<_> = tokens.records().cloned().collect();
@@ -140,10 +141,11 @@ impl TokenFile {
         Ok(records)
     }
 
-    /// Makes a token and keeps its digest.
+    /// Creates a token and stores its digest.
     ///
     /// # Errors
-    /// When the file cannot be written, or there are no random bytes.
+    ///
+    /// Fails if the file cannot be written, or there are no random bytes.
     pub fn add(&self, new: NewToken, now: Timestamp) -> Result<CreatedToken, TokenError> {
         let token = secret::new_api_token()?;
         let hash = TokenHash::of(token.expose_secret());
@@ -155,11 +157,12 @@ impl TokenFile {
         Ok(CreatedToken { token, record })
     }
 
-    /// Removes the token of this id, or else the one whose hash begins like this (8 characters
-    /// at least, in any case).
+    /// Removes the token with this id, or else the one whose hash has this prefix (at least 8
+    /// characters, ignoring case).
     ///
     /// # Errors
-    /// When there is no such token, or several, or the file cannot be written.
+    ///
+    /// Fails if no token or several match, or the file cannot be written.
     pub fn remove(&self, identifier: &str) -> Result<TokenRecord, TokenError> {
         let remove = |tokens: &mut Tokens| tokens.remove(identifier).map(Change::Write);
         Ok(self.file.update(remove)?.outcome)
@@ -173,8 +176,8 @@ impl Tokens {
         self.tokens.iter().map(|kept| &kept.record)
     }
 
-    /// Drops the tokens that have ended a day ago or earlier, and says how many. Until then the
-    /// clock of this machine may be ahead of that of another one that uses the same file.
+    /// Drops tokens that expired at least a day ago, and returns their number. Until then the clock
+    /// of this machine may be ahead of another machine that uses the same file.
     pub(super) fn drop_expired(&mut self, now: Timestamp) -> usize {
         let before = self.tokens.len();
         self.tokens.retain(|kept| !kept.record.is_long_expired(now));
@@ -240,7 +243,7 @@ impl Table for Tokens {
                 .enumerate()
                 .map(|(at, node)| Kept::from_node(&format!("tokens[{at}]"), node))
                 .collect::<Result<_, _>>()?,
-            // The older form: by id, the note under another name.
+            // Older format: a map by id, with another name for the note.
             Node::Map(by_id) => by_id
                 .into_members()
                 .map(|(id, node)| Kept::from_member(id, node))
@@ -304,13 +307,13 @@ impl Kept {
 // === impl TokenRecord ===
 
 impl TokenRecord {
-    /// Whether the token is good no more.
+    /// Returns whether the token has expired.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Tells whether it has expired so long ago that it can be forgotten.
+    /// Returns whether the token expired at least a day ago.
     pub(super) fn is_long_expired(&self, now: Timestamp) -> bool {
         let day = SignedDuration::from_hours(24);
         let ends = self.expires_at.and_then(|at| at.checked_add(day).ok());
@@ -335,7 +338,7 @@ impl TokenRecord {
     }
 }
 
-/// Dates in the files have no fractions of seconds.
+/// Rounds down, because dates in the files have no fractions of seconds.
 pub(super) fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).expect("a moment before one that is in range")
 }

@@ -19,14 +19,13 @@ use crate::{
     yaml::{Map, Node, Unexpected},
 };
 
-/// Least number of characters of a new password, by default.
+/// Default minimum length of a new password, in characters.
 const MIN_LENGTH: usize = 12;
 
 /// Precision of the time of a user's last login.
 const PRECISION: SignedDuration = SignedDuration::from_hours(1);
 
-/// The file of user accounts, as an administrator works on it. A server may be running
-/// meanwhile.
+/// File of user accounts, for administration. A server may use the file at the same time.
 ///
 /// ```
 /// use ziggurat_accounts::UserFile;
@@ -50,27 +49,27 @@ pub struct UserFile {
     min_length: usize,
 }
 
-/// What is kept of a user.
+/// Stored data of a user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UserRecord {
-    /// The name, by which the user logs in.
+    /// Login name.
     pub name: String,
-    /// A note of whoever made the account.
+    /// Note of the administrator.
     pub note: String,
-    /// When it was made, if the file says so.
+    /// Creation date, if the file has it.
     pub created_at: Option<Timestamp>,
     /// Time of the last login, to the hour.
     pub last_login: Option<Timestamp>,
-    /// Whether the user may log in.
+    /// Is true if the user may log in.
     pub is_enabled: bool,
-    /// How many logins have failed since the last that did not.
+    /// Failed logins since the last successful one.
     pub failed_attempts: u64,
-    /// The databases the user may use; empty for no restriction.
+    /// Databases that the user may use; empty for all.
     pub databases: Vec<String>,
     pub(super) password_hash: String,
 }
 
-/// Why nothing can be done about a user. The words are for the administrator.
+/// Reason why an operation on a user failed. The message is for the administrator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UserError {
@@ -80,7 +79,7 @@ pub enum UserError {
     /// The name is taken.
     #[error("user '{0}' already exists")]
     Exists(String),
-    /// There is no such user.
+    /// The user does not exist.
     #[error("user '{0}' not found")]
     NotFound(String),
     /// The password cannot be set.
@@ -91,15 +90,15 @@ pub enum UserError {
     File(#[from] FileError),
 }
 
-/// What the user file holds.
+/// Content of the user file.
 #[derive(Clone, Default)]
 pub(super) struct Users {
-    /// The members of the document that are not users.
+    /// Members of the document other than the users.
     rest: Map,
     users: Vec<Kept>,
 }
 
-/// A user as it is understood, and as it is written.
+/// A user, parsed and as written.
 #[derive(Clone)]
 struct Kept {
     record: UserRecord,
@@ -109,7 +108,7 @@ struct Kept {
 // === impl UserFile ===
 
 impl UserFile {
-    /// Works on this file, which need not exist.
+    /// Uses this file, which need not exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -119,31 +118,32 @@ impl UserFile {
         }
     }
 
-    /// Sets how many characters a new password has at least (12 by default). Passwords that were
-    /// set before stay good.
+    /// Sets the minimum length of new passwords in characters (12 by default). Existing passwords
+    /// stay valid.
     #[must_use]
     pub fn with_min_length(self, min_length: usize) -> Self {
         Self { min_length, ..self }
     }
 
-    /// Sets what hashing a password costs, as an exponent of two (12 by default). Each more
-    /// doubles the time of a login and of a guess.
+    /// Sets the bcrypt cost, as an exponent of two (12 by default). Each step doubles the time of a
+    /// login and of a guess.
     #[must_use]
     pub fn with_cost(self, cost: u32) -> Self {
         let passwords = Passwords::with_cost(cost);
         Self { passwords, ..self }
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The users, by name.
+    /// Returns the users by name.
     ///
     /// # Errors
-    /// When the file cannot be read. A file that is not there holds none.
+    ///
+    /// Fails if the file cannot be read. A missing file has no users.
     pub fn list(&self) -> Result<Vec<UserRecord>, FileError> {
         let users = self.file.read()?.table;
         let mut records: Vec<_> = users.records().cloned().collect();
@@ -151,10 +151,11 @@ impl UserFile {
         Ok(records)
     }
 
-    /// Makes an account. Hashing the password takes its time.
+    /// Creates an account. Hashing the password blocks for long.
     ///
     /// # Errors
-    /// When the name is taken or missing, the password cannot be set, or the file not written.
+    ///
+    /// Fails if the name is taken or missing, the password cannot be set, or the file not written.
     pub fn add(
         &self,
         name: &str,
@@ -185,10 +186,11 @@ impl UserFile {
         Ok(())
     }
 
-    /// Sets what is given. Sessions stay; hashing a password takes its time.
+    /// Changes the given values. Sessions stay; hashing a password blocks for long.
     ///
     /// # Errors
-    /// When there is no such user, the password cannot be set, or the file not written.
+    ///
+    /// Fails if the user does not exist, the password cannot be set, or the file not written.
     pub fn update(
         &self,
         name: &str,
@@ -207,10 +209,11 @@ impl UserFile {
         })
     }
 
-    /// Lets a user log in again, whatever has failed before.
+    /// Enables an account and clears its failed logins.
     ///
     /// # Errors
-    /// When there is no such user, or the file cannot be written.
+    ///
+    /// Fails if the user does not exist, or the file cannot be written.
     pub fn enable(&self, name: &str) -> Result<(), UserError> {
         self.change(name, |kept| {
             kept.set_enabled(true);
@@ -218,18 +221,20 @@ impl UserFile {
         })
     }
 
-    /// Lets a user log in no more, and ends the sessions.
+    /// Disables an account, and ends its sessions.
     ///
     /// # Errors
-    /// When there is no such user, or the file cannot be written.
+    ///
+    /// Fails if the user does not exist, or the file cannot be written.
     pub fn disable(&self, name: &str) -> Result<(), UserError> {
         self.change(name, |kept| kept.set_enabled(false))
     }
 
-    /// Removes an account, and ends its sessions.
+    /// Deletes an account, and ends its sessions.
     ///
     /// # Errors
-    /// When there is no such user, or the file cannot be written.
+    ///
+    /// Fails if the user does not exist, or the file cannot be written.
     pub fn delete(&self, name: &str) -> Result<(), UserError> {
         self.file.update(|users| {
             let before = users.users.len();
@@ -271,8 +276,8 @@ impl Users {
         self.records().find(|record| record.name == name)
     }
 
-    /// Notes a login that worked, if that is news: logins are kept to the hour, or each would
-    /// write the file. Says whether it was.
+    /// Records a successful login, if the record changes: times are kept to the hour, so that not
+    /// every login writes the file. Returns whether it changed.
     pub(super) fn note_success(&mut self, name: &str, now: Timestamp) -> bool {
         let Some(kept) = self.find_mut(name) else {
             return false;
@@ -287,8 +292,8 @@ impl Users {
         true
     }
 
-    /// Counts a login that failed, and disables the account at the limit. Says whether that
-    /// happened now; nothing is counted for an account that is disabled, or gone.
+    /// Counts a failed login, and disables the account at the limit. Returns whether it was
+    /// disabled now; disabled and missing accounts are not counted.
     pub(super) fn note_failure(&mut self, name: &str, limit: u64) -> Change<bool> {
         let Some(kept) = self.find_mut(name).filter(|kept| kept.record.is_enabled) else {
             return Change::Leave(false);
@@ -415,7 +420,7 @@ impl UserRecord {
 
 impl fmt::Debug for UserRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The hash is left out: passwords can be guessed from it.
+        // Without the hash, from which passwords can be guessed.
         f.debug_struct("UserRecord")
             .field("name", &self.name)
             .field("is_enabled", &self.is_enabled)

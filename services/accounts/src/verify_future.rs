@@ -1,4 +1,4 @@
-//! Whether a token is good, now or soon.
+//! Future that validates a token.
 
 use std::{
     fmt,

@@ -1,4 +1,4 @@
-//! Files that change while the server runs, and tokens that end.
+//! Applies changes of the files, and removes expired tokens.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -11,17 +11,17 @@ use ziggurat_runtime::watch::Folders;
 
 use super::{Accounts, Shared};
 
-/// A change that is followed by another within this time is not looked at yet: editors and
-/// `cp` change a file several times.
+/// Time without further changes before the files are read, because editors and `cp` change a file
+/// several times.
 const QUIET: Duration = Duration::from_millis(30);
 
-/// After this time it is looked at in any case.
+/// Maximum time until the files are read after a change.
 const PATIENCE: Duration = Duration::from_millis(60);
 
 const SWEEP: Duration = Duration::from_mins(5);
 
-/// Keeps accounts current while it [runs](Self::run): applies changes of the files within
-/// 100 ms, and lets expired tokens go.
+/// Keeps accounts current while it [runs](Self::run): applies changes of the files within 100 ms,
+/// and removes expired tokens.
 #[derive(Debug)]
 #[must_use = "nothing is watched unless it runs"]
 pub struct Watch {
@@ -33,15 +33,15 @@ pub struct Watch {
 // === impl Accounts ===
 
 impl Accounts {
-    /// Begins to watch the files: what changes from now on is seen when the [`Watch`] runs.
-    /// Files that are not there yet are watched for.
+    /// Starts to watch the files: the [`Watch`] applies all later changes once it runs. The files
+    /// may be missing.
     pub fn watch(&self) -> Watch {
         let mut watch = Watch {
             accounts: self.clone(),
             paths: self.shared.paths.clone(),
             folders: Folders::new("account files"),
         };
-        // What has changed since the files were opened is news as well.
+        // Also applies changes since the files were opened.
         watch.folders.nudge();
         watch.folders.follow(&watch.paths);
         watch
@@ -51,13 +51,13 @@ impl Accounts {
 // === impl Watch ===
 
 impl Watch {
-    /// Never ends; drop it to stop.
+    /// Applies changes. Never ends; drop the future to stop.
     pub async fn run(mut self) {
         let mut sweep_at = Instant::now() + self.until_sweep();
         loop {
             if timeout_at(sweep_at, self.folders.changed()).await.is_ok() {
                 self.settle().await;
-                // First, so that what changes while the files are read is seen.
+                // Followed before the files are read, so that no change in between is missed.
                 self.folders.follow(&self.paths);
                 self.with_accounts(Shared::reload).await;
                 sweep_at = sweep_at.min(Instant::now() + self.until_sweep());
@@ -74,7 +74,7 @@ impl Watch {
         while Instant::now() < latest && timeout(QUIET, self.folders.changed()).await.is_ok() {}
     }
 
-    /// When the next token ends its connections should close, so that is worth a sweep.
+    /// Returns the time until the next sweep: at the next expiry, whose connections should close.
     fn until_sweep(&self) -> Duration {
         let shared = &self.accounts.shared;
         let next = shared.known.load().next_end();

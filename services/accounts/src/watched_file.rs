@@ -1,4 +1,4 @@
-//! What a running server knows of an account file.
+//! A server's copy of an account file.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,11 @@ use tracing::{error, info, warn};
 
 use crate::file::{Change, FileError, Loaded, Table, TableFile};
 
-/// A file, and what it held when it was last readable.
+/// A file, and its last readable content.
 pub(super) struct WatchedFile<T> {
     file: TableFile<T>,
     loaded: Loaded<T>,
-    /// What was last said about it, so that it is said once and not for every event around it.
+    /// Last warning about the file, so that it is logged once and not for every event.
     complaint: Option<String>,
     /// Error of the last attempt to write it, which is logged once.
     unwritten: Option<String>,
@@ -34,13 +34,12 @@ impl<T: Table> WatchedFile<T> {
         &self.loaded.table
     }
 
-    /// Whether there was a file when it was last looked for.
+    /// Returns whether the file existed at the last read.
     pub(super) fn is_there(&self) -> bool {
         self.loaded.text.is_some()
     }
 
-    /// Takes over what the file holds, and says whether that is anything new. What cannot be
-    /// read changes nothing.
+    /// Reads the file, and returns whether its content is new. An unreadable file changes nothing.
     pub(super) fn reload(&mut self) -> bool {
         match self.file.read_if_not(self.loaded.text) {
             Ok(None) => {
@@ -64,8 +63,8 @@ impl<T: Table> WatchedFile<T> {
         }
     }
 
-    /// Makes a change to the file, and to what is known. If it cannot be written down it is
-    /// in force all the same.
+    /// Changes the file and the copy in memory. The copy is changed even if the file cannot be
+    /// written.
     pub(super) fn change<R>(&mut self, change: impl Fn(&mut T) -> Change<R>) -> R {
         match self.file.update(|table| Ok::<_, FileError>(change(table))) {
             Ok(updated) if updated.now.text.is_some() => {
@@ -77,7 +76,7 @@ impl<T: Table> WatchedFile<T> {
                 }
                 return updated.outcome;
             }
-            // The file is gone: that it comes back is up to whoever removed it.
+            // The file was deleted; only an administrator may restore it.
             Ok(_) => {}
             Err(error) => {
                 let reason = error.to_string();

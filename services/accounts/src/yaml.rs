@@ -1,11 +1,11 @@
-//! What stands in a YAML file, the parts nobody here knows included.
+//! Content of a YAML file, unknown parts included.
 //!
-//! A file is read into [`Node`]s, and a program changes those it understands; the others are
-//! written back as they were. The library's own free-form value cannot be used for that: its
-//! limit on aliases grows with the document, so a file of a megabyte takes all memory there is.
-//! Reading into [`Node`] has an absolute [`BUDGET`], which accounts without aliases never use up:
-//! every node has a fixed cost and every text its length, at each place an alias puts it.
-//! Depth is limited to 128 by the library. Comments and tags are not kept; a tag is an error.
+//! A file is read into [`Node`]s; a program changes the ones it knows, and the others are written
+//! back unchanged. The free-form value of the library is unsafe for that: its limit on aliases
+//! grows with the document, so a file of a megabyte can use up all memory. Reading into [`Node`]
+//! has an absolute [`BUDGET`], enough for every account file without aliases: every node has a
+//! fixed cost and every text its length, at each place an alias puts it. The library limits depth
+//! to 128. Comments are dropped; a tag is an error.
 
 use std::{cell::Cell, collections::HashSet, fmt};
 
@@ -15,14 +15,14 @@ use serde::{
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
 
-/// The largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 pub(super) const MAX_BYTES: usize = 64 << 20;
 
-/// The cost of a node or a name beside its text: far less than it takes in memory, and so much
-/// that the accounts of the largest file, whose values are seldom short, are within the budget.
+/// Cost of a node or a name in addition to its text: less than its memory, but small enough that
+/// the largest account file stays within the budget.
 const NODE: usize = 8;
 
-/// Limit on the work that a document makes.
+/// Limit on the total cost of a document.
 const BUDGET: usize = 2 * MAX_BYTES;
 
 /// A value of a document.
@@ -38,16 +38,16 @@ pub(super) enum Node {
     Map(Map),
 }
 
-/// The members of a map, in the order of the document.
+/// Members of a map, in the order of the document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Map(Vec<(String, Node)>);
 
-/// A value that is not what it should be: where, and what was expected. The value itself is
-/// left out, it may be a secret.
+/// Position of an invalid value, and the expected value. The value itself is left out, because it
+/// may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unexpected(pub(super) String);
 
-/// Reads a document; nothing is [`Node::Null`].
+/// Reads a document; an empty one is [`Node::Null`].
 pub(super) fn read(text: &str) -> Result<Node, serde_yaml::Error> {
     read_within(text, BUDGET)
 }
@@ -59,26 +59,26 @@ fn read_within(text: &str, budget: usize) -> Result<Node, serde_yaml::Error> {
 
 /// Writes a document that reads back the same.
 ///
-/// Dates are quoted: other readers of YAML take them for something else than text.
+/// Dates are quoted, because other YAML parsers do not read them as text.
 pub(super) fn write(node: &Node) -> Result<String, serde_yaml::Error> {
     if node.holds_mark() {
         return serde_yaml::to_string(node);
     }
-    // The library quotes a text if it has to, which it does for the mark.
+    // The library quotes a text only if needed, which the mark makes necessary.
     let text = serde_yaml::to_string(&Marked(node))?;
     Ok(text.replace(QUOTED_MARK, "\""))
 }
 
-/// A control character before each date.
+/// Control character before each date.
 const MARK: char = '\u{1}';
 
-/// The same as the library writes it.
+/// The mark as the library writes it.
 const QUOTED_MARK: &str = "\"\\x01";
 
-/// A node whose dates are marked.
+/// A node with marked dates.
 struct Marked<'a>(&'a Node);
 
-/// Tells whether a text is a date to some readers of YAML.
+/// Returns whether other YAML parsers may read a text as a date.
 fn is_date(text: &str) -> bool {
     let looks_like_one = text.as_bytes().get(4) == Some(&b'-') && text.len() >= 10;
     looks_like_one && (text.parse::<Timestamp>().is_ok() || text.parse::<civil::Date>().is_ok())
@@ -91,7 +91,7 @@ impl Node {
         Self::Text(text.into())
     }
 
-    /// The text of a scalar: who writes `note: 2024` means a text. Null is none.
+    /// Returns the text of a scalar, also of a number such as `note: 2024`; `None` for null.
     fn as_text(&self) -> Result<Option<String>, &'static str> {
         Ok(Some(match self {
             Self::Null => return Ok(None),
@@ -104,7 +104,7 @@ impl Node {
         }))
     }
 
-    /// Tells whether a text in it, or a name, could be taken for a mark once it is written.
+    /// Returns whether a text or a name contains the mark or its written form.
     fn holds_mark(&self) -> bool {
         let is_in = |text: &str| text.contains(MARK) || text.contains(QUOTED_MARK);
         match self {
@@ -194,7 +194,7 @@ impl Map {
         member.map(|(_, node)| node)
     }
 
-    /// Sets a member where it stands, or adds it at the end.
+    /// Replaces a member in place, or adds it at the end.
     pub(super) fn set(&mut self, name: &str, node: Node) {
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = node,
@@ -202,7 +202,7 @@ impl Map {
         }
     }
 
-    /// Adds a member that is not there yet.
+    /// Adds a member that does not exist yet.
     pub(super) fn push(&mut self, name: String, node: Node) {
         self.0.push((name, node));
     }
@@ -212,7 +212,7 @@ impl Map {
         Some(self.0.remove(at).1)
     }
 
-    /// A member as text; nothing and null are none.
+    /// Returns a member as text; `None` if it is missing or null.
     pub(super) fn find_text(&self, name: &str) -> Result<Option<String>, Unexpected> {
         self.find_as(name, Node::as_text)
     }
@@ -229,9 +229,9 @@ impl Map {
         self.find_as(name, Node::as_texts)
     }
 
-    /// A member as a moment.
+    /// Returns a member as a date.
     pub(super) fn find_date(&self, name: &str) -> Result<Option<Timestamp>, Unexpected> {
-        // Without a zone a date may be hours off.
+        // Requires a time zone, without which a date may be hours off.
         let expected = || Unexpected::new(name, "a date such as 2026-11-21T10:15:30Z");
         self.find_text(name)?
             .map(|text| text.parse().map_err(|_| expected()))
@@ -256,7 +256,7 @@ impl Unexpected {
         Self(format!("{place}: expected {expected}"))
     }
 
-    /// Says in what the place is.
+    /// Prefixes the position with its parent.
     pub(super) fn within(self, place: &str) -> Self {
         Self(format!("{place}.{}", self.0))
     }
@@ -270,7 +270,7 @@ impl fmt::Display for Unexpected {
 
 // === impl Reader ===
 
-/// Reads one node, at the expense of all.
+/// Reads one node within the shared budget.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     left: &'a Cell<usize>,
@@ -360,7 +360,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 }
 
-/// The name of a member: a text, whatever it looks like.
+/// Name of a member: always read as text.
 #[derive(serde::Deserialize)]
 struct Name(String);
 
@@ -381,14 +381,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_null() {
+    fn an_empty_document_is_null() {
         for text in ["", "\n", "# only words\n", "---\n", "null"] {
             assert_eq!(read(text).ok(), Some(Node::Null), "{text:?}");
         }
     }
 
     #[test]
-    fn what_no_two_readers_would_read_the_same_is_refused() {
+    fn documents_that_parsers_read_differently_are_refused() {
         let cases = [
             ("a: 1\nb: 2\na: 3", "duplicate entry \"a\""),
             ("a: 1\n---\nb: 2", "more than one document"),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_are_followed_but_not_without_end() {
+    fn aliases_are_expanded_up_to_a_limit() {
         let node = read("a: &x [1, 2]\nb: *x").expect("YAML");
         assert_eq!(write(&node).expect("YAML"), "a:\n- 1\n- 2\nb:\n- 1\n- 2\n");
 
@@ -412,7 +412,7 @@ mod tests {
             let below = format!("*a{}, ", level - 1).repeat(9);
             writeln!(bomb, "a{level}: &a{level} [{below}]").expect("a string takes it");
         }
-        // Within the library's own limit, which counts aliases and not what they stand for.
+        // Within the library's own limit, which counts aliases and not their expanded size.
         let long = format!(
             "a: &a {}\nb: [{}]",
             "x".repeat(1 << 19),
@@ -460,7 +460,7 @@ mod tests {
                     \"2026-11-21T10:00:00Z\"\n- '2026'\n";
         let node = read(text).expect("YAML");
         assert_eq!(write(&node).expect("YAML"), text);
-        // Texts that look like what is done about dates.
+        // Texts that look like the mark or its written form.
         for odd in [
             "\u{1}2026-11-21",
             "\"\u{1}2026-11-21\"",
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_are_taken_for_text_where_text_is_meant() {
+    fn scalars_are_read_as_text_for_text_members() {
         let Node::Map(map) = read("a: 2024\nb: true\nc: 'x'\nd: ~\ne: [1]").expect("YAML") else {
             panic!("a map");
         };
@@ -512,7 +512,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_written_reads_back_the_same(node in node()) {
+        fn every_written_document_reads_back_the_same(node in node()) {
             let text = write(&node).expect("YAML");
             let back = read(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
             prop_assert_eq!(back, node, "{}", text);

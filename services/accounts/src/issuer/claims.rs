@@ -1,4 +1,4 @@
-//! What a token says, and what it has to say.
+//! Claims of a token and their validation.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use ziggurat_layers::bearer::{Denied, TokenHash};
 use super::{Settings, keys::Key, known::Good};
 use crate::{Holder, Identity};
 
-/// For how long after its end a token is good, in seconds, since clocks differ.
+/// Seconds for which an expired token is still valid, since clocks differ.
 const LEEWAY: i64 = 30;
 
-/// Seconds that the clock of an issuer may be ahead of ours.
+/// Seconds that the clock of an issuer may be ahead of this one.
 const EARLY: i64 = 60;
 
-/// The longest text that is kept of a token.
+/// Maximum length of a text kept from a token.
 const MAX_NAME: usize = 512;
 
-/// What tokens have to say.
+/// Rules for the claims of a token.
 pub(super) struct Checks {
     validation: Validation,
     issuer: String,
@@ -28,7 +28,7 @@ pub(super) struct Checks {
 
 #[derive(Deserialize)]
 struct Claims {
-    /// One text: a list, which the library takes as well, may hold the names of others.
+    /// Must be a single text: a list, which the library also accepts, may contain other issuers.
     iss: String,
     sub: String,
     exp: f64,
@@ -41,7 +41,7 @@ struct Claims {
     scp: Option<Words>,
 }
 
-/// Words in one text, or in a list.
+/// Scopes in one text, or in a list.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Words {
@@ -57,7 +57,7 @@ impl Checks {
         validation.set_issuer(&[&settings.issuer]);
         validation.set_audience(&settings.audience);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // By our clock.
+        // Checked below with the clock of the settings.
         validation.validate_exp = false;
         Self {
             validation,
@@ -67,10 +67,11 @@ impl Checks {
         }
     }
 
-    /// What a token proves that this key has signed.
+    /// Validates a token that is signed with this key.
     ///
     /// # Errors
-    /// When it proves nothing, or not enough.
+    ///
+    /// Fails if the token is invalid or lacks a required scope.
     pub(super) fn read(
         &self,
         token: &str,
@@ -98,12 +99,12 @@ impl Checks {
         let Self {
             issuer, databases, ..
         } = self;
-        // All tokens of a subject are one caller, which no token of ours can be.
+        // All tokens of a subject share one session key, which differs from all keys of own tokens.
         let session = TokenHash::of(&format!("client\0{issuer}\0{}", claims.sub));
         let name = |name: String| (name.len() <= MAX_NAME).then(|| Arc::from(name));
         let holder = Holder::Client {
             subject: Arc::from(&*claims.sub),
-            // RFC 9068 has the first, OpenID Connect the second for the same.
+            // RFC 9068 defines `client_id`; OpenID Connect defines `azp` with the same meaning.
             client: claims.client_id.or(claims.azp).and_then(name),
             tenant: claims.tenant.and_then(name),
             databases: Arc::clone(databases),
@@ -120,7 +121,7 @@ impl Checks {
 // === impl Claims ===
 
 impl Claims {
-    /// Whether a token has a scope (RFC 9068, and others before it).
+    /// Returns whether a token has a scope (RFC 9068 and older conventions).
     fn has(&self, wanted: &str) -> bool {
         let in_text = |text: &String| text.split(' ').any(|word| word == wanted);
         self.scope.as_ref().is_some_and(in_text)

@@ -1,4 +1,4 @@
-//! Where an issuer says what.
+//! Endpoints of an issuer.
 
 use serde::Deserialize;
 
@@ -7,14 +7,14 @@ use super::{
     fetch::{FetchError, Fetcher},
 };
 
-/// Where an issuer says what.
+/// Endpoints of an issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Endpoints {
     pub(super) jwks: String,
     pub(super) revocations: Option<String>,
 }
 
-/// How an issuer describes itself (RFC 8414, and `OpenID` Connect before it).
+/// Metadata of an issuer (RFC 8414, and `OpenID` Connect before it).
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -25,7 +25,7 @@ struct Metadata {
 // === impl Endpoints ===
 
 impl Endpoints {
-    /// Those of the settings, or else those that the issuer describes.
+    /// Returns the endpoints of the settings, or else those of the issuer's metadata.
     pub(super) async fn of(settings: &Settings, fetcher: &Fetcher) -> Result<Self, FetchError> {
         if let Some(jwks) = &settings.jwks {
             return Ok(Self {
@@ -53,7 +53,7 @@ impl Endpoints {
     fn read(body: &[u8], issuer: &str) -> Result<Self, FetchError> {
         let metadata: Metadata = serde_json::from_slice(body)
             .map_err(|_| FetchError::NotUnderstood("no description of an issuer"))?;
-        // RFC 8414, section 3.3: or somebody else describes it.
+        // RFC 8414, section 3.3: otherwise another server could publish the metadata.
         if metadata.issuer != issuer {
             return Err(FetchError::NotUnderstood(
                 "the description of another issuer",
@@ -61,7 +61,7 @@ impl Endpoints {
         }
         let jwks = metadata.jwks_uri;
         let jwks = jwks.ok_or(FetchError::NotUnderstood("an issuer without keys"))?;
-        // Whoever is asked in secret does not send us elsewhere in the clear.
+        // An issuer with `https` must not name endpoints without encryption.
         let is_safe = |url: &String| url.starts_with("https://") || issuer.starts_with("http://");
         let are_safe = [Some(&jwks), metadata.revoked_clients_uri.as_ref()]
             .into_iter()
@@ -77,8 +77,8 @@ impl Endpoints {
     }
 }
 
-/// Where issuers describe themselves: the name goes between the host and the path (RFC 8414,
-/// section 3.1), and behind both with `OpenID` Connect.
+/// Returns the URLs of an issuer's metadata: the well-known name is between the host and the path
+/// (RFC 8414, section 3.1), or after the path (`OpenID` Connect).
 fn places(issuer: &str) -> [String; 2] {
     let base = issuer.trim_end_matches('/');
     let host_ends = base
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_issuer_with_a_path_is_described_at_two_places() {
+    fn an_issuer_with_a_path_has_two_metadata_urls() {
         let plain = places("https://a.example/");
         assert_eq!(
             plain[0],
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_that_of_the_issuer_and_leads_nowhere_unsafe() {
+    fn metadata_must_name_the_issuer_and_only_safe_urls() {
         let read = |text: &str| Endpoints::read(text.as_bytes(), "https://a.example");
         let good = r#"{"issuer":"https://a.example","jwks_uri":"https://b.example/k","x":1}"#;
         assert_eq!(read(good).expect("good").jwks, "https://b.example/k");

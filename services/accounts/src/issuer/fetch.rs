@@ -1,4 +1,4 @@
-//! Asking an issuer.
+//! HTTP requests to an issuer.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use http::{StatusCode, header};
 use reqwest::{Certificate, Client, redirect::Policy};
 use thiserror::Error;
 
-/// Time for an answer, all of it.
+/// Timeout of a complete response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The largest answer.
+/// Maximum size of a response.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Why an issuer has not said something.
+/// Reason why a request to an issuer has failed.
 #[derive(Debug, Error)]
 pub(super) enum FetchError {
     #[error("it cannot be reached")]
@@ -25,9 +25,9 @@ pub(super) enum FetchError {
     NotUnderstood(&'static str),
 }
 
-/// What an issuer answers.
+/// Response of an issuer.
 pub(super) enum Fetched {
-    /// As before.
+    /// Not modified.
     Same,
     New {
         body: Vec<u8>,
@@ -35,7 +35,7 @@ pub(super) enum Fetched {
     },
 }
 
-/// Asks issuers.
+/// HTTP client for issuers.
 pub(super) struct Fetcher {
     client: Client,
 }
@@ -43,11 +43,11 @@ pub(super) struct Fetcher {
 // === impl Fetcher ===
 
 impl Fetcher {
-    /// Trusts these authorities besides the usual ones.
+    /// Trusts these root certificates in addition to the usual ones.
     pub(super) fn new(root_certificates: &[u8]) -> Result<Self, reqwest::Error> {
         let certificates = Certificate::from_pem_bundle(root_certificates)?;
         let client = Client::builder()
-            // What an issuer says is what it says itself.
+            // Only the issuer itself may publish its data.
             .redirect(Policy::none())
             .timeout(PATIENCE)
             .user_agent(concat!("ziggurat/", env!("CARGO_PKG_VERSION")))
@@ -56,7 +56,7 @@ impl Fetcher {
         Ok(Self { client })
     }
 
-    /// What is at this address, unless it is what is known already.
+    /// Fetches a URL, unless its content still has this tag.
     pub(super) async fn get(&self, url: &str, tag: Option<&str>) -> Result<Fetched, FetchError> {
         let mut request = self.client.get(url);
         if let Some(tag) = tag {
@@ -81,7 +81,7 @@ impl Fetcher {
         Ok(Fetched::New { body, tag })
     }
 
-    /// What is at this address.
+    /// Fetches the content of a URL.
     pub(super) async fn whole(&self, url: &str) -> Result<Vec<u8>, FetchError> {
         match self.get(url, None).await? {
             Fetched::New { body, .. } => Ok(body),

@@ -8,15 +8,15 @@ use ziggurat_layers::bearer::Denied;
 
 use super::fetch::FetchError;
 
-/// The most keys that are kept of an issuer.
+/// Limit on the keys kept for an issuer.
 const MAX_KEYS: usize = 64;
 
 /// The keys of an issuer.
 pub(super) struct KeySet {
     keys: Vec<Key>,
-    /// Keys that are others than before have another.
+    /// Changes whenever the keys change.
     epoch: u64,
-    /// What the issuer said, to tell.
+    /// The response of the issuer, to detect changes.
     said: Vec<u8>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Key {
     pub(super) verifying: DecodingKey,
 }
 
-/// By what a token names the key that has signed it.
+/// Key ID and algorithm in the header of a token.
 pub(super) struct KeyId {
     id: Option<String>,
     algorithm: Algorithm,
@@ -38,10 +38,11 @@ struct Written {
     keys: Vec<Value>,
 }
 
-/// What a token says of its key.
+/// Reads the key ID of a token.
 ///
 /// # Errors
-/// When it is no token, or one that is signed in a way that is not believed.
+///
+/// Fails if it is not a token, or its signature algorithm is not supported.
 pub(super) fn key_id(token: &str) -> Result<KeyId, Denied> {
     let header = decode_header(token).map_err(|_| Denied::Invalid)?;
     if demands_more(token) {
@@ -65,8 +66,8 @@ pub(super) fn key_id(token: &str) -> Result<KeyId, Denied> {
     })
 }
 
-/// Tells whether a token must not be read by those who do not know certain extensions, none of which
-/// are known here (RFC 7515, section 4.1.11).
+/// Returns whether a token requires extensions (RFC 7515, section 4.1.11). None of them is
+/// supported here.
 fn demands_more(token: &str) -> bool {
     #[derive(Deserialize)]
     struct Critical {
@@ -81,11 +82,12 @@ fn demands_more(token: &str) -> bool {
 // === impl KeySet ===
 
 impl KeySet {
-    /// Reads what RFC 7517 describes. Keys of other kinds than ours are left out.
+    /// Parses a key set (RFC 7517). Skips keys of unsupported kinds.
     ///
     /// # Errors
-    /// When it is no set of keys, or one without a key that can be used: a slip of the issuer's,
-    /// for which the keys that are known are not given up.
+    ///
+    /// Fails if it is not a key set, or has no usable key: an error of the issuer, after which the
+    /// known keys stay in use.
     pub(super) fn parse(body: &[u8], before: Option<&Self>) -> Result<Self, FetchError> {
         let written: Written = serde_json::from_slice(body)
             .map_err(|_| FetchError::NotUnderstood("no set of keys"))?;
@@ -112,7 +114,8 @@ impl KeySet {
         self.epoch
     }
 
-    /// The key of a token. One that names none can only mean the only one of its kind.
+    /// Returns the key of a token. A token without a key ID matches only if one key has its
+    /// algorithm.
     pub(super) fn find(&self, wanted: &KeyId) -> Option<&Key> {
         let mut fitting = self
             .keys
@@ -129,7 +132,7 @@ impl KeySet {
 impl Key {
     fn parse(value: &Value) -> Option<Self> {
         let member = |name: &str| value.get(name).and_then(Value::as_str);
-        // RFC 7517, sections 4.2 and 4.3: either may say that the key is for something else.
+        // RFC 7517, sections 4.2 and 4.3: both members can restrict a key to other uses.
         let is_to_verify = |operations: &Value| {
             let mut listed = operations.as_array().into_iter().flatten();
             listed.any(|operation| operation == "verify")
@@ -141,7 +144,7 @@ impl Key {
         {
             return None;
         }
-        // What a key is for follows from what it is, and not from what a token says.
+        // The key decides its algorithm, not the token.
         let algorithm = match (member("kty")?, member("crv")) {
             ("RSA", _) => Algorithm::RS256,
             ("EC", Some("P-256")) => Algorithm::ES256,
@@ -153,7 +156,7 @@ impl Key {
             Algorithm::ES256 => "ES256",
             _ => "EdDSA",
         };
-        // RFC 9864 has another name for the last one.
+        // RFC 9864 renames `EdDSA` to `Ed25519`.
         let own = member("alg").map(|own| if own == "Ed25519" { "EdDSA" } else { own });
         if own.is_some_and(|own| own != name) {
             return None;

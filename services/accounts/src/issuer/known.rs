@@ -1,4 +1,4 @@
-//! The tokens that were found to be good.
+//! Cache of valid tokens.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -9,22 +9,21 @@ use ziggurat_layers::bearer::TokenHash;
 
 use crate::Identity;
 
-/// How many tokens are remembered. One that is forgotten is checked again.
+/// Limit on cached tokens. A token that was removed is validated again.
 const MAX_TOKENS: usize = 4096;
 
-/// A token whose signature was checked.
+/// A token with a validated signature.
 #[derive(Debug)]
 pub(super) struct Good {
     pub(super) subject: String,
     pub(super) identity: Identity,
-    /// In seconds since 1970.
+    /// Expiry time in seconds since 1970.
     pub(super) ends: i64,
-    /// Of the keys it was checked with.
+    /// Epoch of the keys that validated it.
     pub(super) epoch: u64,
 }
 
-/// The tokens that were found to be good. Made anew for every change and never changed, so that
-/// a look waits for nobody.
+/// Cache of valid tokens. Replaced on every change and never modified, so that lookups never wait.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     by_token: HashMap<TokenHash, Arc<Good>>,
@@ -37,7 +36,7 @@ impl Known {
         self.by_token.get(&token)
     }
 
-    /// The same with one more, and the sessions that are over by that.
+    /// Returns a copy with one more token, and the sessions that end by that.
     pub(super) fn with(
         &self,
         token: TokenHash,
@@ -57,14 +56,14 @@ impl Known {
         self.to(by_token)
     }
 
-    /// The same without those for which this does not hold, and the sessions that are over.
+    /// Returns a copy with the tokens that match `is_good`, and the sessions that end by that.
     pub(super) fn swept(&self, is_good: impl Fn(&Good) -> bool) -> (Self, Vec<TokenHash>) {
         let mut by_token = self.by_token.clone();
         by_token.retain(|_, good| is_good(good));
         self.to(by_token)
     }
 
-    /// A session is over when none of its tokens is left.
+    /// A session ends when none of its tokens is left.
     fn to(&self, by_token: HashMap<TokenHash, Arc<Good>>) -> (Self, Vec<TokenHash>) {
         let is_gone = |(token, _): &(&TokenHash, &Arc<Good>)| !by_token.contains_key(*token);
         let mut gone: HashSet<_> = self
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many_and_a_session_is_over_with_its_last_token() {
+    fn the_cache_is_bounded_and_a_session_ends_with_its_last_token() {
         let mut known = Known::default();
         for number in 0..MAX_TOKENS {
             let token = TokenHash::of(&number.to_string());

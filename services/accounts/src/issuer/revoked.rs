@@ -1,4 +1,4 @@
-//! Clients that are gone before their tokens.
+//! Clients that were revoked before their tokens expire.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::fetch::{FetchError, Fetched};
 
-/// The clients that are gone.
+/// The revoked clients.
 #[derive(Debug, Default)]
 pub(super) struct Revoked {
     clients: HashSet<String>,
@@ -32,17 +32,17 @@ impl Revoked {
         self.clients.contains(client)
     }
 
-    /// By what the issuer knows what it has said.
+    /// Returns the entity tag of the last response.
     pub(super) fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// When the issuer was last asked and has answered.
+    /// Returns the time of the last successful fetch.
     pub(super) fn asked(&self) -> Option<Duration> {
         self.asked
     }
 
-    /// What is so after an answer.
+    /// Returns the state after a response.
     pub(super) fn after(
         &self,
         fetched: Fetched,

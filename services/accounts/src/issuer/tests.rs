@@ -19,7 +19,7 @@ use super::*;
 
 const AUDIENCE: &str = "https://tools.example/mcp";
 
-/// An issuer of our own making.
+/// A fake issuer.
 struct Own {
     issuer: Issuer,
     document: Arc<ArcSwap<Value>>,
@@ -30,10 +30,10 @@ struct Own {
 
 type Sign = Box<dyn Fn(&[u8]) -> Vec<u8>>;
 
-/// A claim, and what it is to be instead.
+/// A claim and its new value.
 type Change = (&'static str, Value);
 
-/// Signs what it is given.
+/// Signs tokens.
 struct Signer {
     jwk: Value,
     algorithm: &'static str,
@@ -162,7 +162,7 @@ impl Signer {
 }
 
 #[tokio::test]
-async fn three_kinds_of_signatures_are_believed() {
+async fn three_signature_algorithms_are_accepted() {
     let signers = [Signer::rsa("a"), Signer::p256("b"), Signer::ed25519("c")];
     let own = Own::new(&signers.each_ref(), |_| {}).await;
     own.issuer.poll().await;
@@ -183,7 +183,7 @@ async fn three_kinds_of_signatures_are_believed() {
 }
 
 #[tokio::test]
-async fn what_a_token_says_has_to_be_true_and_meant_for_us() {
+async fn the_claims_of_a_token_must_be_valid_for_this_server() {
     let signer = Signer::ed25519("a");
     let own = Own::new(&[&signer], |_| {}).await;
     own.issuer.poll().await;
@@ -227,7 +227,7 @@ async fn what_a_token_says_has_to_be_true_and_meant_for_us() {
 }
 
 #[tokio::test]
-async fn a_token_does_not_choose_how_it_is_checked() {
+async fn a_token_does_not_choose_its_algorithm() {
     let signer = Signer::ed25519("a");
     let own = Own::new(&[&signer], |_| {}).await;
     own.issuer.poll().await;
@@ -259,7 +259,7 @@ async fn a_token_does_not_choose_how_it_is_checked() {
 }
 
 #[tokio::test]
-async fn a_token_without_a_scope_that_is_wanted_is_good_but_not_enough() {
+async fn a_token_without_a_required_scope_is_valid_but_not_sufficient() {
     let signer = Signer::ed25519("a");
     let wanted = |settings: &mut Settings| settings.scope = vec!["mcp".into(), "openid".into()];
     let own = Own::new(&[&signer], wanted).await;
@@ -281,7 +281,7 @@ async fn a_token_without_a_scope_that_is_wanted_is_good_but_not_enough() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_missed_is_looked_for_and_not_again_for_a_while() {
+async fn an_unknown_key_is_fetched_once_and_not_again_for_a_while() {
     let (old, new) = (Signer::ed25519("old"), Signer::p256("new"));
     let own = Own::new(&[&old], |_| {}).await;
     let mut tasks = JoinSet::from_iter([own.issuer.clone().run()]);
@@ -308,7 +308,7 @@ async fn a_key_that_is_missed_is_looked_for_and_not_again_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_key_for_something_else_is_none() {
+async fn a_key_for_another_use_is_ignored() {
     let mut signer = Signer::ed25519("a");
     for (name, value) in [
         ("use", json!("enc")),
@@ -336,7 +336,7 @@ async fn a_key_for_something_else_is_none() {
 }
 
 #[tokio::test]
-async fn a_key_whose_operations_hold_verify_is_one() {
+async fn a_key_with_the_operation_verify_is_used() {
     let mut signer = Signer::ed25519("a");
     signer.jwk["key_ops"] = json!(["verify", "sign"]);
     let own = Own::new(&[&signer], |_| {}).await;
@@ -345,7 +345,7 @@ async fn a_key_whose_operations_hold_verify_is_one() {
 }
 
 #[tokio::test]
-async fn a_set_without_a_key_that_can_be_used_replaces_no_good_ones() {
+async fn a_set_without_a_usable_key_does_not_replace_the_known_keys() {
     let (signer, next) = (Signer::ed25519("a"), Signer::p256("b"));
     let own = Own::new(&[&signer], |_| {}).await;
     own.issuer.poll().await;

@@ -1,4 +1,4 @@
-//! Tokens of ours and of an issuer, at one door.
+//! Validates own tokens and those of an issuer.
 
 use std::{
     fmt,
@@ -11,9 +11,9 @@ use ziggurat_layers::bearer::{Denied, Verify};
 use super::Issuer;
 use crate::{Accounts, Identity, VerifyFuture};
 
-/// Checks tokens of ours, and those of an issuer if one is trusted.
+/// Validates own tokens, and those of an issuer if one is trusted.
 ///
-/// Which of them a token is shows: a signed one has two dots, ours have none.
+/// Signed tokens have two dots; own tokens have none.
 #[derive(Clone, Debug)]
 pub struct TokenVerifier {
     accounts: Accounts,
@@ -31,7 +31,7 @@ enum State {
 // === impl TokenVerifier ===
 
 impl TokenVerifier {
-    /// Checks tokens of ours, and those of this issuer.
+    /// Creates a verifier for own tokens and those of this issuer.
     #[must_use]
     pub fn new(accounts: Accounts, issuer: Option<Issuer>) -> Self {
         Self { accounts, issuer }

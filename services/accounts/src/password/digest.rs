@@ -1,9 +1,8 @@
-//! The arithmetic of bcrypt, which makes way for everybody else.
+//! bcrypt that yields the processor to other threads.
 //!
-//! A digest takes a processor for half a second. Left alone it would take it by whole time slices,
-//! milliseconds that a request on the same processor waits for; so it offers the processor to
-//! whoever wants it after every round, which is a tenth of a millisecond. Where nobody does, that
-//! costs about one part in a hundred.
+//! A digest uses a core for half a second. Without yielding, requests on the same core would wait
+//! for whole time slices of several milliseconds; so the thread yields after every round, which
+//! takes a tenth of a millisecond. That costs about one percent if no other thread waits.
 
 use std::thread;
 
@@ -12,23 +11,23 @@ use bcrypt::BASE_64;
 use blowfish::Blowfish;
 use secrecy::zeroize::Zeroizing;
 
-/// bcrypt reads no more of a password.
+/// Limit of bcrypt on the length of a password.
 pub(super) const MAX_BYTES: usize = 72;
 
-/// What makes two digests of one password different.
+/// Random salt, so that two digests of one password differ.
 pub(super) type Salt = [u8; 16];
 
-/// `OrpheanBeholderScryDoubt`, which is encrypted over and over.
+/// `OrpheanBeholderScryDoubt`, the text that bcrypt encrypts repeatedly.
 const TEXT: [[u32; 2]; 3] = [
     [0x4f72_7068, 0x6561_6e42],
     [0x6568_6f6c, 0x6465_7253],
     [0x6372_7944, 0x6f75_6274],
 ];
 
-/// How much of the digest counts: a byte was forgotten in the first bcrypt, and is ever since.
+/// Length of the stored digest: the first bcrypt dropped the last byte, and all others follow it.
 const DIGEST: usize = 23;
 
-/// The text that is kept of a password: of its first 72 bytes, if there are more.
+/// Returns the hash to store for a password, of its first 72 bytes at most.
 pub(super) fn kept(password: &str, salt: Salt, cost: u32) -> String {
     let digest = digest(password, salt, cost);
     let [salt, digest] = [&salt[..], &digest[..DIGEST]].map(|bytes| BASE_64.encode(bytes));
@@ -58,7 +57,7 @@ fn digest(password: &str, salt: Salt, cost: u32) -> [u8; 24] {
     digest
 }
 
-/// The password with the zero that ends it, as far as it counts.
+/// Returns the password with its final zero byte, truncated to 72 bytes.
 fn key(password: &str) -> Zeroizing<Vec<u8>> {
     let mut key = Zeroizing::new(Vec::with_capacity(MAX_BYTES));
     key.extend(password.bytes().chain([0]).take(MAX_BYTES));
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_has_the_hash_everybody_else_makes_of_it() {
+    fn a_password_has_the_same_hash_as_with_other_implementations() {
         for (password, hash) in [
             (
                 "",
@@ -98,7 +97,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn every_password_is_hashed_as_the_library_does_it(
+        fn every_password_has_the_same_hash_as_with_the_bcrypt_crate(
             password in "\\PC{0,80}|[\\x00-\\x7f]{70,74}",
             salt: Salt,
         ) {

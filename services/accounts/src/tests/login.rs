@@ -14,7 +14,7 @@ const INVALID: &str = "authentication failed: invalid username or password";
 const DISABLED: &str = "authentication failed: user account is disabled";
 
 #[tokio::test]
-async fn a_session_lasts_a_day_and_shows_in_the_file() {
+async fn a_session_lasts_a_day_and_the_login_is_recorded_in_the_file() {
     let bench = Bench::new();
     let session = bench.log_in("right").await.expect("logged in");
     assert_eq!(session.expires_at.to_string(), "2026-11-22T10:00:00Z");
@@ -31,7 +31,7 @@ async fn a_session_lasts_a_day_and_shows_in_the_file() {
 }
 
 #[tokio::test]
-async fn whoever_cannot_log_in_is_not_told_more_than_necessary() {
+async fn a_failed_login_reveals_no_more_than_necessary() {
     let bench = Bench::new();
     let login = |name, password: &str| bench.accounts.login(name, password.into(), None);
     assert_eq!(said(login("alice", "wrong").await), INVALID);
@@ -41,15 +41,15 @@ async fn whoever_cannot_log_in_is_not_told_more_than_necessary() {
     bench.reload();
     assert_eq!(said(login("alice", "right").await), DISABLED);
     assert_eq!(said(login("alice", "wrong").await), DISABLED);
-    // One check each: the time does not tell who has an account.
+    // One check each, so the time does not reveal which users exist.
     assert_eq!(bench.accounts.shared.passwords.checks(), 5);
 }
 
 #[tokio::test]
-async fn an_account_disabled_a_moment_ago_is_disabled() {
+async fn an_account_disabled_a_moment_ago_cannot_log_in() {
     let bench = Bench::new();
     bench.users.disable("alice").expect("disabled");
-    // The server has not seen it yet, but looks before it writes.
+    // The server has not reloaded the file yet, but reads it before it writes.
     assert_eq!(said(bench.log_in("right").await), DISABLED);
     bench.users.enable("alice").expect("enabled");
     let new = "changed".into();
@@ -94,7 +94,7 @@ async fn sessions_end_with_their_user_and_never_come_back() {
         bench.reload();
         assert_eq!(bench.is_good(&session), stays, "{step}, and enabled");
     }
-    // Another account of the same name.
+    // Creates another account of the same name.
     bench
         .users
         .add("alice", &"right".into(), "", bench.clock.now())
@@ -112,7 +112,7 @@ async fn sessions_end_with_their_user_and_never_come_back() {
 }
 
 #[tokio::test]
-async fn a_session_is_of_the_user_as_the_file_has_it_now() {
+async fn a_session_follows_the_user_record_in_the_file() {
     let bench = Bench::new();
     let session = bench.session().await;
     let text = fs::read_to_string(bench.users.path()).expect("a file");
@@ -128,7 +128,7 @@ async fn a_session_is_of_the_user_as_the_file_has_it_now() {
 }
 
 #[tokio::test]
-async fn a_user_has_so_many_sessions_and_the_oldest_goes_first() {
+async fn sessions_of_a_user_are_limited_and_the_oldest_ends_first() {
     for (set, expected) in [(None, 16), (Some(3), 3), (Some(0), 1)] {
         let bench = Bench::with(|settings| {
             settings.max_sessions = set.unwrap_or(settings.max_sessions);
@@ -168,7 +168,7 @@ async fn too_many_failures_in_a_row_disable_the_account_until_it_is_enabled() {
 }
 
 #[tokio::test]
-async fn without_a_limit_nothing_is_counted_and_nothing_written() {
+async fn without_a_limit_nothing_is_counted_or_written() {
     let bench = Bench::new();
     let before = fs::read_to_string(bench.users.path()).expect("a file");
     for _ in 0..20 {
@@ -181,7 +181,7 @@ async fn without_a_limit_nothing_is_counted_and_nothing_written() {
 }
 
 #[tokio::test]
-async fn two_servers_on_the_same_file_count_together() {
+async fn two_servers_on_the_same_file_share_one_count() {
     let bench = Bench::with(|settings| settings.max_failed_attempts = 10);
     let settings = Settings {
         token_file: bench.path("tokens.yaml"),
@@ -208,11 +208,11 @@ async fn two_servers_on_the_same_file_count_together() {
 }
 
 #[tokio::test]
-async fn a_login_works_although_it_cannot_be_written_down() {
+async fn a_login_succeeds_although_the_file_cannot_be_written() {
     let bench = Bench::with(|settings| settings.max_failed_attempts = 2);
     fs::write(bench.users.path(), "users: [").expect("written");
     bench.session().await;
-    // Nor does a broken file keep the limit from being kept.
+    // The limit holds even with a broken file.
     for _ in 0..2 {
         assert_eq!(said(bench.log_in("wrong").await), INVALID);
     }
@@ -226,7 +226,7 @@ async fn a_login_works_although_it_cannot_be_written_down() {
 }
 
 #[tokio::test]
-async fn an_address_that_fails_too_often_waits_for_the_end_of_the_window() {
+async fn an_address_with_too_many_failures_waits_for_the_end_of_the_window() {
     let bench = Bench::new();
     let guess = |name: &'static str, password: &str, from: &str| {
         let from = from.parse().expect("an address");
@@ -273,7 +273,7 @@ async fn a_success_clears_the_address() {
 }
 
 #[tokio::test]
-async fn guesses_sent_all_at_once_are_no_more_than_may_fail() {
+async fn concurrent_guesses_do_not_exceed_the_limit_of_failures() {
     let bench = Bench::with(|settings| settings.concurrent_logins = 8);
     let from = Some("192.0.2.1".parse().expect("an address"));
     let guesses = (0..40).map(|_| bench.accounts.login("alice", "wrong".into(), from));
@@ -286,7 +286,7 @@ async fn guesses_sent_all_at_once_are_no_more_than_may_fail() {
 }
 
 #[tokio::test]
-async fn people_behind_one_address_may_all_log_in_at_once() {
+async fn users_behind_one_address_may_log_in_at_once() {
     let bench = Bench::new();
     let from = Some("192.0.2.1".parse().expect("an address"));
     let logins = (0..30).map(|_| bench.accounts.login("alice", "right".into(), from));
@@ -296,7 +296,7 @@ async fn people_behind_one_address_may_all_log_in_at_once() {
 }
 
 #[tokio::test]
-async fn a_flood_is_sent_away_and_does_not_queue() {
+async fn a_flood_is_refused_instead_of_queued() {
     let bench = Bench::with(|settings| {
         settings.concurrent_logins = 1;
         settings.waiting_logins = 2;
@@ -311,7 +311,7 @@ async fn a_flood_is_sent_away_and_does_not_queue() {
 }
 
 #[tokio::test]
-async fn an_address_that_failed_too_often_does_not_wait_in_line() {
+async fn an_address_with_too_many_failures_does_not_wait_in_the_queue() {
     let bench = Bench::with(|settings| {
         settings.concurrent_logins = 1;
         settings.waiting_logins = 0;
@@ -328,7 +328,7 @@ async fn an_address_that_failed_too_often_does_not_wait_in_line() {
 }
 
 #[tokio::test]
-async fn a_flood_of_wrong_logins_does_not_shut_out_an_account_that_is_in_use() {
+async fn a_flood_of_wrong_logins_does_not_lock_out_an_account_in_use() {
     let bench = Bench::with(|settings| {
         settings.concurrent_logins = 1;
         settings.waiting_logins = 8;
@@ -338,7 +338,7 @@ async fn a_flood_of_wrong_logins_does_not_shut_out_an_account_that_is_in_use() {
         let (accounts, name) = (bench.accounts.clone(), format!("user {number}"));
         async move { accounts.login(&name, "wrong".into(), Some(address)).await }
     };
-    // It has logged in before.
+    // Marks the account as one that has logged in before.
     bench.session().await;
     let wrong = futures_util::future::join_all((1..=100).map(flood));
     let address = Some([192, 0, 2, 200].into());
@@ -380,7 +380,7 @@ async fn the_file_is_written_only_when_a_login_changes_something() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_said_once() {
+fn a_file_that_cannot_be_written_is_logged_once() {
     let bench = Bench::new();
     let hash = bench.alice().password_hash;
     let (log, _guard) = Captured::start();
@@ -409,12 +409,12 @@ fn a_file_that_cannot_be_written_is_said_once() {
 }
 
 #[tokio::test]
-async fn wrong_passwords_of_databases_and_of_users_count_together() {
+async fn wrong_passwords_of_databases_and_of_users_share_one_limit() {
     let bench = Bench::with(|_| {});
     let guesser: IpAddr = "192.0.2.1".parse().expect("an address");
     let attempts = bench.accounts.password_attempts();
     for _ in 0..5 {
-        // A password that was right, or never looked at, does not count.
+        // A right or unchecked password does not count.
         let attempt = attempts.admit(guesser).await.expect("admitted");
         attempt.settle(false).await;
         let guess = bench.accounts.login("alice", "wrong".into(), Some(guesser));

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Waits for the server to find out, if it does.
+/// Waits until the server notices a change.
 async fn changed(accounts: &Accounts, change: impl FnOnce()) {
     let mut changes = accounts.shared.changes.subscribe();
     change();
@@ -8,7 +8,7 @@ async fn changed(accounts: &Accounts, change: impl FnOnce()) {
     change.await.expect("noticed").expect("still there");
 }
 
-/// Does something while the files are watched.
+/// Runs `work` while the files are watched.
 async fn watched(accounts: &Accounts, work: impl Future<Output = ()>) {
     let watch = accounts.watch();
     tokio::select! {
@@ -39,7 +39,7 @@ async fn a_change_of_a_file_is_applied_while_the_server_runs() {
 }
 
 #[tokio::test]
-async fn a_user_file_that_comes_to_be_is_noticed() {
+async fn a_new_user_file_is_noticed() {
     let bench = Bench::new();
     let settings = Settings {
         token_file: bench.path("tokens.yaml"),
@@ -64,9 +64,9 @@ async fn a_user_file_that_comes_to_be_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_link_that_leads_elsewhere_is_another_file() {
+async fn a_changed_link_counts_as_a_changed_file() {
     let bench = Bench::new();
-    // As container platforms mount secrets: the file is a link through a link to a folder.
+    // Container platforms mount secrets this way: a link to a link to a folder.
     let (one, two) = (bench.path("..1"), bench.path("..2"));
     let tokens = [&one, &two].map(|folder| {
         let file = TokenFile::new(folder.join("tokens.yaml"));
@@ -97,7 +97,7 @@ async fn a_link_that_leads_elsewhere_is_another_file() {
         changed(&accounts, || swap(&one)).await;
         assert!(accounts.verify(tokens[0].expose_secret()).await.is_ok());
 
-        // And what changes at the end of the links.
+        // Changes the file at the end of the links.
         let file = TokenFile::new(one.join("tokens.yaml"));
         changed(&accounts, || {
             file.remove(&key(&tokens[0])).expect("removed");
@@ -109,7 +109,7 @@ async fn a_link_that_leads_elsewhere_is_another_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_ends_is_swept_without_waiting_for_the_next_round() {
+async fn an_expired_token_is_removed_before_the_next_regular_sweep() {
     let bench = Bench::new();
     let token = bench.token(Some(Duration::from_secs(10)));
     bench.reload();
@@ -122,7 +122,7 @@ async fn a_token_that_ends_is_swept_without_waiting_for_the_next_round() {
 }
 
 #[test]
-fn a_file_that_is_broken_or_gone_changes_nothing() {
+fn a_broken_or_missing_file_changes_nothing() {
     let bench = Bench::new();
     let token = bench.token(None);
     bench.reload();
@@ -145,7 +145,7 @@ fn a_file_that_is_broken_or_gone_changes_nothing() {
 }
 
 #[test]
-fn what_the_server_wrote_is_no_news_to_it() {
+fn changes_by_the_server_itself_are_not_reported() {
     let bench = Bench::new();
     bench.token(Some(DAY));
     bench.reload();

@@ -4,7 +4,7 @@ use ziggurat_state::StateDatabase;
 
 use super::*;
 
-/// Accounts whose sessions are in a database.
+/// Accounts with sessions in a database.
 struct Replica {
     bench: Bench,
     fixture: Fixture,
@@ -34,14 +34,14 @@ impl Replica {
         accounts.verify(token.expose_secret()).await
     }
 
-    /// From now on nobody answers.
+    /// Stops the database task; from then on no query is answered.
     async fn lose_the_database(&mut self) {
         self.clerk.shutdown().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_lasts_a_day_and_says_whose_it_is() {
+async fn a_session_lasts_a_day_and_identifies_its_user() {
     let mut replica = Replica::new().await;
     let session = replica.bench.log_in("right").await.expect("logged in");
     let sql = "SELECT ends_at FROM ziggurat.sessions";
@@ -60,7 +60,7 @@ async fn a_session_lasts_a_day_and_says_whose_it_is() {
         Some(replica.bench.clock.now())
     );
     assert_eq!(replica.bench.gone(), [""; 0]);
-    // What it selects anywhere it has selected here.
+    // A database selected on another replica is selected here too.
     let selected = identity.clone().with_selection(Some("docs".into()));
     assert_ne!(identity, selected);
     let select = "UPDATE ziggurat.sessions SET selection = 'docs'";
@@ -78,7 +78,7 @@ async fn a_session_lasts_a_day_and_says_whose_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_known_is_good_for_a_while_when_nobody_answers() {
+async fn a_cached_session_stays_valid_for_a_while_without_the_database() {
     let mut replica = Replica::new().await;
     let known = replica.bench.session().await;
     let unknown = replica.bench.session().await;
@@ -94,14 +94,14 @@ async fn a_session_that_is_known_is_good_for_a_while_when_nobody_answers() {
     let verdict = replica.verdict(&known).await;
     assert_eq!(verdict, Err(Denied::Unavailable));
     assert_eq!(replica.bench.gone(), [""; 0], "it may come back");
-    // Programs need nobody to answer.
+    // API tokens need no database.
     let accounts = &replica.bench.accounts;
     let verdict = accounts.verify_now(program.expose_secret());
     verdict.expect("known here").expect("good");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_was_ended_elsewhere_is_over_and_its_connections_close() {
+async fn a_session_ended_by_another_replica_is_invalid_and_its_connections_close() {
     let mut replica = Replica::new().await;
     let token = replica.bench.session().await;
     replica.verdict(&token).await.expect("good");
@@ -114,7 +114,7 @@ async fn a_session_that_was_ended_elsewhere_is_over_and_its_connections_close() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_end_with_the_account_and_another_of_the_same_name_has_none() {
+async fn sessions_end_with_the_account_and_a_new_one_of_the_same_name_has_none() {
     let mut replica = Replica::new().await;
     let token = replica.bench.session().await;
     replica.verdict(&token).await.expect("good");
@@ -139,7 +139,7 @@ async fn sessions_end_with_the_account_and_another_of_the_same_name_has_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_logs_in_to_an_account_that_is_locked_somewhere() {
+async fn an_account_locked_by_another_replica_cannot_log_in() {
     let mut replica = Replica::new().await;
     replica.bench.session().await;
     let lock = "INSERT INTO ziggurat.failed_accounts SELECT username, account_made, 3, true \
@@ -159,7 +159,7 @@ async fn a_replica_whose_clock_is_ahead_ends_no_session_and_deletes_no_token() {
     let program = replica.bench.token(Some(2 * DAY));
     replica.bench.reload();
     replica.verdict(&session).await.expect("good");
-    // Of another replica, whose clock is right.
+    // Created by another replica with a correct clock.
     replica.bench.token(Some(Duration::from_hours(2)));
     replica.bench.clock.advance(Duration::from_hours(25));
     replica.bench.accounts.shared.sweep();

@@ -22,7 +22,7 @@ impl Bench {
         bench
     }
 
-    /// With a smaller limit, so that a test need not write 64 MiB.
+    /// Sets a smaller limit, so that a test need not write 64 MiB.
     fn up_to(mut self, bytes: usize) -> Self {
         let file = TableFile::new(self.file.path().to_owned());
         self.file.file = file.with_max_bytes(bytes);
@@ -68,7 +68,7 @@ fn a_token_is_written_as_a_record_in_a_list() {
 }
 
 #[test]
-fn a_second_token_of_the_same_second_takes_the_next_number() {
+fn a_second_token_of_the_same_second_gets_the_next_number() {
     let bench = Bench::new();
     let ids = [0; 3].map(|_| {
         let made = bench.file.add(NewToken::default(), now()).expect("added");
@@ -133,7 +133,7 @@ fn tokens_are_listed_by_the_time_they_were_made() {
 }
 
 #[test]
-fn a_token_is_removed_by_its_id_or_the_beginning_of_its_hash() {
+fn a_token_is_removed_by_its_id_or_a_prefix_of_its_hash() {
     let two = format!(
         "tokens:\n- {{id: token-1, hash: {HASH}}}\n- {{id: token-2, hash: {}}}\n\
          - {{id: b3f805a4c2e7, hash: {}}}\n",
@@ -142,7 +142,7 @@ fn a_token_is_removed_by_its_id_or_the_beginning_of_its_hash() {
     );
     let cases = [
         ("token-1", Ok("token-1")),
-        // An id goes before a hash that begins like it.
+        // An id has priority over a hash prefix.
         ("b3f805a4c2e7", Ok("b3f805a4c2e7")),
         ("11111111", Ok("b3f805a4c2e7")),
         (HASH, Ok("token-1")),
@@ -170,7 +170,7 @@ fn a_token_is_removed_by_its_id_or_the_beginning_of_its_hash() {
 }
 
 #[test]
-fn what_is_no_token_file_is_refused_with_its_path_and_a_reason() {
+fn an_invalid_token_file_is_refused_with_its_path_and_a_reason() {
     let cases = [
         ("tokens: [", "did not find expected node content"),
         ("- a", ": document: expected a map with `tokens`"),
@@ -200,20 +200,20 @@ fn what_is_no_token_file_is_refused_with_its_path_and_a_reason() {
             error.starts_with(&path) && error.contains(reason),
             "{what}: {error}"
         );
-        // Nor is it overwritten.
+        // The file is not overwritten either.
         assert!(bench.file.add(NewToken::default(), now()).is_err());
         assert_eq!(bench.text(), text);
     }
 }
 
 #[test]
-fn only_the_owner_reads_what_is_written_and_nothing_is_left_beside_it() {
+fn only_the_owner_can_read_the_file_and_no_other_file_is_left() {
     let folder = tempfile::tempdir().expect("a folder");
     let new = folder.path().join("etc/accounts");
     let file = TokenFile::new(new.join("tokens.yaml"));
     file.add(NewToken::default(), now()).expect("added");
     fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644)).expect("opened up");
-    // What a killed writer left is in nobody's way.
+    // The file of a killed writer does not disturb later ones.
     fs::write(new.join(".tokens.yaml.new"), "tok").expect("written");
     file.add(NewToken::default(), now()).expect("added");
 
@@ -229,7 +229,7 @@ fn only_the_owner_reads_what_is_written_and_nothing_is_left_beside_it() {
 }
 
 #[test]
-fn a_link_still_leads_to_the_file_that_was_replaced() {
+fn a_link_still_leads_to_the_replaced_file() {
     let bench = Bench::with("");
     let link = bench.folder.path().join("link.yaml");
     std::os::unix::fs::symlink("tokens.yaml", &link).expect("linked");
@@ -241,7 +241,7 @@ fn a_link_still_leads_to_the_file_that_was_replaced() {
 }
 
 #[test]
-fn no_writer_loses_what_another_wrote() {
+fn concurrent_writers_lose_no_token() {
     const WRITERS: usize = 8;
     const TOKENS: usize = 10;
     let bench = Bench::new();
@@ -249,7 +249,7 @@ fn no_writer_loses_what_another_wrote() {
         for writer in 0..WRITERS {
             let path = bench.file.path();
             scope.spawn(move || {
-                // Of its own, as another process has.
+                // A separate instance, as another process has.
                 let file = TokenFile::new(path);
                 for _ in 0..TOKENS {
                     let note = writer.to_string();
@@ -270,7 +270,7 @@ fn no_writer_loses_what_another_wrote() {
 }
 
 #[test]
-fn a_file_that_nobody_could_read_any_more_is_not_written() {
+fn a_file_that_would_be_too_large_to_read_is_not_written() {
     let bench = Bench::new();
     let bench = bench.up_to(1 << 20);
     let note = "x".repeat(1 << 20);

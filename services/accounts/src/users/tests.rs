@@ -71,7 +71,7 @@ fn an_account_is_written_with_all_its_members() {
 }
 
 #[test]
-fn changes_leave_the_rest_of_the_file_as_it_was() {
+fn changes_keep_the_rest_of_the_file() {
     let bench = Bench::with(ALICE);
     let alice = bench.one();
     assert_eq!(alice.databases, ["production"]);
@@ -84,7 +84,7 @@ fn changes_leave_the_rest_of_the_file_as_it_was() {
 }
 
 #[test]
-fn enabling_an_account_forgets_what_has_failed() {
+fn enabling_an_account_clears_its_failed_logins() {
     let bench = Bench::with(&ALICE.replace("enabled: true", "enabled: false"));
     assert!(!bench.one().is_enabled);
     bench.users.enable("alice").expect("enabled");
@@ -94,7 +94,7 @@ fn enabling_an_account_forgets_what_has_failed() {
 }
 
 #[test]
-fn only_what_is_given_is_updated() {
+fn only_the_given_values_are_updated() {
     let bench = Bench::with(ALICE);
     let before = bench.one();
     bench
@@ -121,11 +121,11 @@ fn an_account_that_is_deleted_is_gone() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn operations_that_fail_return_the_reason() {
     let bench = Bench::with(ALICE);
     let users = &bench.users;
     let password = "correct horse".into();
-    // Of eleven characters, and more bytes.
+    // Eleven characters, but more than twelve bytes.
     let short = "äöüäöüäöüäö".into();
     let long = "x".repeat(73).into();
     let cases = [
@@ -162,7 +162,7 @@ fn what_cannot_be_done_is_said() {
 }
 
 #[test]
-fn what_is_no_user_file_is_refused_with_a_reason() {
+fn an_invalid_user_file_is_refused_with_a_reason() {
     let cases = [
         ("[]", "document: expected a map with `users`"),
         ("users: []", "users: expected a map"),
@@ -191,7 +191,7 @@ fn what_is_no_user_file_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_record_does_not_show_its_hash() {
+fn debug_output_of_a_record_has_no_hash() {
     let alice = Bench::with(ALICE).one();
     assert!(!format!("{alice:?}").contains("$2a$"));
 }
@@ -216,7 +216,7 @@ fn failures_are_counted_up_to_the_limit_and_no_further() {
 }
 
 #[test]
-fn the_least_length_of_new_passwords_is_a_setting() {
+fn the_minimum_length_of_new_passwords_is_configurable() {
     let bench = Bench::with("");
     let Bench { users, _folder } = bench;
     let users = users.with_min_length(3);
