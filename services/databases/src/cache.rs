@@ -1,4 +1,4 @@
-//! The metadata of one database, read once for all who use it.
+//! Metadata of one database, loaded once for all its callers.
 
 #[cfg(test)]
 mod tests;
@@ -22,15 +22,15 @@ use tokio::time::{self, Instant};
 use tracing::warn;
 use ziggurat_postgres::{database::Database, error::QueryError, metadata::Metadata, pool::Pools};
 
-/// Longest wait of a call for a connection to read by. With a connection the call waits until the
-/// tables are read, which `query_timeout` limits.
+/// Longest wait of a call for the connection of a load. Once connected, the call waits for the
+/// load, which `query_timeout` limits.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is known of a database.
+/// Metadata cache of a database.
 ///
-/// The role is the same for every caller, so what it sees is too. It is read on a connection of
-/// its own, which closes afterwards: no caller's session can change what others see, and no
-/// caller's statements keep others waiting.
+/// All callers use the same role, so they share the metadata. It is loaded on a connection of its
+/// own that closes afterwards: so no session of a caller can change the result, and no statement of
+/// a caller delays the load.
 #[derive(Debug)]
 pub(super) struct Cache {
     database: Arc<Database>,
@@ -40,15 +40,15 @@ pub(super) struct Cache {
 #[derive(Debug, Default)]
 struct State {
     latest: Option<Snapshot>,
-    /// What callers wait for together. Weak: when the last of them goes away, so does what is
-    /// sent to PostgreSQL.
+    /// The load that callers wait for. Weak, so that the load is cancelled when its last caller
+    /// stops waiting.
     loading: Option<WeakShared<Load>>,
-    /// Set while the server starts.
+    /// The load that was begun at the start of the server.
     warming: Option<WeakShared<Load>>,
-    /// Set once there is a connection to read by.
+    /// Is true once the load has a connection.
     is_connected: bool,
     was_loaded: bool,
-    /// Counts the changes: what was begun before one is not kept after it.
+    /// Counts schema changes: a load that began before a change is not cached after it.
     edition: u64,
 }
 
@@ -58,24 +58,24 @@ struct Snapshot {
     since: Instant,
 }
 
-// Boxed: one per load.
+// Boxed, because its type cannot be named.
 type Load = Pin<Box<dyn Future<Output = Loaded> + Send>>;
 
 type Loaded = Result<Arc<Metadata>, Arc<QueryError>>;
 
-/// Why nothing is known of the tables of a database.
+/// Reason why the metadata of a database is not available.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum MetadataError {
-    /// It is being read for the first time, and that takes longer than a call waits.
+    /// The first load takes longer than a call may wait.
     #[error("the database is still being prepared")]
     NotReady,
-    /// It cannot be reached, or not be read. This has been logged.
+    /// The database is unreachable or the load has failed. This has been logged.
     #[error("metadata could not be loaded")]
     Load(#[source] Arc<QueryError>),
 }
 
-/// Connections under a name nobody has, for as long as it lives.
+/// Pool under an unused session key, closed on drop.
 struct Visit<'a> {
     pools: &'a Pools,
     key: String,
@@ -84,7 +84,7 @@ struct Visit<'a> {
 // === impl MetadataError ===
 
 impl MetadataError {
-    /// Says it to a caller; why there is no connection, in the log too.
+    /// Returns the message for a caller; also logs a connection error.
     #[must_use]
     pub fn told(&self) -> String {
         if let Self::Load(cause) = self
@@ -104,10 +104,10 @@ impl Cache {
         Arc::new(Self { database, state })
     }
 
-    /// What is known, if it is no older than it may be; else it is read.
+    /// Returns the cached metadata if it is recent enough; otherwise loads it.
     ///
-    /// Whoever asks while it is read waits for the same answer. Who gives up waiting leaves it
-    /// to the others; an error is told to those who wait, and the next one tries again.
+    /// Calls during a load wait for the same result. A call that is cancelled does not stop the
+    /// load for the others. An error goes to all waiting calls, and the next call tries again.
     pub(super) async fn metadata(
         self: &Arc<Self>,
         pools: &Pools,
@@ -120,7 +120,8 @@ impl Cache {
             }
             match state.ongoing() {
                 Some(load) => (load, state.was_loaded),
-                // Who begins sees it through, or a slow database would never be ready.
+                // The call that begins a load has no timeout; otherwise a slow database would never
+                // be ready.
                 None => (self.begin(&mut state, pools), true),
             }
         };
@@ -132,7 +133,7 @@ impl Cache {
         loaded.map_err(MetadataError::Load)
     }
 
-    /// Waits for what is read for the first time.
+    /// Waits for the first load.
     async fn wait(&self, mut load: Shared<Load>) -> Result<Loaded, MetadataError> {
         match time::timeout(PATIENCE, &mut load).await {
             Ok(loaded) => Ok(loaded),
@@ -141,9 +142,9 @@ impl Cache {
         }
     }
 
-    /// Reads it while the server starts; statements wait for that.
+    /// Loads the metadata while the server starts; statements wait for it.
     pub(super) fn warm(self: &Arc<Self>, pools: &Pools) -> impl Future<Output = ()> + use<> {
-        // Now, and not when somebody polls: the first statement may be quicker than the task.
+        // Begins before the future is polled, because the first statement may come earlier.
         let load = {
             let mut state = self.state();
             let load = state
@@ -162,8 +163,8 @@ impl Cache {
         }
     }
 
-    /// Waits while the server starts, for as long as a call may. Whether it could be read is
-    /// for the statement to find out.
+    /// Waits for the load at the start of the server, at most as long as a call may wait. If that
+    /// load fails, the statement itself reports the error.
     pub(super) async fn ready(&self) -> Result<(), MetadataError> {
         let warming = {
             let state = self.state();
@@ -175,7 +176,7 @@ impl Cache {
         }
     }
 
-    /// Forgets what is known: it is not so any more.
+    /// Drops the cached metadata, because it is outdated.
     pub(super) fn forget(&self) {
         let mut state = self.state();
         state.edition += 1;
@@ -210,7 +211,7 @@ impl Cache {
             Metadata::load(lease).await
         };
         read.await.inspect_err(|error| {
-            // Why there is no connection is logged where a caller is told.
+            // Connection errors are logged when a caller receives them.
             if !matches!(error, QueryError::Lease(_)) {
                 self.warn_of(error);
             }
@@ -228,7 +229,7 @@ impl Cache {
         );
     }
 
-    /// Says once per database what its role can do that names alone keep callers from.
+    /// Logs once per database the rights of its role that give access beyond the database.
     fn warn_of_powers(&self, metadata: &Metadata) {
         if metadata.powers().is_empty() {
             return;
@@ -243,7 +244,7 @@ impl Cache {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while holding it.
+        // No code panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -260,7 +261,7 @@ impl State {
         self.loading.as_ref().and_then(WeakShared::upgrade)
     }
 
-    /// Takes over what was read. Returns whether nothing had been before.
+    /// Stores the result of a load. Returns whether it is the first result.
     fn end(&mut self, edition: u64, since: Instant, metadata: Option<&Arc<Metadata>>) -> bool {
         let is_first = metadata.is_some() && !self.was_loaded;
         self.was_loaded |= metadata.is_some();
@@ -281,7 +282,7 @@ impl<'a> Visit<'a> {
     fn new(pools: &'a Pools) -> Self {
         static VISITS: AtomicU64 = AtomicU64::new(0);
         let connect_once = VISITS.fetch_add(1, Ordering::Relaxed);
-        // No session key has a space.
+        // Session keys have no space, so the key is unused.
         let key = format!("metadata {connect_once}");
         Self { pools, key }
     }

@@ -1,4 +1,4 @@
-//! A database of the configuration, and who may use it.
+//! A database of the configuration, and the callers that may use it.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use ziggurat_postgres::database::Database;
 
 use super::cache::Cache;
 
-/// A database, and the users it is there for.
+/// A database, and the users that may use it.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Configured {
@@ -21,12 +21,12 @@ pub struct Configured {
     pub(super) cache: Arc<Cache>,
 }
 
-/// An entry of the clients of an issuer that may use a database: `client:…`, `tenant:…`, `sub:…`,
-/// or a client without the first of these words.
+/// Entry of the list of clients of an issuer that may use a database: `client:…`, `tenant:…`,
+/// `sub:…`, or the name of a client without a prefix.
 #[derive(Debug)]
 struct ClientEntry {
     text: String,
-    /// True if the log says that it has to be written otherwise.
+    /// Is true once a missing prefix has been logged.
     is_reported: AtomicBool,
 }
 
@@ -41,7 +41,7 @@ struct ClientNames<'a> {
 // === impl Configured ===
 
 impl Configured {
-    /// A database that is there for every user.
+    /// Creates a database for all users.
     pub fn new(database: impl Into<Arc<Database>>) -> Self {
         let database = database.into();
         Self {
@@ -52,15 +52,15 @@ impl Configured {
         }
     }
 
-    /// Restricts it to these users; nobody in the list is no restriction.
+    /// Restricts it to these users; an empty list is no restriction.
     pub fn with_users<U: Into<String>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
         self.users = users.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Restricts it to these clients of an issuer: `client:…` or a bare name for the client that a
-    /// token was given to, `tenant:…` for all clients of a tenant, `sub:…` for a subject. Without
-    /// them it is there for every client, unless it is restricted to users.
+    /// Restricts it to these clients of an issuer: `client:…` or a name without a prefix for the
+    /// client that a token was issued to, `tenant:…` for all clients of a tenant, `sub:…` for a
+    /// subject. An empty list allows every client, unless the database is restricted to users.
     pub fn with_clients<C: Into<String>>(mut self, clients: impl IntoIterator<Item = C>) -> Self {
         let entry = |text: C| ClientEntry {
             text: text.into(),
@@ -70,7 +70,7 @@ impl Configured {
         self
     }
 
-    /// The database.
+    /// Returns the database.
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
         &self.database
@@ -80,8 +80,8 @@ impl Configured {
         !self.users.is_empty() || !self.clients.is_empty()
     }
 
-    /// Whether a caller may use it. `is_first` says whether it is the first of the list, which
-    /// is what an API token without a database is bound to.
+    /// Returns whether a caller may use it. `is_first` is true for the first database of the list,
+    /// which API tokens without a database are bound to.
     #[must_use]
     pub fn is_open_to(&self, identity: Option<&Identity>, is_first: bool) -> bool {
         match identity.map(Identity::holder) {
@@ -140,7 +140,7 @@ impl ClientEntry {
             _ if names.client == name => return true,
             _ => {}
         }
-        // A client can be given the name of a tenant, so each kind has to be written.
+        // Requires the prefix, because a client may have the name of a tenant.
         let kind = match name {
             name if names.tenant == name => "tenant",
             name if Some(names.subject) == name => "sub",

@@ -1,4 +1,4 @@
-//! The database a caller is using.
+//! The database that a caller is using.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use ziggurat_postgres::{
 
 use super::{MetadataError, cache::Cache};
 
-/// The database a caller is using, and its connections to it.
+/// The database that a caller is using, and its connections to it.
 #[derive(Clone, Debug)]
 pub struct Current {
     pub(super) pool: Pool,
@@ -21,50 +21,49 @@ pub struct Current {
 // === impl Current ===
 
 impl Current {
-    /// What the database is called in answers.
+    /// Returns the name of the database in responses.
     #[must_use]
     pub fn label(&self) -> &str {
         self.pool.database().name()
     }
 
-    /// The database.
+    /// Returns the database.
     #[must_use]
     pub fn database(&self) -> &Arc<Database> {
         self.pool.database()
     }
 
-    /// The caller's connections to it.
+    /// Returns the caller's connections to it.
     #[must_use]
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// Waits while the server starts and reads this database for the first time. Whether it can be
-    /// reached at all is for the statement to find out.
+    /// Waits for the load at the start of the server. If that load fails, the statement itself
+    /// reports the error.
     ///
     /// # Errors
-    /// [`MetadataError::NotReady`], when there is no connection after three seconds.
+    /// Fails with [`MetadataError::NotReady`] if there is no connection after three seconds.
     pub async fn ready(&self) -> Result<(), MetadataError> {
         self.cache.ready().await
     }
 
-    /// Its tables, as they were at most `metadata_ttl` ago.
+    /// Returns its tables, at most `metadata_ttl` old.
     ///
-    /// They are read when they are not known, for all who ask at the time; those who join the
-    /// first reading wait three seconds at most for its connection.
+    /// If they are not cached, one load serves all concurrent calls; calls that join the first load
+    /// wait at most three seconds for its connection.
     ///
     /// # Errors
-    /// When that fails, or there is no connection.
+    /// Fails if the load fails or there is no connection.
     pub async fn metadata(&self) -> Result<Arc<Metadata>, MetadataError> {
         let max_age = self.database().settings().metadata_ttl;
         self.cache.metadata(&self.pools, max_age).await
     }
 
-    /// Its tables, as they were at most so long ago: for whoever is about to say that something
-    /// is not there.
+    /// Returns its tables, at most `age` old; for callers that are about to report a missing table.
     ///
     /// # Errors
-    /// As [`metadata`](Self::metadata).
+    /// Fails under the same conditions as [`metadata`](Self::metadata).
     pub async fn metadata_within(&self, age: Duration) -> Result<Arc<Metadata>, MetadataError> {
         let max_age = self.database().settings().metadata_ttl.min(age);
         self.cache.metadata(&self.pools, max_age).await

@@ -7,7 +7,7 @@ use ziggurat_postgres::{
 
 use super::{Configured, Databases};
 
-/// Makes `main` and `docs` for all callers, and `team` for ann.
+/// Creates `main` and `docs` for all callers, and `team` for ann.
 ///
 /// # Panics
 /// Never: the descriptions are valid.

@@ -1,8 +1,8 @@
-//! Which databases there are, who may use which, and which one a caller is using.
+//! The configured databases, access to them, and the one that each caller is using.
 //!
-//! What a caller sees depends on the token it came with (see [`Configured::is_open_to`]); where
-//! nobody has to sign in, on nothing. A selection belongs to a token and lasts as long as the
-//! token does, or until the database goes.
+//! The visible databases depend on the caller's token (see [`Configured::is_open_to`]); without
+//! authentication all are visible. A selection belongs to a token, and lasts until the token ends
+//! or the database is removed.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -63,10 +63,10 @@ pub use self::{
     listing::{Entry, Listing},
 };
 
-/// The session of everybody, where nobody has to sign in.
+/// Session key of all callers without authentication.
 const ANYBODY: &str = "default";
 
-/// How many connections to databases that are not configured there are at a time.
+/// Limit on concurrent connections to databases that are not configured.
 const MAX_VISITS: usize = 16;
 
 /// The databases of a server. Clones share them.
@@ -80,27 +80,26 @@ struct Shared {
     pools: Pools,
     /// In the order of the configuration; the first is the default.
     list: ArcSwap<Vec<Configured>>,
-    /// Tells the watch that there is another list.
+    /// Notified when the list is replaced.
     replaced: Notify,
-    /// By session key. It grows with the sessions that select, and each is forgotten with its
-    /// token.
+    /// By session key. Has an entry for each session with a selection, removed with its token.
     selections: Mutex<HashMap<String, Selection>>,
-    /// Room for connections to what is not configured.
+    /// Limits connections to databases that are not configured.
     visits: Arc<Semaphore>,
-    /// Where users' selections are, if replicas of the server share them.
+    /// Storage of users' selections, if replicas of the server share them.
     together: Option<store::Shared>,
 }
 
-/// What a session uses.
+/// Database that a session has selected.
 #[derive(Clone, Debug)]
 enum Selection {
-    /// What is configured under a name.
+    /// A configured database, by name.
     Named(String),
-    /// What the session brought along.
+    /// A database that is not configured.
     Brought(Configured),
 }
 
-/// A connection to a database that is not configured. It closes when this is dropped.
+/// Connection to a database that is not configured, closed on drop.
 #[derive(Debug)]
 pub struct Visit {
     lease: Lease,
@@ -110,13 +109,13 @@ pub struct Visit {
 // === impl Databases ===
 
 impl Databases {
-    /// Takes the databases in the order of the configuration.
+    /// Creates the databases, in the order of the configuration.
     #[must_use]
     pub fn new(pools: Pools, list: impl IntoIterator<Item = Configured>) -> Self {
         Self::sharing(pools, list, None)
     }
 
-    /// The same, where replicas of the server share what users select.
+    /// Creates the databases of a server whose replicas share the selections of users.
     #[must_use]
     pub fn sharing(
         pools: Pools,
@@ -135,8 +134,8 @@ impl Databases {
         }
     }
 
-    /// Takes another list. Databases that are described as before keep their connections; those
-    /// of the others close as their statements end.
+    /// Replaces the list. Databases with unchanged settings keep their connections; those of the
+    /// others close after their statements.
     pub fn replace(&self, list: impl IntoIterator<Item = Configured>) {
         let before = self.shared.list.load();
         let kept = |new: Configured| {
@@ -154,14 +153,14 @@ impl Databases {
         self.shared.replaced.notify_one();
     }
 
-    /// The databases a caller may use, in the order of the configuration.
+    /// Returns the databases that a caller may use, in the order of the configuration.
     #[must_use]
     pub fn visible(&self, identity: Option<&Identity>) -> Vec<Configured> {
         let list = self.shared.list.load();
         seen(&list, identity).cloned().collect()
     }
 
-    /// The tables of a database under its name, if the caller may use one of that name.
+    /// Returns the tables of a database by its name, if the caller may use it.
     pub async fn metadata(
         &self,
         identity: Option<&Identity>,
@@ -176,23 +175,25 @@ impl Databases {
         Some(cache.metadata(&self.shared.pools, max_age).await)
     }
 
-    /// Whether a caller may write to a database.
+    /// Returns whether a caller may write to a database.
     #[must_use]
     pub fn may_write(&self, identity: Option<&Identity>) -> bool {
         let list = self.shared.list.load();
         seen(&list, identity).any(|open| open.database.allows_writes())
     }
 
-    /// What a caller is told about the databases it may use.
+    /// Returns the databases that a caller may use, for responses.
     #[must_use]
     pub fn listing(&self, identity: Option<&Identity>) -> Listing {
         Listing::of(self, identity)
     }
 
-    /// The database a caller is using: the one it selected, if it still may, else the first.
+    /// Returns the database that a caller is using: the selected one if still allowed, otherwise
+    /// the first.
     ///
     /// # Errors
-    /// When there is none it may use.
+    ///
+    /// Fails if the caller may use no database.
     pub fn current(&self, identity: Option<&Identity>) -> Result<Current, NoDatabase> {
         let key = session_key(identity);
         let list = self.shared.list.load();
@@ -221,13 +222,13 @@ impl Databases {
         Ok(Current { pool, pools, cache })
     }
 
-    /// Makes a database the one a caller is using, and closes its connections to the others.
-    /// Connects to none of them. The selection of a session that replicas share holds at all of
-    /// them from the moment this is done.
+    /// Selects a database for a caller, and closes its connections to the others. Opens no
+    /// connection. A shared session uses the selection at all replicas as soon as this returns.
     ///
     /// # Errors
-    /// When there is no such database, the caller may not use it, or the replicas could not be
-    /// told.
+    ///
+    /// Fails if the database does not exist, the caller may not use it, or the selection cannot be
+    /// stored.
     pub async fn select(&self, identity: Option<&Identity>, name: &str) -> Result<(), SelectError> {
         self.check(identity, name)?;
         let key = session_key(identity);
@@ -257,18 +258,20 @@ impl Databases {
         Ok(())
     }
 
-    /// Whether a caller may connect to databases that are not configured.
+    /// Checks that a caller may connect to databases that are not configured.
     ///
     /// # Errors
-    /// When it is an API token or an OAuth client, or users are told apart by database.
+    ///
+    /// Fails for API tokens and OAuth clients, and if access is restricted by user.
     pub fn may_leave(&self, identity: Option<&Identity>) -> Result<(), Confined> {
         confined(&self.shared.list.load(), identity).map_or(Ok(()), Err)
     }
 
-    /// Connects to a database that is not configured, once there is room.
+    /// Connects to a database that is not configured; waits if too many such connections are open.
     ///
     /// # Errors
-    /// When PostgreSQL lets nobody in.
+    ///
+    /// Fails if PostgreSQL refuses the connection.
     pub async fn connect_once(&self, database: &Arc<Database>) -> Result<Visit, LeaseError> {
         let room = Arc::clone(&self.shared.visits).acquire_owned().await;
         let room = room.map_err(|_| LeaseError::Closed)?;
@@ -276,11 +279,13 @@ impl Databases {
         Ok(Visit { lease, room })
     }
 
-    /// Makes a database that is not configured the one a caller is using, and closes its
-    /// connections to the others. Connects to nothing.
+    /// Selects a database that is not configured for a caller, and closes its connections to the
+    /// others. Opens no connection.
     ///
     /// # Errors
-    /// As [`may_leave`](Self::may_leave), and when replicas share the session.
+    ///
+    /// Fails under the same conditions as [`may_leave`](Self::may_leave), and if replicas share the
+    /// session.
     pub fn bring(
         &self,
         identity: Option<&Identity>,
@@ -297,12 +302,11 @@ impl Databases {
         Ok(())
     }
 
-    /// Connects to every database and learns its tables, all side by side; for the start of a
-    /// server whose callers need not sign in.
+    /// Connects to all databases concurrently and loads their tables, at the start of a server
+    /// without authentication.
     ///
-    /// One that cannot be reached is logged, and tried again when it is used. Calls that come
-    /// meanwhile wait a little for their own database (see [`Current::ready`]), as soon as this
-    /// returns.
+    /// An unreachable database is logged, and tried again when it is used. From the return of this
+    /// function on, calls wait a short time for their own database (see [`Current::ready`]).
     pub fn warm(&self) -> impl Future<Output = ()> + use<> {
         let list = self.shared.list.load();
         let each = list
@@ -311,8 +315,8 @@ impl Databases {
         future::join_all(each).map(drop)
     }
 
-    /// Says that a statement may have changed what tables there are, so that the next who asks
-    /// is told how it is now, under whatever name.
+    /// Drops the cached tables after a statement that may have changed them, so that the next call
+    /// loads them again, under every name of the database.
     pub fn changed(&self, current: &Current) {
         let changed = current.database().settings();
         let is_it = |configured: &&Configured| {
@@ -323,11 +327,11 @@ impl Databases {
         for configured in list.iter().filter(is_it) {
             configured.cache.forget();
         }
-        // It may have left the list since.
+        // The database may have left the list since.
         current.cache.forget();
     }
 
-    /// Forgets a session: its token is no good any more. Its connections close.
+    /// Removes a session whose token is no longer valid. Its connections close.
     pub fn forget(&self, session: &str) {
         self.shared.selections().remove(session);
         self.shared.pools.close(session);
@@ -336,14 +340,14 @@ impl Databases {
 
 impl Shared {
     fn selections(&self) -> MutexGuard<'_, HashMap<String, Selection>> {
-        // Nothing panics while holding it, and a map is whole at any time.
+        // No code panics while it holds the lock, and the map is always consistent.
         self.selections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The databases of a list that a caller may use.
+/// Returns the databases of a list that a caller may use.
 fn seen<'a>(
     list: &'a [Configured],
     identity: Option<&Identity>,
@@ -354,7 +358,7 @@ fn seen<'a>(
         .map(|(_, configured)| configured)
 }
 
-/// Why a caller may use nothing but what is configured, if so.
+/// Returns the reason why a caller may only use configured databases, if there is one.
 fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined> {
     match identity.map(Identity::holder)? {
         Holder::Program { .. } => Some(Confined::Token),
@@ -366,7 +370,7 @@ fn confined(list: &[Configured], identity: Option<&Identity>) -> Option<Confined
     }
 }
 
-/// Writes a selection where all replicas look for it.
+/// Stores a selection for all replicas.
 async fn record(
     together: &store::Shared,
     identity: &Identity,
@@ -374,7 +378,7 @@ async fn record(
 ) -> Result<(), SelectError> {
     match together.select(identity.token(), name).await {
         Ok(true) => Ok(()),
-        // The session has ended since the request came in.
+        // The session has ended during the request.
         Ok(false) => Err(SelectError::Unavailable),
         Err(error) => {
             let error: &dyn Error = &error;
@@ -384,8 +388,8 @@ async fn record(
     }
 }
 
-/// The key of a caller's pools and selection: its session. What all sessions of a user have in
-/// common is [`Identity::account`].
+/// Returns the session key of a caller, which identifies its pools and selection. All sessions of a
+/// user share [`Identity::account`] instead.
 fn session_key(identity: Option<&Identity>) -> String {
     identity.map_or_else(|| ANYBODY.to_owned(), |known| known.token().to_string())
 }
@@ -393,7 +397,7 @@ fn session_key(identity: Option<&Identity>) -> String {
 // === impl Visit ===
 
 impl Visit {
-    /// Hands on the connection, and the room it takes, to be dropped after it.
+    /// Splits it into the connection and its permit, which must be dropped after the connection.
     pub fn into_parts(self) -> (Lease, OwnedSemaphorePermit) {
         (self.lease, self.room)
     }

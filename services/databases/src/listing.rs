@@ -1,4 +1,4 @@
-//! What a caller is told about the databases it may use.
+//! The list of databases for a caller.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,35 +7,35 @@ use ziggurat_postgres::database::SslMode;
 
 use super::{Configured, Databases};
 
-/// The databases a caller may use, and which of them it is using.
+/// Databases that a caller may use, and the one it is using.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 #[schema(as = Databases)]
 pub struct Listing {
-    /// In the order of the configuration.
+    /// Databases in the order of the configuration.
     pub databases: Vec<Entry>,
-    /// The name of the one in use; empty if there is none.
+    /// Name of the database in use; empty if there is none.
     pub current: String,
 }
 
-/// A database as callers know it. Its password is not for them.
+/// A database, without its password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 #[schema(as = Database)]
 pub struct Entry {
-    /// The unique name of the connection.
+    /// Unique name of the connection.
     pub name: String,
-    /// The preferred host.
+    /// Preferred host.
     pub host: String,
-    /// The port on that host.
+    /// Port on that host.
     pub port: u16,
-    /// The name of the database in PostgreSQL.
+    /// Name of the database in PostgreSQL.
     pub database: String,
-    /// The PostgreSQL role statements run as.
+    /// PostgreSQL role that runs statements.
     pub user: String,
-    /// How TLS is asked for.
+    /// TLS mode of the connection.
     pub sslmode: &'static str,
-    /// Whether statements may write.
+    /// Is true if statements may write.
     pub allow_writes: bool,
 }
 
@@ -57,7 +57,7 @@ impl Listing {
 impl Entry {
     fn of(configured: &Configured) -> Self {
         let settings = configured.database().settings();
-        // Of several hosts the preferred one.
+        // Shows only the preferred host of several.
         let first = settings.all_hosts().swap_remove(0);
         Self {
             name: settings.name.clone(),

@@ -1,4 +1,4 @@
-//! Who sees which database, and what a selection does.
+//! Visibility and selection of databases.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn user(name: &str, restricted_to: &[&str]) -> Identity {
     Identity::new(TokenHash::of("user"), Holder::User { name, databases })
 }
 
-/// Selects where no replicas have to be told.
+/// Selects without replicas.
 fn select(
     databases: &Databases,
     identity: Option<&Identity>,
@@ -47,7 +47,7 @@ fn select(
 }
 
 #[test]
-fn a_caller_sees_what_both_sides_allow() {
+fn a_caller_sees_databases_that_its_token_and_the_configuration_allow() {
     let databases = databases([
         configured("first", "a"),
         configured("second", "a").with_users(["alice"]),
@@ -73,7 +73,7 @@ fn a_caller_sees_what_both_sides_allow() {
 }
 
 #[test]
-fn a_selection_holds_until_the_database_or_the_token_goes() {
+fn a_selection_lasts_until_the_database_or_the_token_is_removed() {
     let databases = databases([configured("first", "a"), configured("second", "a")]);
     let label = |who: Option<&Identity>| databases.current(who).expect("one").label().to_owned();
     select(&databases, None, "second").expect("there");
@@ -88,7 +88,7 @@ fn a_selection_holds_until_the_database_or_the_token_goes() {
 }
 
 #[test]
-fn what_cannot_be_selected_says_why() {
+fn a_refused_selection_has_a_reason() {
     let databases = databases([
         configured("first", "a"),
         configured("second", "a").with_users(["alice"]),
@@ -107,7 +107,7 @@ fn what_cannot_be_selected_says_why() {
 }
 
 #[test]
-fn a_database_described_as_before_keeps_its_pools() {
+fn a_database_with_unchanged_settings_keeps_its_pools() {
     let databases = databases([configured("first", "a"), configured("second", "a")]);
     let before = databases.current(None).expect("one");
     databases.replace([configured("first", "a"), configured("second", "b")]);
@@ -120,7 +120,7 @@ fn a_database_described_as_before_keeps_its_pools() {
 }
 
 #[test]
-fn having_no_database_is_said_in_words_for_the_caller() {
+fn a_caller_without_a_database_gets_a_clear_message() {
     let none = databases([]);
     let cases = [
         (None, "no databases are configured"),
@@ -139,7 +139,7 @@ fn having_no_database_is_said_in_words_for_the_caller() {
     }
 }
 
-/// A client of an issuer: what its token says it is, and the databases of the issuer.
+/// Creates a client of an issuer from the names in its token and the databases of the issuer.
 fn client(
     subject: &str,
     client: Option<&str>,
@@ -162,7 +162,7 @@ fn names_of(databases: &Databases, identity: &Identity) -> Vec<String> {
 }
 
 #[test]
-fn a_client_of_an_issuer_sees_what_is_open_to_clients() {
+fn a_client_of_an_issuer_sees_the_databases_open_to_clients() {
     let databases = databases([
         configured("all", "a"),
         configured("people", "a").with_users(["alice"]),
@@ -189,7 +189,7 @@ fn a_client_of_an_issuer_sees_what_is_open_to_clients() {
         ),
         (client("7", None, Some("other"), &[]), &["all", "one"]),
         (client("1", Some("alice"), None, &[]), &["all"]),
-        // Names of one kind are none of another, whatever prefix they are given.
+        // A name of one kind does not match another kind, even without a prefix.
         (client("robot", Some("acme"), Some("robot"), &[]), &["all"]),
     ];
     for (identity, expected) in cases {
@@ -209,7 +209,7 @@ fn a_client_of_an_issuer_sees_what_is_open_to_clients() {
 }
 
 #[test]
-fn a_bare_entry_is_a_client_and_the_form_for_others_is_logged_once() {
+fn an_entry_without_a_prefix_is_a_client_and_the_form_for_others_is_logged_once() {
     let databases = databases([configured("shop", "a").with_clients(["acme", "7"])]);
     let (log, _guard) = Captured::start();
     for identity in [

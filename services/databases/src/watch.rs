@@ -1,4 +1,4 @@
-//! Looks again and again if the databases let the server in.
+//! Checks regularly that the databases accept connections.
 
 use futures_util::future;
 use ziggurat_http::serve::Readiness;
@@ -6,15 +6,15 @@ use ziggurat_postgres::pool::{Cause, LeaseError};
 
 use super::{Configured, Databases};
 
-/// The key of the pools to look with. No session key has a space.
+/// Session key of the pools for these checks. Session keys of callers have no space.
 const LOOKING: &str = "looking at databases";
 
-/// SQLSTATE of a server that has all the connections it may have.
+/// SQLSTATE of a server that has reached its connection limit.
 const TOO_MANY_CONNECTIONS: &str = "53300";
 
 impl Databases {
-    /// Connects to each database every few seconds, and notes which of them let the server in. It
-    /// never ends.
+    /// Connects to each database every few seconds, and reports which of them accept connections.
+    /// Never ends.
     ///
     /// The connections close at once, and count for no caller.
     pub async fn watch(self, readiness: Readiness) {
@@ -45,7 +45,8 @@ impl Databases {
     }
 }
 
-/// True if PostgreSQL answered and has no connection left: it serves the callers that have one.
+/// Returns whether PostgreSQL has reached its connection limit: it still serves its open
+/// connections.
 fn is_full(error: &LeaseError) -> bool {
     let LeaseError::Connect { tried, .. } = error else {
         return false;

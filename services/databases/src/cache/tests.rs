@@ -1,4 +1,4 @@
-//! Who waits for whom, and what is kept.
+//! Waiting for loads, and caching of their results.
 
 use std::{future::Future, pin::pin};
 
@@ -30,7 +30,7 @@ fn current(databases: &Databases) -> Current {
     databases.current(None).expect("one")
 }
 
-/// Keeps the catalogue from being read until it is dropped.
+/// Blocks loads until the connection is released.
 async fn hold(fixture: &Fixture) -> PgConnection {
     let mut holder = fixture.connect().await;
     sqlx::raw_sql("BEGIN; LOCK TABLE pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE")
@@ -47,7 +47,7 @@ async fn let_go(mut holder: PgConnection) {
         .expect("an end");
 }
 
-/// Drives a future until the server counts so many, which it has to before the future ends.
+/// Polls a future until the query returns the count, which must happen before the future ends.
 async fn until<F>(fixture: &mut Fixture, sql: &str, count: i64, during: &mut F)
 where
     F: Future + Unpin,
@@ -63,7 +63,7 @@ where
 }
 
 #[tokio::test]
-async fn many_who_ask_at_once_get_what_is_read_once() {
+async fn concurrent_calls_share_one_load() {
     let fixture = Fixture::new().await;
     let databases = databases(&fixture, |settings| settings.metadata_ttl = Duration::ZERO);
     let callers: Vec<_> = (0..20).map(|_| current(&databases)).collect();
@@ -76,7 +76,7 @@ async fn many_who_ask_at_once_get_what_is_read_once() {
 }
 
 #[tokio::test]
-async fn what_was_read_is_kept_until_it_is_too_old() {
+async fn metadata_is_cached_until_it_is_too_old() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
     let first = current(&databases).metadata().await.expect("metadata");
@@ -101,7 +101,7 @@ async fn what_was_read_is_kept_until_it_is_too_old() {
 }
 
 #[tokio::test]
-async fn reading_leaves_no_connection_behind() {
+async fn a_load_leaves_no_connection_open() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
     current(&databases).metadata().await.expect("metadata");
@@ -109,7 +109,7 @@ async fn reading_leaves_no_connection_behind() {
 }
 
 #[tokio::test]
-async fn an_error_is_told_and_not_kept() {
+async fn an_error_is_returned_and_not_cached() {
     let fixture = Fixture::new().await;
     let databases = databases(&fixture, |settings| {
         settings.query_timeout = Duration::from_millis(50);
@@ -128,7 +128,7 @@ async fn an_error_is_told_and_not_kept() {
 }
 
 #[tokio::test]
-async fn who_goes_away_leaves_the_reading_to_the_others() {
+async fn a_cancelled_call_leaves_the_load_to_the_others() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
     let holder = hold(&fixture).await;
@@ -147,7 +147,7 @@ async fn who_goes_away_leaves_the_reading_to_the_others() {
 }
 
 #[tokio::test]
-async fn when_all_go_away_the_reading_ends() {
+async fn a_load_ends_when_all_calls_are_cancelled() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
     let holder = hold(&fixture).await;
@@ -161,7 +161,7 @@ async fn when_all_go_away_the_reading_ends() {
 }
 
 #[tokio::test]
-async fn what_was_begun_before_a_change_is_not_kept_after_it() {
+async fn a_load_begun_before_a_change_is_not_cached_after_it() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
     let holder = hold(&fixture).await;
@@ -198,7 +198,7 @@ async fn a_change_is_seen_under_every_name_of_the_database() {
 }
 
 #[tokio::test]
-async fn a_database_described_anew_is_read_anew() {
+async fn a_database_with_changed_settings_is_loaded_again() {
     let fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
     let first = current(&databases).metadata().await.expect("metadata");
@@ -212,7 +212,7 @@ async fn a_database_described_anew_is_read_anew() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_silent_delays_no_other() {
+async fn an_unresponsive_database_does_not_delay_others() {
     let fixture = Fixture::new().await;
     let silence = Silence::new().await;
     let silent = fixture.describe(|settings| {
@@ -238,7 +238,7 @@ async fn a_database_that_is_silent_delays_no_other() {
 }
 
 #[tokio::test]
-async fn a_call_does_not_wait_long_for_a_database_that_is_silent() {
+async fn a_call_does_not_wait_long_for_an_unresponsive_database() {
     let fixture = Fixture::new().await;
     let silence = Silence::new().await;
     let databases = databases(&fixture, |settings| silence.stand_in(settings));
@@ -257,18 +257,18 @@ async fn a_call_does_not_wait_long_for_a_database_that_is_silent() {
         start.elapsed()
     };
     let ((), waited) = tokio::join!(databases.warm(), calls);
-    // The clock of a timer ticks in milliseconds.
+    // Timers have a resolution of a millisecond.
     let limit = PATIENCE + Duration::from_millis(10);
     assert!((PATIENCE..limit).contains(&waited), "{waited:?}");
 
-    // It could not be reached, so a statement may try: nobody else does.
+    // The load has failed, so a statement may try to connect: no other task does.
     assert!(asking.ready().await.is_ok());
     let error = asking.metadata().await.expect_err("it is silent");
     assert!(matches!(error, MetadataError::Load(_)), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_call_waits_as_long_as_a_first_reading_takes() {
+async fn a_call_waits_as_long_as_a_first_load_takes() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
     let holder = hold(&fixture).await;
@@ -289,7 +289,7 @@ async fn a_call_waits_as_long_as_a_first_reading_takes() {
 }
 
 #[tokio::test]
-async fn a_call_waits_for_a_first_reading_that_nobody_has_polled() {
+async fn a_call_waits_for_a_first_load_that_no_task_has_polled() {
     let fixture = Fixture::new().await;
     let silence = Silence::new().await;
     let databases = databases(&fixture, |settings| silence.stand_in(settings));
@@ -300,7 +300,7 @@ async fn a_call_waits_for_a_first_reading_that_nobody_has_polled() {
 }
 
 #[tokio::test]
-async fn what_is_warm_is_there_at_once() {
+async fn warmed_metadata_is_returned_from_the_cache() {
     let mut fixture = Fixture::new().await;
     let databases = databases(&fixture, |_| {});
     databases.warm().await;
@@ -313,7 +313,7 @@ async fn what_is_warm_is_there_at_once() {
 }
 
 #[test]
-fn what_waits_can_be_sent() {
+fn the_futures_of_loads_are_send() {
     fn check<T: Send>(_: T) {}
     let (pools, _reaper) = Pools::new();
     let databases = Databases::new(pools, []);
@@ -325,7 +325,7 @@ fn what_waits_can_be_sent() {
 }
 
 #[tokio::test]
-async fn what_a_role_can_do_beyond_its_database_is_logged_once() {
+async fn the_rights_of_a_role_beyond_its_database_are_logged_once() {
     let mut fixture = Fixture::new().await;
     let role = format!("reader_{}", fixture.settings.database.replace('-', "_"));
     let create = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD 'readers'");
