@@ -1,4 +1,4 @@
-//! Who is asking.
+//! The caller of a request.
 
 use std::convert::Infallible;
 
@@ -6,20 +6,20 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use ziggurat_accounts::Identity;
 
-/// Who is asking: nobody in particular where nobody has to sign in.
+/// The caller of a request; without an identity if the server has no authentication.
 #[derive(Clone, Debug)]
 pub struct Caller(Option<Identity>);
 
 // === impl Caller ===
 
 impl Caller {
-    /// What the token of the request proved.
+    /// Returns the identity of the token of the request.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         self.0.as_ref()
     }
 
-    /// The name of the user, if it is one.
+    /// Returns the name of the user, if the caller is a user.
     #[must_use]
     pub fn user(&self) -> Option<&str> {
         self.identity().and_then(Identity::user)

@@ -1,9 +1,9 @@
-//! `/api/chat/compact`: a chat made shorter, so that it fits what a model can read.
+//! `/api/chat/compact`: shortens a chat to fit the context of a model.
 //!
-//! The first message and the last ones stay. Of those between, what matters stays, and a line
-//! takes the place of the rest that says what it was about. No model is asked.
+//! The first message and the last ones stay. Of those between, the important ones stay, and a
+//! summary line replaces the others. No model is called.
 //!
-//! Messages leave as they came, byte by byte: members nobody here knows are the client's.
+//! Messages are returned byte for byte, so unknown members are kept.
 
 mod analytics;
 mod cache;
@@ -40,13 +40,13 @@ use self::{
     request::{Asked, Invalid},
 };
 
-/// From this many bytes on, a chat is not worked on between other requests but beside them.
+/// Minimum size of a chat, in bytes, that is processed on a blocking thread.
 const LARGE: usize = 256 << 10;
 
-/// How many of those at a time.
+/// Limit on such chats at a time.
 const LARGE_AT_A_TIME: usize = 2;
 
-/// What requests share.
+/// State shared by all requests.
 #[derive(Clone, Debug)]
 struct Compactor {
     cache: Arc<Cache>,
@@ -54,12 +54,12 @@ struct Compactor {
     room: Arc<Semaphore>,
 }
 
-/// What this area says of itself.
+/// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(compact))]
 pub struct Description;
 
-/// The endpoint of this area.
+/// Returns the routes of this area.
 pub fn routes() -> Router {
     let compactor = Compactor {
         cache: Arc::default(),
@@ -71,10 +71,10 @@ pub fn routes() -> Router {
         .with_state(compactor)
 }
 
-/// Make a chat shorter, so that it fits what a model can read
+/// Shortens a chat to fit the context of a model
 ///
-/// The first message and the last ones stay. Of those between, what matters stays; a line takes
-/// the place of the others. No model is asked.
+/// The first message and the last ones stay. Of those between, the important ones stay; a summary
+/// line replaces the others. No model is called.
 #[utoipa::path(post, path = "/api/chat/compact", tag = "Chat", operation_id = "compact_chat",
     request_body = Asked<'_>,
     responses(
@@ -102,7 +102,7 @@ impl Compactor {
         let room = Arc::clone(&self.room).acquire_owned().await;
         let work = move || {
             let compacted = self.compact(&payload);
-            // As long as somebody works, there is less room, whether a client waits or not.
+            // The permit is held until the work ends, even if the client has disconnected.
             drop(room);
             compacted
         };

@@ -1,7 +1,6 @@
-//! `/api/conversations`: what users keep of their conversations.
+//! `/api/conversations`: stored conversations of users.
 //!
-//! There is nothing here for programs: a conversation belongs to somebody who has logged in,
-//! and for everybody else it is not there.
+//! A conversation belongs to a user who has logged in; programs and other users have no access.
 
 #![expect(
     unused_qualifications,
@@ -26,29 +25,29 @@ use ziggurat_state::{Conversation, Conversations, Draft, Listed, Page, StoreErro
 
 use super::Caller;
 
-/// The most conversations in one part of the list.
+/// Limit on the conversations in one page of the list.
 const MAX_LIMIT: u32 = 100;
 
-/// What this area says of itself.
+/// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(list, create, delete_all, find, replace, rename, delete))]
 pub struct Description;
 
-/// Which part of the list is wanted.
+/// Page of the list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Wanted {
-    /// How many there may be in it: 50 unless this is a number from 1 to 100.
+    /// Maximum number of conversations: 50 unless this is a number from 1 to 100.
     limit: Option<String>,
-    /// How many come before it: none unless this is a number.
+    /// Number of conversations to skip: none unless this is a number.
     offset: Option<String>,
 }
 
-/// A part of the list.
+/// Page of the list of conversations.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Conversations)]
 struct List {
-    /// Those that changed last come first.
+    /// Conversations, with the last changed ones first.
     conversations: Vec<Listed>,
 }
 
@@ -56,38 +55,38 @@ struct List {
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = NewConversationTitle)]
 struct NewTitle {
-    /// What the conversation is called from now on.
+    /// New title of the conversation.
     #[schema(value_type = String, min_length = 1)]
     title: Option<String>,
 }
 
-/// Says that all are meant.
+/// Confirms that all conversations are meant.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Which {
-    /// `true` if so.
+    /// `true` to delete all conversations.
     #[param(required, pattern = "^true$")]
     all: Option<String>,
 }
 
-/// It is done.
+/// Confirms a change.
 #[derive(Debug, Serialize, ToSchema)]
 struct Done {
     /// Always true.
     success: bool,
 }
 
-/// They are gone.
+/// Confirms a deletion.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeletedConversations)]
 struct Deleted {
     /// Always true.
     success: bool,
-    /// How many there were.
+    /// Number of deleted conversations.
     deleted: u64,
 }
 
-/// The endpoints of this area.
+/// Returns the routes of this area.
 pub fn routes<C: Conversations>(store: C) -> Router {
     let no_id = get(without_id)
         .put(without_id)
@@ -109,7 +108,7 @@ pub fn routes<C: Conversations>(store: C) -> Router {
         .with_state(store)
 }
 
-/// The conversations of the user, those that changed last first
+/// Lists the conversations of the user, with the last changed ones first
 #[utoipa::path(get, path = "/api/conversations", tag = "Conversations",
     operation_id = "list_conversations",
     params(Wanted),
@@ -129,7 +128,7 @@ async fn list<C: Conversations>(
     Ok(Json(List { conversations }))
 }
 
-/// Keep a conversation
+/// Stores a conversation
 #[utoipa::path(post, path = "/api/conversations", tag = "Conversations",
     operation_id = "create_conversation",
     request_body = Draft,
@@ -152,7 +151,7 @@ async fn create<C: Conversations>(
     Ok((StatusCode::CREATED, Json(new)))
 }
 
-/// Delete all conversations of the user
+/// Deletes all conversations of the user
 #[utoipa::path(delete, path = "/api/conversations", tag = "Conversations",
     operation_id = "delete_conversations",
     params(Which),
@@ -179,7 +178,7 @@ async fn delete_all<C: Conversations>(
     Ok(Json(Deleted { success, deleted }))
 }
 
-/// A conversation of the user
+/// Returns a conversation of the user
 #[utoipa::path(get, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "get_conversation",
     params(("id" = String, Path, description = "As the server named it")),
@@ -200,7 +199,7 @@ async fn find<C: Conversations>(
     found.map(Json).ok_or_else(absent)
 }
 
-/// Keep other messages of a conversation
+/// Replaces the messages of a conversation
 #[utoipa::path(put, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "replace_conversation",
     params(("id" = String, Path, description = "As the server named it")),
@@ -226,7 +225,7 @@ async fn replace<C: Conversations>(
     replaced.map(Json).ok_or_else(absent)
 }
 
-/// Give a conversation another title
+/// Renames a conversation
 #[utoipa::path(patch, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "rename_conversation",
     params(("id" = String, Path, description = "As the server named it")),
@@ -254,7 +253,7 @@ async fn rename<C: Conversations>(
     done(renamed.map_err(failed("rename conversation"))?)
 }
 
-/// Delete a conversation
+/// Deletes a conversation
 #[utoipa::path(delete, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "delete_conversation",
     params(("id" = String, Path, description = "As the server named it")),
@@ -281,7 +280,7 @@ async fn without_id(caller: Caller) -> Refusal {
     }
 }
 
-/// Whose conversations it is about.
+/// Returns the user whose conversations are meant.
 fn owner(caller: &Caller) -> Result<&str, Refusal> {
     caller
         .user()
@@ -315,7 +314,7 @@ fn failed(what: &'static str) -> impl Fn(StoreError) -> Refusal + Copy {
 // === impl Wanted ===
 
 impl Wanted {
-    /// What makes no sense is as good as not said.
+    /// Parses the page; invalid values count as missing.
     fn page(&self) -> Page {
         let default = Page::default();
         let limit = self.limit.as_deref().and_then(|text| text.parse().ok());
@@ -335,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_that_makes_no_sense_is_the_usual_one() {
+    fn an_invalid_page_is_the_default_page() {
         for (limit, offset, expected) in [
             (None, None, (50, 0)),
             (Some("7"), Some("3"), (7, 3)),

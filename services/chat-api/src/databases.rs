@@ -1,6 +1,6 @@
-//! `/api/databases`: which databases a caller may use, and choosing one.
+//! `/api/databases`: lists the databases of a caller and selects one.
 //!
-//! Endpoints here say no with `{"success": false, "error": …}`.
+//! Endpoints here report errors as `{"success": false, "error": …}`.
 
 use axum::{
     Json, Router,
@@ -16,33 +16,33 @@ use ziggurat_layers::reject::SuccessFlag;
 
 use super::Caller;
 
-/// What this area says of itself.
+/// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(list, select))]
 pub struct Description;
 
-/// The database to use from now on.
+/// The database to select.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = DatabaseSelection)]
 struct Selection {
-    /// The name of the connection.
+    /// Name of the connection.
     #[schema(value_type = String, min_length = 1)]
     name: Option<String>,
 }
 
-/// The database in use from now on.
+/// The selected database.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SelectedDatabase)]
 struct Selected {
     /// Always true.
     success: bool,
-    /// The name of the connection.
+    /// Name of the connection.
     current: String,
-    /// The same in words.
+    /// Message for the user.
     message: &'static str,
 }
 
-/// The endpoints of this area.
+/// Returns the routes of this area.
 pub fn routes(databases: Databases) -> Router {
     let no_such_method = async || Refusal::<SuccessFlag>::no_such_method();
     Router::new()
@@ -54,7 +54,7 @@ pub fn routes(databases: Databases) -> Router {
         .with_state(databases)
 }
 
-/// The databases the caller may use
+/// Lists the databases that the caller may use
 #[utoipa::path(get, path = "/api/databases", tag = "Databases", operation_id = "list_databases", responses(
     (status = 200, description = "In the order of the configuration", body = Listing),
 ))]
@@ -62,9 +62,10 @@ async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listin
     Json(databases.listing(caller.identity()))
 }
 
-/// Use another database from now on
+/// Selects a database
 ///
-/// The choice is that of the session: of the token, or of everybody where nobody signs in.
+/// The selection belongs to the session of the token. Without authentication, all clients share one
+/// session.
 #[utoipa::path(post, path = "/api/databases/select", tag = "Databases", operation_id = "select_database",
     request_body = Selection,
     responses(
@@ -101,6 +102,6 @@ fn refused<R>(error: SelectError) -> Refusal<R> {
         SelectError::Denied => (StatusCode::FORBIDDEN, "denied"),
         SelectError::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     };
-    // The words of this error are for the caller.
+    // The message of this error is for the caller.
     Refusal::new(status, code, error.to_string())
 }

@@ -1,7 +1,7 @@
 //! The resources under `/api/`, for chat clients.
 //!
-//! Each area of `/api/` makes a router of its own over the one service it needs;
-//! [`router`] puts them together and answers for what none of them has.
+//! Each area of `/api/` has a router for the one service it needs; [`router`] merges them and
+//! responds to all other paths.
 //!
 //! ```
 //! use axum::body::Body;
@@ -26,15 +26,15 @@
 //!
 //! # An area
 //!
-//! A handler takes the [`Caller`], the service it works for as
-//! [`State`](axum::extract::State), and a [`Payload`](ziggurat_http::Payload) if it reads one. It answers with
-//! [`Json`](axum::Json), or with a [`Refusal`] in the format of its endpoint. Paths are exact:
-//! with a slash more they are others.
+//! A handler takes the [`Caller`], its service as [`State`](axum::extract::State), and a
+//! [`Payload`](ziggurat_http::Payload) if it reads one. It returns [`Json`](axum::Json), or a
+//! [`Refusal`] in the format of its endpoint. Paths must match exactly: a trailing slash makes
+//! another path.
 //!
-//! # What stands around it
+//! # Layers around it
 //!
-//! Who may come in and how large a body may be is settled further out, by the bearer layer
-//! and [`BodyLimitLayer`](ziggurat_layers::body_limit::BodyLimitLayer).
+//! Authentication and the limit on bodies are in outer layers: the bearer layer and
+//! [`BodyLimitLayer`](ziggurat_layers::body_limit::BodyLimitLayer).
 
 mod caller;
 pub mod compact;
@@ -50,10 +50,10 @@ use ziggurat_http::Refusal;
 
 pub use self::caller::Caller;
 
-/// Puts areas together.
+/// Merges areas.
 ///
 /// # Panics
-/// If two areas have the same path, or one has a fallback.
+/// Panics if two areas have the same path, or one has a fallback.
 pub fn router(areas: impl IntoIterator<Item = Router>) -> Router {
     areas
         .into_iter()

@@ -1,4 +1,4 @@
-//! What holds for every endpoint, and the small areas.
+//! Tests of all endpoints, and of the small areas.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -58,7 +58,7 @@ async fn text(response: Response<Body>) -> String {
     String::from_utf8(bytes.to_bytes().into()).expect("text")
 }
 
-/// The status, and the body as JSON.
+/// Returns the status, and the body as JSON.
 async fn said(
     service: &Router,
     identity: Option<&Identity>,
@@ -77,7 +77,7 @@ const SELECT: (&str, &str) = ("POST", "/api/databases/select");
 const INFO: (&str, &str) = ("GET", "/api/user/info");
 
 #[tokio::test]
-async fn the_databases_are_those_the_caller_may_use() {
+async fn the_listed_databases_are_those_the_caller_may_use() {
     let service = served();
     let entry = |name: &str| {
         json!({"name": name, "host": "db.example", "port": 5432, "database": "shop",
@@ -100,7 +100,7 @@ async fn the_databases_are_those_the_caller_may_use() {
 }
 
 #[tokio::test]
-async fn a_selection_is_of_the_session() {
+async fn a_selection_belongs_to_the_session() {
     let service = served();
     let [ann, bob] = [user("ann"), user("bob")];
     for who in [None, Some(&ann)] {
@@ -116,42 +116,47 @@ async fn a_selection_is_of_the_session() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_selected_is_refused_in_order() {
+async fn refused_selections_are_checked_in_order() {
     let service = served();
-    let (anybody, bound) = (None, Some(program(None)));
+    let (anonymous, bound) = (None, Some(program(None)));
     let cases = [
-        (&anybody, "", 400, "Invalid request body"),
-        (&anybody, "{", 400, "Invalid request body"),
-        (&anybody, "null", 400, "Invalid request body"),
-        (&anybody, r#"["docs"]"#, 400, "Invalid request body"),
-        (&anybody, r#"{"name":7}"#, 400, "Invalid request body"),
+        (&anonymous, "", 400, "Invalid request body"),
+        (&anonymous, "{", 400, "Invalid request body"),
+        (&anonymous, "null", 400, "Invalid request body"),
+        (&anonymous, r#"["docs"]"#, 400, "Invalid request body"),
+        (&anonymous, r#"{"name":7}"#, 400, "Invalid request body"),
         (
-            &anybody,
+            &anonymous,
             r#"{"name":"docs"} x"#,
             400,
             "Invalid request body",
         ),
         (
-            &anybody,
+            &anonymous,
             "{\"name\":\"\u{0}\"}",
             400,
             "Invalid request body",
         ),
         (
-            &anybody,
+            &anonymous,
             r#"{"name":"a","name":"b"}"#,
             400,
             "Invalid request body",
         ),
-        (&anybody, "{}", 400, "Database name is required"),
+        (&anonymous, "{}", 400, "Database name is required"),
         (
-            &anybody,
+            &anonymous,
             r#"{"name":null}"#,
             400,
             "Database name is required",
         ),
-        (&anybody, r#"{"name":""}"#, 400, "Database name is required"),
-        (&anybody, r#"{"name":"x"}"#, 404, "Database not found"),
+        (
+            &anonymous,
+            r#"{"name":""}"#,
+            400,
+            "Database name is required",
+        ),
+        (&anonymous, r#"{"name":"x"}"#, 404, "Database not found"),
         (&bound, r#"{"name":"x"}"#, 404, "Database not found"),
         (
             &bound,
@@ -235,7 +240,7 @@ async fn other_paths_are_not_found_and_other_methods_are_listed() {
 }
 
 #[tokio::test]
-async fn a_head_says_the_same_without_the_body() {
+async fn a_head_request_gets_the_same_headers_without_the_body() {
     let service = served();
     let get = answer(&service, None, LIST, "").await;
     let head = answer(&service, None, ("HEAD", LIST.1), "").await;
@@ -246,7 +251,7 @@ async fn a_head_says_the_same_without_the_body() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_refused_in_the_format_of_the_endpoint() {
+async fn an_incomplete_body_is_refused_in_the_format_of_the_endpoint() {
     let broken = || {
         let frames = [Ok(Bytes::from("{")), Err("reset by peer at 10.0.0.7")];
         Body::from_stream(stream::iter(frames))
@@ -264,7 +269,7 @@ async fn a_body_that_breaks_off_is_refused_in_the_format_of_the_endpoint() {
 }
 
 #[tokio::test]
-async fn a_body_that_overruns_is_too_large_here_too() {
+async fn a_body_over_the_limit_is_too_large_here_too() {
     let service = tower::ServiceBuilder::new()
         .layer(BodyLimitLayer::new(20))
         .service(served());
@@ -287,7 +292,7 @@ async fn a_body_that_overruns_is_too_large_here_too() {
 }
 
 #[tokio::test]
-async fn a_fault_says_what_was_written_for_the_client() {
+async fn a_fault_returns_the_message_for_the_client() {
     let refuses = async || {
         let detail = ErrorDetail::new("no such file: /srv/secret.db");
         <Refusal>::fault("Failed to list conversations", detail)
@@ -311,7 +316,7 @@ async fn a_fault_says_what_was_written_for_the_client() {
 }
 
 #[test]
-fn a_refusal_can_be_made_of_what_a_layer_says() {
+fn a_refusal_can_be_made_from_a_rejection_of_a_layer() {
     let rejection = Rejection::new(http::StatusCode::IM_A_TEAPOT, "tea", "No coffee");
     let refusal = <Refusal>::from(rejection);
     let shown = format!("{refusal:?}");

@@ -1,4 +1,4 @@
-//! `/api/user`: who a caller is.
+//! `/api/user`: the identity of a caller.
 
 use axum::{Json, Router, routing::get};
 use serde::Serialize;
@@ -6,25 +6,25 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::Caller;
 
-/// What this area says of itself.
+/// OpenAPI description of this area.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(info))]
 pub struct Description;
 
-/// Who a caller is.
+/// Identity of a caller.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = UserInfo)]
 struct Info {
-    /// The name of the user; empty for an API token, and where nobody has to sign in.
+    /// Name of the user; empty for an API token, and without authentication.
     username: String,
 }
 
-/// The endpoints of this area.
+/// Returns the routes of this area.
 pub fn routes() -> Router {
     Router::new().route("/api/user/info", get(info))
 }
 
-/// Who the caller is
+/// Returns the name of the caller
 #[utoipa::path(get, path = "/api/user/info", tag = "User", operation_id = "user_info", responses(
     (status = 200, description = "Known by the token", body = Info),
 ))]

@@ -1,4 +1,4 @@
-//! What making chats shorter is good for, in numbers.
+//! Statistics of shortened chats.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,8 +6,8 @@ use tracing::info;
 
 use super::chat::Info;
 
-/// Counts what is done for the clients that want it counted. Each time, the sums since the
-/// start of the server go to the log.
+/// Counts chats of the clients that allow it. Each time, the totals since the start of the server
+/// are logged.
 #[derive(Debug, Default)]
 pub(super) struct Analytics {
     chats: AtomicU64,
@@ -20,7 +20,7 @@ pub(super) struct Analytics {
 // === impl Analytics ===
 
 impl Analytics {
-    /// A chat was worked on.
+    /// Counts a shortened chat.
     pub(super) fn compacted(&self, info: &Info) {
         self.chats.fetch_add(1, Relaxed);
         self.messages
@@ -30,7 +30,7 @@ impl Analytics {
         self.log();
     }
 
-    /// A chat had been worked on before.
+    /// Counts a chat that was answered from the cache.
     pub(super) fn repeated(&self) {
         self.chats.fetch_add(1, Relaxed);
         self.repeated.fetch_add(1, Relaxed);

@@ -1,4 +1,4 @@
-//! Chats that were made shorter before.
+//! Cache of shortened chats.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,27 +11,27 @@ use sha2::{Digest as _, Sha256};
 
 use super::request::Rules;
 
-/// How many answers are kept, and how many bytes all of them may have.
+/// Limits on the number of cached answers and on their total size in bytes.
 const MAX_ANSWERS: usize = 256;
 const MAX_BYTES: usize = 16 << 20;
 
-/// An answer larger than this is not worth the others.
+/// Maximum size of a cached answer, so that one answer does not displace the others.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// Answers that were given, by what was asked. The oldest go first.
+/// Cache of answers by request. The oldest are removed first.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     kept: Mutex<Kept>,
 }
 
-/// The digest of everything an answer depends on.
+/// Digest of all inputs of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key([u8; 32]);
 
 #[derive(Debug, Default)]
 struct Kept {
     answers: HashMap<Key, Bytes>,
-    /// The oldest first.
+    /// Oldest first.
     order: VecDeque<Key>,
     bytes: usize,
 }
@@ -60,7 +60,7 @@ impl Kept {
     fn put(&mut self, key: Key, answer: Bytes) {
         self.bytes += answer.len();
         match self.answers.insert(key, answer) {
-            // Two asked the same at a time.
+            // Two requests with the same key ran concurrently.
             Some(same) => self.bytes -= same.len(),
             None => self.order.push_back(key),
         }
@@ -80,10 +80,10 @@ impl Kept {
 impl Key {
     pub(super) fn of(messages: &[&RawValue], rules: &Rules) -> Self {
         let mut hash = Sha256::new();
-        // Every field, whichever there are: none can be forgotten here.
+        // Formats all fields, so that no later field is missing from the key.
         hash.update(format!("{rules:?}"));
         for message in messages {
-            // The length tells where one ends.
+            // The length separates the messages.
             hash.update(message.get().len().to_le_bytes());
             hash.update(message.get());
         }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_answers_go_when_there_are_too_many() {
+    fn the_oldest_answers_are_removed_when_there_are_too_many() {
         let cache = Cache::default();
         for number in 0..MAX_ANSWERS + 3 {
             cache.put(key(number), &Bytes::from_static(b"answer"));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_answers_go_when_they_are_too_large() {
+    fn the_oldest_answers_are_removed_when_they_are_too_large() {
         let cache = Cache::default();
         let large = Bytes::from(vec![0; MAX_ANSWER]);
         for number in 0..20 {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_there_already_takes_no_more_room() {
+    fn an_answer_that_is_cached_again_takes_no_more_space() {
         let cache = Cache::default();
         for _ in 0..3 {
             cache.put(key(1), &Bytes::from_static(b"answer"));

@@ -1,4 +1,4 @@
-//! A chat, before and after.
+//! A chat before and after it is shortened.
 
 #![expect(
     single_use_lifetimes,
@@ -25,34 +25,34 @@ use super::{
     summary::{Notes, Summary},
 };
 
-/// The messages of a chat.
+/// Messages of a chat.
 ///
-/// A message is read again when it is needed again: what it says takes more room than what has
-/// to be known of it.
+/// A message is parsed again each time it is needed, because its parsed text takes more memory than
+/// the values that are kept of it.
 #[derive(Debug)]
 pub(super) struct Chat<'a> {
     messages: &'a [&'a RawValue],
     weights: Vec<Weight>,
-    /// By the counter that was asked for.
+    /// Tokens of all messages, by the selected counter.
     total: u64,
 }
 
-/// A chat made shorter, as it is sent, and what came of it.
+/// A shortened chat as it is sent, and its statistics.
 #[derive(Debug)]
 pub(super) struct Compacted {
     pub(super) body: Bytes,
     pub(super) info: Info,
 }
 
-/// What came of it, in numbers.
+/// Statistics of a shortened chat.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = CompactionInfo)]
 pub(super) struct Info {
     pub(super) original_count: usize,
-    /// How many messages there are now, the line about the others included.
+    /// Number of messages in the answer, the summary line included.
     pub(super) compacted_count: usize,
     pub(super) dropped_count: usize,
-    /// The first message, and what stays between it and the last ones.
+    /// Number of kept messages before the last ones, the first message included.
     pub(super) anchor_count: usize,
     pub(super) tokens_saved: u64,
     pub(super) compression_ratio: f64,
@@ -61,36 +61,36 @@ pub(super) struct Info {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CompactedChat)]
 pub(super) struct Answer<'a> {
-    /// What stays, in its order, and the line about the others.
+    /// Kept messages in their order, and the summary line.
     #[schema(value_type = Vec<Outside<'_>>)]
     messages: Vec<&'a RawValue>,
-    /// What the others were about, if there are any.
+    /// Summary of the removed messages, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     summary: Option<Summary>,
-    /// How many tokens the messages are now, by the generic count.
+    /// Number of tokens of the messages; by the generic counter if the chat was shortened.
     token_estimate: u64,
     compaction_info: Info,
 }
 
-/// What there is to know of the messages between the first and the last ones.
+/// Data about the messages between the first and the last ones.
 struct Middle {
     tiers: Vec<Tier>,
     notes: Notes,
 }
 
-/// Which call was of which tool.
+/// Maps calls to the names of their tools.
 #[derive(Default)]
 struct Calls<'a> {
     names: HashMap<Cow<'a, str>, Cow<'a, str>>,
-    /// Those of the message before, for results that do not say whose they are.
+    /// Names of the preceding message, for results without the id of their call.
     latest: Vec<Cow<'a, str>>,
 }
 
 // === impl Chat ===
 
 impl<'a> Chat<'a> {
-    /// Reads the messages.
+    /// Parses the messages.
     pub(super) fn read(messages: &'a [&'a RawValue], rules: &Rules) -> Result<Self, Invalid> {
         let mut this = Self {
             messages,
@@ -113,7 +113,7 @@ impl<'a> Chat<'a> {
         Ok(this)
     }
 
-    /// Makes it shorter, unless it is short enough.
+    /// Shortens the chat, unless it is short enough.
     pub(super) fn compact(&self, rules: &Rules) -> Result<Compacted, Invalid> {
         let is_small = self.messages.len() <= rules.recent_window.saturating_add(1);
         if is_small || self.total <= rules.max_tokens {
@@ -124,7 +124,7 @@ impl<'a> Chat<'a> {
         let goal = Goal {
             min_important: rules.min_important,
             max_tokens: rules.max_tokens,
-            // With the longest number it may have in it.
+            // Computed with the largest possible number in it.
             summary_tokens: tokens(&notes.description(tiers.len())),
             wants_summary: rules.wants_summary,
         };
@@ -219,7 +219,7 @@ impl Compacted {
 // === impl Calls ===
 
 impl<'a> Calls<'a> {
-    /// The tools a message calls, or has results of.
+    /// Returns the tools that a message calls or has results of.
     fn tools<'s>(&'s self, message: &'s Message<'a>) -> Vec<&'s str> {
         let called = message.uses.iter().map(|used| &*used.name);
         let known = message.results.iter().filter_map(|id| self.names.get(id));
@@ -243,7 +243,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// The tokens of a message of ours.
+/// Returns the number of tokens of a generated message.
 fn tokens(text: &str) -> u64 {
     Counter::Generic.tokens(text, Nature::of(text))
 }

@@ -1,4 +1,4 @@
-//! How much a message matters.
+//! Importance of a message.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ const CORRECTION: Groups = Groups::only(3);
 const INSIGHT: Groups = Groups::only(4);
 const DOCUMENTATION: Groups = Groups::only(5);
 
-/// Below this, a text is a remark; above, something was said.
+/// Maximum length of a remark; longer texts have content.
 const REMARK: usize = 30;
 const QUESTION: usize = 50;
 const EXPLANATION: usize = 500;
@@ -79,7 +79,7 @@ static SIGNS: LazyLock<Phrases> = LazyLock::new(|| {
     ])
 });
 
-/// How much a message matters, the least first.
+/// Importance of a message, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tier {
     Transient,
@@ -87,11 +87,11 @@ pub(super) enum Tier {
     Contextual,
     Important,
     Anchor,
-    /// It stays whatever the budget is, because the client has asked for it.
+    /// The client has requested that the message stays, whatever the limit on tokens.
     Preserved,
 }
 
-/// What the client wants to keep, whatever else is true of it.
+/// Kinds of messages that the client wants to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wishes {
     pub(super) anchors: bool,
@@ -102,7 +102,7 @@ pub(super) struct Wishes {
 // === impl Tier ===
 
 impl Tier {
-    /// Says how much a message matters that calls these tools, or has results of them.
+    /// Classifies a message that calls these tools, or has results of them.
     pub(super) fn of(message: &Message<'_>, tools: &[&str], wishes: Wishes) -> Self {
         match Self::whatever_is_kept(message, tools, wishes) {
             Self::Anchor if !wishes.anchors => Self::Contextual,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_say_is_told_apart() {
+    fn messages_of_users_and_assistants_are_classified_by_their_text() {
         let long = "x".repeat(501);
         let question = format!("{}?", "x".repeat(50));
         for (role, text, expected) in [
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tools_say_depends_on_the_tool() {
+    fn messages_of_tools_are_classified_by_the_tool() {
         let result = |text: &str| json!([{"type": "tool_result", "content": text}]);
         let long = "x".repeat(501);
         for (tools, text, expected) in [
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_changes_what_matters() {
+    fn options_of_the_client_change_the_classification() {
         let result = json!([{"type": "tool_result", "content": "CREATE TABLE"}]);
         let text = json!("CREATE TABLE t ()");
         let wishes = |anchors, tool_results, schema_info| Wishes {

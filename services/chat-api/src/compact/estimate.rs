@@ -1,4 +1,4 @@
-//! How many tokens a text is, roughly.
+//! Estimates the number of tokens of a text.
 
 use std::sync::LazyLock;
 
@@ -38,7 +38,7 @@ static SIGNS: LazyLock<Phrases> = LazyLock::new(|| {
     ])
 });
 
-/// Whose way of counting it is.
+/// Provider whose token count is estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Counter {
     #[default]
@@ -48,7 +48,7 @@ pub(super) enum Counter {
     Ollama,
 }
 
-/// What a text is made of.
+/// Kind of content of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
     Sql,
@@ -57,21 +57,20 @@ pub(super) enum Nature {
     Prose,
 }
 
-/// A way of counting. Fractions are whole numbers here, so that a text that comes out even is
-/// not a token short.
+/// Ratios of a counter. Integers, so that exact results are not rounded down by one token.
 struct Ratio {
-    /// Bytes to ten tokens.
+    /// Bytes per ten tokens.
     bytes: u64,
-    /// Tokens of a message as such.
+    /// Additional tokens per message.
     overhead: u64,
-    /// How many more tokens SQL, JSON and code have, in percent of prose.
+    /// Additional tokens of SQL, JSON and code, in percent of prose.
     natures: [u64; 3],
 }
 
 // === impl Counter ===
 
 impl Counter {
-    /// The one of this name; the generic one if there is none.
+    /// Returns the counter with this name, or the generic one.
     pub(super) fn named(name: &str) -> Self {
         match name {
             "openai" => Self::OpenAi,
@@ -81,7 +80,7 @@ impl Counter {
         }
     }
 
-    /// The tokens of a message with this text.
+    /// Returns the number of tokens of a message with this text.
     pub(super) fn tokens(self, text: &str, nature: Nature) -> u64 {
         let ratio = self.ratio();
         let [sql, json, code] = ratio.natures;
@@ -110,7 +109,7 @@ impl Counter {
         }
     }
 
-    /// What the text itself changes, in percent.
+    /// Returns the factor for this text, in percent.
     fn adjustment(self, text: &str) -> u64 {
         match self {
             Self::OpenAi if text.matches("  ").count() > text.len() / 100 => 105,
@@ -141,7 +140,7 @@ impl Nature {
     }
 }
 
-/// Whether the sentences of a text are as long as those of people.
+/// Returns whether a text has sentences of the length of natural language.
 fn is_language(text: &str) -> bool {
     let words = text.split_whitespace().count();
     let is_end = |byte: &u8| matches!(byte, b'.' | b'!' | b'?');
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nature_of_a_text_is_the_first_that_fits() {
+    fn the_nature_of_a_text_is_the_first_match() {
         for (text, nature) in [
             ("", Nature::Prose),
             ("Selecting is easy", Nature::Prose),
@@ -220,15 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_themselves_adjust_the_count() {
+    fn properties_of_a_text_adjust_the_count() {
         let spaced = format!("{}{}", "ab  ".repeat(2), "abcd".repeat(40));
         assert_eq!(spaced.len(), 168);
         let tokens = |counter: Counter, text: &str| counter.tokens(text, Nature::Prose);
-        // 2 double spaces in 168 bytes are more than one in a hundred.
+        // 2 double spaces in 168 bytes are more than one percent.
         assert_eq!(tokens(Counter::OpenAi, &spaced), 44 + 4);
         let longer = format!("{spaced}{}", "abcd".repeat(10));
         assert_eq!(tokens(Counter::OpenAi, &longer), 52 + 4);
-        // Five words to a sentence is how people write, four is not.
+        // Five words per sentence count as natural language, four do not.
         let sentence = "aaa bbb ccc ddd eee. ";
         assert_eq!(tokens(Counter::Anthropic, &sentence.repeat(19)), 99 + 5);
         let short = "aaaa bbbb ccc ddddd. ";
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_message_is_not_nothing() {
+    fn an_empty_message_has_tokens() {
         let overheads = [
             Counter::Generic,
             Counter::OpenAi,

@@ -1,4 +1,4 @@
-//! A message, and what it says.
+//! Messages of a chat.
 
 #![expect(
     single_use_lifetimes,
@@ -11,22 +11,22 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-/// A message as far as anybody has to understand it.
+/// The parts of a message that this module needs.
 ///
-/// Only its outside has to be in order. A block that makes no sense says nothing; it travels
-/// on as it came.
+/// Only its role and content must be valid. An invalid block counts as empty; it is returned
+/// unchanged.
 #[derive(Debug)]
 pub(super) struct Message<'a> {
     pub(super) role: Role,
-    /// All it says.
+    /// All its text.
     pub(super) text: Cow<'a, str>,
-    /// The tools it calls.
+    /// Tool calls in the message.
     pub(super) uses: Vec<Use<'a>>,
-    /// The calls it has results of; empty where the message does not say.
+    /// Ids of the calls it has results of; empty for a result without an id.
     pub(super) results: Vec<Cow<'a, str>>,
 }
 
-/// Who says something.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     User,
@@ -35,7 +35,7 @@ pub(super) enum Role {
     Other,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug)]
 pub(super) struct Use<'a> {
     pub(super) id: Cow<'a, str>,
@@ -44,7 +44,7 @@ pub(super) struct Use<'a> {
 
 type Member<'a> = Option<&'a RawValue>;
 
-/// A message of a chat. What else it has is left as it is.
+/// A message of a chat. Other members are kept unchanged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = ChatMessage)]
 pub(super) struct Outside<'a> {
@@ -79,7 +79,7 @@ struct Block<'a> {
 // === impl Message ===
 
 impl<'a> Message<'a> {
-    /// Understands a message, or says what about it cannot be.
+    /// Parses a message, or returns the reason why it is invalid.
     pub(super) fn read(raw: &'a RawValue) -> Result<Self, &'static str> {
         if !raw.get().starts_with('{') {
             return Err("a message must be an object");
@@ -107,7 +107,7 @@ impl<'a> Message<'a> {
         Ok(this)
     }
 
-    /// Whether it calls a tool, or has the result of a call.
+    /// Returns whether it has tool calls or results.
     pub(super) fn has_tools(&self) -> bool {
         !self.uses.is_empty() || !self.results.is_empty()
     }
@@ -168,7 +168,7 @@ impl Role {
 
 impl<'a> Block<'a> {
     fn read(raw: &'a RawValue) -> Self {
-        // A list would do for a struct, its items taken for members.
+        // Serde would also accept a list for a struct.
         let object = Some(raw.get()).filter(|text| text.starts_with('{'));
         object
             .and_then(|text| serde_json::from_str(text).ok())
@@ -176,8 +176,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What a string says, if it is one. Half of a surrogate pair says nothing, so a string that has
-/// one stays as it is written.
+/// Returns the value of a JSON string. A string with a lone surrogate is returned as it is written.
 fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -190,7 +189,7 @@ fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(said.map_or(Cow::Borrowed(inside), |text| text.0))
 }
 
-/// The items of a list.
+/// Returns the items of a list.
 fn items(raw: &RawValue) -> impl Iterator<Item = &RawValue> {
     let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
     items.into_iter()
@@ -206,7 +205,7 @@ fn joined<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
     joined
 }
 
-/// JSON without the white space between its parts.
+/// Removes white space between the tokens of JSON.
 fn compact(raw: &RawValue) -> Cow<'_, str> {
     let raw = raw.get();
     if !raw.bytes().any(|byte| byte.is_ascii_whitespace()) {
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_what_its_content_says() {
+    fn the_text_of_a_message_comes_from_its_content() {
         for (content, text) in [
             (r#""plain""#, "plain"),
             (r#""say \"tea\" \u00e9""#, "say \"tea\" é"),
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_results_are_noticed() {
+    fn calls_and_results_are_detected() {
         let json = raw(
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"a"},
             {"type":"text","text":"x"},{"type":"tool_use","id":7},
@@ -300,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_says_why() {
+    fn an_invalid_message_is_refused_with_a_reason() {
         for (json, reason) in [
             ("7", "a message must be an object"),
             (r#"["user","hi"]"#, "a message must be an object"),

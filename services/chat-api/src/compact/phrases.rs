@@ -1,30 +1,30 @@
-//! Finds many phrases in a text, in one pass over it.
+//! Finds many phrases in a text in one pass.
 //!
-//! An automaton after Aho and Corasick (1975): what a text costs depends on its length, not on
-//! how many phrases there are.
+//! An Aho–Corasick automaton: the cost depends on the length of the text, not on the number of
+//! phrases.
 
 use std::collections::VecDeque;
 
-/// Phrases in groups, looked for in texts whatever their case.
+/// Groups of phrases, found in texts regardless of case.
 #[derive(Debug)]
 pub(super) struct Phrases {
-    /// A state after another, a class after another.
+    /// Transitions, by state and then by class.
     next: Vec<u16>,
-    /// The groups that have a phrase ending in a state.
+    /// Groups with a phrase that ends in a state.
     found: Vec<Groups>,
-    /// What a byte counts as. Bytes in no phrase are all of class 0.
+    /// Class of each byte. Class 0 holds all bytes that are in no phrase.
     classes: [u8; 256],
     width: usize,
 }
 
-/// Which groups were found, the first one the lowest bit.
+/// Set of groups as bits, with the first group in the lowest bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Groups(u16);
 
 // === impl Phrases ===
 
 impl Phrases {
-    /// Takes groups of phrases, in lower case and ASCII.
+    /// Builds the automaton from phrases in lower-case ASCII.
     pub(super) fn new(groups: &[&[&str]]) -> Self {
         let (classes, width) = classes(groups);
         let mut this = Self {
@@ -42,12 +42,12 @@ impl Phrases {
         this
     }
 
-    /// The groups that have a phrase in this text, until one of `enough` is there.
+    /// Returns the groups with a phrase in this text; stops at the first group of `enough`.
     pub(super) fn find(&self, text: &str, enough: Groups) -> Groups {
         self.run(text.bytes(), enough)
     }
 
-    /// The same, any white space in the text being one space.
+    /// Same as `find`, but any white space in the text matches one space.
     pub(super) fn find_spaced(&self, text: &str) -> Groups {
         let mut after_space = false;
         let spaced = text.bytes().filter_map(move |byte| {
@@ -91,8 +91,7 @@ impl Phrases {
         self.found[state].0 |= group.0;
     }
 
-    /// Leads from the end of a phrase that breaks off to the longest one it may be the
-    /// beginning of.
+    /// Adds fallbacks from each state to the longest other phrase prefix that ends there.
     fn link(&mut self) {
         let mut fallbacks = vec![0; self.found.len()];
         let mut queue = VecDeque::from([0]);
@@ -106,7 +105,7 @@ impl Phrases {
                     self.next[at] = otherwise;
                     continue;
                 }
-                // The root falls back on itself.
+                // The fallback of the root is the root itself.
                 if state != 0 {
                     fallbacks[child] = otherwise;
                     self.found[child].0 |= self.found[usize::from(otherwise)].0;
@@ -117,7 +116,7 @@ impl Phrases {
     }
 }
 
-/// Numbers the bytes that phrases are made of, capitals as their small letters.
+/// Numbers the bytes of the phrases; capitals share the class of their small letters.
 fn classes(groups: &[&[&str]]) -> ([u8; 256], usize) {
     let mut classes = [0; 256];
     let mut width = 1;
@@ -139,7 +138,7 @@ fn classes(groups: &[&[&str]]) -> ([u8; 256], usize) {
 // === impl Groups ===
 
 impl Groups {
-    /// The one at this place in the list.
+    /// Returns the set of one group.
     pub(super) const fn only(group: usize) -> Self {
         Self(1 << group)
     }
@@ -158,7 +157,7 @@ mod tests {
     const NONE: Groups = Groups(0);
 
     #[test]
-    fn phrases_within_phrases_are_found() {
+    fn phrases_inside_other_phrases_are_found() {
         let phrases = Phrases::new(&[&["he", "hers"], &["she"], &["his", "sh x"]]);
         for (text, groups) in [
             ("", 0),
@@ -179,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_found_is_what_is_there(text in "[abAB ]{0,24}") {
+        fn the_automaton_finds_exactly_the_phrases_of_a_text(text in "[abAB ]{0,24}") {
             let groups: [&[&str]; 4] = [&["ab", "bba"], &["aab"], &["b a", "a b a"], &["bb"]];
             let phrases = Phrases::new(&groups);
             let lower = text.to_lowercase();

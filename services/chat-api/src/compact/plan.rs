@@ -1,17 +1,17 @@
-//! Which messages stay.
+//! Selects the messages that stay.
 
 use std::{mem, ops::Range};
 
 use super::classify::Tier;
 
-/// A message, as far as it matters here.
+/// Data of a message for the selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) tokens: u64,
     pub(super) side: Side,
 }
 
-/// What a message is to its neighbours: a call of a tool and its result belong together.
+/// Role of a message in a pair of a tool call and its result, which stay or go as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Alone,
@@ -19,34 +19,34 @@ pub(super) enum Side {
     Result,
 }
 
-/// What has to come of it.
+/// Target of the selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Goal {
-    /// How many messages of the middle there should be, even if few matter.
+    /// Minimum number of messages in the middle, even if few are important.
     pub(super) min_important: usize,
-    /// How many tokens there should be.
+    /// Limit on tokens.
     pub(super) max_tokens: u64,
-    /// What a summary of what is gone takes.
+    /// Tokens of the summary line.
     pub(super) summary_tokens: u64,
-    /// Whether there is one even if there is room for the rest.
+    /// Is true if a summary is wanted even when the other messages fit.
     pub(super) wants_summary: bool,
 }
 
-/// Which messages stay: the first, some of the middle, the last ones.
+/// The messages that stay: the first, some of the middle, the last ones.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     weights: &'a [Weight],
     middle: Range<usize>,
-    /// By place in the middle.
+    /// By position in the middle.
     tiers: &'a [Tier],
     stays: Vec<bool>,
     has_summary: bool,
 }
 
-/// Where the middle ends: from there on everything stays.
+/// Returns the end of the middle: all messages from there on stay.
 pub(super) fn recent(weights: &[Weight], window: usize) -> usize {
     let start = weights.len().saturating_sub(window).max(1);
-    // The call of a tool stays with its result.
+    // A tool call stays with its result.
     let is_result = weights.get(start).is_some_and(|at| at.side == Side::Result);
     if is_result && start > 1 {
         start - 1
@@ -58,7 +58,7 @@ pub(super) fn recent(weights: &[Weight], window: usize) -> usize {
 // === impl Plan ===
 
 impl<'a> Plan<'a> {
-    /// Decides. `tiers` are those of the messages between the first and `recent`.
+    /// Selects the messages. `tiers` are those of the messages between the first and `recent`.
     pub(super) fn new(weights: &'a [Weight], recent: usize, tiers: &'a [Tier], goal: Goal) -> Self {
         let mut this = Self {
             weights,
@@ -73,32 +73,32 @@ impl<'a> Plan<'a> {
         this
     }
 
-    /// Whether the message at this place stays.
+    /// Returns whether the message at this position stays.
     pub(super) fn stays(&self, at: usize) -> bool {
         !self.middle.contains(&at) || self.stays[at - self.middle.start]
     }
 
-    /// How many messages of the middle stay.
+    /// Returns the number of messages of the middle that stay.
     pub(super) fn stay_in_the_middle(&self) -> usize {
         self.stays.iter().filter(|stays| **stays).count()
     }
 
-    /// How many messages go.
+    /// Returns the number of messages that are removed.
     pub(super) fn go(&self) -> usize {
         self.stays.len() - self.stay_in_the_middle()
     }
 
-    /// Whether a summary takes the place of those that go.
+    /// Returns whether a summary replaces the removed messages.
     pub(super) fn has_summary(&self) -> bool {
         self.has_summary
     }
 
-    /// Where that summary goes: behind the first message, and what belongs to that.
+    /// Returns the position of the summary: after the first message and its partner.
     pub(super) fn summary_at(&self) -> usize {
         1 + usize::from(self.partner(0).is_some())
     }
 
-    /// The other half of a pair.
+    /// Returns the position of the other message of a pair.
     pub(super) fn partner(&self, at: usize) -> Option<usize> {
         let side = |at: usize| self.weights.get(at).map(|weight| weight.side);
         match side(at)? {
@@ -120,7 +120,7 @@ impl<'a> Plan<'a> {
     }
 
     fn keep_pairs(&mut self) {
-        // A pair has two halves, so those that are added bring nobody along.
+        // A pair has two messages, so the added ones need no further messages.
         let needed: Vec<_> = self
             .middle
             .clone()
@@ -132,8 +132,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Lets go of what matters least, oldest first, until the rest is short enough or is what
-    /// has to stay.
+    /// Removes the least important messages, oldest first, until the chat fits or only messages
+    /// that must stay are left.
     fn fit(&mut self, goal: Goal) {
         let staying = (0..self.weights.len()).filter(|at| self.stays(*at));
         let mut tokens: u64 = staying.map(|at| self.weights[at].tokens).sum();
@@ -148,7 +148,7 @@ impl<'a> Plan<'a> {
         ] {
             for at in self.middle.clone() {
                 if has_gone {
-                    // The first to go is what brings the summary.
+                    // The first removed message adds the summary.
                     tokens += mem::take(&mut summary);
                 }
                 if tokens <= goal.max_tokens {
@@ -162,8 +162,8 @@ impl<'a> Plan<'a> {
         self.has_summary = has_summary && has_gone;
     }
 
-    /// Lets go of a message and its other half, if both may go and the more important half is
-    /// of this tier: how many tokens that saves.
+    /// Removes a message and its partner, if both may go and the more important one is of this
+    /// tier. Returns the number of saved tokens.
     fn let_go(&mut self, at: usize, tier: Tier) -> u64 {
         let first = self.middle.start;
         let partner = self.partner(at);

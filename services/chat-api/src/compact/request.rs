@@ -1,4 +1,4 @@
-//! What a client asks for, and what it means.
+//! Parsing of requests.
 
 #![expect(
     single_use_lifetimes,
@@ -13,68 +13,68 @@ use ziggurat_http::{Malformed, Refusal, payload};
 
 use super::{classify::Wishes, estimate::Counter, message::Outside};
 
-/// The most that is read of a number: what every JSON library can count to.
+/// Maximum of a number: the largest integer that every JSON library can represent.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
-/// How much is said of why a body is no good. It may quote the body, which may be long.
+/// Maximum length of the error for an invalid body, since it may quote the body.
 const MAX_DETAIL: usize = 200;
 
 const MAX_TOKENS: u64 = 100_000;
 const RECENT_WINDOW: usize = 10;
 const MIN_IMPORTANT: usize = 3;
 
-/// A chat, and how short it has to be.
+/// A chat, and limits for its length.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = ChatToCompact)]
 pub(super) struct Asked<'a> {
     #[serde(borrow)]
     #[schema(value_type = Vec<Outside<'_>>, min_items = 1)]
     messages: Option<Vec<&'a RawValue>>,
-    /// 0 is the default.
+    /// Limit on tokens; 0 is the default.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64, default = 100_000)]
     max_tokens: Option<Number>,
-    /// How many of the last messages stay; 0 is the default.
+    /// Number of last messages that stay; 0 is the default.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64, default = 10)]
     recent_window: Option<Number>,
-    /// Whether schema changes, corrections and the like stay.
+    /// Keeps schema changes, corrections and similar messages.
     #[schema(default = true)]
     keep_anchors: Option<bool>,
-    /// Without any: tool results and schemas stay, there is a summary, and three messages
-    /// between the first and the last ones.
+    /// Without options: tool results and schemas stay, a summary is added, and three messages
+    /// between the first and the last ones stay if they fit.
     #[serde(borrow)]
     #[schema(value_type = Option<Options>, inline)]
     options: Option<&'a RawValue>,
 }
 
-/// Its options. Without any there are other defaults.
+/// Options of a request. If the object is missing, other defaults apply.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = CompactionOptions)]
 struct Options {
-    /// Calls of tools and their results stay, even if there is no room for them.
+    /// Keeps tool calls and their results, even above the limit on tokens.
     preserve_tool_results: Option<bool>,
-    /// What says something of a schema stays.
+    /// Keeps messages about schemas.
     preserve_schema_info: Option<bool>,
-    /// A line says what is gone, even if there is room for more.
+    /// Adds a summary line for removed messages, even if more messages would fit.
     enable_summarization: Option<bool>,
-    /// How many messages there should be between the first and the last ones.
+    /// Number of messages to keep between the first and the last ones if they fit.
     #[schema(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     min_important_messages: Option<Number>,
     /// `generic`, `openai`, `anthropic` or `ollama`; others count as `generic`.
     #[schema(example = "generic")]
     token_counter_type: Option<String>,
-    /// The line says what was done. No model is asked.
+    /// Adds actions, entities and counts to the summary line. No model is called.
     enable_llm_summarization: Option<bool>,
-    /// The answer may be one that was given before.
+    /// Allows a cached answer.
     enable_caching: Option<bool>,
-    /// The chat counts in what the log of the server says.
+    /// Counts the chat in the statistics in the log of the server.
     enable_analytics: Option<bool>,
 }
 
-/// A number that counts something.
+/// A non-negative integer.
 #[derive(Clone, Copy, Debug)]
 struct Number(u64);
 
-/// What is to be done.
+/// Rules for shortening a chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     pub(super) max_tokens: u64,
@@ -86,18 +86,18 @@ pub(super) struct Rules {
     pub(super) is_enhanced: bool,
 }
 
-/// A request that makes sense.
+/// A valid request.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     pub(super) messages: Vec<&'a RawValue>,
     pub(super) rules: Rules,
-    /// Whether the answer may be one that was given before.
+    /// Is true if the answer may come from the cache.
     pub(super) is_cached: bool,
-    /// Whether it counts.
+    /// Is true if the chat counts in the statistics.
     pub(super) is_counted: bool,
 }
 
-/// Why a request is no good. The words are for the client.
+/// Reason why a request is invalid. The message is for the client.
 #[derive(Debug, Error)]
 pub(super) enum Invalid {
     #[error("Messages array cannot be empty")]
@@ -109,7 +109,7 @@ pub(super) enum Invalid {
 // === impl Asked ===
 
 impl<'a> Asked<'a> {
-    /// Takes it apart, the defaults filled in.
+    /// Validates the request and fills in the defaults.
     pub(super) fn checked(self) -> Result<Request<'a>, Invalid> {
         let messages = self.messages.unwrap_or_default();
         if messages.is_empty() {
@@ -173,12 +173,12 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// A number that says something: 0 says no more than nothing.
+/// Reads a number for which 0 means the default.
 fn at_least_one(number: Option<Number>) -> Option<u64> {
     number.map(|number| number.0).filter(|number| *number > 0)
 }
 
-/// More than there can be is as good as all.
+/// Converts to a size; a number that does not fit is as good as the maximum.
 fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -186,7 +186,7 @@ fn size(number: u64) -> usize {
 // === impl Invalid ===
 
 impl Invalid {
-    /// The message at this place makes no sense.
+    /// Returns the error for an invalid message at this position.
     pub(super) fn message(at: usize, reason: &str) -> Self {
         Self::Body(format!("messages[{at}]: {reason}"))
     }

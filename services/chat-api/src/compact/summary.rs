@@ -1,4 +1,4 @@
-//! What was talked about in the middle of a chat.
+//! Summary of the removed messages of a chat.
 
 use std::{borrow::Cow, collections::HashSet, iter, sync::LazyLock};
 
@@ -16,37 +16,37 @@ const ERROR: Groups = Groups::only(1);
 static SIGNS: LazyLock<Phrases> =
     LazyLock::new(|| Phrases::new(&[&["select", "create", "alter"], &["error"]]));
 
-/// Words before `table` that are no names.
+/// Words before `table` that are not names.
 const KEYWORDS: [&str; 16] = [
     "select", "from", "where", "join", "inner", "outer", "left", "right", "create", "alter",
     "drop", "insert", "update", "delete", "into", "values",
 ];
 
-/// What people ask for.
+/// Verbs of requests.
 const VERBS: [&str; 20] = [
     "show", "list", "get", "fetch", "query", "create", "add", "insert", "update", "modify",
     "delete", "remove", "drop", "analyze", "explain", "search", "find", "look", "check", "view",
 ];
 
-/// The longest name PostgreSQL keeps; a longer word is none.
+/// Maximum length of a name in PostgreSQL; longer words are not names.
 const MAX_NAME: usize = 63;
 const MAX_TOPIC: usize = 80;
 
-/// What was talked about.
+/// Summary of the removed messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ChatSummary)]
 pub(super) struct Summary {
-    /// How questions began.
+    /// Beginnings of questions.
     topics: Vec<String>,
-    /// Tables that were named.
+    /// Mentioned tables.
     tables: Vec<String>,
-    /// Tools that were called.
+    /// Called tools.
     tools: Vec<String>,
-    /// All of it in a line.
+    /// The whole summary in one line.
     pub(super) description: String,
 }
 
-/// Takes note of messages, one after another.
+/// Collects the summary from one message after another.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     topics: Distinct,
@@ -55,7 +55,7 @@ pub(super) struct Notes {
     more: Option<More>,
 }
 
-/// What is noted on request only.
+/// Additional data for an enhanced summary.
 #[derive(Debug, Default)]
 struct More {
     actions: Distinct,
@@ -64,7 +64,7 @@ struct More {
     errors: usize,
 }
 
-/// Texts in the order they came, each once.
+/// Distinct texts in the order of their first occurrence.
 #[derive(Debug, Default)]
 struct Distinct {
     list: Vec<String>,
@@ -74,7 +74,7 @@ struct Distinct {
 // === impl Notes ===
 
 impl Notes {
-    /// Takes note of more than topics, tables and tools.
+    /// Collects the data of an enhanced summary too if `enhanced` is true.
     pub(super) fn with_more(enhanced: bool) -> Self {
         Self {
             more: enhanced.then(More::default),
@@ -84,7 +84,7 @@ impl Notes {
 
     pub(super) fn take(&mut self, message: &Message<'_>) {
         let text = &*message.text;
-        // What a tool has to say is no topic, whoever hands it on.
+        // A tool result is not a question, even in a message of the user.
         let is_asked = message.role == Role::User && message.results.is_empty();
         if is_asked && let Some(topic) = topic(text) {
             self.topics.add(topic);
@@ -103,7 +103,7 @@ impl Notes {
         }
     }
 
-    /// Puts it in words: so many messages are gone.
+    /// Formats the summary line for `gone` removed messages.
     pub(super) fn description(&self, gone: usize) -> String {
         let mut parts = Vec::new();
         match &self.more {
@@ -127,7 +127,7 @@ impl Notes {
         parts.join(" ")
     }
 
-    /// Closes the notes: so many messages are gone.
+    /// Returns the summary of `gone` removed messages.
     pub(super) fn summary(self, gone: usize) -> Summary {
         let description = self.description(gone);
         Summary {
@@ -175,7 +175,7 @@ impl Distinct {
         }
     }
 
-    /// The first few of them under a heading, if there are any.
+    /// Returns up to `most` texts after a heading, if there are any.
     fn part(&self, heading: &str, most: usize) -> Option<Cow<'static, str>> {
         let shown = &self.list[..self.list.len().min(most)];
         (!shown.is_empty()).then(|| format!("{heading}: {}", shown.join(", ")).into())
@@ -186,7 +186,7 @@ fn count(number: usize, what: &str) -> Option<Cow<'static, str>> {
     (number > 0).then(|| format!("{number} {what}").into())
 }
 
-/// The beginning of a text, if it is more than a word or two.
+/// Returns the beginning of a text, if it has more than two words and 20 bytes.
 fn topic(text: &str) -> Option<String> {
     if text.len() <= 20 || text.split_whitespace().nth(2).is_none() {
         return None;
@@ -200,7 +200,7 @@ fn topic(text: &str) -> Option<String> {
     Some(topic)
 }
 
-/// The words before `table`.
+/// Returns the words before `table`.
 fn tables(text: &str) -> impl Iterator<Item = &str> {
     const TABLE: &[u8] = b"table";
     let bytes = text.as_bytes();
@@ -223,7 +223,7 @@ fn tables(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many bytes at the beginning are of a kind.
+/// Returns the number of leading bytes that match.
 fn run(bytes: &[u8], is_it: impl Fn(u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| is_it(**byte)).count()
 }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_are_how_questions_begin() {
+    fn topics_are_the_beginnings_of_questions() {
         let long = "abcdefghij".repeat(3);
         let long = [&*long; 6].join(" ");
         for (role, text, topic) in [
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_the_words_before_the_word() {
+    fn tables_are_the_words_before_the_word_table() {
         for (text, expected) in [
             (
                 "the Orders TABLE and the users\n\ttables",
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_leaves_out_what_there_is_none_of() {
+    fn a_description_omits_empty_parts() {
         let call = |name: &str| json!([{"type": "tool_use", "id": "1", "name": name, "input": {}}]);
         let empty = summary(&[], false);
         let description = "[Compressed context: 7 messages compressed]";
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enhanced_description_says_what_was_done() {
+    fn an_enhanced_description_has_actions_and_counts() {
         let call = json!([{"type": "tool_use", "id": "1", "name": "query_database", "input": {}}]);
         let enhanced = summary(
             &[

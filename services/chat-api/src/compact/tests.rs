@@ -1,4 +1,4 @@
-//! Chats before and after, over HTTP.
+//! Tests of shortened chats over HTTP.
 
 mod properties;
 
@@ -45,14 +45,14 @@ fn result(id: &str, text: &str) -> Value {
     json!({"role": "user", "content": [block]})
 }
 
-/// A chat of remarks, numbered, of 25 tokens each.
+/// Returns numbered remarks of 25 tokens each.
 fn remarks(count: usize) -> Vec<Value> {
     (0..count)
         .map(|at| assistant(&format!("{at:03} {}", "x".repeat(56))))
         .collect()
 }
 
-/// Which of the messages are there, and the line about the others for -1.
+/// Returns the positions of the messages in the answer, with -1 for the summary line.
 fn places(answer: &Value, messages: &[Value]) -> Vec<i64> {
     let answered = answer["messages"].as_array().expect("a list");
     let place = |message| {
@@ -67,7 +67,7 @@ const BARE: fn() -> Value = || json!({"enable_summarization": false});
 #[tokio::test]
 async fn a_chat_that_is_short_enough_stays_as_it_is() {
     let messages = remarks(12);
-    // Few messages, however long; many, if they are short.
+    // Few messages of any length, or many short ones.
     for (count, max_tokens) in [(11, 1), (12, 300)] {
         let messages = &messages[..count];
         let answer = compacted(json!({"messages": messages, "max_tokens": max_tokens})).await;
@@ -86,7 +86,7 @@ async fn a_chat_that_is_short_enough_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_first_and_the_last_stay_and_a_line_takes_the_place_of_the_rest() {
+async fn the_first_and_the_last_stay_and_a_summary_replaces_the_rest() {
     let mut messages = remarks(20);
     messages[0] = user("How many orders are there in the orders table?");
     let answer = compacted(
@@ -100,7 +100,7 @@ async fn the_first_and_the_last_stay_and_a_line_takes_the_place_of_the_rest() {
     assert_eq!(line, &json!({"role": "assistant", "content": description}));
     let summary = json!({"topics": [], "tables": [], "tools": [], "description": description});
     assert_eq!(answer["summary"], summary);
-    // 46 bytes, five remarks, and 44 bytes in brackets, which look like JSON.
+    // The first message has 46 bytes; the summary has 44 bytes in brackets, which count as JSON.
     assert_eq!(answer["token_estimate"], (11 + 10) + 125 + (12 + 10));
     let info = json!({"original_count": 20, "compacted_count": 7, "dropped_count": 14,
         "anchor_count": 1, "tokens_saved": 496 - 168, "compression_ratio": 168.0 / 496.0});
@@ -108,7 +108,7 @@ async fn the_first_and_the_last_stay_and_a_line_takes_the_place_of_the_rest() {
 }
 
 #[tokio::test]
-async fn without_a_wish_for_it_a_line_is_there_only_if_the_chat_is_still_long() {
+async fn without_the_option_a_summary_is_added_only_to_a_chat_that_is_still_long() {
     let messages = remarks(20);
     let asked = |max_tokens: u64| {
         json!({"messages": messages, "max_tokens": max_tokens, "recent_window": 5,
@@ -123,7 +123,7 @@ async fn without_a_wish_for_it_a_line_is_there_only_if_the_chat_is_still_long() 
 }
 
 #[tokio::test]
-async fn what_matters_stays_in_its_order() {
+async fn important_messages_stay_in_order() {
     let mut messages = remarks(20);
     messages[3] = user("Actually, it is the other one");
     messages[5] = assistant("The query plan has a sequential scan");
@@ -147,7 +147,7 @@ async fn what_matters_stays_in_its_order() {
         assert_eq!(info["anchor_count"], expected.len() - 4, "{min} {anchors}");
         assert_eq!(info["dropped_count"], 20 - expected.len());
     }
-    // All but the acknowledgment, before the limit takes its own.
+    // All messages but the acknowledgment stay before the limit applies.
     let all = compacted(
         json!({"messages": messages, "max_tokens": 450, "recent_window": 4,
         "options": {"min_important_messages": 99}}),
@@ -158,7 +158,7 @@ async fn what_matters_stays_in_its_order() {
 }
 
 #[tokio::test]
-async fn a_call_and_its_result_stay_or_go_together() {
+async fn a_call_and_its_result_both_stay_or_are_both_removed() {
     let mut messages = remarks(20);
     messages[2] = call("t1", "get_schema_info");
     messages[3] = result("t1", "a list");
@@ -176,7 +176,7 @@ async fn a_call_and_its_result_stay_or_go_together() {
 }
 
 #[tokio::test]
-async fn the_line_does_not_part_what_belongs_together() {
+async fn the_summary_does_not_separate_a_call_from_its_result() {
     let mut messages = remarks(20);
     messages[0] = call("t1", "count_rows");
     messages[1] = result("t1", "7");
@@ -187,7 +187,7 @@ async fn the_line_does_not_part_what_belongs_together() {
 }
 
 #[tokio::test]
-async fn what_matters_less_goes_first_while_the_chat_is_too_long() {
+async fn less_important_messages_are_removed_first_while_the_chat_is_too_long() {
     let mut messages = remarks(24);
     let pad = "x".repeat(380);
     for (at, text) in [
@@ -200,8 +200,7 @@ async fn what_matters_less_goes_first_while_the_chat_is_too_long() {
     }
     messages[10] = call("t", "similarity_search");
     messages[11] = result("t", &pad);
-    // Remarks, what is said at length, what a tool has found; then the questions. What was
-    // corrected stays.
+    // Remarks, long texts and tool results are removed before the questions. Corrections stay.
     let order = [
         1, 3, 5, 7, 9, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 8, 10, 11, 4, 6,
     ];
@@ -222,14 +221,14 @@ async fn what_matters_less_goes_first_while_the_chat_is_too_long() {
         fewest = gone.len();
         let estimate = answer["token_estimate"].as_i64().expect("a number");
         assert!(estimate <= max_tokens || kept.is_empty(), "{max_tokens}");
-        // One more than has to go is too many.
+        // Fails if one message more than necessary was removed.
         assert!(estimate + 150 > max_tokens, "{max_tokens}: {estimate}");
     }
     assert!(fewest < 10);
 }
 
 #[tokio::test]
-async fn results_of_tools_stay_whatever_the_budget_is_if_that_is_wanted() {
+async fn results_of_tools_stay_above_the_limit_if_requested() {
     let mut messages = remarks(30);
     for at in [2, 9, 16] {
         let id = format!("t{at}");
@@ -251,7 +250,7 @@ async fn results_of_tools_stay_whatever_the_budget_is_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_result_is_known_by_its_call() {
+async fn a_result_is_matched_to_its_call() {
     let mut messages = remarks(20);
     messages[2] = call("t1", "count_rows");
     messages[3] = call("t2", "get_schema_info");
@@ -267,7 +266,7 @@ async fn a_result_is_known_by_its_call() {
 }
 
 #[tokio::test]
-async fn numbers_of_nothing_are_the_defaults_and_negative_ones_are_refused() {
+async fn zero_and_null_are_the_defaults_and_negative_numbers_are_refused() {
     let messages = remarks(12);
     for (member, value) in [
         ("max_tokens", json!(0)),
@@ -288,7 +287,7 @@ async fn numbers_of_nothing_are_the_defaults_and_negative_ones_are_refused() {
         let answer = compacted(json!({"messages": messages, member: value})).await;
         assert_eq!(answer["token_estimate"], 300, "{member}: {value}");
     }
-    // The default window of ten, and the default options: eleven stay, and three more.
+    // The default window of ten and the default options keep eleven messages, and three more.
     let zeroes = json!({"messages": remarks(30), "max_tokens": 700, "recent_window": 0});
     let answer = compacted(zeroes).await;
     assert_eq!(answer["compaction_info"]["compacted_count"], 15);
@@ -309,7 +308,7 @@ async fn a_chat_without_messages_is_refused() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_refused_with_the_reason() {
+async fn an_invalid_request_is_refused_with_the_reason() {
     let service = routes();
     let hi = r#""messages":[{"role":"user","content":"hi"}]"#;
     for (body, reason) in [
@@ -366,7 +365,7 @@ async fn what_cannot_be_read_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn messages_come_back_byte_by_byte() {
+async fn messages_are_returned_byte_for_byte() {
     let odd = [
         r#"{ "role" : "user", "content" : "\u0041\ud800", "cache_control": {"type":"x"} }"#,
         r#"{"content":[{"type":"text","text":"a","more":1e400}],"role":"assistant","n":1.0}"#,
@@ -393,7 +392,7 @@ async fn messages_come_back_byte_by_byte() {
 }
 
 #[tokio::test]
-async fn an_answer_is_kept_for_those_who_ask_the_same_and_allow_it() {
+async fn an_answer_is_cached_for_equal_requests_that_allow_it() {
     let service = routes();
     let ask = |options: Value, window: u64| {
         let body = json!({"messages": remarks(40), "max_tokens": 500, "recent_window": window,

@@ -1,4 +1,4 @@
-//! What a client asks.
+//! Requests of clients.
 
 #![expect(
     single_use_lifetimes,
@@ -11,24 +11,24 @@ use utoipa::ToSchema;
 use ziggurat_http::Malformed;
 use ziggurat_llm::{Block, Cache, Message, Prompt, Role, ToolSpec};
 
-/// What a tool without a schema takes: anything.
+/// Default schema of a tool: any object.
 const ANY: &str = r#"{"type":"object","properties":{}}"#;
 
-/// A chat to be continued.
+/// A chat for a model to continue.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = QuestionToModel)]
 pub(super) struct Ask<'a> {
-    /// What was said so far, the question last.
+    /// Messages so far, with the question last.
     #[serde(borrow)]
     messages: Vec<Said<'a>>,
-    /// What the model may ask for.
+    /// Tools that the model may call.
     #[serde(borrow)]
     tools: Option<Vec<Tool<'a>>>,
-    /// Who is asked.
+    /// Name of the provider.
     provider: Option<String>,
-    /// Which model is asked.
+    /// Name of the model.
     model: Option<String>,
-    /// Whether the answer says what it cost.
+    /// Adds the token usage to the answer.
     debug: Option<bool>,
 }
 
@@ -85,7 +85,7 @@ enum Kind {
     ToolResult,
 }
 
-/// A piece of the result of a tool.
+/// Part of a tool result.
 #[derive(Debug, Deserialize)]
 struct Text {
     #[serde(rename = "type")]
@@ -93,7 +93,7 @@ struct Text {
     text: Option<String>,
 }
 
-/// How long the provider is to remember what was said up to here. Empty, it says nothing.
+/// Lifetime of the provider's cache of the chat up to this point. An empty object has no effect.
 #[derive(Debug, Deserialize, ToSchema)]
 struct CacheControl {
     #[serde(rename = "type")]
@@ -116,7 +116,7 @@ impl Ask<'_> {
         self.debug.unwrap_or(false)
     }
 
-    /// The chat in our own words.
+    /// Converts the chat into a prompt.
     pub(super) fn prompt(self) -> Result<Prompt, Malformed> {
         if self.messages.is_empty() {
             return Err(malformed("`messages` is empty"));
@@ -205,7 +205,7 @@ impl CacheControl {
     }
 }
 
-/// What a tool said: a text, or several, or nothing.
+/// Reads a tool result: a text, several texts, or nothing.
 fn result(content: Option<&RawValue>) -> Result<Vec<String>, Malformed> {
     let content = content.map_or("null", RawValue::get);
     if content == "null" {
@@ -233,7 +233,7 @@ fn needed(member: Option<String>, name: &str) -> Result<String, Malformed> {
     member.ok_or_else(|| malformed(format_args!("a block without `{name}`")))
 }
 
-/// An object as it was written.
+/// Returns an object as it was written, or `usual` if it is missing.
 fn object(json: Option<&RawValue>, usual: &str) -> Result<Box<RawValue>, Malformed> {
     let json = json.map_or(usual, RawValue::get);
     if !json.starts_with('{') {

@@ -1,19 +1,19 @@
-//! What a client is answered.
+//! Responses to clients.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use ziggurat_llm::{Block, Reply, Stop, Usage};
 
-/// An answer.
+/// Answer of a model.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AnswerOfModel)]
 pub(super) struct Answer {
-    /// What the model says and asks for, in order.
+    /// Texts and tool calls of the model, in order.
     content: Vec<Piece>,
-    /// Why it stopped.
+    /// Reason why the model stopped.
     stop_reason: String,
-    /// What it cost, if that was asked for.
+    /// Token usage, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     token_usage: Option<TokenUsage>,
@@ -34,7 +34,7 @@ enum Piece {
     },
 }
 
-/// Tokens, as the provider counts them.
+/// Numbers of tokens, as counted by the provider.
 #[derive(Debug, Serialize, ToSchema)]
 struct TokenUsage {
     provider: &'static str,
@@ -50,7 +50,7 @@ struct Counts {
     total_tokens: u64,
     cache_creation_tokens: u64,
     cache_read_tokens: u64,
-    /// How much of the prompt did not have to be read again.
+    /// Percentage of the prompt that was read from the cache.
     cache_savings_percentage: f64,
 }
 
@@ -59,7 +59,7 @@ struct Counts {
 impl Answer {
     pub(super) fn new(reply: Reply, provider: &'static str, has_usage: bool) -> Self {
         let stop = match (provider, reply.stop) {
-            // These are the words of Anthropic.
+            // Only Anthropic's own reasons are passed on.
             ("anthropic", stop) => stop.as_str().to_owned(),
             (_, Stop::ToolUse) => Stop::ToolUse.as_str().to_owned(),
             _ => Stop::EndTurn.as_str().to_owned(),
@@ -106,7 +106,7 @@ impl Counts {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a percentage of fewer tokens than anybody pays for"
+    reason = "a percentage of fewer tokens than a model can read"
 )]
 fn savings(usage: Usage) -> f64 {
     let read = usage.cache_read_input_tokens;

@@ -1,4 +1,4 @@
-//! Against providers that are played.
+//! Tests with fake providers.
 
 use std::convert::Infallible;
 
@@ -26,7 +26,7 @@ fn completer(played: &Fake, face: Api, provider: Provider) -> Completer {
     Completer::new(http.expect("usable"), "model-1").expect("a completer")
 }
 
-/// All providers there are.
+/// Returns a proxy with all providers.
 fn all(fake: &Fake) -> Router {
     let proxy = Proxy::new("anthropic", "claude-sonnet-4-5")
         .with_provider(completer(fake, Api::Anthropic, Provider::Anthropic))
@@ -36,8 +36,8 @@ fn all(fake: &Fake) -> Router {
     rest::router([routes(proxy)])
 }
 
-/// Nobody can be asked.
-fn nobody() -> Router {
+/// Returns a proxy without providers.
+fn without_providers() -> Router {
     rest::router([routes(Proxy::new("anthropic", "claude-sonnet-4-5"))])
 }
 
@@ -61,7 +61,7 @@ fn ask(provider: &str) -> Value {
     json!({"messages": [{"role": "user", "content": "How many ferns?"}], "provider": provider})
 }
 
-/// A question, a use of a tool, and its result.
+/// A question, a tool call, and its result.
 fn with_tools() -> Value {
     json!({
         "messages": [
@@ -83,7 +83,7 @@ fn with_tools() -> Value {
 }
 
 #[tokio::test]
-async fn the_providers_that_can_be_asked_are_listed() {
+async fn the_configured_providers_are_listed() {
     let fake = Fake::start();
     let (status, body) = said(&all(&fake), "GET", "/api/llm/providers", "").await;
     assert_eq!(status, 200);
@@ -94,7 +94,7 @@ async fn the_providers_that_can_be_asked_are_listed() {
         {"name": "ollama", "display": "Ollama", "isDefault": false},
     ], "defaultModel": "claude-sonnet-4-5"});
     assert_eq!(body, expected);
-    let (_, body) = said(&nobody(), "GET", "/api/llm/providers", "").await;
+    let (_, body) = said(&without_providers(), "GET", "/api/llm/providers", "").await;
     assert_eq!(body["providers"], json!([]));
 }
 
@@ -120,7 +120,7 @@ async fn models_are_listed_by_provider() {
 }
 
 #[tokio::test]
-async fn whoever_cannot_be_asked_is_refused_by_name() {
+async fn a_provider_that_is_not_configured_is_refused_by_name() {
     let long = "x".repeat(1000);
     for (provider, expected) in [
         ("anthropic", "Anthropic API key not configured"),
@@ -133,8 +133,8 @@ async fn whoever_cannot_be_asked_is_refused_by_name() {
     ] {
         let expected = (400, json!({ "error": expected }));
         let path = format!("/api/llm/models?provider={provider}");
-        assert_eq!(said(&nobody(), "GET", &path, "").await, expected);
-        assert_eq!(chat(&nobody(), ask(provider)).await, expected);
+        assert_eq!(said(&without_providers(), "GET", &path, "").await, expected);
+        assert_eq!(chat(&without_providers(), ask(provider)).await, expected);
     }
     let expected = json!({"error": "Provider parameter is required"});
     for path in [
@@ -143,7 +143,7 @@ async fn whoever_cannot_be_asked_is_refused_by_name() {
         "/api/llm/models?other=1",
     ] {
         assert_eq!(
-            said(&nobody(), "GET", path, "").await,
+            said(&without_providers(), "GET", path, "").await,
             (400, expected.clone())
         );
     }
@@ -200,7 +200,7 @@ async fn a_chat_with_tools_goes_to_the_provider_and_back() {
 }
 
 #[tokio::test]
-async fn reasons_and_counts_are_as_each_provider_has_them() {
+async fn reasons_and_counts_are_those_of_each_provider() {
     let fake = Fake::start();
     let service = all(&fake);
     for (provider, reason) in [
@@ -230,7 +230,7 @@ async fn reasons_and_counts_are_as_each_provider_has_them() {
 }
 
 #[tokio::test]
-async fn what_is_configured_is_sent() {
+async fn the_configured_options_are_sent() {
     let fake = Fake::start();
     let proxy = Proxy::new("openai", "gpt-4o")
         .with_provider(completer(&fake, Api::OpenAi, Provider::OpenAi))
@@ -248,7 +248,7 @@ async fn what_is_configured_is_sent() {
 }
 
 #[tokio::test]
-async fn what_is_no_chat_is_refused_before_anybody_is_asked() {
+async fn an_invalid_chat_is_refused_before_any_provider_is_called() {
     let fake = Fake::start();
     let service = all(&fake);
     let message = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
@@ -282,7 +282,7 @@ async fn what_is_no_chat_is_refused_before_anybody_is_asked() {
 }
 
 #[tokio::test]
-async fn errors_of_providers_are_told_without_keys() {
+async fn errors_of_providers_are_returned_without_keys() {
     let fake = Fake::start();
     let service = all(&fake);
     for (provider, turn, expected) in [
@@ -333,7 +333,7 @@ async fn errors_of_providers_are_told_without_keys() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_takes_its_request_with_it() {
+async fn a_client_that_disconnects_cancels_its_request() {
     let fake = Fake::start();
     let service = all(&fake);
     let gate = Gate::new();
@@ -341,7 +341,7 @@ async fn a_client_that_goes_away_takes_its_request_with_it() {
     {
         let chat = std::pin::pin!(chat(&service, ask("anthropic")));
         let asked = std::pin::pin!(fake.asked(1));
-        // What is dropped here is what the server drops.
+        // Drops the future, as the server does.
         assert!(matches!(
             futures_util::future::select(asked, chat).await,
             futures_util::future::Either::Left(_)
@@ -351,7 +351,7 @@ async fn a_client_that_goes_away_takes_its_request_with_it() {
 }
 
 #[tokio::test]
-async fn without_a_model_what_tools_have_said_is_quoted() {
+async fn without_a_model_the_results_of_tools_are_quoted() {
     let proxy = Proxy::new("local", "extractive").with_provider(Completer::local());
     let service = rest::router([routes(proxy)]);
     let request = json!({"messages": [
@@ -380,7 +380,7 @@ async fn other_methods_are_refused() {
         ("DELETE", "/api/llm/models"),
         ("GET", "/api/llm/chat"),
     ] {
-        let (status, body) = said(&nobody(), method, path, "").await;
+        let (status, body) = said(&without_providers(), method, path, "").await;
         assert_eq!(status, 405);
         assert_eq!(body, json!({"error": "Method not allowed"}));
     }

@@ -1,4 +1,4 @@
-//! What holds for every chat.
+//! Properties of every shortened chat.
 
 use proptest::{collection::vec, prelude::*};
 use serde_json::value::RawValue;
@@ -35,7 +35,7 @@ fn content() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Messages that can be told apart.
+/// Generates messages that all differ.
 fn chat() -> impl Strategy<Value = Vec<Value>> {
     let role = prop_oneof![
         Just("user"),
@@ -90,7 +90,7 @@ fn answer(request: &Value) -> Value {
 
 proptest! {
     #[test]
-    fn nothing_that_has_to_stay_goes(
+    fn messages_that_must_stay_are_kept(
         messages in chat(),
         window in 0..12_u64,
         max_tokens in 1..600_u64,
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn a_chat_is_short_enough_unless_all_that_is_left_has_to_stay(
+    fn a_chat_fits_unless_all_remaining_messages_must_stay(
         messages in chat(),
         max_tokens in 1..600_u64,
     ) {
@@ -141,14 +141,14 @@ proptest! {
         let estimate = answer["token_estimate"].as_u64().expect("a number");
         let middle = places(&answer, &messages).into_iter().filter(|at| {
             let at = usize::try_from(*at).unwrap_or(0);
-            // Two at either end may be halves of what has to stay, and what tools say stays.
+            // Two messages at either end may be partners of kept ones, and messages of tools stay.
             at > 1 && at + 5 <= messages.len() && !is_of_tools(&messages[at])
         });
         prop_assert!(estimate <= max_tokens || middle.count() == 0);
     }
 
     #[test]
-    fn no_message_is_too_strange(text in "\\PC{0,200}", json in r#"[{}\[\]",:a-z0-9\\ ]{0,40}"#) {
+    fn no_message_causes_a_panic(text in "\\PC{0,200}", json in r#"[{}\[\]",:a-z0-9\\ ]{0,40}"#) {
         let strange = json!({"role": text, "content": [{"type": text, "text": text}, text]});
         answer(&json!({"messages": [strange, {"content": text}], "max_tokens": 1}));
         if let Ok(raw) = RawValue::from_string(json) {
