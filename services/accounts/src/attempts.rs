@@ -35,7 +35,7 @@ impl Accounts {
     #[must_use]
     pub fn password_attempts(&self) -> PasswordAttempts {
         let shared = &self.shared;
-        let together = shared.together.as_ref();
+        let together = shared.replicated.as_ref();
         PasswordAttempts {
             failures: shared.failures.clone().with_in_flight_counted(),
             shared: together.map(|together| (together.store().clone(), shared.quota)),

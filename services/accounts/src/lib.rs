@@ -166,7 +166,7 @@ struct Shared {
     max_sessions: usize,
     failures: FailureWindow<WallClock>,
     quota: Quota,
-    together: Option<Replicated>,
+    replicated: Option<Replicated>,
     gate: LoginLimiter,
     clock: WallClock,
     /// Notified of every change of the token index.
@@ -240,7 +240,7 @@ impl Accounts {
             max_sessions: settings.max_sessions.max(1),
             failures: failures.with_clock(settings.clock.clone()),
             quota: settings.failed_logins,
-            together: settings.shared.map(Replicated::new),
+            replicated: settings.shared.map(Replicated::new),
             gate: LoginLimiter::new(
                 settings.concurrent_logins,
                 settings.waiting_logins,
@@ -281,7 +281,7 @@ impl Verify for Accounts {
     type Future = VerifyFuture;
 
     fn verify(&self, token: &str) -> VerifyFuture {
-        match (self.find(token), &self.shared.together) {
+        match (self.find(token), &self.shared.replicated) {
             (Err(Denied::Invalid), Some(together)) => {
                 let token = TokenHash::of(token);
                 VerifyFuture::asking(together.look_up(token), token, Arc::clone(&self.shared))
@@ -293,7 +293,7 @@ impl Verify for Accounts {
     fn verify_now(&self, token: &str) -> Option<Result<Identity, Denied>> {
         match self.find(token) {
             // Another replica may have opened or ended the session.
-            Err(Denied::Invalid) if self.shared.together.is_some() => None,
+            Err(Denied::Invalid) if self.shared.replicated.is_some() => None,
             verdict => Some(verdict),
         }
     }

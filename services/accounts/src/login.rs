@@ -66,7 +66,7 @@ pub enum LoginError {
     #[error("authentication failed: the server could not open a session")]
     Internal(#[source] LoginFault),
     /// The database shared by the replicas is unreachable. The password may not have been checked.
-    #[error("authentication failed: nobody can log in at the moment, please try again later")]
+    #[error("authentication failed: logins are unavailable at the moment, please try again later")]
     Unavailable {
         /// Time until a retry is useful.
         retry_after: Duration,
@@ -117,9 +117,9 @@ impl Accounts {
         client: Option<IpAddr>,
     ) -> Result<Session, LoginError> {
         let key = client.map(Key::from);
-        match &self.shared.together {
+        match &self.shared.replicated {
             Some(together) => {
-                self.log_in_together(together, username, password, key)
+                self.log_in_replicated(together, username, password, key)
                     .await
             }
             None => self.log_in_alone(username, password, key).await,

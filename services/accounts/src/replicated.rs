@@ -136,7 +136,7 @@ impl Remembered {
 
 impl Accounts {
     /// Same as `log_in_alone`, but counts in the state shared by all replicas.
-    pub(super) async fn log_in_together(
+    pub(super) async fn log_in_replicated(
         &self,
         together: &Replicated,
         username: &str,
@@ -243,7 +243,7 @@ fn say(result: Result<(), StoreError>) {
 impl Shared {
     /// Converts the result of a lookup into an identity.
     pub(super) fn conclude(&self, token: TokenHash, answer: Answer) -> Result<Identity, Denied> {
-        let Some(together) = &self.together else {
+        let Some(together) = &self.replicated else {
             return Err(Denied::Invalid);
         };
         let now = Clock::now(&self.clock);
@@ -277,7 +277,7 @@ impl Shared {
     /// Ends the sessions of disabled accounts now, because they must not return when the account is
     /// enabled again.
     pub(super) fn end_sessions_of_the_disabled(&self) {
-        if let Some(together) = &self.together {
+        if let Some(together) = &self.replicated {
             let state = self.state();
             for user in state
                 .users
@@ -292,7 +292,7 @@ impl Shared {
 
     /// Ends the sessions of disabled and deleted users, and drops outdated sessions from the cache.
     pub(super) fn end_sessions_of_the_gone(&self, before: &TokenIndex, known: &TokenIndex) {
-        let Some(together) = &self.together else {
+        let Some(together) = &self.replicated else {
             return;
         };
         for user in known.people_gone_since(before) {

@@ -1,6 +1,6 @@
 mod login;
 mod reload;
-mod together;
+mod replicated;
 
 use std::{
     fs,

@@ -64,7 +64,7 @@ pub use self::{
 };
 
 /// Session key of all callers without authentication.
-const ANYBODY: &str = "default";
+const ANONYMOUS: &str = "default";
 
 /// Limit on concurrent connections to databases that are not configured.
 const MAX_VISITS: usize = 16;
@@ -391,7 +391,7 @@ async fn record(
 /// Returns the session key of a caller, which identifies its pools and selection. All sessions of a
 /// user share [`Identity::account`] instead.
 fn session_key(identity: Option<&Identity>) -> String {
-    identity.map_or_else(|| ANYBODY.to_owned(), |known| known.token().to_string())
+    identity.map_or_else(|| ANONYMOUS.to_owned(), |known| known.token().to_string())
 }
 
 // === impl Visit ===

@@ -83,7 +83,7 @@ fn a_selection_lasts_until_the_database_or_the_token_is_removed() {
     databases.replace([configured("first", "a")]);
     assert_eq!(label(None), "first", "the selected one has gone");
     databases.replace([configured("first", "a"), configured("second", "a")]);
-    databases.forget(ANYBODY);
+    databases.forget(ANONYMOUS);
     assert_eq!(label(None), "first", "the session was forgotten");
 }
 

@@ -282,7 +282,8 @@ fn without_the_state_database_known_sessions_continue_and_no_request_hangs() {
     let answer = fleet.clients[0].login("alice", PASSWORD);
     assert_eq!(answer.status, 503, "{answer:?}");
     assert!(answer.header("retry-after").is_some(), "{answer:?}");
-    let words = "authentication failed: nobody can log in at the moment, please try again later";
+    let words =
+        "authentication failed: logins are unavailable at the moment, please try again later";
     assert_eq!(data(&answer), words);
     let answer = alice.post(SELECT, r#"{"name":"one"}"#);
     assert_eq!(answer.status, 503, "{answer:?}");
