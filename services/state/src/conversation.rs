@@ -1,4 +1,4 @@
-//! What is kept of a conversation.
+//! Conversations and their messages.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -7,49 +7,49 @@ use utoipa::ToSchema;
 
 use super::{StoreError, id::new_id};
 
-/// What a conversation is called whose first words are none.
+/// Title of a conversation whose first user message has no text.
 const UNTITLED: &str = "New conversation";
 
-/// The most characters of a title that is made from the first words.
+/// Maximum length of a title made from the first message, in characters.
 const MAX_TITLE: usize = 50;
 
-/// The most characters of a preview.
+/// Maximum length of a preview, in characters.
 const MAX_PREVIEW: usize = 100;
 
 /// A conversation as a client sends it.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[schema(as = ConversationToKeep)]
 pub struct Draft {
-    /// Whose language model answers.
+    /// Provider of the language model.
     pub provider: Option<String>,
-    /// Which model it is.
+    /// Name of the language model.
     pub model: Option<String>,
-    /// The name of the database connection it is about.
+    /// Name of the database connection.
     pub connection: Option<String>,
-    /// What was said.
+    /// Messages of the conversation.
     #[schema(value_type = Vec<Message>, min_items = 1)]
     pub messages: Option<Vec<Message>>,
 }
 
-/// Something that was said.
+/// A message of a conversation.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
 #[schema(as = ConversationMessage)]
 pub struct Message {
-    /// Who said it: `user` or `assistant`.
+    /// Author of the message: `user` or `assistant`.
     pub role: String,
-    /// A text, or a list of blocks.
+    /// A text, or a list of content blocks.
     #[schema(value_type = serde_json::Value)]
     pub content: Box<RawValue>,
-    /// When it was said.
+    /// Time of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
-    /// Whose language model said it.
+    /// Provider of the language model that wrote the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Which model said it.
+    /// Name of the language model that wrote the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What was done for it, as the client tells it.
+    /// Steps taken for the message, as reported by the client.
     #[serde(
         default,
         deserialize_with = "objects",
@@ -57,52 +57,52 @@ pub struct Message {
     )]
     #[schema(value_type = Option<Vec<serde_json::Map<String, serde_json::Value>>>)]
     pub activity: Vec<Box<RawValue>>,
-    /// Whether it is the message of an error.
+    /// Set if the message reports an error.
     #[serde(rename = "isError", skip_serializing_if = "is_not_so")]
     pub is_error: Option<bool>,
 }
 
-/// A conversation as it is kept.
+/// A stored conversation.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Conversation {
-    /// Its name, given by the server.
+    /// Id, assigned by the server.
     pub id: String,
-    /// Whose it is.
+    /// Name of the user that owns the conversation.
     pub username: String,
-    /// What it is called.
+    /// Title of the conversation.
     pub title: String,
-    /// Whose language model answers.
+    /// Provider of the language model.
     pub provider: String,
-    /// Which model it is.
+    /// Name of the language model.
     pub model: String,
-    /// The name of the database connection it is about.
+    /// Name of the database connection.
     pub connection: String,
-    /// What was said: a list of [`Message`]s.
+    /// Messages of the conversation: a list of [`Message`]s.
     #[schema(value_type = Vec<Message>)]
     pub messages: Box<RawValue>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: String,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// How it begins; shown in lists only.
+    /// Start of the first text of the user; shown in lists only.
     #[serde(skip)]
     pub preview: String,
 }
 
-/// What takes the place of what a conversation said.
+/// New content of a conversation.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// Whose language model answers.
+    /// Provider of the language model.
     pub provider: String,
-    /// Which model it is.
+    /// Name of the language model.
     pub model: String,
-    /// The name of the database connection it is about.
+    /// Name of the database connection.
     pub connection: String,
-    /// What was said: a list of [`Message`]s.
+    /// Messages of the conversation: a list of [`Message`]s.
     pub messages: Box<RawValue>,
-    /// How it begins.
+    /// Start of the first text of the user.
     pub preview: String,
-    /// When this was sent.
+    /// Time of the change.
     pub updated_at: String,
 }
 
@@ -110,21 +110,21 @@ pub struct Revision {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ListedConversation)]
 pub struct Listed {
-    /// Its name, given by the server.
+    /// Id, assigned by the server.
     pub id: String,
-    /// What it is called.
+    /// Title of the conversation.
     pub title: String,
-    /// The name of the database connection it is about.
+    /// Name of the database connection.
     pub connection: String,
-    /// When it was made.
+    /// Creation time.
     pub created_at: String,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// How it begins.
+    /// Start of the first text of the user.
     pub preview: String,
 }
 
-/// A block of a message.
+/// A content block of a message.
 #[derive(Deserialize)]
 struct Block {
     text: Option<String>,
@@ -133,7 +133,7 @@ struct Block {
 // === impl Draft ===
 
 impl Draft {
-    /// Whether anything is said in it.
+    /// Returns whether there is at least one message.
     #[must_use]
     pub fn has_messages(&self) -> bool {
         self.messages
@@ -141,10 +141,10 @@ impl Draft {
             .is_some_and(|messages| !messages.is_empty())
     }
 
-    /// Makes a new conversation of it, titled by the first words of the user.
+    /// Makes a new conversation, titled by the first message of the user.
     ///
     /// # Errors
-    /// When the system has no random bytes.
+    /// Fails if the operating system has no random bytes.
     pub fn into_conversation(
         self,
         owner: &str,
@@ -167,11 +167,11 @@ impl Draft {
         })
     }
 
-    /// Makes of it what takes the place of what a conversation said. Messages that do not say
-    /// when they were said were said now.
+    /// Makes the new content of a stored conversation. Messages without a time get the current
+    /// time.
     ///
     /// # Errors
-    /// Not for anything a client can send.
+    /// Fails if the messages cannot be written as JSON, which no client can cause.
     pub fn into_revision(self, now: Timestamp) -> Result<Revision, StoreError> {
         let mut messages = self.messages.unwrap_or_default();
         let now = written(now);
@@ -193,7 +193,7 @@ impl Draft {
 // === impl Revision ===
 
 impl Revision {
-    /// The conversation it makes of one of which it leaves this much.
+    /// Combines the new content with the unchanged fields of the stored conversation.
     pub(super) fn applied(
         &self,
         id: &str,
@@ -223,7 +223,7 @@ impl Message {
         self.role == "user"
     }
 
-    /// The text, or that of the first block that has one.
+    /// Returns the text, or that of the first block that has one.
     fn text(&self) -> Option<String> {
         let content = self.content.get();
         serde_json::from_str(content).ok().or_else(|| {
@@ -233,7 +233,7 @@ impl Message {
     }
 }
 
-/// A list of objects, each as it was written; no list has none.
+/// Reads a list of objects, each kept as it was written; null means an empty list.
 fn objects<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Box<RawValue>>, D::Error> {
     let list: Vec<Box<RawValue>> = Option::deserialize(list)?.unwrap_or_default();
     if list.iter().all(|item| item.get().starts_with('{')) {
@@ -252,12 +252,12 @@ fn is_not_so(value: &Option<bool>) -> bool {
     *value != Some(true)
 }
 
-/// A moment as it is kept: always as long, so that the order of texts is that of time.
+/// Formats a time with a fixed length, so that texts sort in the order of time.
 pub(super) fn written(at: Timestamp) -> String {
     format!("{at:.6}")
 }
 
-/// A text as it can be kept: PostgreSQL takes no NUL.
+/// Replaces NUL characters, which PostgreSQL cannot store.
 pub(super) fn storable(text: String) -> String {
     if text.contains('\0') {
         return text.replace('\0', "\u{fffd}");
@@ -280,7 +280,7 @@ pub(super) fn preview(messages: &[Message]) -> String {
     storable(shortened(&text, MAX_PREVIEW))
 }
 
-/// At most so many characters, the last three of which tell that there were more.
+/// Shortens a text to `max` characters, ending in `...`.
 fn shortened(text: &str, max: usize) -> String {
     if text.chars().nth(max).is_none() {
         return text.to_owned();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_say_when_they_were_said_and_keep_their_content_to_the_letter() {
+    fn messages_get_a_time_and_keep_their_content_unchanged() {
         let text = r#"{"messages": [{"role": "user", "content": [ {"n": 1.50} ], "more": 1},
             {"role": "assistant", "content": "b", "timestamp": "then", "model": "m"}]}"#;
         let draft: Draft = serde_json::from_str(text).expect("a draft");
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_tells_of_a_message_comes_back_unless_it_is_empty() {
+    fn members_of_a_message_are_returned_unless_they_are_empty() {
         let text = r#"{"messages": [
             {"role": "a", "content": "b", "timestamp": "then", "activity": [{"b": 1.0, "a": 2}], "isError": true},
             {"role": "a", "content": "b", "timestamp": "then", "activity": [], "isError": false},

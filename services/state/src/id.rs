@@ -1,4 +1,4 @@
-//! Names for what is kept.
+//! Ids of conversations.
 
 use jiff::Timestamp;
 use rand::{
@@ -6,8 +6,8 @@ use rand::{
     rngs::{SysError, SysRng},
 };
 
-/// Makes an id nobody has: `conv_` and 32 hexadecimal digits, of which the first twelve tell the
-/// millisecond, so that an index grows at its end.
+/// Makes a unique id: `conv_` and 32 hexadecimal digits. The first twelve are the time in
+/// milliseconds, so that new ids are added at the end of an index.
 pub(super) fn new_id(now: Timestamp) -> Result<String, SysError> {
     let mut random = [0; 16];
     SysRng.try_fill_bytes(&mut random[6..])?;

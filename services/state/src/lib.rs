@@ -1,8 +1,8 @@
-//! What the servers themselves remember.
+//! State of the servers: conversations, sessions and failed logins.
 //!
-//! [`Conversations`] are kept in a file ([`Sqlite`]), or in PostgreSQL ([`Postgres`]) when
-//! several replicas of a server share them. A conversation belongs to a user: for everybody
-//! else it is not there.
+//! [`Conversations`] are stored in a file ([`Sqlite`]), or in PostgreSQL ([`Postgres`]) when
+//! several replicas of a server share them. A conversation belongs to one user; other users cannot
+//! find it.
 //!
 //! ```
 //! use tokio::task::JoinSet;
@@ -31,7 +31,7 @@
 //! # }
 //! ```
 //!
-//! What was acknowledged is on disk: a crash of the process or of the machine loses none of it.
+//! Acknowledged changes are on disk: a crash of the process or of the machine loses none of them.
 
 mod conversation;
 mod id;
@@ -57,29 +57,29 @@ pub use self::{
 };
 pub use self::{postgres::within, sqlite::prepare};
 
-/// Keeps the conversations of users.
+/// Stores the conversations of users.
 ///
-/// Clones keep the same ones. Whatever is asked for belongs to `owner`; what belongs to others
-/// is as good as not there.
+/// Clones share one store. Every method works on the conversations of `owner` only, as if those of
+/// other users did not exist.
 pub trait Conversations: Clone + Send + Sync + 'static {
-    /// A part of the list, those that changed last first.
+    /// Lists a page, the most recently changed first.
     fn list(
         &self,
         owner: &str,
         page: Page,
     ) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
 
-    /// One of them, whole.
+    /// Finds a conversation with its messages.
     fn find(
         &self,
         owner: &str,
         id: &str,
     ) -> impl Future<Output = Result<Option<Conversation>, StoreError>> + Send;
 
-    /// Keeps a new one.
+    /// Stores a new conversation.
     fn create(&self, new: Conversation) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Replaces what is said in one, and gives it back as it is now.
+    /// Replaces the messages of a conversation and returns its new state.
     fn replace(
         &self,
         owner: &str,
@@ -87,7 +87,7 @@ pub trait Conversations: Clone + Send + Sync + 'static {
         revision: Revision,
     ) -> impl Future<Output = Result<Option<Conversation>, StoreError>> + Send;
 
-    /// Gives one another title, and says whether it was there.
+    /// Renames a conversation and returns whether it existed.
     fn rename(
         &self,
         owner: &str,
@@ -96,37 +96,36 @@ pub trait Conversations: Clone + Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Deletes one, and says whether it was there.
+    /// Deletes a conversation and returns whether it existed.
     fn delete(
         &self,
         owner: &str,
         id: &str,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Deletes all of them, and says how many there were.
+    /// Deletes all conversations of the owner and returns their number.
     fn delete_all(&self, owner: &str) -> impl Future<Output = Result<u64, StoreError>> + Send;
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// How many there may be in it.
+    /// Maximum number of entries in the page.
     pub limit: u32,
-    /// How many come before it.
+    /// Number of entries before the page.
     pub offset: u64,
 }
 
-/// Why the store did not do what it was asked. For the log; clients are told no more than what
-/// it was that did not work.
+/// An error of a store, for the log. Clients only learn which operation failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The folder or the file cannot be used.
     #[error("{} cannot be used", path.display())]
     Io {
-        /// Which one.
+        /// Path of the folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: Arc<io::Error>,
     },
     /// The file belongs to another program.
@@ -142,10 +141,10 @@ pub enum StoreError {
     /// The tables could not be brought up to date.
     #[error("the tables of the store could not be brought up to date")]
     Migrate(#[source] Arc<MigrateError>),
-    /// The database did not do it.
+    /// The SQLite file could not be read or written.
     #[error("the store could not be read or written")]
     Sql(#[source] Arc<sqlx::Error>),
-    /// The database of replicas did not do it.
+    /// The database of the replicas returned an error.
     #[error("the store could not be read or written")]
     Postgres(#[source] Arc<DriverError>),
     /// A newer program has changed the tables.
@@ -154,16 +153,16 @@ pub enum StoreError {
     /// There is no connection to the database.
     #[error("the store has no connection")]
     Lease(#[source] Arc<LeaseError>),
-    /// The database does not answer.
+    /// The database did not answer in time.
     #[error("the store does not answer")]
     TimedOut,
     /// The store was closed, because the server is stopping.
     #[error("the store is closed")]
     Closed,
-    /// The system has no random bytes.
+    /// The operating system has no random bytes.
     #[error("no random bytes for an id")]
     Random(#[from] rand::rngs::SysError),
-    /// A message is no JSON.
+    /// A message is not valid JSON.
     #[error("the messages cannot be written as JSON")]
     Json(#[source] Arc<serde_json::Error>),
 }

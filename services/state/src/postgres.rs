@@ -14,7 +14,7 @@ use super::{
 pub use self::state::within;
 pub use self::state::{InvalidState, StateDatabase};
 
-/// Keeps conversations in a database that replicas share.
+/// Stores conversations in a database that replicas share.
 #[derive(Clone, Debug)]
 pub struct Postgres {
     state: StateDatabase,
@@ -23,7 +23,7 @@ pub struct Postgres {
 // === impl Postgres ===
 
 impl Postgres {
-    /// Keeps them in this database. Connects when it is first asked for something.
+    /// Stores conversations in this database. Connects on first use.
     #[must_use]
     pub fn new(state: StateDatabase) -> Self {
         Self { state }

@@ -1,4 +1,4 @@
-//! What a row of either database says.
+//! Conversations read from rows of either database.
 
 use serde_json::value::RawValue;
 
@@ -6,11 +6,11 @@ use super::{Conversation, Listed, StoreError};
 
 /// A row whose columns are texts.
 pub(super) trait Cells {
-    /// The text in a column.
+    /// Returns the text in a column.
     fn text(&self, at: usize) -> Result<String, StoreError>;
 }
 
-/// A conversation in a list.
+/// Reads a conversation of a list.
 pub(super) fn listed(row: &impl Cells) -> Result<Listed, StoreError> {
     Ok(Listed {
         id: row.text(0)?,
@@ -22,7 +22,7 @@ pub(super) fn listed(row: &impl Cells) -> Result<Listed, StoreError> {
     })
 }
 
-/// A conversation, whole.
+/// Reads a conversation with its messages.
 pub(super) fn conversation(row: &impl Cells) -> Result<Conversation, StoreError> {
     Ok(Conversation {
         id: row.text(0)?,

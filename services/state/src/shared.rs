@@ -1,10 +1,9 @@
-//! What replicas know together: who is logged in, what they have selected, who has failed, and
-//! what must not happen twice.
+//! State that replicas share: sessions, selected databases, failed logins and used tickets.
 //!
-//! Every request of a session asks for it, so that what one replica was told holds for the next
-//! request at any other. Many requests ask in one statement (see [`SessionBatcher`]); the rest is rare
-//! enough to go its own way. When a session or a window of failed logins ends is decided by the
-//! clock of PostgreSQL, which all replicas have in common.
+//! Every request of a session reads it, so that a change at one replica holds for the next request
+//! at any other. Many requests share one statement (see [`SessionBatcher`]); other operations are
+//! rare and use their own. The clock of PostgreSQL, common to all replicas, decides when a session
+//! or a window of failed logins ends.
 
 mod logins;
 mod session_batcher;
@@ -27,68 +26,68 @@ pub use self::{
     session_batcher::{Answer, LookUp, SessionBatcher},
 };
 
-/// How many may ask for a session at a time; one more is told that it cannot be known.
+/// Maximum number of waiting look-ups; any further one gets [`Answer::Unknown`].
 const WAITING: usize = 4096;
 
-/// What replicas know together. Clones know the same.
+/// Accesses the state that replicas share. Clones access the same state.
 #[derive(Clone, Debug)]
 pub struct Shared {
     state: StateDatabase,
     asks: mpsc::Sender<Ask>,
-    /// Unbounded, but there are no more than users.
+    /// Unbounded, but limited by the number of users.
     ended: mpsc::UnboundedSender<String>,
 }
 
-/// A session as all replicas know it.
+/// A session that all replicas share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedSession {
-    /// Who has logged in.
+    /// Name of the user that has logged in.
     pub user: Arc<str>,
-    /// When the account was made: another of the same name is another account.
+    /// Creation time of the account, because a new account may get the name of a deleted one.
     pub account_made: Option<Timestamp>,
-    /// For how much longer it is good, by the clock of the database.
+    /// Time until the session expires, by the clock of the database.
     pub left: Duration,
-    /// The database it uses, once it has selected one.
+    /// Name of the selected database, if any.
     pub selection: Option<Arc<str>>,
 }
 
-/// A session that is to be opened.
+/// A session to open.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSession<'a> {
     /// Name of the user that has logged in.
     pub user: &'a str,
     /// Time the account was made.
     pub account_made: Option<Timestamp>,
-    /// For how long the session is good, in seconds.
+    /// Lifetime of the session, in seconds.
     pub seconds: i64,
-    /// Sessions the user may have, this one included.
+    /// Maximum number of sessions of the user, including this one.
     pub max_per_user: usize,
 }
 
 // === impl Shared ===
 
 impl Shared {
-    /// Shares what is in this database, and makes the one who looks things up.
+    /// Uses this database, and makes the task that looks up sessions.
     pub fn new(state: StateDatabase) -> (Self, SessionBatcher) {
         let (asks, inbox) = mpsc::channel(WAITING);
         let (ended, users) = mpsc::unbounded_channel();
-        let clerk = SessionBatcher::new(state.clone(), inbox, users);
-        (Self { state, asks, ended }, clerk)
+        let batcher = SessionBatcher::new(state.clone(), inbox, users);
+        (Self { state, asks, ended }, batcher)
     }
 
-    /// Asks what a token stands for at this moment.
+    /// Looks up the session of a token.
     pub fn look_up(&self, token: TokenHash) -> LookUp {
         let (answer, hears) = oneshot::channel();
-        // If there is no room the answer is dropped, which is one as well.
+        // If the queue is full, the sender is dropped, and the caller gets `Answer::Unknown`.
         let _ = self.asks.try_send(Ask { token, answer });
         LookUp::new(hears)
     }
 
-    /// Opens a session, and ends the oldest of a user who has too many. Says when it ends; an
-    /// account that is locked gets none.
+    /// Opens a session, and ends the oldest of a user that has too many. Returns its end; a locked
+    /// account gets no session.
     ///
     /// # Errors
-    /// When the database did not do it.
+    /// Fails if the database cannot run the statement.
     pub async fn open_session(
         &self,
         token: TokenHash,
@@ -110,7 +109,7 @@ impl Shared {
         .bind(new.seconds);
         let row = within(insert.fetch_optional(lease.begin())).await?;
         let ends: Option<i64> = row.map(|row| row.get(0)).transpose()?;
-        // Afterwards, so that of two logins at the same time one sees both sessions.
+        // Runs after the insert, so that one of two parallel logins sees both sessions.
         let sweep = query(
             "DELETE FROM ziggurat.sessions WHERE ends_at <= \
              pg_catalog.floor(pg_catalog.date_part('epoch', statement_timestamp()))::bigint \
@@ -125,11 +124,10 @@ impl Shared {
         Ok(ends.map_err(DriverError::value)?)
     }
 
-    /// Has a session use a database from now on, at every replica. Says whether there is such a
-    /// session.
+    /// Selects the database of a session, for all replicas. Returns whether the session exists.
     ///
     /// # Errors
-    /// When the database did not do it.
+    /// Fails if the database cannot run the statement.
     pub async fn select(&self, token: TokenHash, name: &str) -> Result<bool, StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query = query("UPDATE ziggurat.sessions SET selection = $1 WHERE token = $2")
@@ -140,9 +138,9 @@ impl Shared {
         Ok(done > 0)
     }
 
-    /// Ends all sessions of a user, as soon as the database can be reached.
+    /// Ends all sessions of a user, as soon as the database is reachable.
     pub fn end_sessions_of(&self, user: &str) {
-        // Once the clerk has gone nobody has sessions here.
+        // After the batcher has stopped, this replica accepts no session.
         let _ = self.ended.send(storable(user.to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Conversations in a file.
+//! Conversations in an SQLite file.
 
 mod reference;
 mod writer;
@@ -32,18 +32,18 @@ use super::{
 pub use self::writer::Writer;
 use self::writer::{Change, Done, Job, WAITING};
 
-/// The name of the file.
+/// Name of the file.
 const FILE: &str = "conversations.db";
 
-/// How many read at a time.
+/// Number of connections that read at the same time.
 const READERS: u32 = 4;
 
-/// How long another process may keep the file to itself.
+/// Maximum wait for a lock of another process, and for a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Keeps conversations in a file of this machine.
+/// Stores conversations in a local file.
 ///
-/// Many read at a time; all that is written goes through one [`Writer`].
+/// Reads run in parallel; all writes go through one [`Writer`].
 #[derive(Clone, Debug)]
 pub struct Sqlite {
     readers: SqlitePool,
@@ -53,17 +53,16 @@ pub struct Sqlite {
 // === impl Sqlite ===
 
 impl Sqlite {
-    /// Opens the file in this folder, or makes them both. Nobody but their owner may look into
-    /// them.
+    /// Opens the file in this folder; creates both if missing. Only their owner can access them.
     ///
     /// Nothing is written before the [`Writer`] runs.
     ///
     /// # Errors
-    /// When the folder or the file cannot be used, or the file is something else. That of the
-    /// reference implementation is made ours.
+    /// Fails if the folder or the file cannot be used, or if the file belongs to another program. A
+    /// file of the reference implementation is converted.
     pub async fn open(folder: &Path) -> Result<(Self, Writer), StoreError> {
         let path = folder.join(FILE);
-        // Held until the tables are there: another process may be starting as well.
+        // Held until the tables exist, because another process may be starting as well.
         let _turn = prepare(folder, &path)?;
         let options = SqliteConnectOptions::new()
             .filename(&path)
@@ -72,8 +71,8 @@ impl Sqlite {
         let writing = options
             .clone()
             .journal_mode(SqliteJournalMode::Wal)
-            // Each commit is on disk before it is acknowledged. With NORMAL, a machine that
-            // loses power loses the last ones.
+            // Each commit is on disk before it is acknowledged. With NORMAL, a power failure could
+            // lose the last commits.
             .synchronous(SqliteSynchronous::Full)
             .log_slow_statements(tracing::log::LevelFilter::Off, Duration::ZERO);
         let mut connection = writing.connect().await?;
@@ -107,7 +106,7 @@ impl Sqlite {
         let (job, done) = Job::new(change);
         let sent = self.jobs.send(job).await;
         sent.map_err(|_| StoreError::Closed)?;
-        // It is dropped unanswered when the writer stops.
+        // The writer drops the sender when it stops.
         done.await.unwrap_or(Err(StoreError::Closed))
     }
 }
@@ -204,8 +203,7 @@ fn migrations() -> Migrator {
     )])
 }
 
-/// Makes the folder and an empty file, and keeps other processes waiting as long as the lock
-/// is held that it gives back.
+/// Creates the folder and an empty file. Other processes wait until the returned lock is dropped.
 pub fn prepare(folder: &Path, path: &Path) -> Result<File, StoreError> {
     DirBuilder::new()
         .recursive(true)
@@ -217,7 +215,7 @@ pub fn prepare(folder: &Path, path: &Path) -> Result<File, StoreError> {
     let lock = owned(&lock_path)?;
     lock.lock().map_err(|error| unusable(&lock_path, error))?;
     let file = owned(path)?;
-    // Those that belong to it get the mode of the file.
+    // SQLite gives its other files the mode of this file.
     let only_ours = Permissions::from_mode(0o600);
     let about = file.metadata().map_err(|error| unusable(path, error))?;
     if about.permissions().mode() & 0o077 != 0 {

@@ -1,4 +1,4 @@
-//! What holds for every store.
+//! Behaviour common to all stores.
 
 use std::{collections::HashSet, os::unix::fs::PermissionsExt as _};
 
@@ -10,7 +10,7 @@ use ziggurat_postgres::{fixture::Fixture, pool::Pools};
 
 use super::*;
 
-/// A store of either kind, and what it stands on.
+/// A store of either kind, and the resources it needs.
 struct Bench<C> {
     store: C,
     _folder: Option<TempDir>,
@@ -40,7 +40,7 @@ async fn database() -> Bench<Postgres> {
     }
 }
 
-/// The database of a fixture, as another replica knows it.
+/// Connects to the database of a fixture as a new replica.
 pub(super) fn state(fixture: &Fixture) -> (StateDatabase, JoinSet<()>) {
     let mut settings = fixture.settings.clone();
     settings.allow_writes = true;
@@ -130,7 +130,7 @@ async fn lists_what_changed_last_first(store: impl Conversations) {
     assert_eq!(page(2, 1).await, ids[1..3]);
     assert_eq!(page(2, 4).await, ids[4..]);
     assert_eq!(page(2, u64::MAX).await, [""; 0]);
-    // The oldest comes to the top when it changes.
+    // The oldest moves to the top when it changes.
     let at = now() + SignedDuration::from_mins(1);
     store
         .rename("alice", &ids[4], "new", at)
@@ -176,7 +176,7 @@ async fn keeps_users_apart(store: impl Conversations) {
     }
 }
 
-/// Many write at the same time: each sees its own work, and all of it is there in the end.
+/// Writes from many tasks: each reads its own writes, and all of them are kept.
 async fn takes_many_at_once(store: impl Conversations) {
     let mut writers = JoinSet::new();
     for writer in 0..40 {
@@ -301,7 +301,7 @@ async fn a_file_that_is_something_else_is_left_alone() {
 }
 
 #[tokio::test]
-async fn what_was_kept_is_there_when_the_file_is_opened_again() {
+async fn stored_conversations_are_there_when_the_file_is_opened_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let new = made("alice", "x", now());
     for round in 0..3 {
@@ -319,7 +319,7 @@ async fn what_was_kept_is_there_when_the_file_is_opened_again() {
 }
 
 #[tokio::test]
-async fn a_store_without_its_writer_says_so_and_does_not_hang() {
+async fn a_store_without_its_writer_fails_and_does_not_hang() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
     drop(writer);
@@ -332,7 +332,7 @@ async fn one_change_that_fails_leaves_the_others_of_its_batch_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, writer) = Sqlite::open(folder.path()).await.expect("opened");
     let (one, two) = (made("alice", "1", now()), made("alice", "2", now()));
-    // All are waiting when the writer begins, so it takes them together.
+    // All are waiting when the writer starts, so one commit takes them.
     let all = async {
         tokio::join!(
             store.create(one.clone()),
@@ -352,7 +352,7 @@ async fn one_change_that_fails_leaves_the_others_of_its_batch_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replicas_that_start_together_make_the_tables_once() {
+async fn replicas_that_start_at_the_same_time_create_the_tables_once() {
     let fixture = Fixture::new().await;
     let replicas: Vec<_> = (0..6).map(|_| state(&fixture)).collect();
     let mut opening = JoinSet::new();

@@ -1,4 +1,4 @@
-//! The database in which replicas keep what they share.
+//! The database with the state that replicas share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,48 +17,46 @@ use ziggurat_postgres::{
 
 pub(super) use crate::StoreError;
 
-/// How long PostgreSQL may take to let somebody in, and how long those in front wait for one of
-/// their connections.
+/// Maximum time to connect, and maximum wait for a connection of the front pool.
 const CONNECT: Duration = Duration::from_secs(2);
 
-/// How long a statement may run.
+/// Maximum time of a statement in PostgreSQL.
 const STATEMENT: Duration = Duration::from_secs(5);
 
-/// How long it is waited for one: longer, so that PostgreSQL is the one to say why.
+/// Maximum wait for an answer: longer, so that PostgreSQL itself reports the timeout.
 const ANSWER: Duration = Duration::from_secs(6);
 
-/// How long a writer waits for its turn: others are being served, so it will come.
+/// Maximum wait of a writer for a connection: statements are short, so one becomes free.
 const TURNS: Duration = Duration::from_secs(15);
 
-/// Connections of either kind, where most statements are over within a millisecond.
+/// Connections per pool; most statements take less than a millisecond.
 const CONNECTIONS: u32 = 8;
 
-/// Taken by whoever makes the tables. "ziggurat", as a number.
+/// Advisory lock held while tables are created: "ziggurat" as a number.
 const TURN: i64 = 0x7a69_6767_7572_6174;
 
-/// The database in which replicas keep what they share. Clones share its connections.
+/// The database with the state that replicas share. Clones share its connections.
 ///
-/// Everything is in the schema `ziggurat`, so that it may be a database that is used for other
-/// things as well. The tables are made, or brought up to date, when it is first reached, by one
-/// replica after the other.
+/// All tables are in the schema `ziggurat`, so that the database may also serve other purposes. On
+/// first use, one replica after the other creates or migrates the tables.
 #[derive(Clone, Debug)]
 pub struct StateDatabase {
     pool: Pool,
-    /// For what requests wait for before they are let in: it does not queue behind writers.
+    /// Serves look-ups that requests wait for, so that they do not queue behind writers.
     front: Pool,
     is_ready: Arc<OnceCell<()>>,
-    /// What makes the tables.
+    /// Migrations that create the tables.
     migrations: fn() -> Migrator,
 }
 
-/// Why the database of replicas cannot be used. The words are for the operator.
+/// Reasons the database of the replicas cannot be used, for the operator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InvalidState {
-    /// The URL is no good.
+    /// The URL is invalid.
     #[error(transparent)]
     Url(#[from] InvalidUrl),
-    /// What it describes is no good.
+    /// The settings in the URL are invalid.
     #[error(transparent)]
     Database(#[from] InvalidDatabase),
 }
@@ -66,13 +64,13 @@ pub enum InvalidState {
 // === impl StateDatabase ===
 
 impl StateDatabase {
-    /// Describes the database of a URL that an operator has written.
+    /// Reads the settings of the database from a URL.
     ///
-    /// Without a password in it, the password file is asked for one. `adjust` adds what a URL
-    /// does not say, such as certificates.
+    /// Without a password in the URL, the password file is used. `adjust` sets what a URL cannot
+    /// contain, such as certificates.
     ///
     /// # Errors
-    /// When the URL cannot be used, or a file; the words hold nothing of the URL.
+    /// Fails if the URL or a file cannot be used; the message contains nothing of the URL.
     pub fn describe(
         url: &str,
         adjust: impl FnOnce(&mut Settings),
@@ -98,8 +96,7 @@ impl StateDatabase {
         Ok(Database::try_from(settings)?)
     }
 
-    /// Takes its connections from these pools, which should be used for nothing else. Connects
-    /// when it is first used.
+    /// Takes connections from these pools, which should have no other use. Connects on first use.
     #[must_use]
     pub fn new(pools: &Pools, database: Database) -> Self {
         let database = Arc::new(database);
@@ -111,7 +108,7 @@ impl StateDatabase {
         }
     }
 
-    /// Keeps other tables in it than those of replicas.
+    /// Uses other tables than those of replicas.
     #[must_use]
     pub fn with_migrations(self, migrations: fn() -> Migrator) -> Self {
         Self {
@@ -121,12 +118,12 @@ impl StateDatabase {
         }
     }
 
-    /// A connection to a database that has our tables.
+    /// Leases a connection to the database, whose tables then exist.
     pub async fn lease(&self) -> Result<Lease, StoreError> {
         self.prepared(self.pool.lease().await?).await
     }
 
-    /// The same, without a wait for those who write.
+    /// Leases a connection of the front pool, which does not wait for writers.
     pub(crate) async fn front_lease(&self) -> Result<Lease, StoreError> {
         let lease = time::timeout(CONNECT, self.front.lease()).await;
         self.prepared(lease.map_err(|_| StoreError::TimedOut)??)
@@ -146,18 +143,18 @@ impl StateDatabase {
         Ok(lease)
     }
 
-    /// Connects, and makes the tables if they are not there.
+    /// Connects, and creates the tables if missing.
     ///
     /// # Errors
-    /// When the database cannot be reached, or the tables cannot be made.
+    /// Fails if the database is unreachable, or the tables cannot be created.
     pub async fn open(&self) -> Result<(), StoreError> {
         self.lease().await.map(drop)
     }
 
-    /// Asks the database for an answer, on the way that look-ups of sessions take.
+    /// Checks that the database answers, through the pool that session look-ups use.
     ///
     /// # Errors
-    /// When it gives none in time.
+    /// Fails if it does not answer in time.
     pub async fn check(&self) -> Result<(), StoreError> {
         let mut lease = self.front_lease().await?;
         within(lease.begin().ask("")).await?;
@@ -166,7 +163,7 @@ impl StateDatabase {
     }
 }
 
-/// Waits for an answer, but not for ever.
+/// Waits for an answer, up to a fixed limit.
 pub async fn within<T>(
     answer: impl Future<Output = Result<T, DriverError>>,
 ) -> Result<T, StoreError> {
@@ -176,13 +173,13 @@ pub async fn within<T>(
     }
 }
 
-/// Makes the tables, or brings them up to date, while other replicas wait for it.
+/// Creates or migrates the tables; other replicas wait meanwhile.
 async fn make_tables(client: &mut Client, migrations: &Migrator) -> Result<(), StoreError> {
     client
         .ask(&format!("SELECT pg_catalog.pg_advisory_lock({TURN})"))
         .await?;
     migrate(client, migrations).await?;
-    // Without it the turn ends with the connection.
+    // If the migration fails, PostgreSQL releases the lock when the connection ends.
     client
         .ask(&format!("SELECT pg_catalog.pg_advisory_unlock({TURN})"))
         .await?;
@@ -193,13 +190,13 @@ async fn migrate(client: &mut Client, migrations: &Migrator) -> Result<(), Store
     let schema = client
         .ask("SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'ziggurat'")
         .await?;
-    // Asked for first: a role that may not make schemas may use one that is there.
+    // Checked first: a role that may not create schemas may use an existing one.
     if schema.is_empty() {
         client.ask("CREATE SCHEMA ziggurat").await?;
     }
     let table = &*migrations.table_name;
     if !is_there(client, table).await? {
-        // As sqlx makes it, which made it first.
+        // Same columns as in sqlx, which created this table in earlier versions.
         client
             .ask(&format!(
                 "CREATE TABLE {table} (version BIGINT PRIMARY KEY, description TEXT NOT NULL, \
@@ -232,7 +229,7 @@ async fn is_there(client: &mut Client, table: &str) -> Result<bool, StoreError> 
     Ok(row.map_or(Ok(false), |row| row.get(0))?)
 }
 
-/// Runs one, and writes down that it has run, in one transaction.
+/// Runs a migration and records it, in one transaction.
 async fn apply(client: &mut Client, table: &str, migration: &Migration) -> Result<(), StoreError> {
     client.ask("BEGIN").await?;
     client.ask(migration.sql.as_str()).await?;

@@ -1,4 +1,4 @@
-//! Logins that failed: by the address they came from, and by the account they were for.
+//! Failed logins, by address and by account.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ pub(super) use ziggurat_postgres::driver::query;
 use super::Shared;
 use crate::{StoreError, conversation::storable, postgres::within};
 
-/// How many ended windows are dropped whenever somebody fails, so that nobody waits for a sweep.
+/// Number of expired windows deleted at each failure, so that no request waits for a full sweep.
 const DROPPED: i64 = 4;
 
-/// A login that is under way, and counts as a failure until it has succeeded.
+/// A login in progress, counted as a failure until it succeeds.
 #[derive(Debug)]
 #[must_use]
 pub struct Attempt {
@@ -22,10 +22,10 @@ pub struct Attempt {
 // === impl Shared ===
 
 impl Shared {
-    /// How long an address has to wait, if it has failed too often.
+    /// Returns the time an address has to wait after too many failures.
     ///
     /// # Errors
-    /// When the database did not say.
+    /// Fails if the database cannot run the statement.
     pub async fn wait_of(&self, key: Key, quota: Quota) -> Result<Option<Duration>, StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query = query(
@@ -41,11 +41,11 @@ impl Shared {
         Ok(wait.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))
     }
 
-    /// Admits an attempt and counts it as a failure, in one step; or says how long the address
-    /// has to wait. So no more are under way at a time, over all replicas, than may fail.
+    /// Admits an attempt and counts it as a failure in one step, or returns the time the address
+    /// has to wait. Over all replicas, no more attempts run at a time than may fail.
     ///
     /// # Errors
-    /// When the database did not say.
+    /// Fails if the database cannot run the statement.
     pub async fn admit(
         &self,
         key: Key,
@@ -71,16 +71,16 @@ impl Shared {
         if counted.is_some() {
             return Ok(Ok(Attempt { address }));
         }
-        // If its window has ended since, the next one is admitted.
+        // If the window has ended meanwhile, the next attempt is admitted.
         let wait = self.wait_of(key, quota).await?;
         Ok(Err(wait.unwrap_or(Duration::from_secs(1))))
     }
 
-    /// Writes down that an attempt has failed, as it was counted, and forgets windows that have
-    /// ended.
+    /// Keeps the failure of an attempt, which was counted at admission, and deletes expired
+    /// windows.
     ///
     /// # Errors
-    /// When the database did not do it.
+    /// Fails if the database cannot run the statement.
     pub async fn attempt_failed(&self, _: Attempt) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query = query(
@@ -94,10 +94,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Forgets the failures of an address, one of which has just logged in.
+    /// Forgets the failures of an address after a successful login.
     ///
     /// # Errors
-    /// When the database did not do it.
+    /// Fails if the database cannot run the statement.
     pub async fn attempt_succeeded(&self, attempt: Attempt) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query =
@@ -107,11 +107,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes back the count of an attempt that came to nothing for which its sender is not to
-    /// blame.
+    /// Subtracts an attempt that failed for a reason its client did not cause.
     ///
     /// # Errors
-    /// When the database did not do it.
+    /// Fails if the database cannot run the statement.
     pub async fn attempt_withdrawn(&self, attempt: Attempt) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query = query(
@@ -124,11 +123,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Counts a login to an account that failed, and locks the account at the limit. Says
-    /// whether that happened now.
+    /// Counts a failed login to an account, and locks the account at the limit. Returns whether
+    /// this failure locked it.
     ///
     /// # Errors
-    /// When the database did not do it.
+    /// Fails if the database cannot run the statement.
     pub async fn account_failed(
         &self,
         user: &str,
@@ -156,10 +155,10 @@ impl Shared {
         Ok(is_locked.unwrap_or(false))
     }
 
-    /// Whether an account is locked.
+    /// Returns whether an account is locked.
     ///
     /// # Errors
-    /// When the database did not say.
+    /// Fails if the database cannot run the statement.
     pub async fn is_locked(
         &self,
         user: &str,
@@ -178,10 +177,10 @@ impl Shared {
         Ok(is_locked.unwrap_or(false))
     }
 
-    /// Forgets the failures of an account whose user has logged in. One that is locked stays so.
+    /// Forgets the failures of an account after a login. A locked account stays locked.
     ///
     /// # Errors
-    /// When the database did not do it.
+    /// Fails if the database cannot run the statement.
     pub async fn account_succeeded(&self, user: &str) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query =
@@ -192,10 +191,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Unlocks an account, whatever has failed before.
+    /// Unlocks an account and forgets its failures.
     ///
     /// # Errors
-    /// When the database did not do it.
+    /// Fails if the database cannot run the statement.
     pub async fn unlock(&self, user: &str) -> Result<(), StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query = query("DELETE FROM ziggurat.failed_accounts WHERE username = $1")
@@ -205,10 +204,10 @@ impl Shared {
         Ok(())
     }
 
-    /// The accounts that are locked: their names, and when they were made.
+    /// Lists the locked accounts: their names and creation times.
     ///
     /// # Errors
-    /// When the database did not say.
+    /// Fails if the database cannot run the statement.
     pub async fn locked(&self) -> Result<Vec<(String, Option<Timestamp>)>, StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query =

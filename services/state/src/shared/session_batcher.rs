@@ -1,4 +1,4 @@
-//! Looks sessions up, many at a time.
+//! Looks up sessions in batches.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -21,20 +21,20 @@ pub(super) use ziggurat_postgres::driver::{DriverError, Row, Value, query};
 use super::SharedSession;
 use crate::{StateDatabase, StoreError};
 
-/// How many are looked up in one statement.
+/// Maximum number of sessions looked up in one statement.
 const BATCH: usize = 256;
 
-/// How long a look-up may take. Whoever waits for it has a request to answer.
+/// Maximum time of a look-up, because a request waits for it.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// How long nothing is asked of a database that did not answer.
+/// Pause after the database did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Looks up what a [`Shared`](super::Shared) is asked for.
+/// Looks up sessions for a [`Shared`](super::Shared).
 ///
-/// What comes in while PostgreSQL is busy with one look-up is asked for in the next, so that one
-/// connection is enough for any number of requests. A database that fails to answer is left
-/// alone for half a second, in which everybody is told at once that nothing can be known.
+/// All look-ups that arrive while PostgreSQL is busy go into the next statement, so that one
+/// connection is enough for any number of requests. After a failure, all look-ups get
+/// [`Answer::Unknown`] at once for half a second.
 #[derive(Debug)]
 #[must_use = "nothing is looked up unless it runs"]
 pub struct SessionBatcher {
@@ -43,29 +43,29 @@ pub struct SessionBatcher {
     users: mpsc::UnboundedReceiver<String>,
     /// Users whose sessions are still to be ended.
     ended: BTreeSet<String>,
-    /// When the database may be asked again, if it has failed.
+    /// End of the pause after a failure.
     resting_until: Option<Instant>,
 }
 
-/// A question, and somebody who waits for the answer.
+/// A look-up, and the channel for its answer.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) token: TokenHash,
     pub(super) answer: oneshot::Sender<Answer>,
 }
 
-/// What is known of a token.
+/// Result of a look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// This session.
+    /// The session of the token.
     Session(SharedSession),
-    /// No session.
+    /// The token has no session.
     Nobody,
-    /// The database was not there to be asked.
+    /// The database did not answer.
     Unknown,
 }
 
-/// An answer to come. It does not take much longer than a second.
+/// A pending look-up. It takes little more than a second at most.
 #[derive(Debug)]
 #[must_use = "it says nothing unless it is awaited"]
 pub struct LookUp {
@@ -85,7 +85,7 @@ impl Future for LookUp {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
         let answer = Pin::new(&mut self.answer).poll(cx);
-        // It is dropped unanswered when there is no room, or the clerk has stopped.
+        // The sender is dropped when the queue is full or the batcher has stopped.
         answer.map(|answer| answer.unwrap_or(Answer::Unknown))
     }
 }
@@ -107,7 +107,7 @@ impl SessionBatcher {
         }
     }
 
-    /// Looks things up until nobody can ask any more.
+    /// Looks up sessions until all clones of [`Shared`](super::Shared) are dropped.
     pub async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
@@ -151,12 +151,12 @@ impl SessionBatcher {
                     .cloned()
                     .map_or(Answer::Nobody, Answer::Session),
             };
-            // Whoever asked may be gone.
+            // The caller may have stopped waiting.
             let _ = answer.send(known);
         }
     }
 
-    /// Asks the database, and has it rest if there is no answer.
+    /// Runs a query, and starts the pause if it fails.
     async fn asked<T>(
         resting_until: &mut Option<Instant>,
         question: impl Future<Output = Result<T, StoreError>>,

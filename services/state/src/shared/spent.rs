@@ -1,4 +1,4 @@
-//! What was used up, and is good for nothing at any replica.
+//! Used tickets, which no replica accepts again.
 
 use std::time::Duration;
 
@@ -7,18 +7,17 @@ pub(super) use ziggurat_postgres::driver::query;
 use super::Shared;
 use crate::{StoreError, postgres::within};
 
-/// How many of those that have ended are dropped for each that comes, so that there are never
-/// many of them.
+/// Number of expired tickets deleted with each new one, so that the table stays small.
 const DROPPED: i64 = 4;
 
 // === impl Shared ===
 
 impl Shared {
-    /// Uses up a ticket that nobody takes any more after this time. Says whether it was still
-    /// good: of all who try at all replicas, that is one.
+    /// Uses up a ticket that expires after `time`. Returns whether it was still unused: of all
+    /// attempts at all replicas, only one succeeds.
     ///
     /// # Errors
-    /// When the database did not say.
+    /// Fails if the database cannot run the statement.
     pub async fn spend(&self, ticket: [u8; 16], time: Duration) -> Result<bool, StoreError> {
         let mut lease = self.state.front_lease().await?;
         let query = query(

@@ -7,7 +7,7 @@ use ziggurat_postgres::fixture::Fixture;
 use super::*;
 use crate::tests::state;
 
-/// What one replica has.
+/// One replica and its tasks.
 struct Replica {
     shared: Shared,
     _tasks: JoinSet<()>,
@@ -16,8 +16,8 @@ struct Replica {
 impl Replica {
     fn of(fixture: &Fixture) -> Self {
         let (state, mut tasks) = state(fixture);
-        let (shared, clerk) = Shared::new(state);
-        tasks.spawn(clerk.run());
+        let (shared, batcher) = Shared::new(state);
+        tasks.spawn(batcher.run());
         Self {
             shared,
             _tasks: tasks,
@@ -25,7 +25,7 @@ impl Replica {
     }
 }
 
-/// Sessions a user may have.
+/// Maximum number of sessions of a user.
 const MAX: usize = 5;
 
 fn now() -> Timestamp {
@@ -42,13 +42,13 @@ fn session(user: &str) -> NewSession<'_> {
 }
 
 impl Replica {
-    /// Opens a session for an hour, and says whether there is one.
+    /// Opens a session for an hour and returns whether that succeeded.
     async fn opens(&self, token: TokenHash, user: &str) -> bool {
         let opened = self.shared.open_session(token, &session(user)).await;
         opened.expect("asked").is_some()
     }
 
-    /// The user of a session, and what it has selected.
+    /// Returns the user of a session and its selected database.
     async fn user_of(&self, token: TokenHash) -> Option<(String, Option<String>)> {
         let session = match self.shared.look_up(token).await {
             Answer::Session(session) => session,
@@ -72,7 +72,7 @@ fn three() -> Quota {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_replica_is_told_the_next_question_to_another_knows() {
+async fn a_change_at_one_replica_is_seen_by_the_next_look_up_at_another() {
     let fixture = Fixture::new().await;
     let (one, two) = (Replica::of(&fixture), Replica::of(&fixture));
     let token = TokenHash::of("a token");
@@ -89,7 +89,7 @@ async fn what_one_replica_is_told_the_next_question_to_another_knows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_questions_at_once_are_each_answered_right() {
+async fn many_concurrent_look_ups_each_get_the_right_answer() {
     let fixture = Fixture::new().await;
     let replica = Replica::of(&fixture);
     let mut asking = JoinSet::new();
@@ -114,7 +114,7 @@ async fn many_questions_at_once_are_each_answered_right() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_has_so_many_sessions_and_the_oldest_goes() {
+async fn a_user_has_limited_sessions_and_the_oldest_ends() {
     let mut fixture = Fixture::new().await;
     let replica = Replica::of(&fixture);
     let open = async |name: String| {
@@ -127,7 +127,7 @@ async fn a_user_has_so_many_sessions_and_the_oldest_goes() {
     assert_eq!(replica.shared.look_up(first).await, Answer::Nobody);
     let second = TokenHash::of("token 1");
     assert_ne!(replica.shared.look_up(second).await, Answer::Nobody);
-    // What is over goes whenever somebody logs in.
+    // A login deletes expired sessions.
     fixture
         .given("UPDATE ziggurat.sessions SET ends_at = 0")
         .await;
@@ -159,7 +159,7 @@ async fn logins_at_the_same_time_leave_no_more_sessions_than_a_user_may_have() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sessions_of_a_user_end_for_all() {
+async fn the_sessions_of_a_user_end_at_all_replicas() {
     let mut fixture = Fixture::new().await;
     let (one, two) = (Replica::of(&fixture), Replica::of(&fixture));
     for user in ["alice", "bob"] {
@@ -183,7 +183,7 @@ async fn the_sessions_of_a_user_end_for_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_at_all_replicas_count_together() {
+async fn failures_at_all_replicas_share_one_count() {
     let mut fixture = Fixture::new().await;
     let (one, two) = (Replica::of(&fixture), Replica::of(&fixture));
     for replica in [&one, &two, &one] {
@@ -259,7 +259,7 @@ async fn no_more_are_admitted_at_once_than_may_fail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_locked_by_all_and_unlocked_for_all() {
+async fn an_account_is_locked_and_unlocked_at_all_replicas() {
     let fixture = Fixture::new().await;
     let (one, two) = (Replica::of(&fixture), Replica::of(&fixture));
     let fail = async |replica: &Replica| {
@@ -287,7 +287,7 @@ async fn an_account_is_locked_by_all_and_unlocked_for_all() {
     assert!(!two.opens(token, "alice").await);
     let locked = two.shared.locked().await.expect("asked");
     assert_eq!(locked, [("alice".to_owned(), Some(now()))]);
-    // Another account of that name is another account.
+    // An account of the same name with another creation time is another account.
     assert!(!two.shared.is_locked("alice", None).await.expect("asked"));
 
     two.shared.unlock("alice").await.expect("unlocked");
@@ -301,7 +301,7 @@ async fn an_account_is_locked_by_all_and_unlocked_for_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_not_there_is_no_answer_and_keeps_nobody_waiting() {
+async fn an_unreachable_database_gives_unknown_and_keeps_no_caller_waiting() {
     let fixture = Fixture::new().await;
     let silence = ziggurat_postgres::fixture::Silence::new().await;
     let mut settings = fixture.settings.clone();
@@ -309,13 +309,13 @@ async fn a_database_that_is_not_there_is_no_answer_and_keeps_nobody_waiting() {
     settings.connect_timeout = Duration::from_secs(30);
     let (pools, reaper) = ziggurat_postgres::pool::Pools::new();
     let database = settings.try_into().expect("a valid description");
-    let (shared, clerk) = Shared::new(StateDatabase::new(&pools, database));
+    let (shared, batcher) = Shared::new(StateDatabase::new(&pools, database));
     let _tasks = JoinSet::from_iter([reaper.run()]);
-    let mut clerks = JoinSet::from_iter([clerk.run()]);
+    let mut batchers = JoinSet::from_iter([batcher.run()]);
     let token = TokenHash::of("a token");
     let began = std::time::Instant::now();
     assert_eq!(shared.look_up(token).await, Answer::Unknown);
-    // And now it rests.
+    // The batcher now pauses.
     for _ in 0..100 {
         assert_eq!(shared.look_up(token).await, Answer::Unknown);
     }
@@ -324,11 +324,11 @@ async fn a_database_that_is_not_there_is_no_answer_and_keeps_nobody_waiting() {
         "{:?}",
         began.elapsed()
     );
-    clerks.shutdown().await;
+    batchers.shutdown().await;
     assert_eq!(
         shared.look_up(token).await,
         Answer::Unknown,
-        "the clerk has gone"
+        "the batcher has stopped"
     );
 }
 
@@ -344,7 +344,7 @@ async fn a_ticket_is_used_up_once_at_all_replicas() {
     }
     let outcomes = trying.join_all().await;
     assert_eq!(outcomes.iter().filter(|&&is_good| is_good).count(), 1);
-    // What has ended goes, some with each that comes.
+    // Each new ticket deletes some expired ones.
     for ticket in 0..6 {
         let first = replicas[0].shared.spend([ticket; 16], time).await;
         assert!(first.expect("asked"));

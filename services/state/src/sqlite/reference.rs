@@ -1,4 +1,4 @@
-//! Takes over the conversations of the reference implementation, whose file has the same name.
+//! Converts the file of the reference implementation, which has the same name.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use crate::{
     conversation::{Message, preview, storable, written},
 };
 
-/// The columns of its table.
+/// Columns of the table of the reference implementation.
 const COLUMNS: [&str; 9] = [
     "connection",
     "created_at",
@@ -30,23 +30,23 @@ const COLUMNS: [&str; 9] = [
     "username",
 ];
 
-/// Conversations that are written at a time; they may be large.
+/// Number of conversations read at a time, because they may be large.
 const AT_A_TIME: i64 = 64;
 
-/// The table of conversations in a file.
+/// Kind of the table of conversations in a file.
 enum Table {
     Reference,
     OursOrNone,
     Foreign,
 }
 
-/// The code of SQLite for a file that is none of its own.
+/// Error code of SQLite for a file that is not a database.
 const SQLITE_NOTADB: &str = "26";
 
-/// Says whether a file is one of the reference that can be taken over. Changes nothing.
+/// Returns whether a file of the reference implementation can be converted. Changes nothing.
 ///
 /// # Errors
-/// If the file is something else that is not ours.
+/// Fails if the file belongs to another program.
 pub(super) async fn is_in(options: &SqliteConnectOptions, path: &Path) -> Result<bool, StoreError> {
     let mut connection = options.connect().await?;
     let is_known = is_known(&mut connection).await;
@@ -90,10 +90,10 @@ async fn is_known(connection: &mut SqliteConnection) -> sqlx::Result<Table> {
     })
 }
 
-/// Moves the table of the reference out of the way of ours.
+/// Moves the rows of the reference implementation to a table of another name.
 pub(super) async fn set_aside(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    // A copy and not another name: the indexes go with the table, whatever they are called.
+    // Copied, not renamed, because dropping the table also drops its indexes of unknown names.
     for statement in [
         "CREATE TABLE conversations_of_reference AS SELECT * FROM conversations",
         "DROP TABLE conversations",
@@ -103,11 +103,10 @@ pub(super) async fn set_aside(connection: &mut SqliteConnection) -> sqlx::Result
     transaction.commit().await
 }
 
-/// Copies what was set aside into our table, all or nothing, and says how many conversations
-/// that was.
+/// Copies the moved rows into our table in one transaction and returns their number.
 ///
 /// # Errors
-/// If one of them is not understood; then they stay set aside.
+/// Fails if a conversation cannot be read; then all rows stay in the other table.
 pub(super) async fn take_over(
     connection: &mut SqliteConnection,
     now: Timestamp,
@@ -153,7 +152,7 @@ async fn insert(
     };
     let moment =
         |column| -> sqlx::Result<String> { Ok(written(moment(&text(column)?).unwrap_or(now))) };
-    // Where nothing was said there may be no list either.
+    // Conversations without messages may have an empty text instead of a list.
     let messages: Option<Vec<Box<RawValue>>> = match text(9)?.as_str() {
         "" => None,
         messages => serde_json::from_str(messages)?,
@@ -182,9 +181,8 @@ async fn insert(
     Ok(done.rows_affected())
 }
 
-/// Reads a moment in one of the forms in which programs leave them in SQLite: RFC 3339 with a
-/// blank or a `T`, without a zone (which is UTC then), with the name of the zone and more behind
-/// it, or in seconds since 1970.
+/// Reads a time in the formats that programs write to SQLite: RFC 3339 with a blank or a `T`,
+/// without a zone (then UTC), followed by the name of the zone and more, or in seconds since 1970.
 fn moment(text: &str) -> Option<Timestamp> {
     if let Ok(moment) = text.parse() {
         return Some(moment);

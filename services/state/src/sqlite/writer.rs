@@ -1,4 +1,4 @@
-//! The one who writes.
+//! The task that writes to the file.
 
 use sqlx::{
     ConnectOptions as _, Connection as _, Row as _, SqliteConnection, SqlitePool,
@@ -9,28 +9,28 @@ use tracing::warn;
 
 use crate::{Conversation, Revision, StoreError};
 
-/// How many may wait for the writer; the rest wait for a place among them.
+/// Number of jobs that may wait for the writer; further callers wait for a free slot.
 pub(super) const WAITING: usize = 256;
 
-/// How many are written at a time.
+/// Maximum number of changes in one commit.
 const BATCH: usize = 64;
 
-/// Writes what a [`Sqlite`](super::Sqlite) is asked to.
+/// Writes the changes of a [`Sqlite`](super::Sqlite).
 ///
-/// Reaching the disk takes the same time for one change as for many, so whatever has come in
-/// while the disk was busy is committed together, and acknowledged then.
+/// A commit to disk takes the same time for one change as for many. All changes that arrive during
+/// a commit form the next one, and are acknowledged after it.
 #[derive(Debug)]
 #[must_use = "nothing is written unless it runs"]
 pub struct Writer {
     options: SqliteConnectOptions,
-    /// None after it failed to commit.
+    /// None after a failed commit.
     connection: Option<SqliteConnection>,
-    /// To be closed first: the last connection is the one that tidies up.
+    /// Closed first: SQLite merges its log into the file when the last connection closes.
     readers: SqlitePool,
     inbox: mpsc::Receiver<Job>,
 }
 
-/// Something to write.
+/// A change to the stored conversations.
 #[derive(Debug)]
 pub(super) enum Change {
     Create(Conversation),
@@ -54,19 +54,19 @@ pub(super) enum Change {
     },
 }
 
-/// Something to write, and somebody who waits for it.
+/// A change, and the channel for its outcome.
 #[derive(Debug)]
 pub(super) struct Job {
     change: Change,
     done: oneshot::Sender<Result<Done, StoreError>>,
 }
 
-/// What came of it.
+/// Outcome of a change.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// How many conversations it was about.
+    /// Number of changed conversations.
     pub(super) rows: u64,
-    /// What was replaced, as it is now.
+    /// New state of a replaced conversation.
     pub(super) replaced: Option<Conversation>,
 }
 
@@ -96,21 +96,21 @@ impl Writer {
         }
     }
 
-    /// Writes until nobody can ask for more, and leaves one whole file.
+    /// Writes until all senders are dropped, then closes the file.
     pub async fn run(mut self) {
         let mut batch = Vec::with_capacity(BATCH);
         while self.inbox.recv_many(&mut batch, BATCH).await > 0 {
             let outcomes = match self.commit(&batch).await {
                 Ok(outcomes) => outcomes,
                 Err(error) => {
-                    // It may still be in the middle of the transaction.
+                    // The connection may still be inside the transaction.
                     self.connection = None;
                     let error = StoreError::from(error);
                     batch.iter().map(|_| Err(error.clone())).collect()
                 }
             };
             for (job, outcome) in batch.drain(..).zip(outcomes) {
-                // Whoever asked may be gone.
+                // The caller may have stopped waiting.
                 let _ = job.done.send(outcome);
             }
         }
@@ -122,13 +122,13 @@ impl Writer {
         }
     }
 
-    /// Writes all of it, or nothing; a change that fails by itself leaves the others alone.
+    /// Commits the whole batch or nothing; a change that fails alone does not affect the others.
     async fn commit(&mut self, batch: &[Job]) -> sqlx::Result<Vec<Result<Done, StoreError>>> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(self.options.connect().await?),
         };
-        // Taken at once: waiting for it in the middle would fail instead.
+        // Takes the write lock at the start: waiting for it later would fail instead.
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for job in batch {

@@ -11,7 +11,7 @@ const TABLE: &str = "CREATE TABLE conversations (id TEXT PRIMARY KEY, username T
     CREATE INDEX conversations_username ON conversations (username); \
     CREATE INDEX conversations_updated_at ON conversations (updated_at);";
 
-/// A folder with a file that another program has made.
+/// Creates a folder with a file made by another program.
 async fn folder(sql: &'static str, more: &'static str) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let options = SqliteConnectOptions::new()
@@ -64,7 +64,7 @@ async fn conversations_of_the_reference_are_taken_over_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_understood_is_left_as_it_is_with_the_way_out() {
+async fn an_unknown_file_is_unchanged_and_the_error_names_a_solution() {
     let other = "CREATE TABLE conversations (id INTEGER, text TEXT);";
     let folder = folder(other, "INSERT INTO conversations VALUES (1, 'mine')").await;
     let path = folder.path().join("conversations.db");
