@@ -18,7 +18,7 @@ use super::{
     reply::{Refused, no_method},
 };
 
-/// What this area says of itself.
+/// OpenAPI description of these endpoints.
 #[derive(Debug, OpenApi)]
 #[openapi(
     paths(list, create, show, change, delete),
@@ -26,46 +26,46 @@ use super::{
 )]
 pub(super) struct Description;
 
-/// A client to be made.
+/// A client to create.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it describes what is read member by member")]
 struct NewClient {
-    /// What it is for.
+    /// Purpose of the client.
     #[schema(max_length = 1024)]
     description: String,
-    /// What people are to call it.
+    /// Name of the client, for people.
     #[schema(min_length = 1, max_length = 255)]
     name: String,
-    /// Its rights; `reader` if that is not said.
+    /// Rights of the client; `reader` by default.
     #[schema(nullable = false)]
     role: Option<Role>,
 }
 
-/// What is to be changed about a client. What is not there stays.
+/// Changes to a client. Missing fields stay unchanged.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it describes what is read member by member")]
 struct ChangedClient {
-    /// What it is for.
+    /// Purpose of the client.
     #[schema(max_length = 1024, nullable = false)]
     description: Option<String>,
-    /// What people are to call it.
+    /// Name of the client, for people.
     #[schema(min_length = 1, max_length = 255, nullable = false)]
     name: Option<String>,
-    /// Its rights.
+    /// Rights of the client.
     #[schema(nullable = false)]
     role: Option<Role>,
 }
 
-/// A client that was made, with its secret.
+/// A new client with its secret.
 #[derive(Serialize, ToSchema)]
 struct CreatedApiClient {
     #[serde(flatten)]
     client: ApiClient,
-    /// What it signs in with, together with its id. It is shown here and never again.
+    /// Secret of the client, used with its id to get tokens. It is shown only once.
     auth0_secret: String,
 }
 
-/// The endpoints of this area.
+/// Builds the routes of these endpoints.
 pub(super) fn routes(store: Store) -> Router {
     Router::new()
         .route(
@@ -161,7 +161,7 @@ async fn change(
 
 /// Delete a client
 ///
-/// Its secret and its tokens are good no more, here at once, and within a minute at servers that
+/// Its secret and its tokens become invalid, here at once, and within a minute at servers that
 /// trust this one. Every client may delete itself.
 #[utoipa::path(delete, path = "/clients/{id}", tag = "clients", operation_id = "deleteClient",
     params(("id" = String, Path, description = "The name of the record", format = "uuid")),
@@ -184,7 +184,7 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The role in a body, if there is one.
+/// Returns the role in a body, if present.
 fn role(members: &mut Members) -> Result<Option<Role>, Refused> {
     let role = members.text("role")?.map(|role| role.parse());
     Ok(role.transpose()?)

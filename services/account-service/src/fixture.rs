@@ -1,4 +1,4 @@
-//! The service on either store, and somebody who talks to it.
+//! The service on either store, with a test client.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use super::{
     ClientDraft, Id, Keys, Options, Owner, Store, TenantDraft, TokenSettings, Tokens, service,
 };
 
-/// Who issues tokens here.
+/// Issuer of the tokens.
 pub(super) const ISSUER: &str = "https://accounts.example";
 
-/// A service with one tenant, and a client of it.
+/// A service with one tenant and one API client.
 pub(super) struct Stage {
     pub(super) store: Store,
     pub(super) tokens: Tokens,
@@ -31,17 +31,17 @@ pub(super) struct Stage {
     pub(super) service: Router,
     pub(super) tenant: Id,
     pub(super) owner: Id,
-    /// The record of the client.
+    /// Record id of the client.
     pub(super) client: Id,
-    /// What it signs in with.
+    /// Id and secret of the client.
     pub(super) pair: (String, String),
-    /// A token of it.
+    /// A token of the client.
     pub(super) token: String,
     folder: TempDir,
     _database: Option<(Fixture, JoinSet<()>)>,
 }
 
-/// The database of a fixture, as a server knows it.
+/// Connects to the database of a fixture as a server does.
 pub(super) fn state(fixture: &Fixture) -> (StateDatabase, JoinSet<()>) {
     let mut settings = fixture.settings.clone();
     settings.allow_writes = true;
@@ -51,7 +51,7 @@ pub(super) fn state(fixture: &Fixture) -> (StateDatabase, JoinSet<()>) {
     (state, JoinSet::from_iter([reaper.run()]))
 }
 
-/// What came of a request.
+/// Response to a request.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: StatusCode,
@@ -60,7 +60,7 @@ pub(super) struct Answer {
 }
 
 impl Stage {
-    /// One on each store.
+    /// Starts a service on each store.
     pub(super) async fn all() -> Vec<Self> {
         vec![Self::on_a_file().await, Self::shared().await]
     }
@@ -126,12 +126,12 @@ impl Stage {
         stage
     }
 
-    /// Where the keys are.
+    /// Returns the folder of the keys.
     pub(super) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
 
-    /// A token for a pair of id and secret.
+    /// Exchanges an id and a secret for a token.
     pub(super) async fn sign_in(&self, (id, secret): &(String, String)) -> String {
         let body = json!({"client_id": id, "client_secret": secret});
         let answer = self.post("/oauth/token", &body).await;
@@ -140,7 +140,7 @@ impl Stage {
         token.expect("a token")
     }
 
-    /// Sends a request whose token is that of the client.
+    /// Sends a request with the token of the client.
     pub(super) async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         self.send_as(&self.token, method, path, body).await
     }
@@ -153,7 +153,7 @@ impl Stage {
         self.send("POST", path, Some(body)).await
     }
 
-    /// Sends a request with another token, or none if it is empty.
+    /// Sends a request with another token, or with none if it is empty.
     pub(super) async fn send_as(
         &self,
         token: &str,
@@ -175,7 +175,7 @@ impl Stage {
             .await
     }
 
-    /// Sends a request from an address.
+    /// Sends a request, from a fixed address unless it has one.
     pub(super) async fn ask(&self, mut request: Request<Body>) -> Answer {
         let peer = "192.0.2.1:4711".parse().expect("an address");
         if request.extensions().get::<ClientIp>().is_none() {
@@ -196,7 +196,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Asserts that it is an error of a handler with this message.
+    /// Asserts that a handler refused the request with this message.
     pub(super) fn is_refusal(&self, status: u16, message: &str) {
         let expected = json!({"code": status, "message": message});
         assert_eq!((self.status.as_u16(), self.json()), (status, expected));

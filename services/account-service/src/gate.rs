@@ -1,4 +1,4 @@
-//! Who may come in.
+//! Authentication of callers.
 
 use std::error::Error;
 
@@ -7,9 +7,9 @@ use ziggurat_layers::bearer::{BearerLayer, Denied, Verify};
 
 use super::{Principal, Role, Store, Tokens, input::Admitted, reply::Coded};
 
-/// Refuses requests without a token of ours, and those of clients and members who are gone.
+/// Refuses requests without a valid token, and those of deleted clients and members.
 ///
-/// The store is asked each time, so that nobody has to be told of a change.
+/// The store is queried for every request, so that changes hold at once.
 pub(super) fn layer(
     store: Store,
     tokens: Tokens,

@@ -1,23 +1,22 @@
-//! What tests of clients need: a service that fails when it is told to, and a clock that can be
-//! moved.
+//! Hooks for tests of clients: responses can be made to fail, and the clock can be moved.
 //!
-//! Whoever can reach a service with these can make it fail, so they are for tests alone.
+//! Any client that reaches a service with these hooks can make it fail: for tests only.
 //!
-//! | Request | What it does |
+//! | Request | Effect |
 //! | --- | --- |
-//! | `POST /test/v1/next` | has one of the next requests end as the body says (below) |
-//! | `POST /test/v1/clock` | `{"advance": 60}` moves a clock that stands still by a minute |
-//! | `DELETE /test/v1/next` | forgets what was said about the next requests |
+//! | `POST /test/v1/next` | changes the response to one of the next requests (see below) |
+//! | `POST /test/v1/clock` | `{"advance": 60}` moves a stopped clock forward by a minute |
+//! | `DELETE /test/v1/next` | removes all planned responses |
 //!
-//! | Member | Says |
+//! | Member | Meaning |
 //! | --- | --- |
-//! | `path` | whose path begins so; any if it is not there |
-//! | `times` | how many requests; one if it is not there |
-//! | `delay_ms` | to wait first |
-//! | `close` | to close the connection instead of answering |
-//! | `status` | to answer with this |
-//! | `body`, `content_type` | what to answer then: JSON with a code, if they are not there |
-//! | `retry_after` | the value of that header |
+//! | `path` | prefix of the request path; any path by default |
+//! | `times` | number of requests; one by default |
+//! | `delay_ms` | delay before the response |
+//! | `close` | close the connection instead of answering |
+//! | `status` | status of the response |
+//! | `body`, `content_type` | body of that response; JSON with a code by default |
+//! | `retry_after` | value of the `Retry-After` header |
 
 use std::{
     collections::VecDeque,
@@ -42,17 +41,17 @@ use ziggurat_layers::reject::{Rejection, Render as _};
 
 use super::Coded;
 
-/// How many plans there may be.
+/// Maximum number of planned responses.
 const MAX_PLANS: usize = 256;
 
-/// What is to go wrong. Clones share it.
+/// Planned failures, and the clock. Clones share both.
 #[derive(Clone, Debug)]
 pub struct Hooks {
     plans: Arc<Mutex<VecDeque<Plan>>>,
     clock: WallClock,
 }
 
-/// How a request is to end.
+/// A planned response.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Plan {
@@ -74,7 +73,7 @@ struct Advance {
 // === impl Hooks ===
 
 impl Hooks {
-    /// Nothing goes wrong yet. The clock is the one the service goes by.
+    /// Plans no failures. The clock must be that of the service.
     #[must_use]
     pub fn new(clock: WallClock) -> Self {
         Self {
@@ -83,7 +82,7 @@ impl Hooks {
         }
     }
 
-    /// Has a service do what tests say.
+    /// Adds the hooks to a service.
     pub fn on(self, service: Router) -> Router {
         let controls = Router::new()
             .route("/test/v1/next", post(plan).delete(forget))
@@ -95,11 +94,11 @@ impl Hooks {
     }
 
     fn plans(&self) -> MutexGuard<'_, VecDeque<Plan>> {
-        // Nothing panics while holding it.
+        // No code panics while holding the lock.
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first plan for a path, which is one of its times nearer to its end.
+    /// Returns the first plan for a path and counts it as used once.
     fn plan_for(&self, path: &str) -> Option<Plan> {
         let mut plans = self.plans();
         let fits = |plan: &Plan| plan.path.as_ref().is_none_or(|p| path.starts_with(p));
@@ -133,7 +132,7 @@ impl Plan {
                 response.headers_mut().insert(name, value);
             }
         }
-        // It was written for the client, whatever its status.
+        // Marks the response as a rejection, so that its body is not replaced.
         response.extensions_mut().insert(forced);
         response
     }
@@ -164,7 +163,7 @@ async fn interfere(State(hooks): State<Hooks>, request: Request, next: Next) -> 
     };
     tokio::time::sleep(Duration::from_millis(plan.delay_ms)).await;
     if plan.close {
-        // A body that breaks off takes the connection with it.
+        // A body that fails closes the connection.
         let end: io::Result<bytes::Bytes> = Err(io::ErrorKind::ConnectionAborted.into());
         return Response::new(Body::from_stream(stream::iter([end])));
     }

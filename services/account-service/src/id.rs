@@ -1,4 +1,4 @@
-//! The names of things: random, and the same length each.
+//! Random ids of fixed length.
 
 use std::{fmt, str::FromStr};
 
@@ -8,10 +8,10 @@ use rand::{
 };
 use thiserror::Error;
 
-/// Where the hyphens of the usual form are.
+/// Positions of the hyphens in a UUID.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
-/// Letters and digits, for names that are typed and pasted.
+/// Letters and digits, for ids that users type and paste.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// A UUID.
@@ -35,10 +35,10 @@ pub struct InvalidId;
 // === impl Id ===
 
 impl Id {
-    /// Makes one that nobody has: version 4 of RFC 9562.
+    /// Makes a random UUID: version 4 of RFC 9562.
     ///
     /// # Errors
-    /// When the system has no random bytes.
+    /// Fails if the operating system has no random bytes.
     pub fn random() -> Result<Self, SysError> {
         let mut bytes = [0; 16];
         SysRng.try_fill_bytes(&mut bytes)?;
@@ -96,13 +96,13 @@ impl serde::Serialize for Id {
     }
 }
 
-/// Makes a name of 32 letters and digits that nobody has.
+/// Makes a random id of 32 letters and digits.
 pub(super) fn credential_id() -> Result<String, SysError> {
     let mut name = String::with_capacity(32);
     while name.len() < 32 {
         let mut bytes = [0; 48];
         SysRng.try_fill_bytes(&mut bytes)?;
-        // What is above the last multiple of 62 would make some letters likelier than others.
+        // Bytes from 248 on are dropped: with them, some letters would be more likely than others.
         let fair = bytes.into_iter().filter(|byte| *byte < 248);
         let letters = fair.map(|byte| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]));
         name.extend(letters.take(32 - name.len()));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_none() {
+    fn an_invalid_id_is_refused() {
         for text in [
             "",
             "b0c1d2e3f4a56789bcde890123456789",

@@ -1,4 +1,4 @@
-//! What requests bring along.
+//! Extractors for the input of requests.
 
 mod unique;
 
@@ -15,30 +15,30 @@ use self::unique::Fault;
 use super::{Id, Principal, Role, reply::Refused};
 use crate::reply::{forbidden, invalid, unauthorized};
 
-/// What a body may be.
+/// Media type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Json,
     Form,
 }
 
-/// The record a request is about, by the id in its path.
+/// Id of the record, from the path of the request.
 pub(super) struct Target(pub(super) Id);
 
-/// The caller, and what it may do; noted by the check of tokens.
+/// The caller and its role, as set by the authentication.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admitted {
     pub(super) principal: Principal,
     pub(super) role: Role,
 }
 
-/// Whoever asks, for a tenant.
+/// The caller, of any role.
 pub(super) struct Caller(pub(super) Principal);
 
-/// A caller that may manage what the tenant has. Others are refused before their body is read.
+/// A caller that may change its tenant. Others are refused before their body is read.
 pub(super) struct Manager(pub(super) Principal);
 
-/// A person who asks.
+/// A caller that is a person, not a client.
 pub(super) struct Person {
     pub(super) user: Id,
 }
@@ -72,7 +72,7 @@ impl<S: Sync> FromRequestParts<S> for Admitted {
 }
 
 impl Admitted {
-    /// The caller, if it may manage what the tenant has.
+    /// Returns the caller, if it may change its tenant.
     pub(super) fn manager(self) -> Result<Principal, Refused> {
         match self.role {
             Role::Admin => Ok(self.principal),
@@ -142,7 +142,7 @@ impl Members {
         }
     }
 
-    /// A text, if the member is there.
+    /// Returns a text, if the member is present.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Refused> {
         match self.0.remove(name) {
             None => Ok(None),
@@ -151,13 +151,13 @@ impl Members {
         }
     }
 
-    /// A text that has to be there.
+    /// Returns a text, and fails if the member is missing.
     pub(super) fn required(&mut self, name: &str) -> Result<String, Refused> {
         let text = self.text(name)?;
         text.ok_or_else(|| invalid(format!("{name} is required")))
     }
 
-    /// A whole number, if the member is there.
+    /// Returns a whole number, if the member is present.
     pub(super) fn integer(&mut self, name: &str) -> Result<Option<i64>, Refused> {
         let Some(value) = self.0.remove(name) else {
             return Ok(None);
@@ -168,13 +168,13 @@ impl Members {
     }
 }
 
-/// The body, whole. One that is too large is refused further out, where it is counted.
+/// Reads the whole body. An outer layer limits its size.
 pub(super) async fn read(request: Request) -> Result<bytes::Bytes, Refused> {
     let read = to_bytes(request.into_body(), usize::MAX).await;
     read.map_err(|error| Rejection::unreadable_body(&error).into())
 }
 
-/// What the body says it is.
+/// Returns the media type of the body.
 pub(super) fn kind(headers: &HeaderMap) -> Option<Kind> {
     let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     let essence = value.split(';').next().unwrap_or_default().trim();
@@ -185,7 +185,7 @@ pub(super) fn kind(headers: &HeaderMap) -> Option<Kind> {
     is_form.then_some(Kind::Form)
 }
 
-/// 415: the body is of another kind.
+/// Builds a 415: the media type of the body is not supported.
 pub(super) fn unsupported() -> Refused {
     let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
     Refusal::new(

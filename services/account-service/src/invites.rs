@@ -1,4 +1,4 @@
-//! `/invites`: who is asked to join.
+//! `/invites`: invitations to a tenant.
 
 use axum::{
     Json, Router,
@@ -18,33 +18,33 @@ use super::{
     reply::{Refused, invalid, no_method},
 };
 
-/// What this area says of itself.
+/// OpenAPI description of these endpoints.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(list, create, show, delete), components(schemas(NewInvite)))]
 pub(super) struct Description;
 
-/// An invite to be made.
+/// An invitation to create.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it describes what is read member by member")]
 struct NewInvite {
-    /// Whom it is for.
+    /// Mail address of the invited person.
     #[schema(min_length = 3, max_length = 254)]
     email: String,
-    /// For how many hours it is good; a week if that is not said.
+    /// Hours until the invitation expires; a week by default.
     #[schema(minimum = 1, maximum = 8760, nullable = false)]
     expiration: Option<i64>,
 }
 
-/// An invite that was made, with what it is accepted with.
+/// A new invitation with its token.
 #[derive(Serialize, ToSchema)]
 struct NewlyInvited {
     #[serde(flatten)]
     invite: Invite,
-    /// What it is accepted with. It is shown here and never again.
+    /// Token that accepts the invitation. It is shown only once.
     token: String,
 }
 
-/// The endpoints of this area.
+/// Builds the routes of these endpoints.
 pub(super) fn routes(store: Store) -> Router {
     Router::new()
         .route(
@@ -58,7 +58,7 @@ pub(super) fn routes(store: Store) -> Router {
         .with_state(store)
 }
 
-/// The invites of the tenant that can be accepted
+/// The invitations of the tenant that can be accepted
 #[utoipa::path(get, path = "/invites", tag = "invites", operation_id = "listInvites", responses(
     (status = 200, description = "In the order in which they were made", body = Vec<Invite>),
 ))]
@@ -69,7 +69,7 @@ async fn list(
     Ok(Json(store.invites(caller.tenant()).await?))
 }
 
-/// Invite somebody
+/// Invite a person
 ///
 /// For people, not for programs.
 #[utoipa::path(post, path = "/invites", tag = "invites", operation_id = "createInvite",
@@ -98,7 +98,7 @@ async fn create(
     Ok((NO_STORE, Json(NewlyInvited { invite, token })).into_response())
 }
 
-/// An invite
+/// An invitation
 #[utoipa::path(get, path = "/invites/{id}", tag = "invites", operation_id = "getInvite",
     params(("id" = String, Path, description = "The name of the record", format = "uuid")),
     responses(
@@ -114,7 +114,7 @@ async fn show(
     Ok(Json(store.invite(caller.tenant(), id).await?))
 }
 
-/// Withdraw an invite
+/// Withdraw an invitation
 #[utoipa::path(delete, path = "/invites/{id}", tag = "invites", operation_id = "deleteInvite",
     params(("id" = String, Path, description = "The name of the record", format = "uuid")),
     responses(

@@ -1,7 +1,7 @@
-//! The keys that tokens are signed with.
+//! Keys that sign tokens.
 //!
-//! They are in a file that only its owner may read. The newest one signs; those before it stay
-//! until the tokens they have signed have ended, so that a key can be replaced at any time.
+//! They are in a file that only its owner may read. The newest key signs; older keys stay until the
+//! tokens they signed have expired, so that a key can be replaced at any time.
 //!
 //! ```
 //! use ziggurat_account_service::Keys;
@@ -38,43 +38,43 @@ use ziggurat_runtime::{file, watch::folder_of};
 
 use super::Moment;
 
-/// The name of the file.
+/// Name of the file.
 const FILE: &str = "signing-keys.json";
 
-/// The largest file that is read.
+/// Maximum size of the file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// How many keys there may be.
+/// Maximum number of keys.
 const MAX_KEYS: usize = 32;
 
-/// The keys that tokens are signed with. Clones share them.
+/// Keys that sign tokens. Clones share them.
 #[derive(Clone)]
 pub struct Keys {
     path: PathBuf,
     ring: Arc<ArcSwap<Ring>>,
 }
 
-/// Why there are no keys. The words are for the operator.
+/// Reasons the keys cannot be used, for the operator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The file cannot be read or written.
     #[error("{}: it cannot be read or written", path.display())]
     Io {
-        /// Which one.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file is something else.
+    /// The file contains no signing keys.
     #[error("{}: it holds no signing keys", .0.display())]
     NotUnderstood(PathBuf),
-    /// The library makes no key.
+    /// The cryptography library could not make a key.
     #[error("no key could be made")]
     Unmade,
 }
 
-/// Newest first; never empty.
+/// Keys, newest first; never empty.
 #[derive(Default)]
 struct Ring {
     keys: Vec<Key>,
@@ -82,14 +82,14 @@ struct Ring {
 
 /// A pair of keys.
 pub(super) struct Key {
-    /// What tokens name it by.
+    /// Id that tokens name the key by.
     pub(super) id: String,
     pub(super) signing: EncodingKey,
     pub(super) verifying: DecodingKey,
     public: String,
 }
 
-/// The file.
+/// Contents of the file.
 #[derive(Deserialize, Serialize)]
 struct Written {
     keys: Vec<WrittenKey>,
@@ -104,10 +104,10 @@ struct WrittenKey {
 // === impl Keys ===
 
 impl Keys {
-    /// Reads the keys in this folder. If there are none, the first one is made.
+    /// Reads the keys in this folder. Makes the first key if there are none.
     ///
     /// # Errors
-    /// When the file cannot be read or written, or is something else.
+    /// Fails if the file cannot be read or written, or contains no signing keys.
     pub fn open(folder: &Path) -> Result<Self, KeyError> {
         let path = folder.join(FILE);
         if !path.exists() {
@@ -120,7 +120,7 @@ impl Keys {
                 keys: vec![WrittenKey::new(Timestamp::now().into())?],
             };
             match first.save(&path, false) {
-                // Another process was faster, and its keys are as good.
+                // Another process has made the file meanwhile; its keys are used.
                 Err(KeyError::Io { source, .. })
                     if source.kind() == io::ErrorKind::AlreadyExists => {}
                 saved => saved?,
@@ -133,7 +133,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -142,21 +142,21 @@ impl Keys {
     /// Reads the file again.
     ///
     /// # Errors
-    /// As when it was opened; then the keys stay as they are.
+    /// Fails like [`open`](Self::open); the keys then stay unchanged.
     pub fn reload(&self) -> Result<(), KeyError> {
         self.ring.store(Arc::new(Ring::read(&self.path)?));
         Ok(())
     }
 
-    /// Makes a new key, which signs from now on. The others stay for so many seconds after they
-    /// were replaced, and none of them if those are zero.
+    /// Makes a new key, which signs from now on. Each older key stays for `kept_for` seconds after
+    /// it was replaced; zero removes all of them.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// Fails if the file cannot be read or written.
     pub fn rotate(&self, now: Timestamp, kept_for: i64) -> Result<(), KeyError> {
         let now = Moment::from(now).seconds();
         let mut written = Written::read(&self.path)?;
-        // A key was replaced when the next one was made.
+        // A key was replaced at the time the next one was made.
         let mut replaced = now;
         written.keys.retain(|key| {
             let stays = replaced.saturating_add(kept_for) > now;
@@ -171,7 +171,7 @@ impl Keys {
         self.reload()
     }
 
-    /// The public keys, as RFC 7517 has them.
+    /// Returns the public keys in the format of RFC 7517.
     #[must_use]
     pub fn document(&self) -> Value {
         let ring = self.ring.load();
@@ -188,12 +188,12 @@ impl Keys {
         json!({"keys": keys.collect::<Vec<_>>()})
     }
 
-    /// Does something with the key that signs.
+    /// Calls a function with the key that signs.
     pub(super) fn with_newest<T>(&self, act: impl FnOnce(&Key) -> T) -> Option<T> {
         self.ring.load().keys.first().map(act)
     }
 
-    /// Does something with the key of this name.
+    /// Calls a function with the key of this id.
     pub(super) fn with<T>(&self, id: &str, act: impl FnOnce(&Key) -> T) -> Option<T> {
         let ring = self.ring.load();
         ring.keys.iter().find(|key| key.id == id).map(act)
@@ -245,11 +245,11 @@ impl Written {
             file::FileError::NotFound => KeyError::io(path, io::ErrorKind::NotFound.into()),
             _ => KeyError::NotUnderstood(path.to_owned()),
         })?;
-        // What the library says may quote the file.
+        // The error of the library is dropped, because it may quote the file.
         serde_json::from_str(&text).map_err(|_| KeyError::NotUnderstood(path.to_owned()))
     }
 
-    /// Puts the file there as a whole, in place of another one if that is meant.
+    /// Writes the file atomically. Fails if the file exists, unless `replaces` is set.
     fn save(&self, path: &Path, replaces: bool) -> Result<(), KeyError> {
         let save = || {
             let mut new = tempfile::Builder::new()
@@ -257,7 +257,7 @@ impl Written {
                 .permissions(Permissions::from_mode(0o600))
                 .tempfile_in(folder_of(path))?;
             new.write_all(&serde_json::to_vec(self)?)?;
-            // Before the rename, or a crash may leave the new name with nothing in it.
+            // Synced before the rename: otherwise a crash may leave an empty file.
             new.as_file().sync_all()?;
             if replaces {
                 new.persist(path)?;
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_key_stays_until_its_tokens_have_ended() {
+    fn a_replaced_key_stays_until_its_tokens_have_expired() {
         let folder = tempfile::tempdir().expect("a folder");
         let keys = Keys::open(folder.path()).expect("made");
         let first = ids(&keys);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_sees_the_new_key_when_it_looks() {
+    fn another_process_sees_the_new_key_after_a_reload() {
         let folder = tempfile::tempdir().expect("a folder");
         let keys = Keys::open(folder.path()).expect("made");
         let other = Keys::open(folder.path()).expect("read");
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_keys_is_refused_without_a_word_of_it() {
+    fn a_file_without_keys_is_refused_without_quoting_it() {
         let folder = tempfile::tempdir().expect("a folder");
         for text in [
             "",

@@ -1,8 +1,8 @@
-//! Accounts: tenants, their members, and the programs that act for them.
+//! Accounts: tenants, their members, and API clients that act for them.
 //!
-//! A program signs in with the id and the secret of a client and gets a token, signed so that
-//! other servers can check it without asking. What a [`Store`] keeps is administered over HTTP
-//! ([`service`]), and past it by whoever may read the store.
+//! A client exchanges its id and secret for a signed token, which other servers can verify without
+//! a request to this one. The contents of a [`Store`] are managed over HTTP ([`service`]), or
+//! directly by administrators with access to the store.
 //!
 //! ```
 //! use http::Request;
@@ -27,10 +27,10 @@
 //! # }
 //! ```
 //!
-//! # What stands around it
+//! # Required layers
 //!
-//! The program limits the size of bodies, says who is calling, numbers requests, and turns panics
-//! into answers; all of them with [`Coded`] where they render anything.
+//! The program limits the size of bodies, determines the client address, numbers requests, and
+//! turns panics into responses. Layers that render errors use [`Coded`].
 
 mod clients;
 #[cfg(test)]
@@ -82,22 +82,22 @@ pub use self::{
     well_known::{JWKS, METADATA, REVOCATIONS},
 };
 
-/// Where the description of the interface is, for everybody.
+/// Path of the public OpenAPI document.
 pub const DESCRIPTION: &str = "/account/v1/openapi.json";
 
-/// How accounts are served.
+/// Options of the service.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// How many exchanges of secrets may fail.
+    /// Limits on failed exchanges of secrets.
     pub attempts: Attempts,
-    /// Where failed exchanges take the time from.
+    /// Clock that measures the time of failed exchanges.
     pub clock: WallClock,
-    /// The description of the interface, JSON.
+    /// The OpenAPI document as JSON.
     pub document: &'static str,
 }
 
-/// What the service says of itself, without the documents for servers that trust it.
+/// Builds the OpenAPI document, without the endpoints for servers that trust this service.
 #[must_use]
 pub fn description() -> OpenApi {
     let areas = [
@@ -114,7 +114,7 @@ pub fn description() -> OpenApi {
     all
 }
 
-/// Serves accounts.
+/// Builds the service for accounts.
 pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
     let exchange = oauth::Exchange::new(
         store.clone(),
@@ -134,7 +134,7 @@ pub fn service(store: Store, tokens: Tokens, options: &Options) -> Router {
     known
         .into_iter()
         .fold(Router::new(), Router::merge)
-        // Of what is not there everybody is told that it is not there.
+        // Added before the fallback, so that unknown paths get 404 without authentication.
         .route_layer(gate::layer(store.clone(), tokens.clone()))
         .merge(described(DESCRIPTION, document))
         .merge(oauth::routes(exchange))

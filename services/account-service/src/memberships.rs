@@ -1,4 +1,4 @@
-//! `/memberships`: who belongs to a tenant.
+//! `/memberships`: the members of a tenant.
 
 use axum::{
     Json, Router,
@@ -14,12 +14,12 @@ use super::{
     reply::{Refused, no_method},
 };
 
-/// What this area says of itself.
+/// OpenAPI description of these endpoints.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(list, delete))]
 pub(super) struct Description;
 
-/// The endpoints of this area.
+/// Builds the routes of these endpoints.
 pub(super) fn routes(store: Store) -> Router {
     Router::new()
         .route(

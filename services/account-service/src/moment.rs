@@ -1,9 +1,9 @@
-//! A moment, as the interface writes it.
+//! A point in time, as the API writes it.
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-/// A moment in whole seconds; RFC 3339 in UTC, with a `Z`, when it is written.
+/// A time in whole seconds, written in UTC as in RFC 3339, with a `Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(i64);
 
@@ -18,7 +18,7 @@ impl Moment {
         self.0
     }
 
-    /// So many seconds later.
+    /// Adds a number of seconds.
     pub(super) fn plus(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds))
     }
@@ -32,7 +32,7 @@ impl From<Timestamp> for Moment {
 
 impl std::fmt::Display for Moment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Out of the calendar is only what nobody wrote there.
+        // Only a damaged record can be outside of the calendar.
         let at = Timestamp::from_second(self.0).unwrap_or(Timestamp::MAX);
         f.pad(&at.to_string())
     }

@@ -1,4 +1,4 @@
-//! A number for every request, which the log and the client both have.
+//! A request id for every request, for the log and the client.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use ziggurat_layers::sanitize::RequestId;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Gives every request a [`RequestId`], and says it in the response.
+/// Gives every request a [`RequestId`] and sends it in the response.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct NumberLayer;

@@ -1,4 +1,4 @@
-//! `/oauth/token`: a secret for a token.
+//! `/oauth/token`: exchanges a secret for a token.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -26,27 +26,27 @@ use super::{
     reply::{ErrorBody, Refused, invalid, no_method, unauthorized},
 };
 
-/// Answers with this are kept by nobody.
+/// Headers that forbid caching of the response.
 pub(super) const NO_STORE: AppendHeaders<[(HeaderName, &str); 1]> =
     AppendHeaders([(header::CACHE_CONTROL, "no-store")]);
 
-/// What this area says of itself.
+/// OpenAPI description of this endpoint.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(exchange), components(schemas(TokenRequest, ErrorBody)))]
 pub(super) struct Description;
 
-/// How many exchanges may fail.
+/// Limits on failed exchanges.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Attempts {
-    /// From one address. It should be less than what one id has: nobody should be able to use
-    /// that up alone.
+    /// Failures from one address. Should be below the limit per id: otherwise one address could
+    /// lock out a client.
     pub by_address: Quota,
-    /// For one credential id.
+    /// Failures for one credential id.
     pub by_id: Quota,
 }
 
-/// What it takes to exchange a secret for a token.
+/// State of the endpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     store: Store,
@@ -55,34 +55,34 @@ pub(super) struct Exchange {
     by_id: FailureWindow<WallClock>,
 }
 
-/// What a client signs in with.
+/// A request for a token.
 #[derive(Deserialize, ToSchema)]
 struct TokenRequest {
-    /// The credential id.
+    /// Credential id of the client.
     #[schema(value_type = String)]
     client_id: Option<String>,
-    /// The secret.
+    /// Secret of the client.
     #[schema(value_type = String)]
     client_secret: Option<Secret>,
-    /// How it signs in: there is one way.
+    /// OAuth grant; only `client_credentials` is supported.
     #[schema(nullable = false, pattern = "^client_credentials$")]
     grant_type: Option<String>,
 }
 
-/// A token.
+/// A response with a token.
 #[derive(Serialize, ToSchema)]
 struct TokenResponse {
-    /// The token.
+    /// The access token.
     access_token: String,
-    /// For how long it is good, in seconds.
+    /// Lifetime of the token, in seconds.
     expires_in: i64,
-    /// What it is used as.
+    /// Type of the token.
     token_type: &'static str,
 }
 
 // === impl Attempts ===
 
-/// Thirty in a quarter of an hour from one address, and sixty in a minute for one id.
+/// Thirty failures in 15 minutes from one address, and sixty per minute for one id.
 impl Default for Attempts {
     fn default() -> Self {
         let quota = |text: &str| text.parse().expect("a quota");
@@ -118,7 +118,7 @@ impl Exchange {
     }
 }
 
-/// The endpoint.
+/// Builds the route of the endpoint.
 pub(super) fn routes(exchange: Exchange) -> Router {
     Router::new()
         .route(
@@ -130,7 +130,7 @@ pub(super) fn routes(exchange: Exchange) -> Router {
 
 /// Exchange a secret for a token
 ///
-/// A form with the same members will do as well. Whoever has failed too often has to wait.
+/// A form with the same fields is accepted, too. After too many failures, clients have to wait.
 #[utoipa::path(post, path = "/oauth/token", tag = "auth", operation_id = "getToken",
     security(()),
     request_body = TokenRequest,
@@ -188,7 +188,7 @@ async fn understood(request: Request) -> Result<(String, Secret), Refused> {
     Ok((id, secret))
 }
 
-/// A form is what may stand behind the `?` of an address.
+/// Parses a form like the query of a URL.
 fn form(body: &[u8]) -> Result<TokenRequest, Refused> {
     let text = str::from_utf8(body).ok();
     let uri = text.and_then(|text| format!("/?{}", text.trim()).parse::<Uri>().ok());
@@ -197,7 +197,7 @@ fn form(body: &[u8]) -> Result<TokenRequest, Refused> {
     Ok(form)
 }
 
-/// Failures are counted by address. An id is counted as the one its digest leads to.
+/// Returns the key that counts failures of an id: an address made from its digest.
 fn key(id: &str) -> Key {
     let digest: [u8; 32] = Sha256::digest(id).into();
     let (first, _) = digest.split_first_chunk::<16>().expect("32 bytes");
@@ -205,7 +205,7 @@ fn key(id: &str) -> Key {
 }
 
 fn limited(limited: Limited) -> Refused {
-    // Rounded up: whoever comes back a moment too early has to wait again.
+    // Rounded up: a client that returns too early would have to wait again.
     let seconds = limited.retry_after().as_millis().div_ceil(1000).max(1);
     let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
     Rejection::new(

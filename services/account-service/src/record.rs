@@ -1,121 +1,121 @@
-//! What is kept, as the interface shows it. Members are in the order of the alphabet.
+//! Records as the API shows them. Fields are in alphabetical order.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Id, Moment, Role};
 
-/// A program that may use the interface.
+/// A program that may use the API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct ApiClient {
-    /// What it signs in with, together with its secret.
+    /// Id that the client uses with its secret to get tokens.
     #[schema(min_length = 32, max_length = 32, pattern = "^[A-Za-z0-9]{32}$")]
     pub auth0_id: String,
-    /// When it was made.
+    /// Creation time.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Moment,
-    /// What it is for.
+    /// Purpose of the client.
     pub description: String,
-    /// The name of the record.
+    /// Id of the record.
     #[schema(value_type = String, format = "uuid")]
     pub id: Id,
-    /// What people call it.
+    /// Name of the client, for people.
     pub name: String,
-    /// Its rights.
+    /// Rights of the client.
     pub role: Role,
-    /// When one of its members was last changed.
+    /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Moment,
 }
 
-/// An invitation that nobody has accepted yet.
+/// A pending invitation to a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct Invite {
-    /// When it was made.
+    /// Creation time.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Moment,
-    /// Whom it is for.
+    /// Mail address of the invited person.
     pub email: String,
-    /// When it can be accepted no more.
+    /// Time the invitation expires.
     #[schema(value_type = String, format = DateTime)]
     pub expires_at: Moment,
-    /// The name of the record.
+    /// Id of the record.
     #[schema(value_type = String, format = "uuid")]
     pub id: Id,
-    /// Who made it, if that was a person.
+    /// User that made the invitation, if a person did.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub invited_by: Option<String>,
-    /// The name of the tenant.
+    /// Name of the tenant.
     pub team_name: String,
-    /// When one of its members was last changed.
+    /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Moment,
 }
 
-/// That somebody belongs to a tenant.
+/// Membership of a user in a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct Membership {
-    /// When it began.
+    /// Time the membership began.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Moment,
-    /// The name of the record.
+    /// Id of the record.
     #[schema(value_type = String, format = "uuid")]
     pub id: Id,
-    /// Whether this is the owner of the tenant, who cannot be removed.
+    /// Set for the owner of the tenant, who cannot be removed.
     pub is_owner: bool,
-    /// When one of its members was last changed.
+    /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Moment,
-    /// The mail address of the user.
+    /// Mail address of the user.
     pub user_email: String,
-    /// The user.
+    /// Id of the user.
     #[schema(value_type = String, format = "uuid")]
     pub user_id: Id,
-    /// The name of the user; the mail address of one who has given none.
+    /// Name of the user, or the mail address if the user has no name.
     pub user_name: String,
-    /// Where a picture of the user is.
+    /// URL of a picture of the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub user_picture: Option<String>,
 }
 
-/// A customer: whoever has clients and members.
+/// A customer, which has clients and members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct Tenant {
-    /// When it was made.
+    /// Creation time.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Moment,
-    /// The domain of its mail addresses.
+    /// Domain of the mail addresses of the tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub domain: Option<String>,
-    /// What others call it.
+    /// Id of the tenant in another system.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub external_id: Option<String>,
-    /// The name of the record.
+    /// Id of the record.
     #[schema(value_type = String, format = "uuid")]
     pub id: Id,
-    /// What people call it.
+    /// Name of the tenant, for people.
     pub name: String,
-    /// What it may use.
+    /// Plan of the tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub plan: Option<String>,
-    /// Until when it may.
+    /// Time the plan expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, format = DateTime, nullable = false)]
     pub plan_expires_at: Option<Moment>,
-    /// Whether that is for trying it out.
+    /// Set if the plan is a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub plan_trial: Option<bool>,
-    /// When one of its members was last changed.
+    /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Moment,
 }
@@ -124,29 +124,29 @@ pub struct Tenant {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct User {
-    /// When the account was made.
+    /// Creation time of the account.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Moment,
-    /// The mail address.
+    /// Mail address.
     pub email: String,
-    /// The first name.
+    /// First name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub first_name: Option<String>,
-    /// The name of the record.
+    /// Id of the record.
     #[schema(value_type = String, format = "uuid")]
     pub id: Id,
-    /// The last name.
+    /// Last name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub last_name: Option<String>,
-    /// Where a picture is.
+    /// URL of a picture of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub picture: Option<String>,
-    /// The tenants it belongs to.
+    /// Tenants the person is a member of.
     pub tenants: Vec<Tenant>,
-    /// When one of its members was last changed.
+    /// Time of the last change.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Moment,
 }

@@ -1,4 +1,4 @@
-//! How requests are turned down.
+//! Error responses.
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
@@ -12,29 +12,28 @@ use ziggurat_layers::{
 
 use super::Trouble;
 
-/// The code of what no handler has refused.
+/// Rejection code of unknown paths and methods.
 const NO_ROUTE: &str = "no_route";
 
-/// Renders `{"code": <status>, "message": "<message>"}`, and `{"message": "<message>"}` where
-/// there is no such path or method at all: so a client can tell a record that is not there from
-/// a service that is another one.
+/// Renders `{"code": <status>, "message": "<message>"}`, but `{"message": "<message>"}` for an
+/// unknown path or method. A client can thus tell a missing record from a different service.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Coded;
 
-/// A request that is turned down.
+/// A refused request.
 pub(super) type Refused = Refusal<Coded>;
 
-/// How a request is turned down.
+/// Body of an error response.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Error)]
 pub(super) struct ErrorBody {
-    /// The status. It is not there where there is no such path or method.
+    /// HTTP status. Missing if the path or method does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     code: Option<u16>,
-    /// The reason, for people.
+    /// Reason of the error, for people.
     message: String,
-    /// The reason, for programs, where they can do something about it.
+    /// Reason of the error for programs, if they can act on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     reason: Option<&'static str>,
@@ -58,28 +57,28 @@ impl<B: From<Bytes>> Render<B> for Coded {
     }
 }
 
-/// 404: there is nothing at this path.
+/// Builds a 404: the path does not exist.
 pub(super) fn no_route() -> Refused {
     Refusal::new(StatusCode::NOT_FOUND, NO_ROUTE, "Not Found")
 }
 
-/// 405: there is something, but not with this method.
+/// Builds a 405: the path exists, but not with this method.
 pub(super) fn no_method() -> Refused {
     let status = StatusCode::METHOD_NOT_ALLOWED;
     Refusal::new(status, NO_ROUTE, "Method Not Allowed")
 }
 
-/// 400: the request is no good.
+/// Builds a 400: the request is invalid.
 pub(super) fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
     Refusal::invalid(message)
 }
 
-/// 401: whoever asks is not the one who may.
+/// Builds a 401: the credentials are wrong.
 pub(super) fn unauthorized(message: &'static str) -> Refused {
     Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
 }
 
-/// 403: the caller is known, and may not do this.
+/// Builds a 403: the caller is known, but may not do this.
 pub(super) fn forbidden(message: &'static str) -> Refused {
     Refusal::new(StatusCode::FORBIDDEN, "forbidden", message)
 }
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_is_not_there_has_no_code_and_a_record_that_is_not_there_has() {
+    fn an_unknown_path_has_no_code_and_a_missing_record_has_one() {
         let said = |status: u16, code| {
             let status = StatusCode::from_u16(status).expect("a status");
             let response: Response<Bytes> =

@@ -12,9 +12,9 @@ use super::Trouble;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Role {
-    /// It reads, and manages clients, invites, members and the tenant.
+    /// Reads, and manages clients, invites, members and the tenant.
     Admin,
-    /// It reads.
+    /// Reads only.
     #[default]
     Reader,
 }

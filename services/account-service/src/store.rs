@@ -1,6 +1,6 @@
-//! Everything that is kept of accounts, and the rules by which it changes.
+//! Stored accounts, and the rules for their changes.
 //!
-//! What belongs to one tenant is not there for the others. Secrets are kept as digests.
+//! Each tenant sees its own records only. Secrets are stored as digests.
 
 mod clients;
 mod engine;
@@ -39,26 +39,26 @@ const ACCOUNTS: &str = include_str!("store/0001_accounts.sql");
 /// Roles of clients.
 const ROLES: &str = include_str!("store/0002_roles.sql");
 
-/// The name of the file.
+/// Name of the file.
 const FILE: &str = "platform.db";
 
-/// How many read at a time.
+/// Number of connections that read at the same time.
 const READERS: u32 = 4;
 
-/// How long another process may keep the file to itself.
+/// Maximum wait for a lock of another process.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How much there may be of what callers can add to.
+/// Limits on records that callers can create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Clients of a tenant, those included that are gone and whose tokens have not ended.
+    /// Clients of a tenant, including deleted ones whose tokens have not expired.
     pub clients: u32,
-    /// Pending invites of a tenant.
+    /// Pending invitations of a tenant.
     pub invites: u32,
 }
 
-/// Everything that is kept of accounts. Clones keep the same.
+/// Stores all accounts. Clones share one store.
 #[derive(Clone, Debug)]
 pub struct Store {
     engine: Engine,
@@ -81,16 +81,15 @@ impl Default for Limits {
 // === impl Store ===
 
 impl Store {
-    /// Keeps it in a file in this folder, which nobody but its owner may look into. Both are made
-    /// if they are not there.
+    /// Opens the file in this folder; creates both if missing. Only their owner can access them.
     ///
-    /// Several processes may use it at a time.
+    /// Several processes may use it at the same time.
     ///
     /// # Errors
-    /// When the folder or the file cannot be used, or is something else.
+    /// Fails if the folder or file cannot be used, or the file belongs to another program.
     pub async fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE);
-        // Held until the tables are there: another process may be starting as well.
+        // Held until the tables exist, because another process may be starting as well.
         let _turn = prepare(folder, &path)?;
         let options = SqliteConnectOptions::new()
             .filename(&path)
@@ -119,7 +118,7 @@ impl Store {
         Ok(Self::with(engine))
     }
 
-    /// Keeps it in a database that replicas share. Connects when it is first asked for something.
+    /// Stores accounts in a database that replicas share. Connects on first use.
     #[must_use]
     pub fn shared(state: StateDatabase) -> Self {
         Self::with(Engine::Shared(state.with_migrations(shared_migrations)))
@@ -133,27 +132,27 @@ impl Store {
         }
     }
 
-    /// Takes the time from another clock.
+    /// Uses another clock.
     #[must_use]
     pub fn with_clock(self, clock: WallClock) -> Self {
         Self { clock, ..self }
     }
 
-    /// Has room for so much.
+    /// Uses other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Makes sure that it can be used.
+    /// Checks that the store can be used.
     ///
     /// # Errors
-    /// When the database cannot be reached, or its tables cannot be made.
+    /// Fails if the database is unreachable, or its tables cannot be created.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.engine.read().await?.commit().await
     }
 
-    /// Lets go of it in good order.
+    /// Closes the store.
     pub async fn close(&self) {
         self.engine.close().await;
     }
@@ -185,12 +184,12 @@ fn shared_migrations() -> Migrator {
             include_str!("store/0002_roles.sql")
         ),
     ]);
-    // Servers of another kind may keep what they share in the same schema.
+    // Other servers may store their shared state in the same schema.
     migrator.dangerous_set_table_name("ziggurat.platform_migrations");
     migrator
 }
 
-/// What is kept of a secret.
+/// Returns the stored form of a secret.
 fn digest(secret: &str) -> String {
     TokenHash::of(secret).to_string()
 }

@@ -1,4 +1,4 @@
-//! `/tenants`: the one the caller acts for.
+//! `/tenants`: the tenant the caller acts for.
 
 use axum::{Json, Router, extract::State, routing::get};
 use utoipa::{OpenApi, ToSchema};
@@ -9,21 +9,21 @@ use super::{
     reply::{Refused, no_method},
 };
 
-/// What this area says of itself.
+/// OpenAPI description of these endpoints.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(list, show, change), components(schemas(ChangedTenant)))]
 pub(super) struct Description;
 
-/// What is to be changed about a tenant. What is not there stays.
+/// Changes to a tenant. Missing fields stay unchanged.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it describes what is read member by member")]
 struct ChangedTenant {
-    /// What people are to call it.
+    /// New name of the tenant, for people.
     #[schema(min_length = 1, max_length = 255, nullable = false)]
     name: Option<String>,
 }
 
-/// The endpoints of this area.
+/// Builds the routes of these endpoints.
 pub(super) fn routes(store: Store) -> Router {
     Router::new()
         .route(
@@ -86,7 +86,7 @@ async fn change(
     Ok(Json(store.rename_tenant(id, name).await?))
 }
 
-/// The tenants of others are not there.
+/// Hides other tenants: returns the id only if it is that of the caller's tenant.
 fn own(tenant: Id, id: Id) -> Result<Id, Trouble> {
     if tenant == id {
         return Ok(id);

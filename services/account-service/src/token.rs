@@ -1,4 +1,4 @@
-//! Access tokens: what is in them, and how they are made and read.
+//! Access tokens: their claims, and how they are signed and verified.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,21 +11,21 @@ use super::{Credential, Id, Keys, Moment, Trouble};
 /// The type of an access token (RFC 9068, section 2.1).
 const TYPE: &str = "at+jwt";
 
-/// What a token says, besides for whom it is.
+/// Contents of tokens that are the same for all clients.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TokenSettings {
-    /// Who issues it: the address of the service as its clients know it.
+    /// Issuer: the URL of the service as clients know it.
     pub issuer: String,
-    /// Which servers it is for, besides the issuer itself.
+    /// Audience: servers that accept the token, in addition to the issuer.
     pub audience: Vec<String>,
-    /// What it may be used for, if that is said.
+    /// Scope of the token, if any.
     pub scope: Option<String>,
-    /// For how long it is good.
+    /// Lifetime of the token.
     pub lifetime: Duration,
 }
 
-/// Makes and reads tokens. Clones share what they know.
+/// Signs and verifies tokens. Clones share their keys and settings.
 #[derive(Clone)]
 pub struct Tokens {
     shared: Arc<Shared>,
@@ -38,22 +38,22 @@ struct Shared {
     clock: WallClock,
 }
 
-/// Whom a token is for.
+/// The subject of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Principal {
-    /// A program of a tenant.
+    /// A client of a tenant.
     Client {
-        /// The tenant.
+        /// Id of the tenant.
         tenant: Id,
-        /// The record of the client.
+        /// Record id of the client.
         client: Id,
     },
-    /// A person, for a tenant.
+    /// A person, acting for a tenant.
     User {
-        /// The tenant.
+        /// Id of the tenant.
         tenant: Id,
-        /// The person.
+        /// Id of the person.
         user: Id,
     },
 }
@@ -67,7 +67,7 @@ struct Claims {
     iat: i64,
     jti: String,
     tenant: String,
-    /// The credential id; what a person's token does not have.
+    /// The credential id; missing in the token of a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ struct Claims {
 // === impl TokenSettings ===
 
 impl TokenSettings {
-    /// Tokens of this issuer, for itself, good for a day.
+    /// Makes settings with this issuer as the only audience and a lifetime of one day.
     #[must_use]
     pub fn new(issuer: impl Into<String>) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Tokens {
         validation.set_issuer(&[&settings.issuer]);
         validation.set_audience(&[&settings.issuer]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // By our clock.
+        // Expiry is checked with our own clock instead.
         validation.validate_exp = false;
         let shared = Shared {
             keys,
@@ -116,36 +116,36 @@ impl Tokens {
         }
     }
 
-    /// For how long a token is good, in seconds.
+    /// Returns the lifetime of tokens, in seconds.
     #[must_use]
     pub fn lifetime(&self) -> i64 {
         self.shared.settings.seconds()
     }
 
-    /// Who issues them.
+    /// Returns the issuer.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.shared.settings.issuer
     }
 
-    /// What they may be used for.
+    /// Returns the scope of tokens.
     #[must_use]
     pub fn scope(&self) -> Option<&str> {
         self.shared.settings.scope.as_deref()
     }
 
-    /// The keys.
+    /// Returns the keys.
     #[must_use]
     pub fn keys(&self) -> &Keys {
         &self.shared.keys
     }
 
-    /// When a token made now ends.
+    /// Returns the expiry of a token made now.
     pub(super) fn end(&self) -> Moment {
         Moment::from(self.shared.clock.now()).plus(self.lifetime())
     }
 
-    /// Makes a token for a client that has signed in.
+    /// Makes a token for an authenticated client.
     pub(super) fn for_client(
         &self,
         credential: Credential,
@@ -164,10 +164,10 @@ impl Tokens {
         })
     }
 
-    /// Makes a token for a person, which is good at the platform only.
+    /// Makes a token for a person, which only this service accepts.
     ///
     /// # Errors
-    /// When the library does not sign it.
+    /// Fails if the library cannot sign it.
     pub fn for_user(&self, tenant: Id, user: Id, lifetime: Duration) -> Result<String, Trouble> {
         let seconds = lifetime.as_secs().try_into().unwrap_or(i64::MAX);
         let ends = Moment::from(self.shared.clock.now()).plus(seconds);
@@ -203,7 +203,7 @@ impl Tokens {
         signed.ok_or(Trouble::Unsigned)
     }
 
-    /// Whom a token is for, if it is one of ours and has not ended.
+    /// Returns the subject of a token that this service has signed and that has not expired.
     #[must_use]
     pub fn read(&self, token: &str) -> Option<Principal> {
         let header = decode_header(token).ok()?;
@@ -242,7 +242,7 @@ impl fmt::Debug for Tokens {
 // === impl Principal ===
 
 impl Principal {
-    /// The tenant it acts for.
+    /// Returns the tenant of the subject.
     #[must_use]
     pub fn tenant(&self) -> Id {
         match self {

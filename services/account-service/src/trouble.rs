@@ -1,29 +1,29 @@
-//! Why something is not done.
+//! Errors of operations on accounts.
 
 use rand::rngs::SysError;
 use thiserror::Error;
 use ziggurat_state::StoreError;
 
-/// Why something is not done. The words of all but the last three are for whoever asked.
+/// An error of an operation. The messages of all but the last three are for the caller.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Trouble {
-    /// What was asked for makes no sense.
+    /// The input is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// There is none, or none that this caller can see.
+    /// The record does not exist, or not for this caller.
     #[error("{0} not found")]
     NotFound(&'static str),
-    /// It is there already.
+    /// The record exists already.
     #[error("{0}")]
     Conflict(&'static str),
     /// A token could not be signed.
     #[error("a token could not be signed")]
     Unsigned,
-    /// The system has no random bytes.
+    /// The operating system has no random bytes.
     #[error("no random bytes")]
     Random(#[from] SysError),
-    /// The store did not do it.
+    /// The store returned an error.
     #[error("the store failed")]
     Store(#[from] StoreError),
 }

@@ -1,4 +1,4 @@
-//! `/users/me`: the person who asks.
+//! `/users/me`: the person who sends the request.
 
 use axum::{Json, Router, extract::State, routing::get};
 use utoipa::{OpenApi, ToSchema};
@@ -9,24 +9,24 @@ use super::{
     reply::{Refused, no_method},
 };
 
-/// What this area says of itself.
+/// OpenAPI description of these endpoints.
 #[derive(Debug, OpenApi)]
 #[openapi(paths(show, change), components(schemas(ChangedUser)))]
 pub(super) struct Description;
 
-/// What is to be changed about a person. What is not there stays.
+/// Changes to a person. Missing fields stay unchanged.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it describes what is read member by member")]
 struct ChangedUser {
-    /// The first name.
+    /// First name.
     #[schema(max_length = 255, nullable = false)]
     first_name: Option<String>,
-    /// The last name.
+    /// Last name.
     #[schema(max_length = 255, nullable = false)]
     last_name: Option<String>,
 }
 
-/// The endpoints of this area.
+/// Builds the routes of these endpoints.
 pub(super) fn routes(store: Store) -> Router {
     Router::new()
         .route(
@@ -36,7 +36,7 @@ pub(super) fn routes(store: Store) -> Router {
         .with_state(store)
 }
 
-/// The person who asks
+/// The person who sends the request
 ///
 /// For people, not for programs.
 #[utoipa::path(get, path = "/users/me", tag = "users", operation_id = "getMe", responses(
@@ -46,7 +46,7 @@ async fn show(State(store): State<Store>, person: Person) -> Result<Json<User>, 
     Ok(Json(store.user(person.user).await?))
 }
 
-/// Change the name of the person who asks
+/// Change the name of the person who sends the request
 ///
 /// For people, not for programs.
 #[utoipa::path(patch, path = "/users/me", tag = "users", operation_id = "updateMe",

@@ -1,4 +1,4 @@
-//! What servers that trust this one need to know: keys, and clients that are gone.
+//! Public documents for servers that trust this one: keys and revoked clients.
 
 use axum::{
     Json, Router,
@@ -16,13 +16,13 @@ use super::{
     reply::{Refused, no_method},
 };
 
-/// Where the keys are.
+/// Path of the public keys.
 pub const JWKS: &str = "/.well-known/jwks.json";
 
-/// Where the clients are that are gone before their tokens.
+/// Path of the revoked clients whose tokens have not expired.
 pub const REVOCATIONS: &str = "/.well-known/revoked-clients.json";
 
-/// Where the issuer describes itself (RFC 8414).
+/// Path of the issuer's metadata (RFC 8414).
 pub const METADATA: &str = "/.well-known/oauth-authorization-server";
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ struct Trust {
     tokens: Tokens,
 }
 
-/// The documents.
+/// Routes of the public documents.
 pub(super) fn routes(store: Store, tokens: Tokens) -> Router {
     let not_here = async || no_method();
     Router::new()
@@ -45,7 +45,7 @@ async fn keys(State(trust): State<Trust>, headers: HeaderMap) -> Response {
     document(&headers, &trust.tokens.keys().document())
 }
 
-/// The clients that are gone. Their tokens end by themselves, and then they are left out.
+/// Lists the revoked clients until their last tokens expire.
 async fn revocations(State(trust): State<Trust>, headers: HeaderMap) -> Result<Response, Refused> {
     let revoked = trust.store.revocations().await?;
     let revoked = revoked.iter().map(|gone| {
@@ -75,7 +75,7 @@ async fn metadata(State(trust): State<Trust>) -> Json<Value> {
     }))
 }
 
-/// A document that whoever has it need not be sent again.
+/// Answers with a document, or 304 if the caller already has this version.
 fn document(headers: &HeaderMap, value: &Value) -> Response {
     let text = value.to_string();
     let tag = format!("\"{}\"", BASE64_STANDARD.encode(Sha256::digest(&text)));
@@ -94,7 +94,7 @@ fn document(headers: &HeaderMap, value: &Value) -> Response {
     let tag = HeaderValue::try_from(tag).expect("printable characters");
     let headers = response.headers_mut();
     headers.insert(header::ETAG, tag);
-    // Caches may keep it, and have to ask whether it is still so.
+    // Caches may store it, but have to revalidate it.
     let no_cache = HeaderValue::from_static("no-cache");
     headers.insert(header::CACHE_CONTROL, no_cache);
     response

@@ -1,20 +1,20 @@
-//! What names, descriptions and mail addresses may be.
+//! Rules for names, descriptions and mail addresses.
 
 use super::Trouble;
 
-/// The longest name, in characters.
+/// Maximum length of a name, in characters.
 const NAME: usize = 255;
 
-/// The longest description, in characters.
+/// Maximum length of a description, in characters.
 const DESCRIPTION: usize = 1024;
 
-/// The longest mail address (RFC 5321, section 4.5.3.1.3).
+/// Maximum length of a mail address (RFC 5321, section 4.5.3.1.3).
 const EMAIL: usize = 254;
 
-/// A name: without blanks around it, not empty, on one line.
+/// Trims and checks a name, which must not be empty, on one line.
 ///
 /// # Errors
-/// Names the member that is none.
+/// Fails on an invalid name and says which member it is.
 pub(super) fn name(member: &str, text: &str) -> Result<String, Trouble> {
     let text = text.trim();
     if text.is_empty() {
@@ -23,26 +23,26 @@ pub(super) fn name(member: &str, text: &str) -> Result<String, Trouble> {
     on_one_line(member, text, NAME)
 }
 
-/// A description: as a name, but it may be empty, and longer.
+/// Trims and checks a description, which may be empty and is longer than a name.
 ///
 /// # Errors
-/// As for a name.
+/// Fails on an invalid description.
 pub(super) fn description(text: &str) -> Result<String, Trouble> {
     on_one_line("description", text.trim(), DESCRIPTION)
 }
 
-/// Part of the name of a person, which may be empty.
+/// Trims and checks a first or last name of a person, which may be empty.
 ///
 /// # Errors
-/// As for a name.
+/// Fails on an invalid name and says which member it is.
 pub(super) fn part_of_name(member: &str, text: &str) -> Result<String, Trouble> {
     on_one_line(member, text.trim(), NAME)
 }
 
-/// A mail address in small letters: two spellings of one are one person.
+/// Checks a mail address and converts it to lower case, so that each person has one spelling.
 ///
 /// # Errors
-/// When there is nothing, or nothing that makes sense, around its `@`.
+/// Fails if the text is not a mail address.
 pub(super) fn email(text: &str) -> Result<String, Trouble> {
     let text = text.trim().to_lowercase();
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || "<>()[],;:\\\"".contains(c);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_address_has_something_on_both_sides() {
+    fn a_mail_address_has_text_on_both_sides() {
         assert_eq!(email(" Ann@Example.COM ").expect("good"), "ann@example.com");
         for text in [
             "",

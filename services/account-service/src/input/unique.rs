@@ -1,7 +1,7 @@
-//! JSON whose objects name each member once.
+//! JSON whose objects contain each member name once.
 //!
-//! Of a member that is there twice one program takes the first and another the last, so a check of
-//! one says nothing about what the other does.
+//! Of a repeated member some programs take the first value and others the last, so that a check of
+//! one value says nothing about the other.
 
 use std::{cell::RefCell, fmt};
 
@@ -11,18 +11,18 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// The longest name of a member that an error quotes, in characters.
+/// Maximum length of a member name in an error, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// Reasons against a document.
+/// Reasons to refuse a document.
 #[derive(Debug)]
 pub(super) enum Fault {
     NotJson,
-    /// The name of a member that an object has twice.
+    /// Name of a repeated member.
     Twice(String),
 }
 
-/// Reads a document, and refuses members that are there twice, at any depth.
+/// Reads a document and refuses repeated members at any depth.
 pub(super) fn value(document: &[u8]) -> Result<Value, Fault> {
     let twice = RefCell::new(None);
     let mut json = serde_json::Deserializer::from_slice(document);
@@ -35,7 +35,7 @@ pub(super) fn value(document: &[u8]) -> Result<Value, Fault> {
     }
 }
 
-/// Builds a value, and notes the first member that is there twice.
+/// Builds a value and records the first repeated member.
 #[derive(Clone, Copy)]
 struct Unique<'a>(&'a RefCell<Option<String>>);
 

@@ -1,4 +1,4 @@
-//! Programs that may use the interface.
+//! API clients.
 
 use secrecy::{ExposeSecret as _, SecretString};
 use ziggurat_accounts::secret;
@@ -11,56 +11,56 @@ use super::{
 };
 use crate::{ApiClient, Id, Moment, Role, Trouble, id::credential_id, words};
 
-/// What somebody says of a client to be made.
+/// A client to create.
 #[derive(Clone, Debug, Default)]
 pub struct ClientDraft {
-    /// What people are to call it.
+    /// Name of the client, for people.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the client.
     pub description: String,
-    /// Its rights. Without a role the first client of a tenant is an admin, and the others are
-    /// readers.
+    /// Rights of the client. By default, the first client of a tenant is an admin, and all others
+    /// are readers.
     pub role: Option<Role>,
 }
 
-/// What somebody wants changed about a client.
+/// Changes to a client.
 #[derive(Clone, Debug, Default)]
 pub struct ClientChange {
-    /// Another name.
+    /// New name, if it changes.
     pub name: Option<String>,
-    /// Another description.
+    /// New description, if it changes.
     pub description: Option<String>,
-    /// Another role.
+    /// New role, if it changes.
     pub role: Option<Role>,
 }
 
-/// A client that was made.
+/// A new client.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CreatedClient {
-    /// What is kept of it.
+    /// Record of the client.
     pub client: ApiClient,
-    /// What it signs in with: shown once, kept nowhere.
+    /// Secret of the client: shown once and never stored.
     pub secret: SecretString,
 }
 
-/// What a client proves that has signed in.
+/// An authenticated client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credential {
-    /// The record.
+    /// Record id of the client.
     pub client: Id,
-    /// Whose it is.
+    /// Tenant of the client.
     pub tenant: Id,
 }
 
 // === impl Store ===
 
 impl Store {
-    /// The clients of a tenant, in the order in which they were made.
+    /// Lists the clients of a tenant, oldest first.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub async fn clients(&self, tenant: Id) -> Result<Vec<ApiClient>, Trouble> {
         let mut session = self.engine.read().await?;
         let rows = session
@@ -75,10 +75,10 @@ impl Store {
         Ok(clients?)
     }
 
-    /// One of them.
+    /// Returns a client.
     ///
     /// # Errors
-    /// When there is none, or the store fails.
+    /// Fails if the client does not exist, or the store fails.
     pub async fn client(&self, tenant: Id, id: Id) -> Result<ApiClient, Trouble> {
         let mut session = self.engine.read().await?;
         let found = find(&mut session, tenant, id).await?;
@@ -86,10 +86,10 @@ impl Store {
         found.ok_or(Trouble::NotFound("client"))
     }
 
-    /// Makes a client, and its secret.
+    /// Makes a client and its secret.
     ///
     /// # Errors
-    /// When its words will not do, there are too many, or the store fails.
+    /// Fails if an input is invalid, there are too many clients, or the store fails.
     pub async fn create_client(
         &self,
         tenant: Id,
@@ -129,10 +129,10 @@ impl Store {
         Ok(CreatedClient { client, secret })
     }
 
-    /// Changes a client, and gives it back as it is now.
+    /// Changes a client and returns its new state.
     ///
     /// # Errors
-    /// When there is none, the words will not do, or the store fails.
+    /// Fails if the client does not exist, an input is invalid, or the store fails.
     pub async fn change_client(
         &self,
         tenant: Id,
@@ -145,7 +145,7 @@ impl Store {
         let description = description.transpose()?;
         let role = change.role.map(|role| role.to_string());
         let mut session = self.engine.write().await?;
-        // Only a value that is another one makes the record a newer one.
+        // The time of the last change moves only if a value differs.
         session
             .rows(
                 "UPDATE platform_clients SET name = COALESCE($3, name), \
@@ -168,10 +168,10 @@ impl Store {
         found.ok_or(Trouble::NotFound("client"))
     }
 
-    /// Deletes a client. Its secret and its tokens are good no more from this moment on.
+    /// Deletes a client. Its secret and its tokens become invalid at once.
     ///
     /// # Errors
-    /// When there is none, or the store fails.
+    /// Fails if the client does not exist, or the store fails.
     pub async fn delete_client(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
         let (tenant, id) = (tenant.to_string(), id.to_string());
@@ -190,12 +190,12 @@ impl Store {
         deleted.map(|_| ()).ok_or(Trouble::NotFound("client"))
     }
 
-    /// Whether a secret is that of a client, which is then about to have a token until `ends`.
+    /// Authenticates a client, which then gets a token that expires at `ends`.
     ///
-    /// Takes the same way for a client that is not there as for a secret that is wrong.
+    /// Unknown ids take the same code path as wrong secrets, so that timing does not reveal ids.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub async fn sign_in(
         &self,
         credential_id: &str,
@@ -203,7 +203,7 @@ impl Store {
         ends: Moment,
     ) -> Result<Option<Credential>, Trouble> {
         let given = TokenHash::of(secret);
-        // PostgreSQL takes no zero in a text, and other ids were never given to anybody.
+        // Other characters cannot be in an id, and PostgreSQL accepts no zero byte in a text.
         let is_id = credential_id
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric());
@@ -222,7 +222,7 @@ impl Store {
             None => digest(""),
         };
         let kept = kept.parse().unwrap_or(TokenHash::from_bytes([0; 32]));
-        // In constant time, and done in any case.
+        // Compares in constant time, for unknown ids as well.
         let is_right = kept == given;
         let Some(row) = row.filter(|_| is_right) else {
             return Ok(None);
@@ -232,16 +232,16 @@ impl Store {
             tenant: row.id(1)?,
         };
         if row.moment(3)? < ends && !self.note_token(credential, ends).await? {
-            // It was deleted meanwhile.
+            // The client was deleted meanwhile.
             return Ok(None);
         }
         Ok(Some(credential))
     }
 
-    /// The role of a client; nothing if the client is not there any more.
+    /// Returns the role of a client, or `None` if it was deleted.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub async fn client_role(&self, tenant: Id, client: Id) -> Result<Option<Role>, Trouble> {
         let mut session = self.engine.read().await?;
         let row = session
@@ -258,9 +258,8 @@ impl Store {
         Ok(role.transpose()?)
     }
 
-    /// Writes down until when a client has tokens, and says whether it is there. A little more
-    /// than that is written, so that a client that signs in all the time is not written all the
-    /// time.
+    /// Records when the last token of a client expires, and returns whether the client exists.
+    /// Records a slightly later time, so that frequent sign-ins do not all write.
     async fn note_token(&self, credential: Credential, ends: Moment) -> Result<bool, Trouble> {
         const MORE: i64 = 300;
         let mut session = self.engine.write().await?;

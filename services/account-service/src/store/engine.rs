@@ -1,7 +1,7 @@
-//! Statements in either database.
+//! Statements for either database.
 //!
-//! Both take the same statements: placeholders are `$1`, `$2`…, columns are texts and numbers.
-//! In PostgreSQL the tables are in a schema that every transaction puts into its search path.
+//! Both run the same statements: placeholders are `$1`, `$2`…, columns are texts and numbers. In
+//! PostgreSQL every transaction adds the schema of the tables to its search path.
 
 use sqlx::{Decode, Row as _, Sqlite, SqlitePool, Transaction, Type, sqlite::SqliteRow};
 use ziggurat_postgres::{
@@ -13,25 +13,25 @@ pub(super) use ziggurat_state::{StateDatabase, StoreError, within};
 
 pub(super) use crate::{Id, InvalidId, Moment};
 
-/// Where everything is kept.
+/// The database of the accounts.
 #[derive(Clone, Debug)]
 pub(super) enum Engine {
-    /// In a file. Many read at a time, one writes.
+    /// A file, with many readers and one writer.
     File {
         readers: SqlitePool,
         writer: SqlitePool,
     },
-    /// In a database that replicas share.
+    /// A database that replicas share.
     Shared(StateDatabase),
 }
 
-/// A transaction. What is not committed has not happened.
+/// A transaction, rolled back unless it is committed.
 pub(super) enum Session {
     File(Transaction<'static, Sqlite>),
     Shared(Box<Lease>),
 }
 
-/// What stands for a placeholder.
+/// Value of a placeholder.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'a> {
     Text(&'a str),
@@ -45,7 +45,7 @@ pub(super) enum Row {
     Shared(driver::Row),
 }
 
-/// What can be in a column.
+/// Type of a column.
 pub(super) trait Cell: for<'r> Decode<'r, Sqlite> + Type<Sqlite> + FromText {}
 
 // === impl Engine ===
@@ -65,7 +65,7 @@ impl Engine {
     /// Begins a transaction that writes.
     pub(super) async fn write(&self) -> Result<Session, StoreError> {
         match self {
-            // Taken at once: waiting for it in the middle would fail instead.
+            // Takes the write lock at the start: waiting for it later would fail instead.
             Self::File { writer, .. } => {
                 let begun = writer.begin_with("BEGIN IMMEDIATE").await?;
                 Ok(Session::File(begun))
@@ -77,11 +77,11 @@ impl Engine {
         }
     }
 
-    /// Lets go of the file in good order.
+    /// Closes the file.
     pub(super) async fn close(&self) {
         if let Self::File { readers, writer } = self {
             readers.close().await;
-            // The last connection is the one that tidies up.
+            // Closed last: SQLite merges its log into the file when the last connection closes.
             writer.close().await;
         }
     }
@@ -96,7 +96,7 @@ impl Session {
         Ok(Self::Shared(Box::new(lease)))
     }
 
-    /// The rows of a statement.
+    /// Returns the rows of a statement.
     pub(super) async fn rows(
         &mut self,
         sql: &'static str,
@@ -126,7 +126,7 @@ impl Session {
         }
     }
 
-    /// The first row of a statement.
+    /// Returns the first row of a statement.
     pub(super) async fn row(
         &mut self,
         sql: &'static str,
@@ -135,7 +135,7 @@ impl Session {
         Ok(self.rows(sql, values).await?.into_iter().next())
     }
 
-    /// The number that a statement comes to.
+    /// Returns the number that is the result of a statement.
     pub(super) async fn number(
         &mut self,
         sql: &'static str,
@@ -147,7 +147,7 @@ impl Session {
         }
     }
 
-    /// Makes what was done so for everybody.
+    /// Commits the transaction.
     pub(super) async fn commit(self) -> Result<(), StoreError> {
         match self {
             Self::File(transaction) => Ok(transaction.commit().await?),
@@ -163,7 +163,7 @@ impl Session {
 // === impl Row ===
 
 impl Row {
-    /// What is in a column.
+    /// Returns the value in a column.
     pub(super) fn get<T: Cell>(&self, at: usize) -> Result<T, StoreError> {
         Ok(match self {
             Self::File(row) => row.try_get(at)?,
@@ -171,19 +171,19 @@ impl Row {
         })
     }
 
-    /// The id in a column.
+    /// Returns the id in a column.
     pub(super) fn id(&self, at: usize) -> Result<Id, StoreError> {
         let text: String = self.get(at)?;
         text.parse()
             .map_err(|error: InvalidId| sqlx::Error::Decode(error.into()).into())
     }
 
-    /// The moment in a column.
+    /// Returns the time in a column.
     pub(super) fn moment(&self, at: usize) -> Result<Moment, StoreError> {
         self.get(at).map(Moment::from_seconds)
     }
 
-    /// Whether there is something else than zero in a column.
+    /// Returns whether the number in a column is not zero.
     pub(super) fn flag(&self, at: usize) -> Result<bool, StoreError> {
         self.get(at).map(|number: i64| number != 0)
     }

@@ -12,40 +12,40 @@ use super::{
 };
 use crate::{Id, Invite, Membership, Trouble, words};
 
-/// For how many hours an invite is good, unless somebody says otherwise.
+/// Default lifetime of an invitation, in hours.
 const USUAL_HOURS: i64 = 168;
 
-/// For how many it may be: a year.
+/// Maximum lifetime of an invitation, in hours: a year.
 const MOST_HOURS: i64 = 8760;
 
-/// What somebody says of an invite to be made.
+/// An invitation to create.
 #[derive(Clone, Debug, Default)]
 pub struct InviteDraft {
-    /// Whom it is for.
+    /// Mail address of the invited person.
     pub email: String,
-    /// For how many hours it is good.
+    /// Lifetime in hours.
     pub hours: Option<i64>,
-    /// Who makes it.
+    /// User that makes the invitation, if any.
     pub invited_by: Option<String>,
 }
 
-/// An invite that was made.
+/// A new invitation.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CreatedInvite {
-    /// What is kept of it.
+    /// Record of the invitation.
     pub invite: Invite,
-    /// What it is accepted with: shown once, kept nowhere.
+    /// Token that accepts the invitation: shown once and never stored.
     pub token: SecretString,
 }
 
 // === impl Store ===
 
 impl Store {
-    /// The invites of a tenant that can be accepted, in the order in which they were made.
+    /// Lists the invitations of a tenant that can be accepted, oldest first.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub async fn invites(&self, tenant: Id) -> Result<Vec<Invite>, Trouble> {
         let mut session = self.engine.read().await?;
         let rows = session
@@ -65,10 +65,10 @@ impl Store {
         Ok(invites?)
     }
 
-    /// One of them.
+    /// Returns an invitation.
     ///
     /// # Errors
-    /// When there is none, or the store fails.
+    /// Fails if the invitation does not exist, or the store fails.
     pub async fn invite(&self, tenant: Id, id: Id) -> Result<Invite, Trouble> {
         let mut session = self.engine.read().await?;
         let found = self.find_invite(&mut session, tenant, id).await?;
@@ -76,11 +76,11 @@ impl Store {
         found.ok_or(Trouble::NotFound("invite"))
     }
 
-    /// Invites somebody, and makes what the invite is accepted with.
+    /// Makes an invitation and its token.
     ///
     /// # Errors
-    /// When its words will not do, the person is invited or a member already, there are too many,
-    /// or the store fails.
+    /// Fails if an input is invalid, the person is already invited or a member, there are too many
+    /// invitations, or the store fails.
     pub async fn create_invite(
         &self,
         tenant: Id,
@@ -121,10 +121,10 @@ impl Store {
         Ok(CreatedInvite { invite, token })
     }
 
-    /// Withdraws an invite.
+    /// Withdraws an invitation.
     ///
     /// # Errors
-    /// When there is none, or the store fails.
+    /// Fails if the invitation does not exist, or the store fails.
     pub async fn delete_invite(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
         let deleted = session
@@ -142,10 +142,10 @@ impl Store {
         deleted.map(|_| ()).ok_or(Trouble::NotFound("invite"))
     }
 
-    /// Makes whoever was invited a member.
+    /// Makes the invited person a member.
     ///
     /// # Errors
-    /// When there is no such invite, or the token is another's; and when the store fails.
+    /// Fails if the invitation does not exist, the token is wrong, or the store fails.
     pub async fn accept_invite(
         &self,
         id: Id,
@@ -191,7 +191,7 @@ impl Store {
         Ok(member)
     }
 
-    /// Whether somebody can be invited. What nobody can accept any more goes.
+    /// Returns whether a person can be invited. Deletes expired invitations.
     async fn room_for(
         &self,
         session: &mut Session,
@@ -226,7 +226,7 @@ impl Store {
             )
             .await?;
         if !known.is_empty() {
-            let message = "whoever has this mail address is a member already";
+            let message = "the user with this mail address is a member already";
             return Ok(Err(Trouble::Conflict(message)));
         }
         let count = session

@@ -1,4 +1,4 @@
-//! Who belongs to a tenant.
+//! Members of tenants.
 
 use ziggurat_state::StoreError;
 
@@ -8,24 +8,24 @@ use super::{
 };
 use crate::{Id, Membership, Moment, Trouble, words};
 
-/// Somebody who comes to belong to a tenant.
+/// A person that becomes a member or the owner of a tenant.
 #[derive(Clone, Debug, Default)]
 pub struct Owner {
-    /// The mail address, by which people are told apart.
+    /// Mail address, which identifies the person.
     pub email: String,
-    /// The first name of somebody who is new.
+    /// First name, used for a new user.
     pub first_name: Option<String>,
-    /// The last name of somebody who is new.
+    /// Last name, used for a new user.
     pub last_name: Option<String>,
 }
 
 // === impl Store ===
 
 impl Store {
-    /// The members of a tenant, in the order in which they came.
+    /// Lists the members of a tenant, in the order in which they joined.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub async fn memberships(&self, tenant: Id) -> Result<Vec<Membership>, Trouble> {
         let mut session = self.engine.read().await?;
         let rows = session
@@ -45,7 +45,7 @@ impl Store {
     /// Ends a membership.
     ///
     /// # Errors
-    /// When there is none, it is that of the owner, or the store fails.
+    /// Fails if it does not exist, belongs to the owner, or the store fails.
     pub async fn delete_membership(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
         let (tenant, id) = (tenant.to_string(), id.to_string());
@@ -76,10 +76,10 @@ impl Store {
         outcome
     }
 
-    /// Makes a member the owner of its tenant, and the one before a member like the others.
+    /// Makes a member the owner of its tenant, and the previous owner a normal member.
     ///
     /// # Errors
-    /// When there is no such member, or the store fails.
+    /// Fails if the member does not exist, or the store fails.
     pub async fn make_owner(&self, tenant: Id, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
         let (tenant, id) = (tenant.to_string(), id.to_string());
@@ -105,7 +105,7 @@ impl Store {
     }
 }
 
-/// Makes somebody a member, who may have to be made known first.
+/// Makes a person a member, and creates the user if missing.
 pub(super) async fn join(
     session: &mut Session,
     tenant: Id,

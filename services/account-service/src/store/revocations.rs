@@ -1,4 +1,4 @@
-//! Clients that are gone before their tokens.
+//! Deleted clients whose tokens have not expired.
 
 use ziggurat_state::StoreError;
 
@@ -8,24 +8,24 @@ use super::{
 };
 use crate::{Id, Moment, Trouble};
 
-/// A client that is gone, and whose tokens are not to be believed until they end by themselves.
+/// A deleted client, whose tokens servers must refuse until they expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Revocation {
-    /// Which one.
+    /// Record id of the client.
     pub client: Id,
-    /// When the last of its tokens ends.
+    /// Expiry of the last of its tokens.
     pub ends: Moment,
 }
 
 // === impl Store ===
 
 impl Store {
-    /// All of them, in a fixed order. Tenants are made by administrators and have so many clients
-    /// at most, those that are gone included, so there are no more of them than that.
+    /// Lists all of them, in a fixed order. Their number is bounded: only administrators make
+    /// tenants, and the limit of clients per tenant includes deleted ones.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub async fn revocations(&self) -> Result<Vec<Revocation>, Trouble> {
         let mut session = self.engine.read().await?;
         let rows = session
@@ -47,7 +47,7 @@ impl Store {
         Ok(revocations?)
     }
 
-    /// Writes down that a client is gone, unless it has no tokens. What has ended goes.
+    /// Records a deleted client, unless it has no tokens. Deletes expired records.
     pub(super) async fn revoke(
         &self,
         session: &mut Session,

@@ -1,4 +1,4 @@
-//! Customers.
+//! Tenants, the customers of the service.
 
 use ziggurat_state::StoreError;
 
@@ -9,28 +9,28 @@ use super::{
 };
 use crate::{Id, Membership, Moment, Tenant, Trouble, words};
 
-/// What an administrator says of a tenant to be made.
+/// A tenant to create.
 #[derive(Clone, Debug, Default)]
 pub struct TenantDraft {
-    /// What people are to call it.
+    /// Name of the tenant, for people.
     pub name: String,
-    /// The domain of its mail addresses.
+    /// Domain of the mail addresses of the tenant.
     pub domain: Option<String>,
-    /// What others call it.
+    /// Id of the tenant in another system.
     pub external_id: Option<String>,
-    /// What it may use.
+    /// Plan of the tenant.
     pub plan: Option<String>,
-    /// Whether that is for trying it out.
+    /// Set if the plan is a trial.
     pub plan_trial: Option<bool>,
 }
 
 // === impl Store ===
 
 impl Store {
-    /// All tenants, in the order in which they were made; for administrators.
+    /// Lists all tenants, oldest first; for administrators.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub async fn tenants(&self) -> Result<Vec<Tenant>, Trouble> {
         let mut session = self.engine.read().await?;
         let rows = session
@@ -45,10 +45,10 @@ impl Store {
         Ok(tenants?)
     }
 
-    /// One of them.
+    /// Returns a tenant.
     ///
     /// # Errors
-    /// When there is none, or the store fails.
+    /// Fails if the tenant does not exist, or the store fails.
     pub async fn tenant(&self, id: Id) -> Result<Tenant, Trouble> {
         let mut session = self.engine.read().await?;
         let found = find(&mut session, id).await?;
@@ -59,7 +59,7 @@ impl Store {
     /// Makes a tenant, and its owner a member.
     ///
     /// # Errors
-    /// When the words will not do, or the store fails.
+    /// Fails if an input is invalid, or the store fails.
     pub async fn create_tenant(
         &self,
         draft: TenantDraft,
@@ -105,10 +105,10 @@ impl Store {
         Ok((tenant, member))
     }
 
-    /// Gives a tenant another name, if there is one, and gives it back as it is now.
+    /// Renames a tenant, if there is a new name, and returns its new state.
     ///
     /// # Errors
-    /// When there is none, the name will not do, or the store fails.
+    /// Fails if the tenant does not exist, the name is invalid, or the store fails.
     pub async fn rename_tenant(&self, id: Id, name: Option<String>) -> Result<Tenant, Trouble> {
         let name = name.map(|name| words::name("name", &name)).transpose()?;
         let mut session = self.engine.write().await?;
@@ -130,10 +130,10 @@ impl Store {
         found.ok_or(Trouble::NotFound("tenant"))
     }
 
-    /// Deletes a tenant with all that is its own. The tokens of its clients are good no more.
+    /// Deletes a tenant with all its records. The tokens of its clients become invalid.
     ///
     /// # Errors
-    /// When there is none, or the store fails.
+    /// Fails if the tenant does not exist, or the store fails.
     pub async fn delete_tenant(&self, id: Id) -> Result<(), Trouble> {
         let mut session = self.engine.write().await?;
         let text = id.to_string();

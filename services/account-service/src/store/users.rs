@@ -1,4 +1,4 @@
-//! People.
+//! Users.
 
 use ziggurat_state::StoreError;
 
@@ -9,22 +9,22 @@ use super::{
 };
 use crate::{Id, Trouble, User, words};
 
-/// What somebody wants changed about themselves.
+/// Changes to a user.
 #[derive(Clone, Debug, Default)]
 pub struct UserChange {
-    /// Another first name.
+    /// New first name, if it changes.
     pub first_name: Option<String>,
-    /// Another last name.
+    /// New last name, if it changes.
     pub last_name: Option<String>,
 }
 
 // === impl Store ===
 
 impl Store {
-    /// Somebody, and the tenants they belong to.
+    /// Returns a user with the tenants it is a member of.
     ///
     /// # Errors
-    /// When there is nobody, or the store fails.
+    /// Fails if the user does not exist, or the store fails.
     pub async fn user(&self, id: Id) -> Result<User, Trouble> {
         let mut session = self.engine.read().await?;
         let found = find(&mut session, id).await?;
@@ -32,10 +32,10 @@ impl Store {
         found.ok_or(Trouble::NotFound("user"))
     }
 
-    /// Whoever has this mail address and belongs to this tenant.
+    /// Returns the member of a tenant with this mail address.
     ///
     /// # Errors
-    /// When there is nobody, or the store fails.
+    /// Fails if there is no such member, or the store fails.
     pub async fn member(&self, tenant: Id, email: &str) -> Result<Id, Trouble> {
         let email = words::email(email)?;
         let mut session = self.engine.read().await?;
@@ -52,10 +52,10 @@ impl Store {
         Ok(row.id(0)?)
     }
 
-    /// Whether somebody belongs to a tenant.
+    /// Returns whether a user is a member of a tenant.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Fails if the store fails.
     pub async fn has_member(&self, tenant: Id, user: Id) -> Result<bool, Trouble> {
         let mut session = self.engine.read().await?;
         let count = session
@@ -71,10 +71,10 @@ impl Store {
         Ok(count > 0)
     }
 
-    /// Changes the name of somebody, and gives them back as they are now.
+    /// Changes the name of a user and returns the new state.
     ///
     /// # Errors
-    /// When there is nobody, the words will not do, or the store fails.
+    /// Fails if the user does not exist, an input is invalid, or the store fails.
     pub async fn change_user(&self, id: Id, change: UserChange) -> Result<User, Trouble> {
         let part = |member, name: Option<String>| {
             let name = name.map(|name| words::part_of_name(member, &name));

@@ -1,4 +1,4 @@
-//! 17.2 to 17.6: clients, tenants, and what a request may look like.
+//! Tests of clients, tenants and the format of requests.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     service,
 };
 
-/// One that nobody has.
+/// An id that no record has.
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
 async fn make(stage: &Stage, name: &str) -> Value {
@@ -51,7 +51,7 @@ async fn a_client_is_made_with_a_secret_that_is_shown_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_may_not_be_called_is_refused_with_the_name_of_the_member() {
+async fn an_invalid_new_client_is_refused_with_the_name_of_the_member() {
     let stage = Stage::on_a_file().await;
     let long = format!(r#"{{"name":"{}","description":""}}"#, "a".repeat(256));
     let text = "name must be a string";
@@ -77,7 +77,7 @@ async fn what_a_client_may_not_be_called_is_refused_with_the_name_of_the_member(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_may_not_become_is_refused_as_well() {
+async fn an_invalid_change_of_a_client_is_refused() {
     let stage = Stage::on_a_file().await;
     let path = format!("/clients/{}", stage.client);
     for (body, message) in [
@@ -96,7 +96,7 @@ async fn what_a_client_may_not_become_is_refused_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_changes_what_it_names_and_a_date_only_if_something_is_another() {
+async fn a_change_sets_the_named_members_and_the_date_only_if_a_value_differs() {
     for stage in Stage::all().await {
         let made = make(&stage, "old").await;
         let path = format!("/clients/{}", made["id"].as_str().expect("an id"));
@@ -123,7 +123,7 @@ async fn a_change_changes_what_it_names_and_a_date_only_if_something_is_another(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_are_in_the_order_of_time_and_then_of_ids() {
+async fn lists_are_ordered_by_time_and_then_by_id() {
     for stage in Stage::all().await {
         for name in ["b", "a", "b"] {
             make(&stage, name).await;
@@ -143,7 +143,7 @@ async fn lists_are_in_the_order_of_time_and_then_of_ids() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_belongs_to_another_tenant_is_not_there() {
+async fn records_of_another_tenant_are_not_found() {
     for stage in Stage::all().await {
         let draft = TenantDraft {
             name: "Other".to_owned(),
@@ -185,7 +185,7 @@ async fn what_belongs_to_another_tenant_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_that_is_none_is_refused_before_anything_is_looked_for() {
+async fn an_invalid_id_is_refused_before_any_look_up() {
     let stage = Stage::on_a_file().await;
     for path in [
         "/clients/1",
@@ -205,7 +205,7 @@ async fn an_id_that_is_none_is_refused_before_anything_is_looked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_that_is_not_there_has_no_code_with_or_without_a_token() {
+async fn an_unknown_path_has_no_code_with_or_without_a_token() {
     let stage = Stage::on_a_file().await;
     let says = |answer: &Answer, status: u16, message: &str| {
         let said = (answer.status.as_u16(), answer.json());
@@ -236,7 +236,7 @@ async fn a_path_that_is_not_there_has_no_code_with_or_without_a_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_another_kind_is_415() {
+async fn a_body_of_another_media_type_is_415() {
     let stage = Stage::on_a_file().await;
     for kind in [
         None,
@@ -260,7 +260,7 @@ async fn a_body_of_another_kind_is_415() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_room_for_so_many_clients_those_that_are_gone_included() {
+async fn a_tenant_has_a_limit_of_clients_that_includes_deleted_ones() {
     for mut stage in Stage::all().await {
         let limits = Limits {
             clients: 3,
@@ -273,7 +273,7 @@ async fn a_tenant_has_room_for_so_many_clients_those_that_are_gone_included() {
         let body = json!({"name": "fourth", "description": ""});
         let full = "plan does not allow creating clients";
         stage.post("/clients", &body).await.is_refusal(400, full);
-        // The first has a token, so that it has to be remembered.
+        // The first client has a token, so its deletion has to be recorded.
         let path = format!("/clients/{}", stage.client);
         let second = stage.get("/clients").await.json();
         let second = second.as_array().expect("a list").iter();

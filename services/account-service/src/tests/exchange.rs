@@ -1,4 +1,4 @@
-//! 17.1 and 17.5: secrets for tokens, and what tokens are good for.
+//! Tests of the exchange of secrets, and of the tokens.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn a_token_names_its_issuer_its_audience_its_tenant_and_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_will_do_as_well() {
+async fn a_form_is_accepted_as_well() {
     let stage = Stage::on_a_file().await;
     let (id, secret) = stage.pair.clone();
     let secret = secret.replace('=', "%3D");
@@ -82,7 +82,7 @@ async fn a_form_will_do_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_secret_and_an_unknown_id_are_answered_alike() {
+async fn a_wrong_secret_and_an_unknown_id_get_the_same_answer() {
     for stage in Stage::all().await {
         let (id, secret) = stage.pair.clone();
         let mut said = Vec::new();
@@ -96,7 +96,7 @@ async fn a_wrong_secret_and_an_unknown_id_are_answered_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_or_makes_no_sense_is_400() {
+async fn a_missing_or_invalid_member_is_400() {
     let stage = Stage::on_a_file().await;
     for (body, message) in [
         (json!({}), "client_id is required"),
@@ -130,7 +130,7 @@ async fn what_is_missing_or_makes_no_sense_is_400() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_fails_too_often_has_to_wait_by_address_and_by_id() {
+async fn too_many_failures_block_an_address_and_an_id() {
     let stage = Stage::on_a_file().await;
     let (id, secret) = stage.pair.clone();
     let (here, there) = ([198, 51, 100, 1], [198, 51, 100, 2]);
@@ -143,7 +143,7 @@ async fn whoever_fails_too_often_has_to_wait_by_address_and_by_id() {
     assert_eq!(answer.headers["retry-after"], "900");
     assert_eq!(exchange(&stage, there, &id, &secret).await.status, 200);
 
-    // What has failed for this id failed from two addresses at least.
+    // More failures for this id than one address may have, so several addresses cause them.
     for (address, times) in [(there, 29), ([198, 51, 100, 3], 29), ([198, 51, 100, 4], 2)] {
         for _ in 0..times {
             let answer = exchange(&stage, address, &id, "wrong").await;
@@ -166,7 +166,7 @@ async fn whoever_fails_too_often_has_to_wait_by_address_and_by_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_exchanges_that_succeed_are_never_too_many() {
+async fn successful_exchanges_are_never_limited() {
     let stage = Stage::on_a_file().await;
     let (id, secret) = stage.pair.clone();
     for _ in 0..100 {
@@ -176,7 +176,7 @@ async fn many_exchanges_that_succeed_are_never_too_many() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_client_has_neither_secret_nor_token_from_that_moment() {
+async fn the_secret_and_token_of_a_deleted_client_are_invalid_at_once() {
     for stage in Stage::all().await {
         let path = format!("/clients/{}", stage.client);
         let answer = stage.send("DELETE", &path, None).await;
@@ -193,7 +193,7 @@ async fn a_deleted_client_has_neither_secret_nor_token_from_that_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_none_of_ours_opens_nothing() {
+async fn a_forged_or_expired_token_is_refused() {
     let stage = Stage::on_a_file().await;
     let clock = stage.clock.clone();
     let elsewhere = tempfile::tempdir().expect("a folder");
@@ -241,7 +241,7 @@ async fn a_token_that_is_none_of_ours_opens_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_can_be_replaced_while_tokens_are_out() {
+async fn a_key_can_be_replaced_while_its_tokens_are_valid() {
     let stage = Stage::on_a_file().await;
     let keys = stage.tokens.keys();
     keys.rotate(stage.clock.now(), 3600).expect("rotated");

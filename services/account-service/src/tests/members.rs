@@ -1,4 +1,4 @@
-//! 17.2 and 17.5: people, and how they come to belong to a tenant.
+//! Tests of users and memberships.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn id(value: &Value) -> Id {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_is_no_person() {
+async fn a_client_cannot_use_endpoints_for_persons() {
     let stage = Stage::on_a_file().await;
     let body = json!({"email": "bob@example.com"});
     let answer = stage.post("/invites", &body).await;
@@ -68,7 +68,7 @@ async fn a_person_sees_and_changes_their_own_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_was_invited_becomes_a_member_with_the_token_and_only_once() {
+async fn an_invited_user_becomes_a_member_with_the_token_and_only_once() {
     for stage in Stage::all().await {
         let made = invite(&stage, &json!({"email": "Bob@Example.com"})).await;
         assert_eq!(made.status, 200, "{made:?}");
@@ -105,12 +105,12 @@ async fn whoever_was_invited_becomes_a_member_with_the_token_and_only_once() {
         assert_eq!(members[1]["id"], member.id.to_string());
         let body = json!({"email": "bob@example.com"});
         let answer = invite(&stage, &body).await;
-        answer.is_refusal(409, "whoever has this mail address is a member already");
+        answer.is_refusal(409, "the user with this mail address is a member already");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invite_that_has_expired_is_not_there_and_makes_way_for_another() {
+async fn an_expired_invite_is_not_found_and_can_be_replaced() {
     for stage in Stage::all().await {
         let body = json!({"email": "bob@example.com", "expiration": 2});
         let made = invite(&stage, &body).await.json();
@@ -172,7 +172,7 @@ async fn an_invite_needs_an_address_and_hours_within_a_year() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_room_for_so_many_invites() {
+async fn a_tenant_has_a_limit_of_invites() {
     let mut stage = Stage::on_a_file().await;
     let limits = Limits {
         invites: 1,
@@ -189,7 +189,7 @@ async fn a_tenant_has_room_for_so_many_invites() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_stays_until_another_member_is_one() {
+async fn the_owner_cannot_be_removed_until_another_member_is_the_owner() {
     for stage in Stage::all().await {
         let draft = InviteDraft {
             email: "bob@example.com".to_owned(),

@@ -1,4 +1,4 @@
-//! The rights of clients, and members that a body names twice.
+//! Tests of roles, and of repeated members in a body.
 
 use axum::body::Body;
 use http::Request;
@@ -13,7 +13,7 @@ use crate::{
 
 const REFUSED: &str = "a client with the role reader may only read; this needs the role admin";
 
-/// Makes a client, with these members besides its name: its record and a token of it.
+/// Makes a client with these members and a name; returns its record and a token.
 async fn make(stage: &Stage, more: &Value) -> (Value, String) {
     let mut body = json!({"name": "another", "description": ""});
     for (name, value) in more.as_object().expect("members") {
@@ -32,7 +32,7 @@ fn path(client: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_reads_and_manages_nothing_but_its_own_end() {
+async fn a_reader_only_reads_but_may_delete_itself() {
     for stage in Stage::all().await {
         let (reader, token) = make(&stage, &json!({})).await;
         assert_eq!(reader["role"], "reader", "unless something else is said");
@@ -79,7 +79,7 @@ async fn a_reader_reads_and_manages_nothing_but_its_own_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_can_be_given_and_changed_and_holds_at_once() {
+async fn a_role_can_be_set_and_changed_and_holds_at_once() {
     for stage in Stage::all().await {
         let first = stage
             .get(&format!("/clients/{}", stage.client))
@@ -134,7 +134,7 @@ async fn reader_of(store: &Store) -> crate::Id {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_from_before_there_were_roles_are_admins() {
+async fn clients_older_than_roles_are_admins() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(folder.path()).await.expect("opened");
     let tenant = reader_of(&store).await;

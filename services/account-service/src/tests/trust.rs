@@ -1,4 +1,4 @@
-//! What servers that trust this one are told.
+//! Tests of the public documents for servers that trust this one.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn a_token_can_be_checked_with_the_published_keys_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_issuer_says_where_everything_is() {
+async fn the_metadata_names_all_endpoints() {
     let stage = Stage::on_a_file().await;
     let said = document(&stage, METADATA, None).await.json();
     assert_eq!(said["issuer"], ISSUER);
@@ -52,7 +52,7 @@ async fn the_issuer_says_where_everything_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_client_is_named_until_its_last_token_has_ended() {
+async fn a_deleted_client_is_listed_until_its_last_token_has_expired() {
     for stage in Stage::all().await {
         let before = document(&stage, REVOCATIONS, None).await;
         assert_eq!(before.json(), json!({"issuer": ISSUER, "revoked": []}));
@@ -81,7 +81,7 @@ async fn a_deleted_client_is_named_until_its_last_token_has_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_clients_of_a_deleted_tenant_are_named_too() {
+async fn the_clients_of_a_deleted_tenant_are_listed_too() {
     for stage in Stage::all().await {
         stage
             .store
@@ -97,7 +97,7 @@ async fn the_clients_of_a_deleted_tenant_are_named_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_without_tokens_is_not_worth_a_word() {
+async fn a_deleted_client_without_tokens_is_not_listed() {
     let stage = Stage::on_a_file().await;
     let body = json!({"name": "a", "description": ""});
     let made = stage.post("/clients", &body).await.json();

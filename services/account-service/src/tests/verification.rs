@@ -25,10 +25,10 @@ use crate::{
 
 const AUDIENCE: &str = "https://tools.example/mcp";
 
-/// Time after which a key that is unknown is looked for again.
+/// Minimum time between two requests for an unknown key.
 const GAP: Duration = Duration::from_secs(10);
 
-/// A platform that is served, and an issuer that knows it.
+/// A running account service, and the settings of an issuer for it.
 struct World {
     store: Store,
     service: Router,
@@ -111,7 +111,7 @@ impl World {
         issuer.expect("a good one")
     }
 
-    /// A client, and what it signs in with.
+    /// Makes a client and returns its id and the request that signs it in.
     async fn client(&self) -> (Id, Value) {
         let draft = ClientDraft {
             name: "ci".to_owned(),
@@ -147,7 +147,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_client_of_the_platform_is_let_in_until_it_is_deleted_and_we_have_looked() {
+async fn a_client_is_accepted_until_it_is_deleted_and_the_issuer_has_polled() {
     let world = World::new().await;
     let issuer = world.issuer();
     let (id, pair) = world.client().await;
@@ -209,7 +209,7 @@ async fn a_client_of_the_platform_is_let_in_until_it_is_deleted_and_we_have_look
 }
 
 #[tokio::test]
-async fn what_runs_by_itself_looks_too() {
+async fn the_background_task_fetches_keys_too() {
     let world = World::new().await;
     let issuer = world.issuer();
     let mut tasks = JoinSet::from_iter([issuer.clone().run()]);
@@ -229,7 +229,7 @@ async fn what_runs_by_itself_looks_too() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_cannot_be_reached_is_a_setting() {
+async fn the_answer_for_an_unreachable_issuer_is_a_setting() {
     let mut world = World::new().await;
     let (_, pair) = world.client().await;
     let token = world.token(&pair).await;
