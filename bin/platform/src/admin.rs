@@ -1,4 +1,4 @@
-//! What an administrator does to accounts, past the server.
+//! Commands of administrators, which use the store directly and need no server.
 
 mod secrets;
 
@@ -19,13 +19,13 @@ use crate::{
     services::Services,
 };
 
-/// The longest file with the token of an invite.
+/// Maximum size of a file with the token of an invitation.
 const MAX_TOKEN: u64 = 4096;
 
-/// Does what a command says, and says what came of it.
+/// Runs a command and returns its result as text.
 ///
 /// # Errors
-/// Fails when it cannot be done. The words are for the administrator.
+/// Fails if the command fails; the message is for the administrator.
 pub(crate) async fn run(
     arguments: &Arguments,
     configuration: &Configuration,
@@ -64,7 +64,7 @@ async fn act(
     }
 }
 
-/// What is done for one tenant.
+/// Runs a command for one tenant.
 async fn act_for(
     tenant: Id,
     arguments: &Arguments,
@@ -96,7 +96,7 @@ async fn init(
     if !store.tenants().await?.is_empty() {
         bail!("there is a tenant already; make more with: tenant create");
     }
-    // Before anything is made: its secret could not be shown again.
+    // Opened before anything is created, because the secret could not be shown again.
     let destination = Destination::of(flags)?;
     let text = |name, usual: &str| flags.text(name).unwrap_or(usual).to_owned();
     let draft = TenantDraft {
@@ -219,7 +219,7 @@ async fn user_token(
     }))
 }
 
-/// The tenant a command is for: the one that is named, or else the only one.
+/// Returns the tenant named on the command line, or else the only one.
 async fn tenant(flags: &Flags, store: &Store) -> anyhow::Result<Id> {
     if let Some(id) = flags.text("tenant") {
         let id = id.parse().context("-tenant")?;

@@ -1,7 +1,7 @@
-//! What the command line says.
+//! The command line.
 //!
-//! Flags are written with one dash or two, anywhere, and a value follows `=` or is the next word.
-//! The other words are a command and what it is about.
+//! Flags have one dash or two and may stand anywhere; a value follows `=` or is the next word. All
+//! other words are a command and its argument.
 
 mod commands;
 
@@ -19,20 +19,20 @@ use ziggurat_runtime::flags::{split, without_dashes};
 pub(crate) use self::commands::Task;
 use self::commands::{COMMANDS, Command, Flag, GLOBAL};
 
-/// What to do, and with which configuration.
+/// A parsed command line.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) task: Task,
-    /// What a command is about, if it is about something.
+    /// Argument of the command, if it takes one.
     pub(crate) about: Option<String>,
     flags: Flags,
 }
 
-/// The flags that were given, each once: the last one counts.
+/// The given flags; of a repeated flag, the last one counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags(BTreeMap<&'static str, String>);
 
-/// Why a command line is not followed. Where to read more goes with it.
+/// Reasons to refuse a command line. The message is followed by a pointer to the help.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum Refusal {
     #[error("flag provided but not defined: -{0}")]
@@ -63,10 +63,10 @@ pub(crate) enum Refusal {
 // === impl Arguments ===
 
 impl Arguments {
-    /// Understands the words after the name of the program.
+    /// Parses the words after the name of the program.
     ///
     /// # Errors
-    /// Fails on what is no flag or command, and on a command that lacks something.
+    /// Fails on unknown flags and commands, and on a command with a missing argument or flag.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Refusal> {
         let (words, flags) = sorted(words)?;
         for (name, task) in [
@@ -77,7 +77,7 @@ impl Arguments {
             ("check-config", Task::Check),
         ] {
             if flags.has(name) {
-                // Whoever asks for help is not told off for the rest.
+                // A request for help is answered even if the rest is invalid.
                 return Ok(Self {
                     task,
                     about: None,
@@ -117,7 +117,7 @@ impl Arguments {
         })
     }
 
-    /// The flags.
+    /// Returns the flags.
     pub(crate) fn flags(&self) -> &Flags {
         &self.flags
     }
@@ -126,28 +126,28 @@ impl Arguments {
 // === impl Flags ===
 
 impl Flags {
-    /// What a flag says.
+    /// Returns the value of a flag.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The same, to keep.
+    /// Returns the value of a flag as an owned text.
     pub(crate) fn owned(&self, name: &str) -> Option<String> {
         self.text(name).map(str::to_owned)
     }
 
-    /// The path a flag names.
+    /// Returns the path in a flag.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.text(name).map(PathBuf::from)
     }
 
-    /// Whether a flag was given.
+    /// Returns whether a flag was given.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 }
 
-/// What `-help` prints.
+/// Returns the text that `-help` prints.
 pub(crate) fn usage() -> String {
     let mut text = String::from(
         "\
@@ -175,7 +175,7 @@ Commands:
     text
 }
 
-/// Tells flags from other words.
+/// Separates flags from other words.
 fn sorted(words: impl IntoIterator<Item = OsString>) -> Result<(Vec<String>, Flags), Refusal> {
     let (mut others, mut flags) = (Vec::new(), Flags::default());
     let mut words = words.into_iter();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn an_invalid_command_line_is_refused() {
         for (line, complaint) in [
             ("-nonsense", "flag provided but not defined: -nonsense"),
             ("---config a", "bad flag syntax: ---config"),

@@ -1,8 +1,8 @@
-//! What the server is to do, from a file, the environment and the command line.
+//! The configuration of the server, from a file, the environment and the command line.
 //!
-//! What is written is raw: a struct per section in which everything may be missing. What comes
-//! out is checked, and complete. All that is wrong is found in one go, each with its place. The
-//! environment comes in as [`ConfigSources`].
+//! The file is first read into raw structs, one per section, in which every key is optional.
+//! Checking them gives the complete configuration, or all problems at once, each with its key. The
+//! environment is passed in as [`ConfigSources`].
 
 mod raw;
 #[cfg(test)]
@@ -29,66 +29,66 @@ use ziggurat_runtime::{
 use self::raw::Raw;
 use crate::arguments::Flags;
 
-/// The name of the file.
+/// Name of the file.
 const FILE: &str = "ziggurat-platform.yaml";
 
-/// What the server is to do, checked.
+/// The checked configuration of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Configuration {
     pub(crate) server: ServerSettings,
-    /// Where the file and the keys are.
+    /// Folder of the file of accounts and of the keys.
     pub(crate) data_folder: PathBuf,
-    /// The database that replicas share, if there is one: it may hold a password.
+    /// URL of the database that replicas share, if any; it may contain a password.
     pub(crate) state: Option<Secret>,
     pub(crate) tokens: TokenRules,
     pub(crate) limits: Limits,
     pub(crate) attempts: Attempts,
     pub(crate) max_body_bytes: u64,
     pub(crate) tests: TestSettings,
-    /// Log level and format, where no variable sets them.
+    /// Log level and format, used where no variable sets them.
     pub(crate) log: RawLog,
 }
 
-/// What is only for tests of clients.
+/// Settings for tests of clients.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TestSettings {
-    /// Whether clients may make the server fail.
+    /// Set if clients may make the server fail.
     pub(crate) are_hooked: bool,
-    /// Where the clock stands still.
+    /// Clock of the server; tests can stop it.
     pub(crate) clock: WallClock,
 }
 
-/// How clients reach the server.
+/// Address of the server, and settings of its connections.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSettings {
     /// A host name or an address, and a port.
     pub(crate) address: String,
-    /// What clients call it.
+    /// URL that clients use for the server.
     pub(crate) public_url: Option<String>,
-    /// Names clients may call it by, besides that of the public URL.
+    /// Host names that clients may use, in addition to that of the public URL.
     pub(crate) allowed_hosts: Vec<String>,
-    /// What HTTPS takes, where it is wanted.
+    /// Files for HTTPS, if it is enabled.
     pub(crate) tls: Option<TlsFiles>,
-    /// Time for the body of a request, on top of what its bytes earn.
+    /// Time for the body of a request, extended as bytes arrive.
     pub(crate) body_timeout: Duration,
-    /// Time for the requests in flight when the server stops.
+    /// Time for requests in flight when the server stops.
     pub(crate) shutdown_timeout: Duration,
-    /// Who is believed about the address of a client.
+    /// Proxies whose header is trusted for the address of a client.
     pub(crate) trusted: TrustedProxies,
-    /// What they are believed about.
+    /// Header in which these proxies send the address.
     pub(crate) header: HopHeader,
 }
 
 /// The files of HTTPS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
-    /// The certificate, and those that lead to a well-known one.
+    /// The certificate and its intermediate certificates.
     pub(crate) cert: PathBuf,
     /// Its private key.
     pub(crate) key: PathBuf,
 }
 
-/// What tokens say, and how long they are good.
+/// Contents and lifetime of tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenRules {
     pub(crate) lifetime: Duration,
@@ -96,14 +96,14 @@ pub(crate) struct TokenRules {
     pub(crate) scope: Option<String>,
 }
 
-/// A configuration, and what the operator should know.
+/// A configuration, and warnings for the operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
     pub(crate) configuration: Configuration,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Why there is no configuration.
+/// Reasons the configuration cannot be loaded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum LoadError {
@@ -120,11 +120,10 @@ pub(crate) enum LoadError {
 // === impl Configuration ===
 
 impl Configuration {
-    /// Puts together what the file, the environment and the command line say.
+    /// Combines the file, the environment and the command line.
     ///
     /// # Errors
-    /// Fails on a file that is not understood, and on settings that will not do: with all of
-    /// them.
+    /// Fails if the file cannot be parsed, or lists all invalid settings.
     pub(crate) fn load(flags: &Flags, around: &ConfigSources) -> Result<Loaded, LoadError> {
         let Read {
             raw,
@@ -144,7 +143,7 @@ impl Configuration {
         })
     }
 
-    /// What tokens say, of a server that is reached at this address if nobody says otherwise.
+    /// Returns the settings of tokens. Without a public URL, the issuer is this address.
     pub(crate) fn token_settings(&self, address: SocketAddr) -> TokenSettings {
         let scheme = if self.server.tls.is_some() {
             "https"
@@ -166,10 +165,10 @@ impl Configuration {
 // === impl ServerSettings ===
 
 impl ServerSettings {
-    /// The hosts to answer for at the address that was bound.
+    /// Returns the hosts to answer for at the bound address.
     ///
     /// # Errors
-    /// Fails if an allowed host is none.
+    /// Fails if an allowed host is invalid.
     pub(crate) fn hosts(&self, bound: IpAddr) -> Result<Hosts, InvalidHost> {
         let hosts = Hosts::of(bound, &self.allowed_hosts)?;
         let public = self.public_url.as_deref();
@@ -181,8 +180,8 @@ impl ServerSettings {
     }
 }
 
-/// The file that is named, or the first of the usual ones that is there. Without any the defaults
-/// will do.
+/// Reads the named file, or the first existing one of the usual files. Without a file, the defaults
+/// hold.
 fn read(flags: &Flags, around: &ConfigSources) -> Result<Read<Raw>, LoadError> {
     let read = |path: &Path| {
         file::read(path, &[]).map_err(|source| LoadError::File {

@@ -1,8 +1,8 @@
-//! The program behind `ziggurat-platform`, for the programs that bring it along.
+//! The program `ziggurat-platform` as a library, for programs that embed it.
 //!
-//! [`run`] is the program: it reads a command line, does what it says, and gives back the exit
-//! code. Everything else is in its own room: what the command line and the configuration say,
-//! what an administrator does to accounts (`admin`), and how a request gets to them (`stack`).
+//! [`run`] is the program: it parses a command line, runs the command, and returns the exit code.
+//! Its modules hold the command line and the configuration, the commands of administrators
+//! (`admin`), and the layers around the service (`stack`).
 
 mod admin;
 mod arguments;
@@ -27,12 +27,12 @@ use crate::{
     configuration::{Configuration, Loaded},
 };
 
-/// Time for look-ups and files when the program ends; nobody waits for them.
+/// Time for running look-ups and file operations when the program ends.
 const LAST_THREADS: Duration = Duration::from_millis(500);
 
-/// Does what a command line says.
+/// Runs a command line.
 ///
-/// `listening` is told the address of the server as soon as it takes connections.
+/// Calls `listening` with the address of the server as soon as it accepts connections.
 pub fn run(
     words: impl IntoIterator<Item = OsString>,
     listening: impl FnOnce(SocketAddr),
@@ -85,7 +85,7 @@ fn act(arguments: &Arguments, listening: impl FnOnce(SocketAddr)) -> anyhow::Res
     outcome
 }
 
-/// Says what is wrong with the configuration.
+/// Prints the problems of the configuration.
 fn check(arguments: &Arguments) -> anyhow::Result<()> {
     let loaded = Configuration::load(arguments.flags(), &ConfigSources::of_process())?;
     for warning in &loaded.warnings {

@@ -1,8 +1,9 @@
 //! The log on standard error: `LEVEL message key=value`, or a JSON object a line.
 //!
-//! `ZIGGURAT_LOG` says how much, then `LOG_LEVEL` (`error`, `warn`, `info`, `debug` or `trace`), then
-//! `RUST_LOG` and `log.level` of the configuration; `info` otherwise. `ZIGGURAT_LOG_FORMAT` or
-//! `log.format` is `text` or `json`. Of libraries only warnings and errors are written.
+//! The level comes from `ZIGGURAT_LOG`, then `LOG_LEVEL` (`error`, `warn`, `info`, `debug` or
+//! `trace`), then `RUST_LOG` and `log.level` of the configuration; the default is `info`.
+//! `ZIGGURAT_LOG_FORMAT` or `log.format` is `text` or `json`. Libraries log only warnings and
+//! errors.
 
 use std::io::{self, Write as _};
 
@@ -18,7 +19,7 @@ struct Lines {
     level: Option<LevelFilter>,
 }
 
-/// Takes everything that is logged from now on, once per process.
+/// Installs the log for the whole process. Can be called once.
 pub(crate) fn start(environment: &Environment, file: &RawLog) {
     let mut warnings = Vec::new();
     let options = Options::read(|name| environment.get(name), None, file, &mut warnings);
@@ -29,10 +30,10 @@ pub(crate) fn start(environment: &Environment, file: &RawLog) {
             .ok()
     });
     let log = Log::new(Lines { options, level }, |line: &str| {
-        // In one piece, so that lines stay whole. A failure cannot be reported anywhere.
+        // One write per line, so that lines stay whole. A failure cannot be reported.
         let _ = io::stderr().write_all(line.as_bytes());
     });
-    // Fails where the program is part of another one, which has a log of its own.
+    // Fails if the program is embedded in another one that has its own log.
     tracing::subscriber::set_global_default(log).ok();
     for warning in warnings {
         warn!("{warning}");

@@ -1,10 +1,10 @@
-//! `ziggurat-platform`: the account service that the command line talks to.
+//! `ziggurat-platform`: the account service that the command line client uses.
 
 use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// The same as in the other servers.
+/// Same allocator as in the other servers.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

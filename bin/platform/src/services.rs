@@ -1,4 +1,4 @@
-//! What is kept, opened for a server or for a command.
+//! The store and the keys, opened for a server or for a command.
 
 use anyhow::Context as _;
 use tokio::task::JoinSet;
@@ -8,7 +8,7 @@ use ziggurat_state::StateDatabase;
 
 use crate::configuration::Configuration;
 
-/// What is kept, and what looks after it.
+/// The store, the keys, and the tasks they need.
 pub(crate) struct Services {
     pub(crate) store: Store,
     pub(crate) keys: Keys,
@@ -19,7 +19,7 @@ pub(crate) struct Services {
 // === impl Services ===
 
 impl Services {
-    /// Opens what is configured. Connects to no database yet.
+    /// Opens the configured store and keys. Does not connect to a database yet.
     ///
     /// # Errors
     /// Fails if a file cannot be used.
@@ -53,7 +53,7 @@ impl Services {
         })
     }
 
-    /// Lets go of everything in good order.
+    /// Closes everything in order.
     pub(crate) async fn close(mut self) {
         self.store.close().await;
         if let Some(pools) = self.pools.take() {

@@ -1,4 +1,4 @@
-//! Serving until told to stop.
+//! Runs the server until it is stopped.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
@@ -11,13 +11,13 @@ use ziggurat_runtime::{cut_off::CutOff, listen, open_files, signals, watch::Fold
 
 use crate::{configuration::Configuration, services::Services, stack};
 
-/// Connections of clients.
+/// Maximum number of client connections.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// Serves what is configured until it is told to stop.
+/// Runs the configured server until a signal stops it.
 ///
 /// # Errors
-/// Fails if the server cannot start, or loses what it listens to.
+/// Fails if the server cannot start, or loses its listening socket.
 pub(crate) async fn serve(
     configuration: &Configuration,
     listening: impl FnOnce(SocketAddr),
@@ -67,13 +67,13 @@ async fn serve_on(
     if let Some(tls) = &configuration.server.tls {
         web = web.with_tls(Tls::from_files(&tls.cert, &tls.key, None)?);
     } else if !address.ip().is_loopback() {
-        warn!(%address, "secrets and tokens are sent in the clear to whoever calls this address");
+        warn!(%address, "secrets and tokens are sent in the clear to clients of this address");
     }
     let settings = configuration.token_settings(address);
     info!("tokens are issued by {}", settings.issuer);
     let clock = configuration.tests.clock.clone();
     if configuration.tests.are_hooked {
-        warn!("whoever reaches this server can make it fail: it is for tests");
+        warn!("clients of this server can make it fail: it is for tests");
     }
     let tokens = Tokens::new(rooms.keys.clone(), settings, clock.clone());
     let tower = stack::build(
@@ -104,11 +104,11 @@ async fn serve_on(
     outcome.context("cannot go on listening")
 }
 
-/// Signs with a new key as soon as there is one.
+/// Reloads the keys when their file changes.
 async fn follow_keys(keys: ziggurat_account_service::Keys) {
     let mut folders = Folders::new("signing keys");
     folders.follow([keys.path()]);
-    // What has changed since the keys were read is news as well.
+    // Triggers a first read, because the file may have changed after the keys were read.
     folders.nudge();
     loop {
         folders.changed().await;
@@ -125,7 +125,7 @@ async fn follow_keys(keys: ziggurat_account_service::Keys) {
 
 fn listen(configuration: &Configuration) -> anyhow::Result<TcpListener> {
     let address = &configuration.server.address;
-    // A name is looked up, which may block; nothing else is running yet.
+    // The look-up of a name may block; no other task is running yet.
     let sockets = address
         .to_socket_addrs()
         .with_context(|| format!("cannot listen on {address}"))?;

@@ -1,4 +1,4 @@
-//! The way of a request, from the outside in, on one screen.
+//! The layers of the server, in the order in which a request passes them.
 
 use std::{convert::Infallible, error::Error, net::IpAddr};
 
@@ -26,13 +26,13 @@ use ziggurat_runtime::cut_off::CutOff;
 
 use crate::configuration::Configuration;
 
-/// The path that probes ask, by any host and without a token.
+/// Paths of probes, allowed for any host and without a token.
 const PROBES: [&str; 1] = ["/ready"];
 
-/// Builds the tower over what is kept.
+/// Builds the layers around the service.
 ///
 /// # Errors
-/// Fails if the path of the description or the name of a host makes no sense.
+/// Fails if the path of the description or the name of a host is invalid.
 pub(crate) fn build(
     configuration: &Configuration,
     address: IpAddr,
@@ -68,32 +68,32 @@ pub(crate) fn build(
     }
     let hosts = configuration.server.hosts(address);
     let hosts = hosts.context("server.allowed_hosts")?;
-    // Clients are programs; of pages only those of this machine and of the service itself get in.
+    // Clients are programs, so only pages of this machine and of the service itself are allowed.
     let origins = Origins::loopback().with_own(&hosts);
     let description =
         Link::service_desc(platform::DESCRIPTION).context("the path of the description")?;
 
     Ok(ServiceBuilder::new()
-        // Outside of the rest, so that every response has them, refusals and faults too.
+        // Outermost, so that every response has these headers, including errors.
         .layer(HeadersLayer::new().with_tls(configuration.server.tls.is_some()))
-        // What a client quotes when it complains is what the log says.
+        // Gives each request the id that both the log and the response contain.
         .layer(NumberLayer)
-        // Whatever goes wrong below leaves as one fixed sentence.
+        // Replaces the details of internal errors by one fixed sentence.
         .layer(SanitizeLayer::new().with_render(Coded))
-        // Where to read what is offered: to whoever is turned away below, too.
+        // Above the layers that refuse requests, so that refusals link the description as well.
         .layer(LinkLayer::new([description]))
-        // Before anything is read: requests meant for another host, and pages of other origins.
+        // Refuses requests for other hosts and pages of other origins before reading anything.
         .layer(
             HostLayer::new(hosts)
                 .with_exempt(&PROBES)
                 .with_render(Coded),
         )
         .layer(OriginLayer::new(origins).without_cors().with_render(Coded))
-        // What is still worked on when the time to finish is over.
+        // Ends requests that still run when the shutdown time is over.
         .layer(CutOffLayer::new(cut_off).with_render(Coded))
         // One body limit for all routes.
         .layer(BodyLimitLayer::new(configuration.max_body_bytes).with_render(Coded))
-        // Who is calling; failed exchanges are counted by it.
+        // Determines the client address, by which failed exchanges are counted.
         .layer(ClientIpLayer::new(
             configuration.server.trusted.clone(),
             configuration.server.header.clone(),

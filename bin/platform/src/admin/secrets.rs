@@ -1,4 +1,4 @@
-//! Where results go that hold a secret.
+//! Destinations of results that contain a secret.
 
 use std::{
     fs::{File, OpenOptions},
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::arguments::Flags;
 
-/// Where a result goes.
+/// Destination of a result.
 pub(super) enum Destination {
     Screen,
     File(PathBuf, File),
@@ -21,7 +21,7 @@ pub(super) enum Destination {
 // === impl Destination ===
 
 impl Destination {
-    /// The file that is named, which must not be there yet, or else the screen.
+    /// Creates the named file, which must not exist yet, or returns the screen.
     pub(super) fn of(flags: &Flags) -> anyhow::Result<Self> {
         let Some(path) = flags.path("out") else {
             return Ok(Self::Screen);
@@ -35,7 +35,7 @@ impl Destination {
         Ok(Self::File(path, file))
     }
 
-    /// Puts a result there, and says what is for the screen.
+    /// Writes the result and returns the text for the screen.
     pub(super) fn write(self, value: &impl Serialize) -> anyhow::Result<String> {
         let text = shown(value);
         match self {
@@ -50,7 +50,7 @@ impl Destination {
     }
 }
 
-/// A result as it is printed.
+/// Formats a result as it is printed.
 pub(super) fn shown(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("texts, numbers and lists of them");
     text.push('\n');

@@ -1,10 +1,10 @@
-//! What can be asked for.
+//! Commands and flags.
 
 use std::fmt::Write as _;
 
 use super::Refusal;
 
-/// What is to be done.
+/// A task of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Help,
@@ -33,11 +33,11 @@ pub(crate) enum Task {
 /// A command.
 pub(super) struct Command {
     pub(super) words: &'static str,
-    /// What it is about, as a placeholder.
+    /// Placeholder of the argument, if the command takes one.
     pub(super) about: Option<&'static str>,
     pub(super) help: &'static str,
     pub(super) flags: &'static [Flag],
-    /// The flags that have to be there.
+    /// Flags that are required.
     pub(super) needs: &'static [&'static str],
     pub(super) task: Task,
 }
@@ -45,7 +45,7 @@ pub(super) struct Command {
 /// A flag.
 pub(super) struct Flag {
     pub(super) name: &'static str,
-    /// A placeholder; without one it is a switch.
+    /// Placeholder of the value; `None` for a switch.
     pub(super) value: Option<&'static str>,
     pub(super) help: &'static str,
 }
@@ -70,7 +70,7 @@ const EMAIL: Flag = flag("email", "ADDRESS", "the mail address");
 const FIRST_NAME: Flag = flag("first-name", "NAME", "the first name of the person");
 const LAST_NAME: Flag = flag("last-name", "NAME", "the last name of the person");
 
-/// The flags of every command.
+/// Flags that all commands accept.
 pub(super) const GLOBAL: &[Flag] = &[
     flag("config", "PATH", "the configuration file"),
     flag("addr", "HOST:PORT", "where to listen (server.address)"),
@@ -205,7 +205,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "invite create",
         about: None,
-        help: "invite somebody; the token to accept with is shown once",
+        help: "invite a person; the token to accept with is shown once",
         flags: &[
             TENANT,
             EMAIL,
@@ -218,7 +218,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         words: "invite accept",
         about: Some("INVITE_ID"),
-        help: "make whoever was invited a member",
+        help: "make the invited person a member",
         flags: &[
             flag(
                 "token",
@@ -290,7 +290,7 @@ pub(super) const COMMANDS: &[Command] = &[
 // === impl Command ===
 
 impl Command {
-    /// The command that words begin with, and the words after it.
+    /// Finds the command that words begin with, and returns the words after it.
     pub(super) fn of(words: &[String]) -> Result<(&'static Self, &[String]), Refusal> {
         if words.is_empty() {
             return Ok((&COMMANDS[0], words));

@@ -1,4 +1,4 @@
-//! The file as it is written, and how it is understood.
+//! The configuration file as written, and its checks.
 
 use std::{net::Ipv4Addr, path::PathBuf, time::Duration};
 
@@ -16,11 +16,11 @@ use ziggurat_state::StateDatabase;
 use super::{Configuration, ServerSettings, TestSettings, TlsFiles, TokenRules};
 use crate::arguments::Flags;
 
-/// A token that is good for less than this would be asked for again and again by clients that
-/// want another one five minutes before the end.
+/// Minimum lifetime of a token: clients replace a token five minutes before its end, so they would
+/// request one with a shorter lifetime again and again.
 const SHORTEST: Duration = Duration::from_secs(301);
 
-/// And a longer one would have to be refused for longer than anybody wants to remember.
+/// Maximum lifetime of a token, because deleted clients are listed until their tokens expire.
 const LONGEST: Duration = Duration::from_hours(30 * 24);
 
 /// A configuration file as written.
@@ -79,13 +79,13 @@ struct RawRateLimit {
     failures_per_client: Option<String>,
 }
 
-/// What is wrong, each with its place.
+/// Problems of the configuration, each with its key.
 struct Problems(Vec<String>);
 
 // === impl Raw ===
 
 impl Raw {
-    /// Checks everything.
+    /// Checks all settings.
     pub(super) fn check(
         self,
         flags: &Flags,
@@ -144,7 +144,7 @@ impl RawServer {
             TrustedProxies::default()
         });
         let settings = ServerSettings {
-            // What a bare port means: every interface of the machine.
+            // A bare port means all interfaces of the machine.
             address: match address.strip_prefix(':') {
                 Some(port) => format!("[::]:{port}"),
                 None => address,
@@ -172,7 +172,7 @@ impl RawServer {
     }
 }
 
-/// Without the slash at its end: it is compared as a text.
+/// Checks a public URL and drops its final slash, because it is compared as a text.
 fn public_url(url: &str, problems: &mut Problems) -> Option<String> {
     const PLACE: &str = "server.public_url";
     let uri = url.parse::<Uri>().ok();
@@ -229,7 +229,7 @@ impl RawTls {
 // === impl RawState ===
 
 impl RawState {
-    /// The environment comes before a file, and a file before the configuration.
+    /// Takes the URL from the environment, else from `url_file`, else from `url`.
     fn check(self, around: &ConfigSources, problems: &mut Problems) -> Option<Secret> {
         const LONGEST: u64 = 4096;
         let named = around.environment.get("ZIGGURAT_PLATFORM_STATE_URL");
@@ -358,7 +358,7 @@ impl Problems {
         self.0.push(format!("{place}: {problem}"));
     }
 
-    /// A time that must not be nothing.
+    /// Parses a duration that must not be zero.
     fn some_time(&mut self, place: &str, text: Option<&str>) -> Option<Duration> {
         let time = self.time(place, text)?;
         if time.is_zero() {

@@ -23,7 +23,7 @@ fn loaded(yaml: &str, flags: &[&str]) -> Configuration {
 }
 
 #[test]
-fn the_example_says_what_is_so_anyway_and_names_every_key() {
+fn the_example_equals_the_defaults_and_names_every_key() {
     let example = load(EXAMPLE, &[]).expect("good");
     assert!(example.warnings.is_empty(), "{:?}", example.warnings);
     let shown = format!("{:#?}", example.configuration);
@@ -64,7 +64,7 @@ fn the_command_line_comes_before_the_file() {
 }
 
 #[test]
-fn a_short_life_of_tokens_is_for_tests_only() {
+fn a_short_token_lifetime_is_for_tests_only() {
     assert!(load("", &["-token-lifetime", "5m"]).is_err());
     assert!(load("", &["-token-lifetime", "301s"]).is_ok());
     assert!(load("", &["-token-lifetime", "721h"]).is_err());

@@ -1,4 +1,4 @@
-//! What an administrator does past the server.
+//! Commands of administrators, which use the store directly.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn the_usage_goes_to_standard_output_and_what_makes_no_sense_ends_with_2() {
+fn the_usage_goes_to_standard_output_and_an_invalid_command_line_exits_with_2() {
     let home = Home::new();
     let ran = home.ran(&["-help"]);
     assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
@@ -39,7 +39,7 @@ fn the_usage_goes_to_standard_output_and_what_makes_no_sense_ends_with_2() {
 }
 
 #[test]
-fn what_a_command_does_holds_for_the_server_beside_it_at_once() {
+fn a_command_affects_a_running_server_at_once() {
     let home = Home::new();
     let (_program, session, _) = home.started();
     let made = home.done(&["client", "create", "-name", "ci", "-description", "CI"]);
@@ -58,7 +58,7 @@ fn what_a_command_does_holds_for_the_server_beside_it_at_once() {
 }
 
 #[test]
-fn tenants_are_made_and_deleted_and_named_where_there_are_several() {
+fn tenants_are_made_and_deleted_and_must_be_named_if_there_are_several() {
     let home = Home::new();
     let nobody = home.ran(&["client", "list"]);
     assert!(
@@ -108,7 +108,7 @@ fn tenants_are_made_and_deleted_and_named_where_there_are_several() {
 }
 
 #[test]
-fn somebody_is_invited_accepts_and_becomes_the_owner() {
+fn a_person_is_invited_accepts_and_becomes_the_owner() {
     let home = Home::new().with_flags(&["-public-url", URL]);
     let (_program, session, first) = home.started();
     let ran = home.ran(&[
@@ -168,7 +168,7 @@ fn somebody_is_invited_accepts_and_becomes_the_owner() {
 }
 
 #[test]
-fn a_running_server_signs_with_a_new_key_and_forgets_the_old_when_told_to() {
+fn a_running_server_signs_with_a_new_key_and_drops_the_old_one_on_request() {
     let home = Home::new();
     let (program, session, made) = home.started();
     let keys = || session.client.get("/.well-known/jwks.json").json();

@@ -1,4 +1,4 @@
-//! 17.5, the first start: one tenant, one owner, one client with its secret.
+//! The first start: one tenant, one owner, one client with its secret.
 
 use std::fs;
 
@@ -59,7 +59,7 @@ fn a_secret_can_go_to_a_file_of_its_own_instead() {
 }
 
 #[test]
-fn what_is_kept_outlives_the_program() {
+fn stored_accounts_survive_a_restart() {
     let home = Home::new();
     let (program, session, made) = home.started();
     let token = session.token;
@@ -71,10 +71,10 @@ fn what_is_kept_outlives_the_program() {
 }
 
 #[test]
-fn a_server_for_tests_fails_as_it_is_told_and_has_a_clock_that_can_be_moved() {
+fn a_server_with_test_hooks_fails_on_request_and_has_a_movable_clock() {
     let home = Home::new().with_flags(&["-test-hooks", "-test-clock", "2026-01-02T03:04:05Z"]);
     let (program, session, _) = home.started();
-    program.wait_for("WARN whoever reaches this server can make it fail");
+    program.wait_for("WARN clients of this server can make it fail");
     let client = &session.client;
     let plan = json!({"path": "/account/v1/tenants", "status": 503, "retry_after": "7",
         "body": "<html>", "content_type": "text/html"});
@@ -104,7 +104,7 @@ fn a_server_for_tests_fails_as_it_is_told_and_has_a_clock_that_can_be_moved() {
 }
 
 #[test]
-fn a_server_for_others_has_nothing_of_the_kind() {
+fn a_server_without_test_hooks_refuses_their_requests_and_flags() {
     let home = Home::new();
     let (_program, session, _) = home.started();
     let plan = json!({"status": 503});

@@ -7,7 +7,7 @@ use crate::support::Home;
 
 const KEYS: &str = "/.well-known/jwks.json";
 
-/// Sends a request that calls the server by this name.
+/// Sends a request with this `Host` header.
 fn called(client: &Client, host: &str, path: &str) -> Answer {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     client.exchange(request.as_bytes())
@@ -31,12 +31,12 @@ fn requests_for_another_host_are_refused_but_for_probes() {
     let refused = called(&client, "evil.example", KEYS);
     let words = json!({"code": 403, "message": "This server does not answer for that host"});
     assert_eq!((refused.status, refused.json()), (403, words));
-    // It may not be ready yet.
+    // The server may not be ready yet.
     assert_ne!(called(&client, "10.0.0.7", "/ready").status, 403);
 }
 
 #[test]
-fn a_host_that_is_none_is_named() {
+fn an_invalid_host_is_named() {
     let home = Home::new();
     home.configure("server: {allowed_hosts: ['http://a']}\n");
     let ran = home.ran(&["-check-config"]);

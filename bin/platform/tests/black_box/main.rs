@@ -1,4 +1,4 @@
-//! The program as its users meet it, by the sections of the specification.
+//! Black-box tests of the program.
 
 mod commands;
 mod first;

@@ -1,4 +1,4 @@
-//! How a server starts, listens and ends, and what its configuration may be.
+//! Start, connections and shutdown of the server, and its configuration.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use ziggurat_black_box::{Client, Program};
 use crate::support::{Home, request};
 
 #[test]
-fn it_ends_in_good_order_when_it_is_told_to() {
+fn it_shuts_down_cleanly_on_a_signal() {
     let home = Home::new();
     for signal in [Signal::TERM, Signal::INT] {
         let (mut program, _client) = home.serve();
@@ -22,7 +22,7 @@ fn it_ends_in_good_order_when_it_is_told_to() {
 }
 
 #[test]
-fn the_document_is_for_everybody_and_the_other_one_for_those_with_a_token() {
+fn the_openapi_document_is_public_at_one_path_and_needs_a_token_at_the_other() {
     let home = Home::new();
     let (_program, session, _) = home.started();
     let plain = Client::new(session.client.address().to_owned());
@@ -37,7 +37,7 @@ fn the_document_is_for_everybody_and_the_other_one_for_those_with_a_token() {
 }
 
 #[test]
-fn every_json_response_says_where_the_description_is() {
+fn every_json_response_links_the_openapi_document() {
     let home = Home::new();
     let (_program, session, _) = home.started();
     let plain = Client::new(session.client.address().to_owned());
@@ -58,7 +58,7 @@ fn every_json_response_says_where_the_description_is() {
 }
 
 #[test]
-fn every_response_has_a_number_and_a_body_may_be_so_large_only() {
+fn every_response_has_a_request_id_and_bodies_have_a_size_limit() {
     let home = Home::new();
     let (_program, session, _) = home.started();
     let one = session.get("/clients");
@@ -75,7 +75,7 @@ fn every_response_has_a_number_and_a_body_may_be_so_large_only() {
 }
 
 #[test]
-fn a_body_that_does_not_come_in_in_time_is_408() {
+fn a_body_that_arrives_too_late_is_408() {
     let home = Home::new();
     home.configure("server: {body_timeout: 200ms}\n");
     let (_program, session, _) = home.started();
@@ -93,7 +93,7 @@ fn a_body_that_does_not_come_in_in_time_is_408() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_a_configuration_is_said_at_once() {
+fn all_problems_of_a_configuration_are_reported_at_once() {
     let home = Home::new();
     home.configure(
         "server: {address: nowhere, public_url: 'ftp://a', shutdown_timeout: soon, body_timeout: 0s, \
@@ -179,7 +179,7 @@ fn the_log_is_json_and_as_detailed_as_the_variables_or_the_file_say() {
 }
 
 #[test]
-fn secrets_in_the_clear_are_worth_a_warning_and_never_in_the_log() {
+fn plain_http_causes_a_warning_and_secrets_are_never_logged() {
     let home = Home::new().with_flags(&["-addr", "0.0.0.0:0"]);
     let made = home.done(&["init"]);
     let (program, _) = Program::listening(&mut home.command(&[]));

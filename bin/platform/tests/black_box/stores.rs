@@ -1,4 +1,4 @@
-//! The same service on either store, and two of it on one.
+//! The same service on either store, and two services on one store.
 
 use serde_json::json;
 use ziggurat_black_box::Postgres;
@@ -43,12 +43,12 @@ fn uses_all_of_it(home: &Home) {
 }
 
 #[test]
-fn a_file_keeps_it_all() {
+fn accounts_are_stored_in_a_file() {
     uses_all_of_it(&Home::new());
 }
 
 #[test]
-fn a_database_keeps_it_all() {
+fn accounts_are_stored_in_a_database() {
     let postgres = Postgres::new();
     let home = with_postgres(&postgres);
     uses_all_of_it(&home);
@@ -60,7 +60,7 @@ fn a_database_keeps_it_all() {
 }
 
 #[test]
-fn what_one_of_two_services_is_told_the_other_knows() {
+fn a_change_at_one_of_two_services_holds_at_the_other() {
     let postgres = Postgres::new();
     let home = with_postgres(&postgres);
     let url = "https://accounts.example";
@@ -79,7 +79,7 @@ fn what_one_of_two_services_is_told_the_other_knows() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_waited_for() {
+fn the_server_starts_without_its_database() {
     let mut home = Home::new();
     home.set(
         "ZIGGURAT_PLATFORM_STATE_URL",

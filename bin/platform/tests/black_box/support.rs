@@ -1,5 +1,5 @@
-//! What every test here needs: the files of a service, the program that serves them, and a client
-//! that has signed in.
+//! Helpers for all tests: the files of a service, the program that serves them, and a client with a
+//! token.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ pub(crate) use ziggurat_black_box::Client;
 /// A folder with the files of one service.
 pub(crate) struct Home {
     folder: Folder,
-    /// What is said of every run.
+    /// Flags of every run.
     flags: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl DerefMut for Home {
 }
 
 impl Home {
-    /// An empty folder.
+    /// Makes an empty folder.
     pub(crate) fn new() -> Self {
         Self {
             folder: Folder::new(),
@@ -48,14 +48,14 @@ impl Home {
         }
     }
 
-    /// Says something of every run.
+    /// Adds flags to every run.
     pub(crate) fn with_flags(mut self, flags: &[&str]) -> Self {
         self.flags
             .extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
     }
 
-    /// The program with these arguments and the files of this folder, and no environment but ours.
+    /// Builds a command with these arguments, the files of this folder, and no other environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let program = env!("CARGO_BIN_EXE_ziggurat-platform");
         let mut command = self.folder.command(program, arguments);
@@ -68,18 +68,18 @@ impl Home {
         command
     }
 
-    /// Puts a configuration in the place of another.
+    /// Replaces the configuration.
     pub(crate) fn configure(&self, yaml: &str) {
         self.folder
             .replace(&self.folder.file("platform.yaml"), yaml);
     }
 
-    /// Runs the program to its end: what it printed, and how it ended.
+    /// Runs the program to its end and returns its output and exit code.
     pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
         Ran::from(output(&mut self.command(arguments)))
     }
 
-    /// The same, for what comes out well: what it printed.
+    /// Runs the program, which must succeed, and returns its output.
     pub(crate) fn done(&self, arguments: &[&str]) -> Value {
         let ran = self.ran(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
@@ -102,7 +102,7 @@ impl Home {
         (program, session, made)
     }
 
-    /// The mode of a file.
+    /// Returns the mode of a file.
     pub(crate) fn mode(&self, name: &str) -> u32 {
         use std::os::unix::fs::PermissionsExt as _;
         let about = fs::metadata(self.folder.file(name)).expect(name);
@@ -125,12 +125,12 @@ impl Session {
         }
     }
 
-    /// Asks for something under `/account/v1`.
+    /// Sends a GET request to a path under `/account/v1`.
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.send("GET", path, None)
     }
 
-    /// Sends something to a path under `/account/v1`.
+    /// Sends a request to a path under `/account/v1`.
     pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let path = format!("/account/v1{path}");
         request(&self.client, method, &path, body)
@@ -148,7 +148,7 @@ pub(crate) fn request(client: &Client, method: &str, path: &str, body: Option<&V
     }
 }
 
-/// Asks for a token.
+/// Requests a token.
 pub(crate) fn exchange(client: &Client, id: &Value, secret: &Value) -> Answer {
     let body = json!({"client_id": id, "client_secret": secret});
     request(client, "POST", "/account/v1/oauth/token", Some(&body))

@@ -1,4 +1,4 @@
-//! A tool server that trusts the service.
+//! A tool server that accepts tokens of the service.
 
 use std::{ffi::OsString, net::SocketAddr, sync::mpsc, thread};
 
@@ -7,7 +7,7 @@ use ziggurat_black_box::{Answer, Folder, PATIENCE, Postgres, until};
 
 use crate::support::{Client, Home, Session, request};
 
-/// Starts a tool server in this process, which ends it.
+/// Starts a tool server in this process, which ends with the process.
 fn tools(folder: &Folder, yaml: &str) -> Client {
     folder.replace(&folder.file("tools.yaml"), yaml);
     let config = folder.file("tools.yaml");
@@ -95,7 +95,7 @@ fn a_client_uses_the_tools_until_it_is_deleted() {
 }
 
 #[test]
-fn a_token_without_the_scope_or_for_somebody_else_is_not_enough() {
+fn a_token_without_the_scope_or_of_another_issuer_is_refused() {
     let home = Home::new();
     home.configure("tokens: {audience: ['https://tools.example/mcp']}\n");
     let (_program, admin, _) = home.started();
