@@ -77,7 +77,7 @@ async fn list(
     responses(
         (status = 200, description = "It, with what it is accepted with", body = NewlyInvited),
         (status = 400, description = "A client asks, or a member is missing or no good"),
-        (status = 409, description = "Somebody of this mail address is invited, or a member"),
+        (status = 409, description = "A person with this mail address is invited or a member already"),
     ),
 )]
 async fn create(

@@ -49,7 +49,7 @@ async fn list(
     operation_id = "deleteMembership",
     params(("id" = String, Path, description = "The name of the record", format = "uuid")),
     responses(
-        (status = 204, description = "Whoever it was is a member no more"),
+        (status = 204, description = "The person is no longer a member"),
         (status = 400, description = "It is the owner, who cannot be removed"),
         (status = 403, description = "The caller has the role reader"),
         (status = 404, description = "The tenant has no such member"),

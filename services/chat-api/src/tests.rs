@@ -118,45 +118,25 @@ async fn a_selection_belongs_to_the_session() {
 #[tokio::test]
 async fn refused_selections_are_checked_in_order() {
     let service = served();
-    let (anonymous, bound) = (None, Some(program(None)));
+    let (guest, bound) = (None, Some(program(None)));
     let cases = [
-        (&anonymous, "", 400, "Invalid request body"),
-        (&anonymous, "{", 400, "Invalid request body"),
-        (&anonymous, "null", 400, "Invalid request body"),
-        (&anonymous, r#"["docs"]"#, 400, "Invalid request body"),
-        (&anonymous, r#"{"name":7}"#, 400, "Invalid request body"),
+        (&guest, "", 400, "Invalid request body"),
+        (&guest, "{", 400, "Invalid request body"),
+        (&guest, "null", 400, "Invalid request body"),
+        (&guest, r#"["docs"]"#, 400, "Invalid request body"),
+        (&guest, r#"{"name":7}"#, 400, "Invalid request body"),
+        (&guest, r#"{"name":"docs"} x"#, 400, "Invalid request body"),
+        (&guest, "{\"name\":\"\u{0}\"}", 400, "Invalid request body"),
         (
-            &anonymous,
-            r#"{"name":"docs"} x"#,
-            400,
-            "Invalid request body",
-        ),
-        (
-            &anonymous,
-            "{\"name\":\"\u{0}\"}",
-            400,
-            "Invalid request body",
-        ),
-        (
-            &anonymous,
+            &guest,
             r#"{"name":"a","name":"b"}"#,
             400,
             "Invalid request body",
         ),
-        (&anonymous, "{}", 400, "Database name is required"),
-        (
-            &anonymous,
-            r#"{"name":null}"#,
-            400,
-            "Database name is required",
-        ),
-        (
-            &anonymous,
-            r#"{"name":""}"#,
-            400,
-            "Database name is required",
-        ),
-        (&anonymous, r#"{"name":"x"}"#, 404, "Database not found"),
+        (&guest, "{}", 400, "Database name is required"),
+        (&guest, r#"{"name":null}"#, 400, "Database name is required"),
+        (&guest, r#"{"name":""}"#, 400, "Database name is required"),
+        (&guest, r#"{"name":"x"}"#, 404, "Database not found"),
         (&bound, r#"{"name":"x"}"#, 404, "Database not found"),
         (
             &bound,

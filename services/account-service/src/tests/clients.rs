@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// An id that no record has.
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 async fn make(stage: &Stage, name: &str) -> Value {
     let body = json!({"name": name, "description": "d"});
@@ -163,7 +163,7 @@ async fn records_of_another_tenant_are_not_found() {
         let client = format!("/clients/{}", made.expect("made").client.id);
         let tenant = format!("/tenants/{}", other.id);
         let member = format!("/memberships/{}", member.id);
-        let invite = format!("/invites/{NOBODY}");
+        let invite = format!("/invites/{UNKNOWN_ID}");
         let body = json!({"name": "mine"});
         for (method, path, body, kind) in [
             ("GET", &client, None, "client"),
