@@ -18,10 +18,10 @@ use jiff::Timestamp;
 use reqwest::{Client, Response, Url};
 use serde::de::DeserializeOwned;
 use tracing::{debug, info, trace};
-use ziggurat_runtime::redact::Redactor;
+use ziggurat_runtime::{redact::Redactor, retry_after};
 
 use super::{
-    Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error, retry::retry_after,
+    Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error,
 };
 
 pub use self::{
@@ -251,7 +251,7 @@ impl Http {
         if status.is_success() {
             return Ok(response);
         }
-        let pause = retry_after(response.headers(), Timestamp::now());
+        let pause = retry_after::read(response.headers(), Timestamp::now());
         // A broken body is ignored, because the status is sufficient.
         let body = body::beginning(&mut response, MAX_REFUSAL).await;
         let refusal = Refusal::new(inner.provider, status, &body, pause, &inner.redactor);

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, header::RETRY_AFTER};
-use jiff::{Timestamp, fmt::rfc2822};
 use rand::RngExt as _;
 use tokio::time;
 use tracing::debug;
@@ -116,22 +114,11 @@ impl Default for Retry {
     }
 }
 
-/// Parses `Retry-After`: seconds, or a date.
-pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    // A date in the past means no wait.
-    Some(date.duration_since(now).try_into().unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
-    use http::{HeaderValue, StatusCode};
+    use http::StatusCode;
     use tokio::time::Instant;
 
     use super::*;
@@ -238,27 +225,5 @@ mod tests {
         assert!(waits.iter().all(|wait| *wait <= longest), "{waits:?}");
         assert!(waits.iter().any(|wait| *wait < longest / 4));
         assert!(waits.iter().any(|wait| *wait > longest * 3 / 4));
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
-        for (text, expected) in [
-            ("7", Some(7)),
-            (" 0 ", Some(0)),
-            ("Sun, 01 Mar 2026 12:00:30 GMT", Some(30)),
-            ("Sun, 01 Mar 2026 11:00:00 GMT", Some(0)),
-            ("soon", None),
-            ("-1", None),
-            ("1.5", None),
-            ("", None),
-        ] {
-            let mut headers = HeaderMap::new();
-            let value = HeaderValue::from_static(text);
-            headers.insert(RETRY_AFTER, value);
-            let expected = expected.map(Duration::from_secs);
-            assert_eq!(retry_after(&headers, now), expected, "{text:?}");
-        }
-        assert_eq!(retry_after(&HeaderMap::new(), now), None);
     }
 }

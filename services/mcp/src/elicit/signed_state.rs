@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::Extensions;
 use rand::{TryRng as _, rngs::SysRng};
@@ -17,9 +18,7 @@ use super::replay_guard::{ReplayGuard, Ticket};
 /// Time to answer a question.
 pub(super) const LIFETIME: Duration = Duration::from_mins(10);
 
-/// Block size of SHA-256 in bytes (RFC 2104).
-const BLOCK: usize = 64;
-
+/// Length of a signature in bytes.
 const MAC: usize = 32;
 
 /// Proves that this server made a state, for this caller and this call, and that it has not
@@ -33,7 +32,7 @@ const MAC: usize = 32;
 /// each of them accepts such a state once.
 #[derive(Clone)]
 pub struct StateSigner {
-    key: Arc<[u8; BLOCK]>,
+    key: Arc<hmac::Key>,
     spent: ReplayGuard,
     principal: fn(&Extensions) -> String,
 }
@@ -62,24 +61,23 @@ impl StateSigner {
     /// Panics on a system without random numbers.
     #[must_use]
     pub fn random() -> Self {
-        let mut key = [0; BLOCK];
+        let mut key = [0; MAC];
         let filled = SysRng.try_fill_bytes(&mut key);
         filled.expect("the system makes random numbers");
-        Self::with(key)
+        Self::with(&key)
     }
 
     /// Derives the key from a secret.
     #[must_use]
     pub fn of(secret: &[u8]) -> Self {
-        let mut key = [0; BLOCK];
-        let digest = Sha256::digest([b"ziggurat request state\0", secret].concat());
-        key[..MAC].copy_from_slice(&digest);
-        Self::with(key)
+        Self::with(&Sha256::digest(
+            [b"ziggurat request state\0", secret].concat(),
+        ))
     }
 
-    fn with(key: [u8; BLOCK]) -> Self {
+    fn with(key: &[u8]) -> Self {
         Self {
-            key: Arc::new(key),
+            key: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key)),
             spent: ReplayGuard::here(now()),
             principal: |_| String::new(),
         }
@@ -128,14 +126,16 @@ impl StateSigner {
         let ticket = Ticket::at(now + millis(LIFETIME));
         let bytes = ticket.to_bytes();
         let mac = self.mac(&bytes, state.as_bytes(), sealed);
-        URL_SAFE_NO_PAD.encode([&bytes[..], &mac, state.as_bytes()].concat())
+        URL_SAFE_NO_PAD.encode([&bytes[..], mac.as_ref(), state.as_bytes()].concat())
     }
 
     fn open_at(&self, text: &str, sealed: &StateScope<'_>, now: u64) -> Option<Opened> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (ticket, rest) = bytes.split_first_chunk()?;
         let (mac, state) = rest.split_first_chunk::<MAC>()?;
-        let is_ours = is_same(mac, &self.mac(ticket, state, sealed));
+        let expected = self.mac(ticket, state, sealed);
+        // In constant time, so that a client cannot guess the signature byte by byte.
+        let is_ours = verify_slices_are_equal(mac, expected.as_ref()).is_ok();
         let ticket = Ticket::from_bytes(ticket);
         if !is_ours || ticket.is_over(now) {
             return None;
@@ -145,7 +145,7 @@ impl StateSigner {
     }
 
     /// Computes HMAC-SHA-256 over all parts, each after its length.
-    fn mac(&self, ticket: &[u8], state: &[u8], sealed: &StateScope<'_>) -> [u8; MAC] {
+    fn mac(&self, ticket: &[u8], state: &[u8], sealed: &StateScope<'_>) -> hmac::Tag {
         let parts = [
             ticket,
             sealed.principal,
@@ -153,16 +153,12 @@ impl StateSigner {
             &sealed.params,
             state,
         ];
-        let mut inner = Sha256::new();
-        inner.update(self.key.map(|byte| byte ^ 0x36));
+        let mut mac = hmac::Context::with_key(&self.key);
         for part in parts {
-            inner.update((part.len() as u64).to_be_bytes());
-            inner.update(part);
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
         }
-        let mut outer = Sha256::new();
-        outer.update(self.key.map(|byte| byte ^ 0x5c));
-        outer.update(inner.finalize());
-        outer.finalize().into()
+        mac.sign()
     }
 }
 
@@ -170,12 +166,6 @@ impl fmt::Debug for StateSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StateSigner").finish_non_exhaustive()
     }
-}
-
-/// Compares in constant time, so that a client cannot guess the signature byte by byte.
-fn is_same(a: &[u8; MAC], b: &[u8; MAC]) -> bool {
-    let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
-    differences == 0
 }
 
 /// Returns the time in milliseconds since the Unix epoch.
