@@ -79,7 +79,7 @@ pub use self::{
     },
     token::{Principal, TokenSettings, Tokens},
     trouble::Trouble,
-    well_known::{JWKS, METADATA, REVOCATIONS},
+    well_known::METADATA,
 };
 
 /// Path of the public OpenAPI document.

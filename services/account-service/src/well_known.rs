@@ -17,10 +17,10 @@ use super::{
 };
 
 /// Path of the public keys.
-pub const JWKS: &str = "/.well-known/jwks.json";
+pub(crate) const JWKS: &str = "/.well-known/jwks.json";
 
 /// Path of the revoked clients whose tokens have not expired.
-pub const REVOCATIONS: &str = "/.well-known/revoked-clients.json";
+pub(crate) const REVOCATIONS: &str = "/.well-known/revoked-clients.json";
 
 /// Path of the issuer's metadata (RFC 8414).
 pub const METADATA: &str = "/.well-known/oauth-authorization-server";

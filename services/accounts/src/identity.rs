@@ -81,7 +81,7 @@ impl Identity {
 
     /// Sets the database that a shared session has selected, if any.
     #[must_use]
-    pub fn with_selection(self, database: Option<Arc<str>>) -> Self {
+    pub(crate) fn with_selection(self, database: Option<Arc<str>>) -> Self {
         let selection = Selection::Everywhere(database);
         Self { selection, ..self }
     }

@@ -49,7 +49,7 @@ impl Deadline {
 
     /// Returns whether it has passed.
     #[must_use]
-    pub fn has_passed(self) -> bool {
+    pub(crate) fn has_passed(self) -> bool {
         self.remaining().is_some_and(|time| time.is_zero())
     }
 

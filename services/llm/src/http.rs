@@ -20,9 +20,7 @@ use serde::de::DeserializeOwned;
 use tracing::{debug, info, trace};
 use ziggurat_runtime::{redact::Redactor, retry_after};
 
-use super::{
-    Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error,
-};
+use super::{Class, Deadline, Error, LOG_TARGET, Provider, Refusal, Retry, error};
 
 pub use self::{
     access::{Access, InvalidAccess, Timeouts},

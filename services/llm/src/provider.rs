@@ -76,7 +76,7 @@ impl Provider {
 
     /// Returns the default environment variable for its key; `None` if it takes no key.
     #[must_use]
-    pub const fn key_variable(self) -> Option<&'static str> {
+    pub(crate) const fn key_variable(self) -> Option<&'static str> {
         match self {
             Self::Anthropic => Some("ANTHROPIC_API_KEY"),
             Self::OpenAi => Some("OPENAI_API_KEY"),

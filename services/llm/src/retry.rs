@@ -53,7 +53,8 @@ impl Retry {
     }
 
     /// Sets the maximum wait before the first retry; it doubles with each retry.
-    pub const fn with_base(mut self, base: Duration) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn with_base(mut self, base: Duration) -> Self {
         self.base = base;
         self
     }

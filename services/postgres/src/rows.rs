@@ -130,12 +130,6 @@ impl Column {
         &self.name
     }
 
-    /// Returns the OID of its type, or of the base type of its domain.
-    #[must_use]
-    pub fn type_oid(&self) -> u32 {
-        self.type_oid
-    }
-
     /// Returns the format of its values.
     #[must_use]
     pub fn kind(&self) -> Kind {

@@ -214,7 +214,7 @@ impl Library {
     ///
     /// # Errors
     /// Names a column that no table allows with the others, and the allowed columns.
-    pub fn check_filter(&self, filter: &CheckedFilter) -> Result<(), ForbiddenColumn> {
+    pub(crate) fn check_filter(&self, filter: &CheckedFilter) -> Result<(), ForbiddenColumn> {
         let mut forbidden: Option<ForbiddenColumn> = None;
         for shelf in &self.inner.shelves {
             let Err(now) = shelf.check_filter(filter) else {

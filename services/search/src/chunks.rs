@@ -40,12 +40,6 @@ impl Chunker {
         Self { most, overlap }
     }
 
-    /// Maximum number of words in a passage.
-    #[must_use]
-    pub fn max_words(self) -> usize {
-        self.most
-    }
-
     /// Number of tokens that two neighbours share.
     #[must_use]
     pub fn overlap_tokens(self) -> usize {
@@ -91,7 +85,7 @@ mod tests {
     #[test]
     fn the_usual_passage_has_133_words_and_shares_33() {
         let chunker = Chunker::new(100);
-        assert_eq!((chunker.max_words(), chunker.overlap_tokens()), (133, 25));
+        assert_eq!((chunker.most, chunker.overlap_tokens()), (133, 25));
         let text = numbers(234);
         let chunks: Vec<_> = chunker.chunks(&text).collect();
         let ends: Vec<_> = chunks
@@ -113,7 +107,7 @@ mod tests {
     fn short_passages_share_a_quarter() {
         for (tokens, words, step) in [(1, 1, 1), (3, 4, 3), (6, 8, 6), (25, 33, 25), (26, 34, 1)] {
             let chunker = Chunker::new(tokens);
-            assert_eq!(chunker.max_words(), words, "{tokens}");
+            assert_eq!(chunker.most, words, "{tokens}");
             let text = numbers(200);
             let second = chunker.chunks(&text).nth(1).expect("a second one");
             let first_word = second.split(' ').next();

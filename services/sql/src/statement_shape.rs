@@ -160,12 +160,6 @@ impl<'a> StatementShape<'a> {
         self.bounds.limits
     }
 
-    /// Returns whether it has an OFFSET outside parentheses.
-    #[must_use]
-    pub fn offsets_itself(&self) -> bool {
-        self.bounds.offsets
-    }
-
     /// Returns whether a LIMIT may be put behind it, once it is in parentheses, as its only one.
     #[must_use]
     pub fn takes_a_limit(&self) -> bool {

@@ -145,7 +145,7 @@ fn the_shape_of_a_statement_has_what_stands_outside_of_parentheses() {
         assert_eq!(shape.first_word(), first, "{text}");
         assert_eq!(shape.is_query(), is_query, "{text}");
         assert_eq!(shape.limits_itself(), limits, "{text}");
-        assert_eq!(shape.offsets_itself(), offsets, "{text}");
+        assert_eq!(shape.bounds().offsets, offsets, "{text}");
     }
 }
 

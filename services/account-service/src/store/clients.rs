@@ -133,7 +133,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the client does not exist, an input is invalid, or the store fails.
-    pub async fn change_client(
+    pub(crate) async fn change_client(
         &self,
         tenant: Id,
         id: Id,
@@ -196,7 +196,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub async fn sign_in(
+    pub(crate) async fn sign_in(
         &self,
         credential_id: &str,
         secret: &str,
@@ -242,7 +242,11 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub async fn client_role(&self, tenant: Id, client: Id) -> Result<Option<Role>, Trouble> {
+    pub(crate) async fn client_role(
+        &self,
+        tenant: Id,
+        client: Id,
+    ) -> Result<Option<Role>, Trouble> {
         let mut session = self.engine.read().await?;
         let row = session
             .row(

@@ -109,7 +109,11 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the tenant does not exist, the name is invalid, or the store fails.
-    pub async fn rename_tenant(&self, id: Id, name: Option<String>) -> Result<Tenant, Trouble> {
+    pub(crate) async fn rename_tenant(
+        &self,
+        id: Id,
+        name: Option<String>,
+    ) -> Result<Tenant, Trouble> {
         let name = name.map(|name| words::name("name", &name)).transpose()?;
         let mut session = self.engine.write().await?;
         if let Some(name) = &name {

@@ -56,7 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub async fn has_member(&self, tenant: Id, user: Id) -> Result<bool, Trouble> {
+    pub(crate) async fn has_member(&self, tenant: Id, user: Id) -> Result<bool, Trouble> {
         let mut session = self.engine.read().await?;
         let count = session
             .number(
@@ -75,7 +75,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails if the user does not exist, an input is invalid, or the store fails.
-    pub async fn change_user(&self, id: Id, change: UserChange) -> Result<User, Trouble> {
+    pub(crate) async fn change_user(&self, id: Id, change: UserChange) -> Result<User, Trouble> {
         let part = |member, name: Option<String>| {
             let name = name.map(|name| words::part_of_name(member, &name));
             name.transpose()

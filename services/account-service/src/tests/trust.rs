@@ -8,8 +8,9 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, jwk::JwkSet};
 use serde_json::{Value, json};
 
 use crate::{
-    JWKS, METADATA, REVOCATIONS,
+    METADATA,
     fixture::{Answer, ISSUER, Stage},
+    well_known::{JWKS, REVOCATIONS},
 };
 
 async fn document(stage: &Stage, path: &str, tag: Option<&str>) -> Answer {

@@ -148,7 +148,7 @@ impl Readiness {
     }
 
     /// Records whether the database that replicas share can be reached, and logs a change.
-    pub fn note_shared(&self, found: Result<(), &(dyn Error + 'static)>) {
+    pub(crate) fn note_shared(&self, found: Result<(), &(dyn Error + 'static)>) {
         let before = self.state().shared.replace(Found::new(&found));
         match found {
             Err(error) if before != Some(Found::Unavailable) => {

@@ -2,7 +2,9 @@
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt as _, Stream, stream};
+use futures_util::FutureExt as _;
+#[cfg(test)]
+use futures_util::{Stream, stream};
 use tokio::time;
 use ziggurat_layers::json_rpc::lines::{Line, LineDecoder};
 
@@ -117,7 +119,8 @@ impl Chunks {
     }
 
     /// Converts it into a [`Stream`].
-    pub fn into_stream(self) -> impl Stream<Item = Result<Chunk, Error>> + Send {
+    #[cfg(test)]
+    pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Chunk, Error>> + Send {
         stream::unfold(self, async |mut chunks| {
             let next = chunks.next().await?;
             Some((next, chunks))

@@ -64,7 +64,7 @@ impl<'a> Request<'a> {
     }
 
     /// Requests another content type than JSON.
-    pub fn with_accept(mut self, accept: &'static str) -> Self {
+    pub(crate) fn with_accept(mut self, accept: &'static str) -> Self {
         self.accept = HeaderValue::from_static(accept);
         self
     }

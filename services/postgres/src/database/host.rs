@@ -24,7 +24,7 @@ impl Host {
 
     /// Returns whether it is the folder of a Unix socket.
     #[must_use]
-    pub fn is_socket(&self) -> bool {
+    pub(crate) fn is_socket(&self) -> bool {
         self.name.starts_with('/')
     }
 }
