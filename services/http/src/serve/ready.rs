@@ -162,19 +162,23 @@ impl Readiness {
     }
 
     /// Checks the database that replicas share periodically, and records the results of `check`.
-    pub async fn watch_shared<F, E>(self, check: impl Fn() -> F)
+    ///
+    /// The server is not ready from this call until the first result.
+    pub fn watch_shared<F, E>(self, check: impl Fn() -> F) -> impl Future<Output = ()>
     where
         F: Future<Output = Result<(), E>>,
         E: Error + 'static,
     {
         self.state().shared.get_or_insert(Found::Nothing);
-        loop {
-            let found = check().await;
-            match &found {
-                Ok(()) => self.note_shared(Ok(())),
-                Err(error) => self.note_shared(Err(error)),
+        async move {
+            loop {
+                let found = check().await;
+                match &found {
+                    Ok(()) => self.note_shared(Ok(())),
+                    Err(error) => self.note_shared(Err(error)),
+                }
+                time::sleep(pause(found.is_ok())).await;
             }
-            time::sleep(pause(found.is_ok())).await;
         }
     }
 
