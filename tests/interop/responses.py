@@ -3,11 +3,10 @@ against the schema of its revision."""
 
 import json
 import os
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
-from plain import EXACT, PREFIX, Http, Stdio, client_of, events, modern, request
-from schemas import LEGACY, MODERN, check_notification
+from plain import EXACT, PREFIX, Http, Stdio, modern, request
+from schemas import LEGACY, MODERN
 
 TARGET = json.loads(os.environ["INTEROP_TARGET"])
 QUERY = {"name": "query_database", "arguments": {"query": "SELECT 1 AS one"}}
@@ -236,33 +235,6 @@ def fixtures(target):
         given = {argument["name"]: "test://a" for argument in prompt.get("arguments", [])}
         params = {"name": prompt["name"], "arguments": given}
         expect(target.hear(modern("prompts/get", params, capabilities=ALL_CAPABILITIES)), None, params)
-    listen(target)
-
-
-def listen(target):
-    wanted = {"toolsListChanged": True, "promptsListChanged": True}
-    message = modern("subscriptions/listen", {"notifications": wanted}, "listening")
-    headers = target.headers(message)
-    body = json.dumps(message).encode()
-    asked = urllib.request.Request(target.target["url"], body, {k: v for k, v in headers.items() if v})
-    with urllib.request.urlopen(asked, timeout=60) as stream:
-        hears(stream, "notifications/subscriptions/acknowledged")
-        for kind in ["tool", "prompt"]:
-            params = {"name": f"test_trigger_{kind}_change", "arguments": {}}
-            expect(target.hear(modern("tools/call", params)), None, params)
-            hears(stream, f"notifications/{kind}s/list_changed")
-
-
-def hears(stream, method):
-    """Reads the next event of a stream."""
-    lines = []
-    while not (lines and lines[-1] == "" and any(events("\n".join(lines)))):
-        lines.append(stream.readline().decode().removesuffix("\n"))
-    [data] = events("\n".join(lines))
-    message = json.loads(data)
-    assert message["method"] == method, message
-    assert message["params"]["_meta"][PREFIX + "subscriptionId"] == "listening", message
-    check_notification(message, MODERN)
 
 
 def visits(target):

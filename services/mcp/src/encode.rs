@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use ziggurat_layers::{
-    json_rpc::{Error, Id, Reply},
+    json_rpc::{Error, Reply},
     sanitize::Sanitizer,
 };
 
@@ -23,7 +23,6 @@ use crate::{
 
 pub(super) use self::lists::Pages;
 
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 const SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -66,16 +65,10 @@ impl Encoders {
         tools: &Tools,
         resources: &Resources,
         prompts: &Prompts,
-        has_changes: bool,
     ) -> Self {
-        Self(Revision::ALL.map(|revision| {
-            let mut face = Encoder::new(revision, server, tools, resources, prompts);
-            if has_changes && revision.is_modern() {
-                let tail = tail(revision, server, Some(LIST_TTL));
-                face.opening = discovery(server, Capabilities::listening(), &tail);
-            }
-            face
-        }))
+        Self(
+            Revision::ALL.map(|revision| Encoder::new(revision, server, tools, resources, prompts)),
+        )
     }
 
     pub(super) fn of(&self, revision: Revision) -> &Encoder {
@@ -100,7 +93,7 @@ impl Encoder {
         Self {
             revision,
             opening: if revision.is_modern() {
-                discovery(server, Capabilities::of(revision), &list_tail)
+                discovery(server, &list_tail)
             } else {
                 initialization(revision, server)
             },
@@ -172,15 +165,6 @@ impl Encoder {
         Reply::stream(ResultBody::from(wire::to_bytes(&asked)))
     }
 
-    /// Encodes the result that ends a subscription.
-    pub(super) fn listened(&self, subscription: &Id) -> Reply<ResultBody> {
-        let server = &self.meta[SERVER];
-        let result = format!(
-            r#"{{"resultType":"complete","_meta":{{"{SERVER}":{server},"{SUBSCRIPTION}":{subscription}}}}}"#
-        );
-        Reply::stream(ResultBody::from(Bytes::from(result)))
-    }
-
     /// Encodes the error of a call without a result.
     pub(super) fn fault(&self, fault: Fault, sanitizer: Sanitizer) -> Reply<ResultBody> {
         let error = match fault {
@@ -241,50 +225,27 @@ fn tail(revision: Revision, server: &ServerInfo, ttl: Option<u32>) -> String {
     format!(r#"{kept},"resultType":"complete","_meta":{{"{SERVER}":{server}}}}}"#)
 }
 
-/// Optional features of one capability.
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Ability {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    list_changed: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subscribe: Option<bool>,
-}
+/// A capability without optional features.
+#[derive(Serialize)]
+struct Capability {}
 
 /// The capabilities of the server, without those that need a second connection.
 #[derive(Serialize)]
 struct Capabilities {
-    tools: Ability,
-    resources: Ability,
-    prompts: Ability,
+    tools: Capability,
+    resources: Capability,
+    prompts: Capability,
     #[serde(skip_serializing_if = "Option::is_none")]
-    completions: Option<Ability>,
+    completions: Option<Capability>,
 }
 
 impl Capabilities {
     fn of(revision: Revision) -> Self {
-        let completions = (revision >= Revision::V2025_03_26).then(Ability::default);
         Self {
-            tools: Ability::default(),
-            resources: Ability::default(),
-            prompts: Ability::default(),
-            completions,
-        }
-    }
-
-    fn listening() -> Self {
-        let changing = || Ability {
-            list_changed: Some(true),
-            subscribe: None,
-        };
-        Self {
-            tools: changing(),
-            resources: Ability {
-                subscribe: Some(true),
-                ..changing()
-            },
-            prompts: changing(),
-            completions: Some(Ability::default()),
+            tools: Capability {},
+            resources: Capability {},
+            prompts: Capability {},
+            completions: (revision >= Revision::V2025_03_26).then_some(Capability {}),
         }
     }
 }
@@ -325,7 +286,7 @@ fn initialization(revision: Revision, server: &ServerInfo) -> Bytes {
     })
 }
 
-fn discovery(server: &ServerInfo, capabilities: Capabilities, tail: &str) -> Bytes {
+fn discovery(server: &ServerInfo, tail: &str) -> Bytes {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Discovered<'a> {
@@ -337,7 +298,7 @@ fn discovery(server: &ServerInfo, capabilities: Capabilities, tail: &str) -> Byt
 
     let discovered = Discovered {
         supported_versions: [Revision::V2026_07_28.as_str()],
-        capabilities,
+        capabilities: Capabilities::of(Revision::V2026_07_28),
         instructions: server.instructions.as_deref(),
     };
     wire::ended(&discovered, tail.as_bytes())

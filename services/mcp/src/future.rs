@@ -9,10 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use ziggurat_layers::{
-    json_rpc::{Id, Reply},
-    sanitize::Sanitizer,
-};
+use ziggurat_layers::{json_rpc::Reply, sanitize::Sanitizer};
 use ziggurat_runtime::cut_off::AtCutOff;
 
 use crate::{
@@ -62,8 +59,6 @@ pub(super) enum State {
     },
     Completing(CompleteFuture),
     Answering(MethodFuture),
-    // Boxed: one per subscribed client, and a subscription lasts long.
-    Listening(Pin<Box<dyn Future<Output = Id> + Send>>),
 }
 
 // === impl ResponseFuture ===
@@ -135,11 +130,6 @@ impl ResponseFuture {
             State::Answering(result) => {
                 let result = ready!(result.as_mut().poll(cx));
                 Ok(Reply::stream(ResultBody::from(result)))
-            }
-            State::Listening(listened) => {
-                let subscription = ready!(listened.as_mut().poll(cx));
-                let face = face.expect("only where a revision is negotiated");
-                Ok(face.listened(&subscription))
             }
         })
     }

@@ -74,7 +74,6 @@
 
 mod body;
 mod caller;
-mod changes;
 mod content;
 mod detached_calls;
 mod elicit;
@@ -130,7 +129,6 @@ use crate::{
 pub use self::{
     body::ResultBody,
     caller::Caller,
-    changes::{Change, Changes},
     content::{Block, EmbeddedResource},
     detached_calls::{DetachedCalls, DetachedCallsRunner},
     elicit::{Elicitation, Inputs, Question, StateSigner},
@@ -203,7 +201,6 @@ struct Shared {
     write_access: WriteAccess,
     sanitizer: Sanitizer,
     seal: StateSigner,
-    changes: Option<Changes>,
     unattended: Option<DetachedCalls>,
     cut_off: CutOff,
 }
@@ -263,7 +260,7 @@ impl Mcp {
         tools.check()?;
         resources.check()?;
         prompts.check()?;
-        let faces = Encoders::new(server, &tools, &resources, &prompts, false);
+        let faces = Encoders::new(server, &tools, &resources, &prompts);
         let room = Catalogue::new(server, tools, resources, prompts);
         let sanitizer = Sanitizer::production();
         Ok(Self {
@@ -274,7 +271,6 @@ impl Mcp {
                 write_access: WriteAccess::new(|_| false),
                 sanitizer,
                 seal: StateSigner::random(),
-                changes: None,
                 unattended: None,
                 cut_off: CutOff::default(),
             }),
@@ -303,21 +299,6 @@ impl Mcp {
     #[must_use]
     pub fn with_state_signer(mut self, seal: StateSigner) -> Self {
         self.shared_mut().seal = seal;
-        self
-    }
-
-    /// Lets clients of revision 2026-07-28 subscribe to changes.
-    #[must_use]
-    pub fn with_changes(mut self, server: &ServerInfo, changes: Changes) -> Self {
-        let shared = self.shared_mut();
-        let Catalogue {
-            tools,
-            resources,
-            prompts,
-            ..
-        } = &*shared.room;
-        shared.faces = Arc::new(Encoders::new(server, tools, resources, prompts, true));
-        shared.changes = Some(changes);
         self
     }
 

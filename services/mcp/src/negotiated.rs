@@ -6,7 +6,7 @@ use serde::Serialize;
 use ziggurat_layers::json_rpc::{Call, Reply};
 
 use crate::{
-    Caller, Inputs, Notifier, PromptArguments, ResultBody, Shared, State, ToolRequest,
+    Caller, Inputs, PromptArguments, ResultBody, Shared, State, ToolRequest,
     elicit::StateScope,
     encode::{Encoder, Pages},
     heartbeat::Heartbeat,
@@ -36,7 +36,6 @@ impl Shared {
             }
             "ping" if !is_modern => Ok(State::result(wire::nothing())),
             "server/discover" if is_modern => Ok(State::result(face.opening.clone())),
-            "subscriptions/listen" if is_modern => self.listen(&call),
             "tools/list" => {
                 let may_write = self.write_access.may_write(&call);
                 page(face.tools(may_write), &call)
@@ -189,14 +188,6 @@ impl Shared {
                 Ok(State::Completing(template.propose(place, places, caller)))
             }
         }
-    }
-
-    fn listen(&self, call: &Call) -> Result<State, Fault> {
-        let changes = self.changes.as_ref().ok_or(Fault::UnknownMethod)?;
-        let notifier = call.head().extensions.get::<Notifier>();
-        let notifier = notifier.ok_or_else(|| invalid("this method needs `text/event-stream`"))?;
-        let listener = changes.listener(call, notifier.clone())?;
-        Ok(State::Listening(Box::pin(listener.listen())))
     }
 }
 

@@ -26,7 +26,7 @@ use ziggurat_http::{
 };
 use ziggurat_layers::json_rpc::JsonRpcLayer;
 use ziggurat_mcp::{
-    Changes, Mcp, ServerInfo,
+    Mcp, ServerInfo,
     protocol::{self, ProtocolLayer},
     streamable::StreamableLayer,
 };
@@ -42,16 +42,16 @@ async fn main() -> Result<(), Error> {
     let listener = TcpListener::bind(address.as_deref().unwrap_or("127.0.0.1:0")).await?;
     let address = listener.local_addr()?;
     writeln!(io::stdout(), "http://{address}/mcp")?;
-    let (client, changes) = (ClientRequests::default(), Changes::new());
+    let client = ClientRequests::default();
     let about = ServerInfo::new("conformance-server", "1.0.0");
-    let tools = tools::all(&client, &changes);
+    let tools = tools::all(&client);
     let mcp = Mcp::new(&about, tools, resources::all(), prompts::all())?;
     let calls = ServiceBuilder::new()
         .layer(StreamableLayer::new())
         .layer(JsonRpcLayer::new().with_dialect_of(protocol::dialect_of))
         .layer(ProtocolLayer::http())
         .layer(LegacyLayer)
-        .service(mcp.with_changes(&about, changes));
+        .service(mcp);
     let front = service_fn(move |request: Request<RequestBody>| {
         let (client, mut calls) = (client.clone(), calls.clone());
         async move {

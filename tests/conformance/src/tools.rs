@@ -4,9 +4,7 @@ mod eliciting;
 mod notifying;
 mod plain;
 
-use ziggurat_mcp::{
-    Changes, Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools,
-};
+use ziggurat_mcp::{Schema, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Tools};
 
 use crate::client_requests::ClientRequests;
 
@@ -45,8 +43,8 @@ where
     })
 }
 
-pub(crate) fn all(client: &ClientRequests, changes: &Changes) -> Tools {
+pub(crate) fn all(client: &ClientRequests) -> Tools {
     let tools = plain::add_to(Tools::new());
-    let tools = notifying::add_to(tools, client, changes);
+    let tools = notifying::add_to(tools, client);
     eliciting::add_to(tools)
 }

@@ -24,7 +24,7 @@ fn streamed(pieces: Vec<Result<Piece, Reported>>) -> ToolResult {
 fn written(revision: Revision, result: ToolResult) -> (Value, bool) {
     let server = ServerInfo::new("test", "0");
     let lists = (Tools::new(), Resources::new(), Prompts::new());
-    let faces = Encoders::new(&server, &lists.0, &lists.1, &lists.2, false);
+    let faces = Encoders::new(&server, &lists.0, &lists.1, &lists.2);
     let reply = faces.of(revision).tool_result(Ok(result));
     let Ok(reply) = reply else {
         panic!("a result");

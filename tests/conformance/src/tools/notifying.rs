@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use ziggurat_mcp::{
-    Change, Changes, Property, Reported, Schema, ToolError, ToolRequest, ToolResult, Tools,
-};
+use ziggurat_mcp::{Property, Reported, Schema, ToolError, ToolRequest, ToolResult, Tools};
 
 use super::{Act, add};
 use crate::client_requests::ClientRequests;
@@ -128,19 +126,10 @@ fn enums() -> Value {
     }})
 }
 
-pub(super) fn add_to(tools: Tools, client: &ClientRequests, changes: &Changes) -> Tools {
+pub(super) fn add_to(tools: Tools, client: &ClientRequests) -> Tools {
     let tools = add(tools, "test_tool_with_progress", progress);
     let tools = add(tools, "test_tool_with_logging", log);
     let tools = add(tools, "test_logging_tool", log);
-    let tell = |change: Change| {
-        let changes = changes.clone();
-        move |_: ToolRequest| {
-            changes.tell(change.clone());
-            async { Ok(ToolResult::text("Changed.")) }
-        }
-    };
-    let tools = add(tools, "test_trigger_tool_change", tell(Change::Tools));
-    let tools = add(tools, "test_trigger_prompt_change", tell(Change::Prompts));
     let form = |message: &'static str, schema: Value| {
         let client = client.clone();
         move |request| elicit(client.clone(), request, message.to_owned(), schema.clone())
