@@ -14,7 +14,7 @@ use ziggurat_layers::json_rpc::{Answer, Incoming};
 use super::*;
 use crate::{
     ReadResource,
-    tests::doubles::{Fails, Pieces, Says, Static, Who},
+    tests::doubles::{Fails, Pieces, Recites, Says, Static, Who},
 };
 
 /// Makes a server with a tool of every kind.
@@ -32,7 +32,8 @@ fn server() -> Mcp {
         .with(ReadResource::new(resources.clone()))
         .with_disabled(["off", "read_resource"]);
     let about = ServerInfo::new("ziggurat-tools", "1.2.3");
-    Mcp::new(&about, tools, resources, Prompts::new()).expect("well-formed lists")
+    let prompts = Prompts::new().with(Recites);
+    Mcp::new(&about, tools, resources, prompts).expect("well-formed lists")
 }
 
 fn read(message: String) -> Incoming {

@@ -7,8 +7,9 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 
 use crate::{
-    Caller, Failure, Lenient, Property, ReadError, Reported, Resource, ResourceDescriptor, Schema,
-    Text, Tool, ToolDescriptor, ToolError, ToolRequest, ToolResult, Unavailable,
+    Caller, Failure, Lenient, Prompt, PromptArgument, PromptArguments, PromptDescriptor, Property,
+    ReadError, Rendered, Reported, Resource, ResourceDescriptor, Schema, Text, Tool,
+    ToolDescriptor, ToolError, ToolRequest, ToolResult, Unavailable,
 };
 
 /// Returns its arguments, as they were written.
@@ -22,6 +23,9 @@ pub(super) struct Fails;
 
 /// Streams its pieces, and then may fail or never end; not listed.
 pub(super) struct Pieces;
+
+/// Always has the same message.
+pub(super) struct Recites;
 
 /// The identity that a layer would store.
 #[derive(Clone)]
@@ -129,6 +133,19 @@ impl Tool for Pieces {
             return Ok(ToolResult::stream(pieces.chain(stream::pending())));
         }
         Ok(ToolResult::stream(pieces))
+    }
+}
+
+// === impl Recites ===
+
+impl Prompt for Recites {
+    fn describe(&self) -> PromptDescriptor {
+        let loudly = PromptArgument::optional("loudly", "In capitals.").boolean();
+        PromptDescriptor::new("recites", "Recites.").with_argument(loudly)
+    }
+
+    fn render(&self, _: &PromptArguments) -> Rendered {
+        Rendered::new("A poem").with_user_text("Roses are red.")
     }
 }
 

@@ -76,17 +76,17 @@ fn a_malformed_read_or_prompt_is_refused_and_the_member_is_named() {
         ("prompts/get", "{}", "`name` must be a non-empty string"),
         (
             "prompts/get",
-            r#"{"name":"design-schema","arguments":[]}"#,
+            r#"{"name":"recites","arguments":[]}"#,
             "`arguments` must be an object",
         ),
         (
             "prompts/get",
-            r#"{"name":"design-schema","arguments":{"full_featured":true}}"#,
+            r#"{"name":"recites","arguments":{"loudly":true}}"#,
             STRINGS,
         ),
         (
             "prompts/get",
-            r#"{"name":"explore-database","arguments":{"undeclared":1}}"#,
+            r#"{"name":"recites","arguments":{"undeclared":1}}"#,
             STRINGS,
         ),
     ]);
