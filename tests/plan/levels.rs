@@ -4,10 +4,14 @@ use serde_json::Value;
 
 use crate::{cargo, planned, root};
 
+fn metadata() -> Value {
+    let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]);
+    serde_json::from_str(&metadata).expect("JSON")
+}
+
 /// Returns the packages of the workspace, by folder.
 fn packages() -> BTreeMap<String, Value> {
-    let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]);
-    let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
+    let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("packages");
     let folder = |package: &Value| {
         let manifest = package["manifest_path"].as_str().expect("a path");
@@ -61,6 +65,17 @@ fn every_crate_of_the_products_is_planned() {
             is_planned || !is_product || folder == "bin/demo",
             "{folder}"
         );
+    }
+}
+
+#[test]
+fn cargo_test_runs_the_tests_of_every_planned_crate() {
+    let metadata = metadata();
+    let tested = metadata["workspace_default_members"].as_array();
+    let tested = tested.expect("the members that `cargo test` takes by itself");
+    let packages = packages();
+    for (_, folder) in planned() {
+        assert!(tested.contains(&packages[folder]["id"]), "{folder}");
     }
 }
 
