@@ -10,12 +10,12 @@ use super::{
 
 /// Statuses that any request can get before it reaches a handler.
 const ALWAYS: [(&str, &str); 6] = [
-    ("400", "The request makes no sense"),
-    ("401", "There is no token, or it is no good"),
-    ("413", "The body is larger than the service reads"),
-    ("415", "The body is not JSON"),
-    ("500", "Something went wrong that is not the client's fault"),
-    ("503", "Tokens cannot be checked at the moment"),
+    ("400", "The request is invalid"),
+    ("401", "The token is missing or invalid"),
+    ("413", "The body exceeds the size limit"),
+    ("415", "The content type is not JSON"),
+    ("500", "An internal error"),
+    ("503", "Tokens cannot be validated at the moment"),
 ];
 
 /// Builds the document.
@@ -47,14 +47,14 @@ pub(super) fn document() -> Result<Value, Unknown> {
             "version": "1.0.0",
             "license": {"name": "Apache-2.0 OR MIT"},
         },
-        "servers": [{"url": "/account/v1", "description": "The service this comes from"}],
+        "servers": [{"url": "/account/v1", "description": "Descriptions of the service"}],
         "tags": [
-            {"name": "auth", "description": "Tokens"},
-            {"name": "clients", "description": "Programs that may use this interface"},
-            {"name": "invites", "description": "Who is asked to join"},
-            {"name": "memberships", "description": "Who belongs to the tenant"},
-            {"name": "tenants", "description": "The customer that a token names"},
-            {"name": "users", "description": "The person that a token names"},
+            {"name": "auth", "description": "Access tokens"},
+            {"name": "clients", "description": "Programs that may use the API"},
+            {"name": "invites", "description": "Pending invitations to a tenant"},
+            {"name": "memberships", "description": "Members of the tenant"},
+            {"name": "tenants", "description": "The customer that a token belongs to"},
+            {"name": "users", "description": "The person that a token belongs to"},
             {"name": "documents", "description": "This document"},
         ],
         "security": [{"bearer": []}],
@@ -100,19 +100,19 @@ fn complete(path: &str, operation: &mut Value) {
         }
         if status == "429" {
             response["headers"]["Retry-After"] = json!({
-                "description": "After how many seconds another attempt makes sense",
+                "description": "Seconds to wait before the next attempt",
                 "schema": {"type": "integer", "minimum": 1},
             });
         }
         if response.get("content").is_some() {
             response["headers"]["Link"] = json!({
-                "description": "Where the description of this interface is (RFC 8631)",
+                "description": "Link to this OpenAPI document (RFC 8631)",
                 "schema": {"type": "string"},
                 "example": "</account/v1/openapi.json>; rel=\"service-desc\"",
             });
         }
         response["headers"]["X-Request-Id"] = json!({
-            "description": "What the log of the service calls the request",
+            "description": "Id of the request, as the log of the service names it",
             "schema": {"type": "string"},
         });
     }

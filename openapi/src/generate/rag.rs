@@ -33,15 +33,15 @@ pub(super) fn document() -> Result<Value, Unknown> {
         "openapi": "3.1.0",
         "info": {
             "title": "ziggurat-rag API",
-            "description": "Answers to questions, from the tables of a PostgreSQL database and \
-                the words of a language model. No sign-in is needed: that is for a proxy in front.",
+            "description": "Answers questions from tables of PostgreSQL with a language model. \
+                The server does not authenticate callers: put a proxy in front of it for that.",
             "version": "1.0.0",
             "license": {"name": "Apache-2.0 OR MIT"},
         },
-        "servers": [{"url": "/v1", "description": "The server this comes from"}],
+        "servers": [{"url": "/v1", "description": "Descriptions of the server"}],
         "tags": [
-            {"name": "Pipelines", "description": "What can be asked"},
-            {"name": "System", "description": "How the server is, and what it costs"},
+            {"name": "Pipelines", "description": "Pipelines and questions"},
+            {"name": "System", "description": "Health and token usage"},
         ],
         "paths": paths,
         "components": {"schemas": schemas},
@@ -61,7 +61,7 @@ fn complete(operation: &mut Value) {
         response["headers"]["Link"] = link.clone();
         if status == "405" {
             response["headers"]["Allow"] = json!({
-                "description": "The methods there are",
+                "description": "The allowed methods",
                 "schema": {"type": "string"},
             });
         }

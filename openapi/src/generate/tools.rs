@@ -13,18 +13,14 @@ use super::{
 
 /// Statuses that any request can get before it reaches a handler, with and without a body.
 const ALWAYS: [(&str, &str); 5] = [
-    ("401", "There is no token, or it is no good"),
+    ("401", "The token is missing or invalid"),
     (
         "403",
-        "The request comes from a page or to a name that is not allowed here, or the caller may \
-         not do this",
+        "The origin or the host is not allowed, or the caller lacks permission",
     ),
-    ("413", "The body is larger than the server reads"),
-    ("500", "Something went wrong that is not the client's fault"),
-    (
-        "503",
-        "Tokens cannot be checked now; it is worth another try",
-    ),
+    ("413", "The body exceeds the size limit"),
+    ("500", "An internal error"),
+    ("503", "Tokens cannot be validated at the moment; try again"),
 ];
 
 /// Builds the document.
@@ -55,20 +51,21 @@ pub(super) fn document() -> Result<Value, Unknown> {
         "openapi": "3.1.0",
         "info": {
             "title": "ziggurat-tools",
-            "description": "An MCP server for PostgreSQL, and what it offers beside MCP.",
+            "description": "An MCP server for PostgreSQL, with a REST API for clients.",
             "version": env!("CARGO_PKG_VERSION"),
             "license": {"name": "Apache-2.0 OR MIT"},
         },
-        "servers": [{"url": "/", "description": "The server this comes from"}],
+        "servers": [{"url": "/", "description": "Descriptions of the server"}],
         "tags": [
             {"name": "MCP", "description": "The Model Context Protocol"},
-            {"name": "Databases", "description": "Which databases there are, and which is in use"},
-            {"name": "User", "description": "Who is asking"},
-            {"name": "Conversations", "description": "What users keep of their conversations. \
-                Programs with an API token have none, nor has a server without authentication."},
-            {"name": "Chat", "description": "What is said to a model"},
-            {"name": "LLM", "description": "Models of providers, where the server passes questions on"},
-            {"name": "Health", "description": "What probes ask, by any host and without a token"},
+            {"name": "Databases", "description": "Databases, and the selected one"},
+            {"name": "User", "description": "The caller"},
+            {"name": "Conversations", "description": "Stored conversations of users. \
+                API tokens have none, and neither have servers without authentication."},
+            {"name": "Chat", "description": "Chats with models"},
+            {"name": "LLM", "description": "Models of the configured providers, if the model \
+                proxy is enabled"},
+            {"name": "Health", "description": "Probes; any host may ask, without a token"},
         ],
         "security": [{"bearer": []}],
         "paths": paths,
@@ -97,10 +94,10 @@ fn health() -> (String, Value) {
     let operation = json!({
         "operationId": "health",
         "tags": ["Health"],
-        "summary": "Whether the server is there",
+        "summary": "Reports whether the server is running",
         "security": [],
         "responses": {"200": {
-            "description": "It is, whatever its databases do",
+            "description": "The server is running; databases are not checked",
             "content": {"application/json": {"schema": schema}},
         }},
     });
@@ -117,7 +114,7 @@ fn ready() -> (String, Value) {
                 "unavailable": {
                     "type": "integer",
                     "minimum": 0,
-                    "description": "The number of databases that cannot serve; the log names them",
+                    "description": "The number of unavailable databases; the log names them",
                 },
             },
         });
@@ -130,11 +127,12 @@ fn ready() -> (String, Value) {
     let operation = json!({
         "operationId": "ready",
         "tags": ["Health"],
-        "summary": "Tells if at least one database can serve",
+        "summary": "Reports whether at least one database is available",
         "security": [],
         "responses": {
-            "200": report(&["ready"], "It can"),
-            "503": report(&others, "None can, or not now"),
+            "200": report(&["ready"], "At least one database is available"),
+            "503": report(&others, "No database is available, or the server is starting or \
+                stopping"),
         },
     });
     ("/ready".to_owned(), json!({"get": operation}))
@@ -190,8 +188,9 @@ fn complete(paths: &mut Map<String, Value>) {
                 }
                 if status == "401" {
                     response["headers"]["WWW-Authenticate"] = json!({
-                        "description": "`Bearer`, and where tokens come from if a server issues \
-                            them",
+                        "description": "`Bearer`, with the address of the metadata if a server \
+                            issues \
+                            tokens",
                         "schema": {"type": "string"},
                     });
                 }

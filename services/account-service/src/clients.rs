@@ -82,9 +82,9 @@ pub(super) fn routes(store: Store) -> Router {
         .with_state(store)
 }
 
-/// The clients of the tenant
+/// Lists the clients of the tenant
 #[utoipa::path(get, path = "/clients", tag = "clients", operation_id = "listClients", responses(
-    (status = 200, description = "In the order in which they were made", body = Vec<ApiClient>),
+    (status = 200, description = "All of them, in the order of creation", body = Vec<ApiClient>),
 ))]
 async fn list(
     State(store): State<Store>,
@@ -93,13 +93,14 @@ async fn list(
     Ok(Json(store.clients(caller.tenant()).await?))
 }
 
-/// Make a client
+/// Creates a client
 #[utoipa::path(post, path = "/clients", tag = "clients", operation_id = "createClient",
     request_body = NewClient,
     responses(
-        (status = 200, description = "It, with its secret", body = CreatedApiClient),
-        (status = 400, description = "A member is missing or no good, or there are too many"),
-        (status = 403, description = "The caller has the role reader"),
+        (status = 200, description = "The new client, with its secret", body = CreatedApiClient),
+        (status = 400, description = "A field is missing or invalid, or the tenant has too many \
+            clients"),
+        (status = 403, description = "The caller has the role `reader`"),
     ),
 )]
 async fn create(
@@ -116,12 +117,12 @@ async fn create(
     Ok((NO_STORE, Json(CreatedApiClient::from(created))).into_response())
 }
 
-/// A client
+/// Returns a client
 #[utoipa::path(get, path = "/clients/{id}", tag = "clients", operation_id = "getClient",
-    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
         (status = 200, description = "It", body = ApiClient),
-        (status = 404, description = "The tenant has no such client"),
+        (status = 404, description = "The tenant has no client with this id"),
     ),
 )]
 async fn show(
@@ -132,15 +133,15 @@ async fn show(
     Ok(Json(store.client(caller.tenant(), id).await?))
 }
 
-/// Change a client
+/// Changes a client
 #[utoipa::path(patch, path = "/clients/{id}", tag = "clients", operation_id = "updateClient",
-    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     request_body = ChangedClient,
     responses(
-        (status = 200, description = "It, as it is now", body = ApiClient),
-        (status = 400, description = "A member is no good"),
-        (status = 403, description = "The caller has the role reader"),
-        (status = 404, description = "The tenant has no such client"),
+        (status = 200, description = "The record after the change", body = ApiClient),
+        (status = 400, description = "A field is invalid"),
+        (status = 403, description = "The caller has the role `reader`"),
+        (status = 404, description = "The tenant has no client with this id"),
     ),
 )]
 async fn change(
@@ -159,16 +160,17 @@ async fn change(
     ))
 }
 
-/// Delete a client
+/// Deletes a client
 ///
 /// Its secret and its tokens become invalid, here at once, and within a minute at servers that
 /// trust this one. Every client may delete itself.
 #[utoipa::path(delete, path = "/clients/{id}", tag = "clients", operation_id = "deleteClient",
-    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 403, description = "The caller has the role reader, and is another"),
-        (status = 404, description = "The tenant has no such client"),
+        (status = 204, description = "The client is deleted"),
+        (status = 403, description = "The caller has the role `reader`, and the client is not its \
+            own"),
+        (status = 404, description = "The tenant has no client with this id"),
     ),
 )]
 async fn delete(

@@ -58,9 +58,9 @@ pub(super) fn routes(store: Store) -> Router {
         .with_state(store)
 }
 
-/// The invitations of the tenant that can be accepted
+/// Lists the pending invitations of the tenant
 #[utoipa::path(get, path = "/invites", tag = "invites", operation_id = "listInvites", responses(
-    (status = 200, description = "In the order in which they were made", body = Vec<Invite>),
+    (status = 200, description = "All of them, in the order of creation", body = Vec<Invite>),
 ))]
 async fn list(
     State(store): State<Store>,
@@ -69,15 +69,17 @@ async fn list(
     Ok(Json(store.invites(caller.tenant()).await?))
 }
 
-/// Invite a person
+/// Invites a person
 ///
 /// For people, not for programs.
 #[utoipa::path(post, path = "/invites", tag = "invites", operation_id = "createInvite",
     request_body = NewInvite,
     responses(
-        (status = 200, description = "It, with what it is accepted with", body = NewlyInvited),
-        (status = 400, description = "A client asks, or a member is missing or no good"),
-        (status = 409, description = "A person with this mail address is invited or a member already"),
+        (status = 200, description = "The new invitation, with the token that accepts \
+            it", body = NewlyInvited),
+        (status = 400, description = "A field is missing or invalid"),
+        (status = 409, description = "A person with this mail address is already invited or a \
+            member"),
     ),
 )]
 async fn create(
@@ -98,12 +100,13 @@ async fn create(
     Ok((NO_STORE, Json(NewlyInvited { invite, token })).into_response())
 }
 
-/// An invitation
+/// Returns an invitation
 #[utoipa::path(get, path = "/invites/{id}", tag = "invites", operation_id = "getInvite",
-    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
         (status = 200, description = "It", body = Invite),
-        (status = 404, description = "The tenant has no such invite, or it has expired"),
+        (status = 404, description = "The tenant has no invitation with this id, or it has \
+            expired"),
     ),
 )]
 async fn show(
@@ -114,13 +117,14 @@ async fn show(
     Ok(Json(store.invite(caller.tenant(), id).await?))
 }
 
-/// Withdraw an invitation
+/// Withdraws an invitation
 #[utoipa::path(delete, path = "/invites/{id}", tag = "invites", operation_id = "deleteInvite",
-    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 403, description = "The caller has the role reader"),
-        (status = 404, description = "The tenant has no such invite, or it has expired"),
+        (status = 204, description = "The invitation is withdrawn"),
+        (status = 403, description = "The caller has the role `reader`"),
+        (status = 404, description = "The tenant has no invitation with this id, or it has \
+            expired"),
     ),
 )]
 async fn delete(

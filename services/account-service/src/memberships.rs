@@ -33,9 +33,10 @@ pub(super) fn routes(store: Store) -> Router {
         .with_state(store)
 }
 
-/// The members of the tenant
+/// Lists the members of the tenant
 #[utoipa::path(get, path = "/memberships", tag = "memberships", operation_id = "listMemberships",
-    responses((status = 200, description = "In the order in which they came", body = Vec<Membership>)),
+    responses((status = 200, description = "All of them, in the order in which they \
+        joined", body = Vec<Membership>)),
 )]
 async fn list(
     State(store): State<Store>,
@@ -44,15 +45,15 @@ async fn list(
     Ok(Json(store.memberships(caller.tenant()).await?))
 }
 
-/// Remove a member
+/// Removes a member
 #[utoipa::path(delete, path = "/memberships/{id}", tag = "memberships",
     operation_id = "deleteMembership",
-    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
         (status = 204, description = "The person is no longer a member"),
-        (status = 400, description = "It is the owner, who cannot be removed"),
-        (status = 403, description = "The caller has the role reader"),
-        (status = 404, description = "The tenant has no such member"),
+        (status = 400, description = "The member is the owner, who cannot be removed"),
+        (status = 403, description = "The caller has the role `reader`"),
+        (status = 404, description = "The tenant has no member with this id"),
     ),
 )]
 async fn delete(

@@ -128,19 +128,20 @@ pub(super) fn routes(exchange: Exchange) -> Router {
         .with_state(Arc::new(exchange))
 }
 
-/// Exchange a secret for a token
+/// Exchanges the secret of a client for a token
 ///
 /// A form with the same fields is accepted, too. After too many failures, clients have to wait.
 #[utoipa::path(post, path = "/oauth/token", tag = "auth", operation_id = "getToken",
     security(()),
     request_body = TokenRequest,
     responses(
-        (status = 200, description = "A token", body = TokenResponse),
-        (status = 400, description = "A member is missing, or no good"),
-        (status = 401, description = "There is no such client, or the secret is another's"),
-        (status = 413, description = "The body is larger than the service reads"),
-        (status = 415, description = "The body is neither JSON nor a form"),
-        (status = 429, description = "Too many have failed from this address, or for this client"),
+        (status = 200, description = "An access token", body = TokenResponse),
+        (status = 400, description = "A field is missing or invalid"),
+        (status = 401, description = "The client id or the secret is wrong"),
+        (status = 413, description = "The body exceeds the size limit"),
+        (status = 415, description = "The content type is neither JSON nor a form"),
+        (status = 429, description = "Too many failed attempts from this address or for this \
+            client"),
     ),
 )]
 async fn exchange(

@@ -37,9 +37,9 @@ pub(super) fn routes(store: Store) -> Router {
         .with_state(store)
 }
 
-/// The tenants the caller acts for
+/// Lists the tenants the caller acts for
 #[utoipa::path(get, path = "/tenants", tag = "tenants", operation_id = "listTenants", responses(
-    (status = 200, description = "The one its token names", body = Vec<Tenant>),
+    (status = 200, description = "The tenant of the token, as a list of one", body = Vec<Tenant>),
 ))]
 async fn list(
     State(store): State<Store>,
@@ -48,12 +48,12 @@ async fn list(
     Ok(Json(vec![store.tenant(caller.tenant()).await?]))
 }
 
-/// A tenant
+/// Returns a tenant
 #[utoipa::path(get, path = "/tenants/{id}", tag = "tenants", operation_id = "getTenant",
-    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     responses(
         (status = 200, description = "It", body = Tenant),
-        (status = 404, description = "It is not the one the caller acts for"),
+        (status = 404, description = "The caller does not act for this tenant"),
     ),
 )]
 async fn show(
@@ -64,15 +64,15 @@ async fn show(
     Ok(Json(store.tenant(own(caller.tenant(), id)?).await?))
 }
 
-/// Rename a tenant
+/// Renames a tenant
 #[utoipa::path(patch, path = "/tenants/{id}", tag = "tenants", operation_id = "updateTenant",
-    params(("id" = String, Path, description = "The name of the record", format = "uuid")),
+    params(("id" = String, Path, description = "The id of the record", format = "uuid")),
     request_body = ChangedTenant,
     responses(
-        (status = 200, description = "It, as it is now", body = Tenant),
-        (status = 400, description = "The name is no good"),
-        (status = 403, description = "The caller has the role reader"),
-        (status = 404, description = "It is not the one the caller acts for"),
+        (status = 200, description = "The record after the change", body = Tenant),
+        (status = 400, description = "The name is invalid"),
+        (status = 403, description = "The caller has the role `reader`"),
+        (status = 404, description = "The caller does not act for this tenant"),
     ),
 )]
 async fn change(

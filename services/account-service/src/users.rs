@@ -36,24 +36,24 @@ pub(super) fn routes(store: Store) -> Router {
         .with_state(store)
 }
 
-/// The person who sends the request
+/// Returns the person who sends the request
 ///
 /// For people, not for programs.
 #[utoipa::path(get, path = "/users/me", tag = "users", operation_id = "getMe", responses(
-    (status = 200, description = "Known by the token", body = User),
+    (status = 200, description = "The identity that belongs to the token", body = User),
 ))]
 async fn show(State(store): State<Store>, person: Person) -> Result<Json<User>, Refused> {
     Ok(Json(store.user(person.user).await?))
 }
 
-/// Change the name of the person who sends the request
+/// Changes the name of the person who sends the request
 ///
 /// For people, not for programs.
 #[utoipa::path(patch, path = "/users/me", tag = "users", operation_id = "updateMe",
     request_body = ChangedUser,
     responses(
-        (status = 200, description = "The person, as they are now", body = User),
-        (status = 400, description = "A member is no good"),
+        (status = 200, description = "The person after the change", body = User),
+        (status = 400, description = "A field is invalid"),
     ),
 )]
 async fn change(

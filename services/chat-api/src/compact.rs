@@ -78,8 +78,9 @@ pub fn routes() -> Router {
 #[utoipa::path(post, path = "/api/chat/compact", tag = "Chat", operation_id = "compact_chat",
     request_body = Asked<'_>,
     responses(
-        (status = 200, description = "The chat, shorter if it had to be", body = Answer<'_>),
-        (status = 400, description = "No messages, or members of another type"),
+        (status = 200, description = "The chat, shortened if it exceeded the \
+            limit", body = Answer<'_>),
+        (status = 400, description = "`messages` is missing, or a field has the wrong type"),
     ),
 )]
 async fn compact(

@@ -113,7 +113,7 @@ pub fn routes<C: Conversations>(store: C) -> Router {
     operation_id = "list_conversations",
     params(Wanted),
     responses(
-        (status = 200, description = "A part of them", body = List),
+        (status = 200, description = "A page of the list", body = List),
     ),
 )]
 async fn list<C: Conversations>(
@@ -133,8 +133,8 @@ async fn list<C: Conversations>(
     operation_id = "create_conversation",
     request_body = Draft,
     responses(
-        (status = 201, description = "It is kept", body = Conversation),
-        (status = 400, description = "No messages, or no JSON object"),
+        (status = 201, description = "The conversation is stored", body = Conversation),
+        (status = 400, description = "`messages` is missing, or the body is not a JSON object"),
     ),
 )]
 async fn create<C: Conversations>(
@@ -156,8 +156,8 @@ async fn create<C: Conversations>(
     operation_id = "delete_conversations",
     params(Which),
     responses(
-        (status = 200, description = "They are gone", body = Deleted),
-        (status = 400, description = "Nothing says that all are meant"),
+        (status = 200, description = "The conversations are deleted", body = Deleted),
+        (status = 400, description = "The parameter `all` is missing"),
     ),
 )]
 async fn delete_all<C: Conversations>(
@@ -181,10 +181,10 @@ async fn delete_all<C: Conversations>(
 /// Returns a conversation of the user
 #[utoipa::path(get, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "get_conversation",
-    params(("id" = String, Path, description = "As the server named it")),
+    params(("id" = String, Path, description = "The id that the server assigned")),
     responses(
-        (status = 200, description = "What is kept of it", body = Conversation),
-        (status = 404, description = "There is none of that name"),
+        (status = 200, description = "The conversation", body = Conversation),
+        (status = 404, description = "No conversation has this id"),
     ),
 )]
 async fn find<C: Conversations>(
@@ -202,12 +202,12 @@ async fn find<C: Conversations>(
 /// Replaces the messages of a conversation
 #[utoipa::path(put, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "replace_conversation",
-    params(("id" = String, Path, description = "As the server named it")),
+    params(("id" = String, Path, description = "The id that the server assigned")),
     request_body = Draft,
     responses(
-        (status = 200, description = "It has these messages now", body = Conversation),
-        (status = 400, description = "No messages, or no JSON object"),
-        (status = 404, description = "There is none of that name"),
+        (status = 200, description = "The messages are replaced", body = Conversation),
+        (status = 400, description = "`messages` is missing, or the body is not a JSON object"),
+        (status = 404, description = "No conversation has this id"),
     ),
 )]
 async fn replace<C: Conversations>(
@@ -228,12 +228,12 @@ async fn replace<C: Conversations>(
 /// Renames a conversation
 #[utoipa::path(patch, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "rename_conversation",
-    params(("id" = String, Path, description = "As the server named it")),
+    params(("id" = String, Path, description = "The id that the server assigned")),
     request_body = NewTitle,
     responses(
-        (status = 200, description = "It has that title", body = Done),
-        (status = 400, description = "No title, or no JSON object"),
-        (status = 404, description = "There is none of that name"),
+        (status = 200, description = "The conversation is renamed", body = Done),
+        (status = 400, description = "`title` is missing, or the body is not a JSON object"),
+        (status = 404, description = "No conversation has this id"),
     ),
 )]
 async fn rename<C: Conversations>(
@@ -256,10 +256,10 @@ async fn rename<C: Conversations>(
 /// Deletes a conversation
 #[utoipa::path(delete, path = "/api/conversations/{id}", tag = "Conversations",
     operation_id = "delete_conversation",
-    params(("id" = String, Path, description = "As the server named it")),
+    params(("id" = String, Path, description = "The id that the server assigned")),
     responses(
-        (status = 200, description = "It is gone", body = Done),
-        (status = 404, description = "There is none of that name"),
+        (status = 200, description = "The conversation is deleted", body = Done),
+        (status = 404, description = "No conversation has this id"),
     ),
 )]
 async fn delete<C: Conversations>(

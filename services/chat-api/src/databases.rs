@@ -56,7 +56,7 @@ pub fn routes(databases: Databases) -> Router {
 
 /// Lists the databases that the caller may use
 #[utoipa::path(get, path = "/api/databases", tag = "Databases", operation_id = "list_databases", responses(
-    (status = 200, description = "In the order of the configuration", body = Listing),
+    (status = 200, description = "All of them, in the order of the configuration", body = Listing),
 ))]
 async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listing> {
     Json(databases.listing(caller.identity()))
@@ -69,11 +69,13 @@ async fn list(State(databases): State<Databases>, caller: Caller) -> Json<Listin
 #[utoipa::path(post, path = "/api/databases/select", tag = "Databases", operation_id = "select_database",
     request_body = Selection,
     responses(
-        (status = 200, description = "It is the one in use", body = Selected),
-        (status = 400, description = "No name, or no JSON object"),
-        (status = 403, description = "It is not there for this token or user"),
-        (status = 404, description = "There is none of that name"),
-        (status = 503, description = "The choice cannot be written down for all replicas now"),
+        (status = 200, description = "The database is selected", body = Selected),
+        (status = 400, description = "`name` is missing, or the body is not a JSON object"),
+        (status = 403, description = "The database does not exist, or is not available to this \
+            caller"),
+        (status = 404, description = "No conversation has this id"),
+        (status = 503, description = "The selection cannot be stored for all replicas at the \
+            moment"),
     ),
 )]
 async fn select(

@@ -117,8 +117,8 @@ pub fn routes(proxy: Proxy) -> Router {
 /// Lists the configured providers
 #[utoipa::path(get, path = "/api/llm/providers", tag = "LLM", operation_id = "list_providers",
     responses(
-        (status = 200, description = "Those that are configured", body = Providers),
-        (status = 404, description = "This server passes nothing on"),
+        (status = 200, description = "The configured providers", body = Providers),
+        (status = 404, description = "The model proxy is disabled"),
     ),
 )]
 async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
@@ -143,9 +143,9 @@ async fn providers(State(proxy): State<Proxy>) -> Json<Providers> {
 #[utoipa::path(get, path = "/api/llm/models", tag = "LLM", operation_id = "list_models",
     params(Wanted),
     responses(
-        (status = 200, description = "In the order of the provider", body = Models),
-        (status = 400, description = "No provider, or one that is not configured"),
-        (status = 404, description = "This server passes nothing on"),
+        (status = 200, description = "All of them, in the order of the provider", body = Models),
+        (status = 400, description = "`provider` is missing or not configured"),
+        (status = 404, description = "The model proxy is disabled"),
     ),
 )]
 async fn models(
@@ -180,9 +180,9 @@ async fn models(
 #[utoipa::path(post, path = "/api/llm/chat", tag = "LLM", operation_id = "chat",
     request_body = Ask<'_>,
     responses(
-        (status = 200, description = "What the model says", body = Answer),
-        (status = 400, description = "A body of another kind, or a provider not configured"),
-        (status = 404, description = "This server passes nothing on"),
+        (status = 200, description = "The answer of the model", body = Answer),
+        (status = 400, description = "The body is invalid, or the provider is not configured"),
+        (status = 404, description = "The model proxy is disabled"),
     ),
 )]
 async fn chat(State(proxy): State<Proxy>, payload: Payload) -> Result<Json<Answer>, Refusal> {

@@ -26,7 +26,7 @@ pub fn routes() -> Router {
 
 /// Returns the name of the caller
 #[utoipa::path(get, path = "/api/user/info", tag = "User", operation_id = "user_info", responses(
-    (status = 200, description = "Known by the token", body = Info),
+    (status = 200, description = "The identity that belongs to the token", body = Info),
 ))]
 async fn info(caller: Caller) -> Json<Info> {
     let username = caller.user().unwrap_or_default().to_owned();

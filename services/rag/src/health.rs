@@ -118,7 +118,8 @@ enum Target<'a> {
 /// The status is always 200. Each provider is asked once, by a request without cost where it has
 /// one.
 #[utoipa::path(get, path = "/health", tag = "System", operation_id = "getHealth",
-    responses((status = 200, description = "What they said, or did not say in time",
+    responses((status = 200, description = "The result for each provider; a timeout counts as \
+        unreachable",
         body = Report)),
 )]
 pub(super) async fn health(pulse: &Pulse) -> Arc<Report> {

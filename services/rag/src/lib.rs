@@ -182,7 +182,7 @@ where
 ///
 /// It does not check providers or databases.
 #[utoipa::path(get, path = "/live", tag = "System", operation_id = "getLive",
-    responses((status = 200, description = "It is", body = Live)),
+    responses((status = 200, description = "The server is running", body = Live)),
 )]
 fn live() -> Live {
     Live {

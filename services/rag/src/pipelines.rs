@@ -119,7 +119,8 @@ impl fmt::Debug for Pipelines {
 
 /// Lists the pipelines
 #[utoipa::path(get, path = "/pipelines", tag = "Pipelines", operation_id = "listPipelines",
-    responses((status = 200, description = "In the order of the configuration", body = Listing)),
+    responses((status = 200, description = "All of them, in the order of the \
+        configuration", body = Listing)),
 )]
 pub(super) fn list(pipelines: &Pipelines) -> Listing {
     let served = pipelines.now();

@@ -95,17 +95,18 @@ where
             (Answered = "application/json"),
             (String = "text/event-stream"),
         )),
-        (status = 400, description = "The question makes no sense", body = ErrorResponse),
-        (status = 404, description = "There is no such pipeline", body = ErrorResponse),
-        (status = 405, description = "Another method than POST", body = ErrorResponse),
+        (status = 400, description = "The request is invalid", body = ErrorResponse),
+        (status = 404, description = "No pipeline has this name", body = ErrorResponse),
+        (status = 405, description = "The method is not POST", body = ErrorResponse),
         (status = 413, description = "The body is longer than 1048576 bytes",
             body = ErrorResponse),
-        (status = 415, description = "A web page asks, and does not say that its body is JSON",
+        (status = 415, description = "The request comes from a web page and its content type is \
+            not JSON",
             body = ErrorResponse),
         (status = 500, description = "A provider or a database failed", body = ErrorResponse),
-        (status = 503, description = "The database could not be reached, where the server is \
-            configured to say so", body = ErrorResponse),
-        (status = 504, description = "The time for the request is over", body = ErrorResponse),
+        (status = 503, description = "The database is unreachable; only where the server is \
+            configured to report it", body = ErrorResponse),
+        (status = 504, description = "The request has timed out", body = ErrorResponse),
     ),
 )]
 async fn query<B>(

@@ -60,7 +60,8 @@ struct TokenUsage {
 ///
 /// Tokens are counted by the providers, since their clients were created.
 #[utoipa::path(get, path = "/stats", tag = "System", operation_id = "getStats",
-    responses((status = 200, description = "In the order of the configuration", body = Stats)),
+    responses((status = 200, description = "All of them, in the order of the \
+        configuration", body = Stats)),
 )]
 pub(super) fn stats(pipelines: &Pipelines) -> Stats {
     let served = pipelines.now();

@@ -40,9 +40,10 @@ pub(super) fn schemas() -> [(String, Value); 3] {
             "jsonrpc": version,
             "id": id,
             "method": {"type": "string"},
-            "params": {"description": "An object. What is wrong with it is said in the answer."},
+            "params": {"description": "An object. Invalid members are named in the response."},
         },
-        "description": "A request, or without an `id` a notification, which has no answer",
+        "description": "A request, or a notification if it has no `id`; notifications are not \
+            answered",
     });
     let result = json!({
         "type": "object",
@@ -54,14 +55,14 @@ pub(super) fn schemas() -> [(String, Value); 3] {
         "required": ["jsonrpc", "error"],
         "properties": {
             "jsonrpc": version,
-            "id": {"allOf": [id], "description": "Left out where it is not known"},
+            "id": {"allOf": [id], "description": "Absent if the id of the request is unknown"},
             "error": {
                 "type": "object",
                 "required": ["code", "message"],
                 "properties": {
                     "code": {"type": "integer"},
                     "message": {"type": "string"},
-                    "data": {"description": "What exactly is wrong"},
+                    "data": {"description": "Details of the error"},
                 },
             },
         },
@@ -81,9 +82,9 @@ fn exact() -> Value {
     json!({
         "operationId": "mcp",
         "tags": ["MCP"],
-        "summary": "Call a method of MCP as revision 2024-11-05 has it",
-        "description": "JSON-RPC 2.0, revision 2024-11-05 of the protocol. What is wrong with a \
-            call is said in its answer, with status 200. A call of `authenticate_user` needs no \
+        "summary": "Calls a method of MCP in revision 2024-11-05",
+        "description": "JSON-RPC 2.0, revision 2024-11-05 of the protocol. Errors of calls are \
+            part of the response, with status 200. A call of `authenticate_user` needs no \
             token.",
         "requestBody": {
             // Any body gets an answer.
@@ -95,12 +96,12 @@ fn exact() -> Value {
         },
         "responses": {
             "200": {
-                "description": "What came of the calls that asked for an answer",
+                "description": "The responses to the calls",
                 "content": {"application/json": {"schema": {}}},
             },
-            "202": {"description": "Nothing was asked for that has an answer"},
-            "400": {"description": "The body broke off"},
-            "429": {"description": "Too many logins have failed from this address"},
+            "202": {"description": "The messages were notifications only"},
+            "400": {"description": "The body is incomplete"},
+            "429": {"description": "Too many failed logins from this address"},
         },
     })
 }
@@ -117,12 +118,12 @@ fn negotiated() -> Value {
         "items": {},
         "minItems": 1,
         "maxItems": MAX_BATCH,
-        "description": "Several messages, in revision 2025-03-26 or without the header",
+        "description": "A batch of messages; only in revision 2025-03-26 or without the header",
     });
     json!({
         "operationId": "negotiatedMcp",
         "tags": ["MCP"],
-        "summary": "Call a method of MCP in the revision of the client",
+        "summary": "Calls a method of MCP in the revision of the client",
         "description": "JSON-RPC 2.0, in the revisions 2024-11-05 to 2026-07-28 of the protocol \
             (Streamable HTTP without sessions). Up to 2025-11-25 a client opens with \
             `initialize` and names the revision in `MCP-Protocol-Version`; errors of calls come \
@@ -152,18 +153,18 @@ fn headers() -> Value {
     json!([
         header(
             "MCP-Protocol-Version",
-            "The revision; without it 2025-03-26, unless the body names another",
+            "The protocol revision; 2025-03-26 if absent and the body names none",
             json!({"type": "string", "enum": REVISIONS}),
         ),
         header(
             "Mcp-Method",
-            "The method of the body; needed in 2026-07-28",
+            "The method of the body; required in 2026-07-28",
             text.clone(),
         ),
         header(
             "Mcp-Name",
-            "The name or the URI in the params of the body; needed in 2026-07-28, where there is \
-             one",
+            "The name or the URI in the params of the body; required in 2026-07-28 if there \
+             is one",
             text,
         ),
     ])
@@ -178,26 +179,27 @@ fn responses() -> Value {
     let mut answered = json(&answers);
     answered["text/event-stream"] = json!({"schema": {
         "type": "string",
-        "description": "Notifications and then the answer, each the data of an event; only to \
-            clients whose `Accept` allows it, when there is something to say before the answer",
+        "description": "Server-sent events: notifications, then the response. Sent if \
+            `Accept` allows it and there are notifications.",
     }});
     json!({
-        "200": {"description": "The answer to the request, or to a batch", "content": answered},
-        "202": {"description": "A notification, or what has no answer for other reasons"},
+        "200": {"description": "The response to the request or to the batch", "content": answered},
+        "202": {"description": "The message is a notification or a response, which is not \
+            answered"},
         "400": {
-            "description": "The body is no message, or broke off; in 2026-07-28 also a request \
-                that contradicts itself or has wrong params",
+            "description": "The body is malformed or incomplete; in 2026-07-28 also a request \
+                whose headers contradict its body or whose params are invalid",
             "content": json(&no_message),
         },
         "404": {
-            "description": "There is no such method, in 2026-07-28",
+            "description": "The method does not exist; only in 2026-07-28",
             "content": json(&error),
         },
         "405": {
-            "description": "Another method than POST",
+            "description": "The method is not POST",
             "headers": {"Allow": {"schema": {"type": "string", "enum": ["POST"]}}},
         },
-        "415": {"description": "The body is not said to be `application/json`"},
+        "415": {"description": "The content type is not `application/json`"},
     })
 }
 
@@ -213,7 +215,8 @@ fn metadata(path: &str) -> Value {
             "bearer_methods_supported",
         ],
         "properties": {
-            "resource": {"type": "string", "description": "What tokens have to be for"},
+            "resource": {"type": "string", "description": "The resource that tokens must name as \
+                their audience"},
             "authorization_servers": list,
             "scopes_supported": list,
             "bearer_methods_supported": {
@@ -225,15 +228,16 @@ fn metadata(path: &str) -> Value {
     json!({
         "operationId": if path.is_empty() { "resourceMetadata" } else { "mcpResourceMetadata" },
         "tags": ["MCP"],
-        "summary": "Where tokens come from",
-        "description": "For servers that believe the tokens of an OAuth server (RFC 9728).",
+        "summary": "Returns where clients get tokens",
+        "description": "Available if the server accepts the tokens of an OAuth authorization \
+            server (RFC 9728).",
         "security": [],
         "responses": {
             "200": {
-                "description": "From these servers",
+                "description": "The authorization servers that issue tokens",
                 "content": {"application/json": {"schema": schema}},
             },
-            "404": {"description": "Only from the operator of this server"},
+            "404": {"description": "No server issues tokens: they come from the operator"},
         },
     })
 }
