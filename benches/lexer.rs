@@ -1,8 +1,8 @@
-//! Cost of reading a statement before it is sent: once for the policy and once for its kind.
+//! Cost of reading a statement before it is sent, for the policy and for its shape.
 //! Comparing the sizes shows whether the cost grows faster than the text.
 
 use divan::{AllocProfiler, Bencher, counter::BytesCount};
-use ziggurat_sql::{StatementShape, guard};
+use ziggurat_sql::Policy;
 
 #[global_allocator]
 static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
@@ -31,8 +31,8 @@ const TEXTS: [(&str, &str); 7] = [
 #[divan::bench(args = cases())]
 fn reading(bencher: Bencher<'_, '_>, case: &Case) {
     bencher.counter(BytesCount::of_str(&case.text)).bench(|| {
-        let sketch = StatementShape::new(divan::black_box(&case.text));
-        (sketch.is_several(), guard(&case.text))
+        let shape = Policy::read_only().check(divan::black_box(&case.text));
+        shape.map(|shape| shape.is_several())
     });
 }
 

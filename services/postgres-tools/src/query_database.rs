@@ -133,7 +133,7 @@ impl QueryDatabase {
             .map_err(|error| complaint(&error))?
             .with_window(wanted.window(current.database()))
             .with_large_rows(self.large_rows.clone());
-        if let Some(question) = confirm::question(&current, query, request).await? {
+        if let Some(question) = confirm::question(&current, query, &statement, request).await? {
             return Ok(question);
         }
         let asked = Request::here(current.label(), &statement, self.max_bytes)

@@ -99,6 +99,7 @@ pub struct Statement {
     route: Route,
     bounds: Bounds,
     command: Cow<'static, str>,
+    only_reads: bool,
     defines: bool,
     /// It changes the session beyond its transaction.
     outlives: bool,
@@ -192,7 +193,6 @@ impl Statement {
         let text = text
             .trim()
             .trim_end_matches(|c: char| c == ';' || c.is_whitespace());
-        let sketch = StatementShape::new(text);
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
@@ -201,15 +201,11 @@ impl Statement {
             Access::ReadWrite => Policy::writable(),
         };
         let dangerous = database.allows_dangerous_functions();
-        policy.with_dangerous_functions(dangerous).check(text)?;
-        if sketch.copies_through_the_client() {
+        let shape = policy.with_dangerous_functions(dangerous).check(text)?;
+        if shape.copies_through_the_client() {
             return Err(Refusal::Copy.into());
         }
-        let bounds = if sketch.is_query() {
-            sketch.bounds()
-        } else {
-            Bounds::default()
-        };
+        let bounds = shape.bounds();
         let most = database.row_limit().max(MAX_ROWS);
         let window = Window {
             offset: 0,
@@ -221,11 +217,12 @@ impl Statement {
             timeout: database.query_timeout(),
             window: narrowed(bounds, window, most),
             most,
-            route: Route::of(text, &sketch, access),
+            route: Route::of(text, &shape, access),
             bounds,
-            command: sketch.command(),
-            defines: sketch.mentions_a_definition(),
-            outlives: sketch.outlives(),
+            command: shape.command(),
+            only_reads: shape.only_reads(),
+            defines: shape.mentions_a_definition(),
+            outlives: shape.outlives(),
             max_row_bytes: MAX_ROW_BYTES,
             large_rows: None,
             text: text.into(),
@@ -280,6 +277,12 @@ impl Statement {
         self.bounds.limits || self.bounds.offsets
     }
 
+    /// Returns whether it looks read-only. A function that it calls may still write.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        self.only_reads
+    }
+
     /// Returns whether running it may change the definition of tables; true if in doubt.
     #[must_use]
     pub fn may_define(&self) -> bool {
@@ -312,23 +315,23 @@ impl Statement {
 // === impl Route ===
 
 impl Route {
-    fn of(text: &str, sketch: &StatementShape<'_>, access: Access) -> Self {
+    fn of(text: &str, shape: &StatementShape<'_>, access: Access) -> Self {
         // A write cannot be in a cursor, so a text that mentions one is not tried there.
         let takes_a_cursor =
-            sketch.is_query() && (access == Access::ReadOnly || !sketch.mentions_a_write());
+            shape.is_query() && (access == Access::ReadOnly || !shape.mentions_a_write());
         if takes_a_cursor && !text.contains(';') {
-            if sketch.takes_a_limit() {
+            if shape.takes_a_limit() {
                 Self::Limited
-            } else if sketch.takes_another_limit() {
+            } else if shape.takes_another_limit() {
                 Self::Nested
             } else {
                 Self::Flight
             }
-        } else if sketch.is_several() && access == Access::ReadWrite {
+        } else if shape.is_several() && access == Access::ReadWrite {
             Self::Script
         } else if takes_a_cursor {
             Self::Cursor
-        } else if access == Access::ReadOnly && sketch.explains() {
+        } else if access == Access::ReadOnly && shape.explains() {
             Self::Trial
         } else {
             Self::Plain

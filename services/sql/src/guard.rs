@@ -68,13 +68,6 @@ pub enum Refusal {
     Escape,
 }
 
-/// Refuses a text that tries to leave a read-only transaction.
-///
-/// Applies [`Policy::read_only`].
-pub fn guard(text: &str) -> Result<(), Refusal> {
-    Policy::read_only().check(text)
-}
-
 /// Checks a statement token by token.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {

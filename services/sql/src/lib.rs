@@ -2,19 +2,21 @@
 //!
 //! [`Lexer`] splits a text into words, symbols, literals and quoted names the way PostgreSQL does,
 //! and knows no grammar. PostgreSQL remains the authority: a text that passes here is not thereby
-//! safe. This crate decides which texts are refused before they are sent ([`guard()`], [`Policy`]),
-//! and finds out whether a text limits its own result and which command it is ([`StatementShape`]).
+//! safe. [`Policy::check`] reads a text once: it decides whether the text is refused before it is
+//! sent, and returns its [`StatementShape`], which tells whether a text limits its own result and
+//! which command it is.
 //!
 //! ```
-//! use ziggurat_sql::{StatementShape, guard};
+//! use ziggurat_sql::Policy;
 //!
-//! let sketch = StatementShape::new("/* top ten */ SELECT ';' AS c FROM t FETCH FIRST 10 ROWS ONLY");
-//! assert_eq!(sketch.first_word(), Some("SELECT"));
-//! assert!(sketch.limits_itself());
-//! assert!(!sketch.is_several());
+//! let text = "/* top ten */ SELECT ';' AS c FROM t FETCH FIRST 10 ROWS ONLY";
+//! let shape = Policy::read_only().check(text)?;
+//! assert_eq!(shape.command(), "SELECT");
+//! assert!(shape.bounds().limits && !shape.is_several());
 //!
-//! let refusal = guard("SELECT 1; DROP TABLE t").expect_err("two statements");
+//! let refusal = Policy::read_only().check("SELECT 1; DROP TABLE t").expect_err("two statements");
 //! assert!(refusal.to_string().starts_with("query rejected: "));
+//! # Ok::<_, ziggurat_sql::Refusal>(())
 //! ```
 
 mod guard;
@@ -26,11 +28,10 @@ mod statement_shape;
 #[cfg(test)]
 mod tests;
 
-pub use self::statement_shape::Bounds;
 pub use self::{
-    guard::{Refusal, guard},
+    guard::Refusal,
     policy::{Danger, Policy},
-    statement_shape::StatementShape,
+    statement_shape::{Bounds, StatementShape},
 };
 
 /// Splits SQL into [`Token`]s, without comments and white space.

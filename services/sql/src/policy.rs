@@ -81,6 +81,7 @@ use super::{
     Lexer, Token,
     guard::{Reader, Refusal},
     pairs::Pairs,
+    statement_shape::StatementShape,
 };
 
 /// Rules for the texts that are sent to PostgreSQL.
@@ -146,28 +147,29 @@ impl Policy {
         Self { dangerous, ..self }
     }
 
-    /// Refuses a text that this policy does not allow.
+    /// Refuses a text that this policy does not allow, and returns the shape of any other. The
+    /// text is read once for both.
     ///
     /// This gives a clear message and is a second line of defence. The first is the transaction: an
     /// INSERT passes here, and PostgreSQL refuses it.
     ///
     /// # Errors
     /// When the text must not be sent; the message is for its author.
-    pub fn check(self, text: &str) -> Result<(), Refusal> {
+    pub fn check(self, text: &str) -> Result<StatementShape<'_>, Refusal> {
         if text.contains('\0') {
             return Err(Refusal::Nul);
         }
+        let mut shape = StatementShape::default();
         let mut reader = Reader::new(self);
         let mut pairs = Pairs::default();
-        let mut has_ended = false;
         let mut lexer = Lexer::new(text);
         for token in lexer.by_ref() {
+            shape.read(token);
             if token == Token::Symbol(b';') {
-                has_ended = true;
                 reader.finish()?;
                 reader = Reader::new(self);
                 pairs = Pairs::default();
-            } else if has_ended && !self.writes {
+            } else if shape.is_several() && !self.writes {
                 return Err(Refusal::Several);
             } else if pairs.read(token) {
                 reader.read(token)?;
@@ -179,7 +181,7 @@ impl Policy {
         if lexer.given_back() > MAX_GIVEN_BACK {
             return Err(Refusal::Operators);
         }
-        Ok(())
+        Ok(shape)
     }
 
     /// Returns whether every text passes that PostgreSQL accepts.

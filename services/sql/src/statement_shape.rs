@@ -2,40 +2,54 @@
 
 use std::borrow::Cow;
 
-use super::{Lexer, Token};
+use super::Token;
 
 /// Facts about a text, found by its words and parentheses.
-#[derive(Clone, Copy, Debug, Default)]
+///
+/// Only [`Policy::check`](super::Policy::check) makes one from a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatementShape<'a> {
-    first: Option<&'a str>,
+    pub(super) first: Option<&'a str>,
     verb: Option<&'a str>,
     object: [Option<&'a str>; 2],
     bounds: Bounds,
     parentheses: Parentheses,
+    has_ended: bool,
     is_several: bool,
     mentions: Mentions,
     outlives: Outlives,
 }
 
 /// Facts about the parentheses of a text.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Parentheses {
     /// One stands before the first word.
     lead: bool,
-    /// One is closed but not opened, or not closed.
-    unbalanced: bool,
+    /// One is closed but not opened.
+    unopened: bool,
+    /// Number of open ones.
+    depth: usize,
 }
 
 /// Words found anywhere in the text, also in parentheses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Mentions {
     write: bool,
     definition: bool,
-    copy: bool,
+    copy: CopyWords,
+}
+
+/// Words of a COPY.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct CopyWords {
+    /// It stands in the current statement.
+    is_open: bool,
+    /// It reads from or writes to the client.
+    through_the_client: bool,
 }
 
 /// Effects of a text on its session, found word by word.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Outlives {
     /// Number of words of the current statement so far.
     words: usize,
@@ -56,7 +70,7 @@ enum First {
 }
 
 /// Limits that a query sets on its own result.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Set if it has a LIMIT or a FETCH.
     pub limits: bool,
@@ -67,48 +81,39 @@ pub struct Bounds {
 // === impl StatementShape ===
 
 impl<'a> StatementShape<'a> {
-    /// Reads a text.
-    #[must_use]
-    pub fn new(text: &'a str) -> Self {
-        let mut shape = Self::default();
-        let mut depth = 0_usize;
-        let mut is_copy = false;
-        let mut ended = false;
-        for token in Lexer::new(text) {
-            if token == Token::Symbol(b';') {
-                ended = true;
-                is_copy = false;
-                shape.outlives.end();
-                continue;
-            }
-            shape.is_several |= ended;
-            match token {
-                Token::Symbol(b'(') => {
-                    shape.parentheses.lead |= shape.first.is_none();
-                    depth += 1;
-                }
-                Token::Symbol(b')') => {
-                    shape.parentheses.unbalanced |= depth == 0;
-                    depth = depth.saturating_sub(1);
-                }
-                Token::Word(word) => {
-                    is_copy |= is(word, &["COPY"]);
-                    shape.mentions.copy |= is_copy && is(word, &["STDIN", "STDOUT"]);
-                    shape.note(word, depth);
-                }
-                _ => {}
-            }
+    /// Reads the next token.
+    pub(super) fn read(&mut self, token: Token<'a>) {
+        if token == Token::Symbol(b';') {
+            self.has_ended = true;
+            self.mentions.copy.is_open = false;
+            self.outlives.end();
+            return;
         }
-        shape.parentheses.unbalanced |= depth > 0;
-        shape
+        self.is_several |= self.has_ended;
+        match token {
+            Token::Symbol(b'(') => {
+                self.parentheses.lead |= self.first.is_none();
+                self.parentheses.depth += 1;
+            }
+            Token::Symbol(b')') => {
+                self.parentheses.unopened |= self.parentheses.depth == 0;
+                self.parentheses.depth = self.parentheses.depth.saturating_sub(1);
+            }
+            Token::Word(word) => self.word(word),
+            _ => {}
+        }
     }
 
-    fn note(&mut self, word: &'a str, depth: usize) {
+    fn word(&mut self, word: &'a str) {
         self.first.get_or_insert(word);
         self.outlives.note(word);
-        self.mentions.write |= is(word, &["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"]);
-        self.mentions.definition |= is(word, DEFINING);
-        if depth > 0 {
+        let mentions = &mut self.mentions;
+        mentions.write |= is(word, &["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"]);
+        mentions.definition |= is(word, DEFINING);
+        let copy = &mut mentions.copy;
+        copy.is_open |= is(word, &["COPY"]);
+        copy.through_the_client |= copy.is_open && is(word, &["STDIN", "STDOUT"]);
+        if self.parentheses.depth > 0 {
             return;
         }
         self.bounds.limits |= is(word, &["LIMIT", "FETCH"]);
@@ -135,17 +140,14 @@ impl<'a> StatementShape<'a> {
         self.outlives.found
     }
 
-    /// Returns the first word, behind any parentheses.
-    #[must_use]
-    pub fn first_word(&self) -> Option<&'a str> {
-        self.first
-    }
-
     /// Returns whether it starts with SELECT, WITH, TABLE or VALUES.
     #[must_use]
     pub fn is_query(&self) -> bool {
-        self.first
-            .is_some_and(|word| is(word, &["SELECT", "WITH", "TABLE", "VALUES"]))
+        self.starts_with(&["SELECT", "WITH", "TABLE", "VALUES"])
+    }
+
+    fn starts_with(&self, any_of: &[&str]) -> bool {
+        self.first.is_some_and(|word| is(word, any_of))
     }
 
     /// Returns whether more text follows a `;`.
@@ -154,19 +156,13 @@ impl<'a> StatementShape<'a> {
         self.is_several
     }
 
-    /// Returns whether it has a LIMIT or FETCH outside parentheses.
-    #[must_use]
-    pub fn limits_itself(&self) -> bool {
-        self.bounds.limits
-    }
-
     /// Returns whether a LIMIT may be put behind it, once it is in parentheses, as its only one.
     #[must_use]
     pub fn takes_a_limit(&self) -> bool {
         let Bounds { limits, offsets } = self.bounds;
-        let Parentheses { lead, unbalanced } = self.parentheses;
         // A query in parentheses may have its own LIMIT inside.
-        self.is_query() && !(limits || offsets || lead || unbalanced)
+        let lead = self.parentheses.lead;
+        self.is_query() && !(limits || offsets || lead) && self.parentheses.are_balanced()
     }
 
     /// Returns whether it may become a subquery with a LIMIT around it. Its own LIMIT or OFFSET
@@ -174,19 +170,30 @@ impl<'a> StatementShape<'a> {
     #[must_use]
     pub fn takes_another_limit(&self) -> bool {
         let Bounds { limits, offsets } = self.bounds;
-        self.is_query() && (limits || offsets) && !self.parentheses.unbalanced
+        self.is_query() && (limits || offsets) && self.parentheses.are_balanced()
     }
 
     /// Returns whether it is an EXPLAIN.
     #[must_use]
     pub fn explains(&self) -> bool {
-        self.first.is_some_and(|word| is(word, &["EXPLAIN"]))
+        self.starts_with(&["EXPLAIN"])
     }
 
-    /// Returns the limits that it sets on its own result.
+    /// Returns whether it looks read-only. A function that it calls may still write.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        (self.is_query() || self.explains() || self.starts_with(&["SHOW"]))
+            && !(self.mentions.write || self.mentions.definition || self.is_several)
+    }
+
+    /// Returns the limits that a query sets on its own result, outside parentheses.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
-        self.bounds
+        if self.is_query() {
+            self.bounds
+        } else {
+            Bounds::default()
+        }
     }
 
     /// Returns whether a word that changes data stands anywhere.
@@ -205,7 +212,7 @@ impl<'a> StatementShape<'a> {
     /// Returns whether it copies data to or from the client.
     #[must_use]
     pub fn copies_through_the_client(&self) -> bool {
-        self.mentions.copy
+        self.mentions.copy.through_the_client
     }
 
     /// Returns the command tag that PostgreSQL reports for it, without the row count.
@@ -276,6 +283,14 @@ const TWO_WORDS: &[&str] = &[
     "OPERATOR",
     "DEFAULT",
 ];
+
+// === impl Parentheses ===
+
+impl Parentheses {
+    fn are_balanced(self) -> bool {
+        !self.unopened && self.depth == 0
+    }
+}
 
 // === impl Outlives ===
 

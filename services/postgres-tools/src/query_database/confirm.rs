@@ -8,7 +8,7 @@ use ziggurat_databases::Current;
 use ziggurat_mcp::{
     Elicitation, Question, Reported, ToolError, ToolRequest, ToolResult, protocol::Context,
 };
-use ziggurat_sql::StatementShape;
+use ziggurat_postgres::statement::Statement;
 
 const KEY: &str = "confirm";
 
@@ -29,12 +29,13 @@ const UNKNOWN: &str = "It is not known whether this confirmation was used before
 pub(super) async fn question(
     current: &Current,
     query: &str,
+    statement: &Statement,
     request: &ToolRequest,
 ) -> Result<Option<ToolResult>, ToolError> {
     let context = request.caller().context();
     let can_ask = context
         .is_some_and(|it| it.revision().is_modern() && Context::capabilities(it).elicitation);
-    if !can_ask || !current.database().allows_writes() || only_reads(query) {
+    if !can_ask || !current.database().allows_writes() || statement.only_reads() {
         return Ok(None);
     }
     let state = format!("write to {}", current.label());
@@ -88,45 +89,4 @@ fn form(label: &str, query: &str, was_confirmed: bool) -> Question {
         "required": [KEY],
     });
     Question::form(message, schema)
-}
-
-/// Returns whether a text looks read-only. A function that it calls may still write.
-fn only_reads(query: &str) -> bool {
-    let sketch = StatementShape::new(query);
-    let shows = sketch
-        .first_word()
-        .is_some_and(|word| word.eq_ignore_ascii_case("SHOW"));
-    (sketch.is_query() || sketch.explains() || shows)
-        && !sketch.mentions_a_write()
-        && !sketch.mentions_a_definition()
-        && !sketch.is_several()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_statement_that_is_not_clearly_read_only_may_write() {
-        for (query, expected) in [
-            ("SELECT 1", true),
-            ("  (select 1);", true),
-            ("WITH a AS (SELECT 1) TABLE a", true),
-            ("VALUES (1)", true),
-            ("EXPLAIN ANALYZE SELECT 1", true),
-            ("SHOW search_path", true),
-            ("SELECT 'DELETE'", true),
-            ("EXPLAIN ANALYZE DELETE FROM t", false),
-            ("WITH a AS (DELETE FROM t RETURNING 1) SELECT 1", false),
-            ("SELECT 1 INTO t", false),
-            ("DELETE FROM t", false),
-            ("CREATE TABLE t ()", false),
-            ("CALL p()", false),
-            ("SET search_path = a", false),
-            ("SELECT 1; DROP TABLE t", false),
-            ("", false),
-        ] {
-            assert_eq!(only_reads(query), expected, "{query}");
-        }
-    }
 }

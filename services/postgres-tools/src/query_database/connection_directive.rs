@@ -27,6 +27,9 @@ struct Found<'a> {
     is_first: bool,
 }
 
+/// Starts of a URL.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
 /// Pairs of words that make a URL the default.
 const DEFAULTS: [(&str, &str); 3] = [("set", "default"), ("use", "database"), ("switch", "to")];
 
@@ -40,6 +43,10 @@ const FIRST: [&str; 2] = ["database", "db"];
 
 impl<'a> Phrase<'a> {
     pub(super) fn read(text: &'a str) -> Self {
+        // Only a text with a URL is split into words, and few texts have one.
+        if !SCHEMES.iter().any(|scheme| text.contains(scheme)) {
+            return Self::Absent;
+        }
         let mut words = Words::new(text);
         let mut urls = Vec::new();
         let mut is_default = false;
@@ -140,7 +147,7 @@ impl<'a> Words<'a> {
         };
         let start = self.lexer.position() - word.len();
         let last = self.last.replace((start, word));
-        let Some(url) = url(&self.text[start..], word) else {
+        let Some(url) = url(&self.text[start..]) else {
             return Some(Step::Word(word));
         };
         self.lexer.go_to(start + url.len());
@@ -165,16 +172,11 @@ impl<'a> Words<'a> {
 
 /// Returns the URL at the start of a text, up to white space or a quote. A `;` at its end belongs
 /// to the SQL.
-fn url<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    if !["postgres", "postgresql"].contains(&word) {
-        return None;
-    }
-    let rest = text[word.len()..].strip_prefix("://")?;
-    let end = rest
-        .find(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`'))
-        .unwrap_or(rest.len());
-    let length = word.len() + "://".len() + end;
-    Some(text[..length].trim_end_matches(';'))
+fn url(text: &str) -> Option<&str> {
+    let known = SCHEMES.iter().any(|scheme| text.starts_with(scheme));
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`');
+    let (url, _) = text.split_once(is_end).unwrap_or((text, ""));
+    known.then(|| url.trim_end_matches(';'))
 }
 
 #[cfg(test)]

@@ -45,9 +45,8 @@ fn a_text_that_postgresql_would_read_without_end_is_refused() {
         "SELECT 1 ".to_owned() + &("/**/".repeat(250) + " ").repeat(10_000),
         "/*".repeat(40_000),
     ];
-    let open = Policy::writable().with_dangerous_functions(true);
     for text in texts {
-        for policy in [Policy::read_only(), Policy::writable(), open] {
+        for policy in [Policy::read_only(), Policy::writable(), open()] {
             let start = &text[..40];
             assert_eq!(policy.check(&text), Err(Refusal::Operators), "{start}");
         }
@@ -67,6 +66,11 @@ fn a_long_text_of_ordinary_comments_and_operators_is_sent() {
         format!("SELECT '{}'", "/**/".repeat(2_500_000)),
     ];
     for text in texts {
-        assert_eq!(Policy::read_only().check(&text), Ok(()), "{}", &text[..40]);
+        assert_eq!(
+            Policy::read_only().check(&text).map(drop),
+            Ok(()),
+            "{}",
+            &text[..40]
+        );
     }
 }

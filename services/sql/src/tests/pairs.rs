@@ -40,11 +40,10 @@ const COMPARED: &[(&str, &str, &str)] = &[
 
 #[test]
 fn lists_that_postgresql_compares_without_end_are_refused() {
-    let open = Policy::writable().with_dangerous_functions(true);
     for &(start, piece, between) in COMPARED {
         let piece = |n: usize| piece.replace('#', &n.to_string());
         let text = list(start, piece, between, 2_500);
-        for policy in [Policy::read_only(), open] {
+        for policy in [Policy::read_only(), open()] {
             assert_eq!(policy.check(&text), Err(Refusal::Lists), "{}", &text[..60]);
         }
         let text = list(start, piece, between, 150);
@@ -76,12 +75,12 @@ fn lists_of_values_may_have_any_length() {
         let piece = |n: usize| piece.replace('#', &n.to_string());
         let text = list(start, piece, between, 50_000);
         let policy = Policy::writable();
-        assert_eq!(policy.check(&text), Ok(()), "{}", &text[..60]);
+        assert_eq!(policy.check(&text).map(drop), Ok(()), "{}", &text[..60]);
     }
     // A table has 1,600 columns at most, and a result 1,664.
     let columns = |n: usize| format!("a{n} timestamp with time zone");
     let text = list("CREATE TABLE t (", columns, ",", 1_600);
-    assert_eq!(Policy::writable().check(&text), Ok(()));
+    assert_eq!(Policy::writable().check(&text).map(drop), Ok(()));
     let script = "SELECT 1 FROM a, b, c ORDER BY d, e; ".repeat(50_000);
-    assert_eq!(Policy::writable().check(&script), Ok(()));
+    assert_eq!(Policy::writable().check(&script).map(drop), Ok(()));
 }
